@@ -85,10 +85,13 @@ func appendWaiting(ids []queue.JobID, x *rules.Incident) []queue.JobID {
 }
 
 // reaches reports whether a message that does not escalate is for a destination with a
-// number: it knows the incident as open, or has the lowest number and the message is not
-// the end or a part of an incident that others were told of.
-func (u *entryRules) reaches(t *entryTarget, old [][]byte) bool {
+// number: it knows the incident as open, or rules hold a state of it, or it has the lowest
+// number and the message is not the end or a part of an incident that others were told of.
+func (u *entryRules) reaches(t *entryTarget, old [][]byte, held *rules.Lane) bool {
 	if t.told >= 0 && decodeSubject(old[t.told]).Passed != "" {
+		return true
+	}
+	if t.item.State != "" && held.Has(t.item.Subject) {
 		return true
 	}
 	state := stateOf(u.message)
@@ -143,7 +146,14 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, silence *
 			replaceHeld(c, &u.entry.Jobs[t.job], t.held.Replace(t.item), statuses)
 			c.Records[t.lane] = laneRecord(t.held, now)
 		}
-		t.told(u, c, func(s *rules.Subject, m rules.Mark) { s.Sent(m) })
+		t.told(u, c, func(s *rules.Subject, m rules.Mark) {
+			s.Paged(m, func(id queue.JobID) bool { return statuses[id].Waits() })
+		})
+	}
+	for _, j := range slices.Concat(plan.Hold, plan.Drop) {
+		if j.Round == 1 {
+			byJob[j.Job.Index].dropOlder(u, c, statuses, j.Job, now)
+		}
 	}
 	for _, j := range plan.Hold {
 		job := &u.entry.Jobs[j.Job.Index]
@@ -171,6 +181,20 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, silence *
 		}
 	}
 	c.Records[u.incident.name] = u.q.incidentRecord(x)
+}
+
+// dropOlder ends what other rules hold of older states of the incident, which nobody tells
+// after a step, an acknowledgement or a silence.
+func (t *steppedTarget) dropOlder(u *entryRules, c *queue.RuledChange, statuses map[queue.JobID]queue.Status, by queue.JobID, now time.Time) {
+	if t.lane < 0 {
+		return
+	}
+	for _, x := range t.held.Replace(t.item) {
+		if statuses[x.Job] == queue.Held {
+			c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) { dropStep(j, by, "", now) }})
+		}
+	}
+	c.Records[t.lane] = laneRecord(t.held, now)
 }
 
 // stepsSilenced returns a silence that keeps a message which escalates from every
@@ -243,11 +267,15 @@ func (q *openQueue) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident
 		return nil, &queue.Outcome{Postponed: true, RetryAfter: postponeChain}
 	}
 	x := decodeIncident(b)
-	if x == nil || r.Step == 0 || x.Sends() {
+	over := x != nil && r.Opening != "" && r.Opening != x.ID // it has opened again
+	if x == nil || r.Step == 0 && !over || x.Sends() && !over {
 		return x, nil // a damaged record stops no alert
 	}
+	if r.Step == 0 {
+		return nil, nil // the link would be that of another opening
+	}
 	o := &queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
-	if x.IsOpen() && x.IsAcknowledged() {
+	if !over && x.IsOpen() && x.IsAcknowledged() {
 		o.Rule = string(notifier.RuleAcknowledged)
 		q.app.Load().shared.metrics.ruled(ruleEscalate, ruleOutcomeAcknowledged, 1)
 	}

@@ -115,6 +115,11 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 			ids = append(ids, s.Job)
 		}
 	}
+	for _, b := range old[1:] {
+		if way := decodeSubject(b).Way; way.Digest {
+			ids = append(ids, way.Job)
+		}
+	}
 	statuses := map[queue.JobID]queue.Status{}
 	if len(ids) > 0 {
 		all, err := status(ids)
@@ -124,6 +129,8 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 		for i, id := range ids {
 			statuses[id] = all[i]
 		}
+	}
+	if p.x != nil {
 		for _, s := range p.x.Escalation.Waiting {
 			if statuses[s.Job] == queue.Held && p.jobs[s.Job] == nil {
 				return nil, errIncidentChanged
@@ -146,7 +153,7 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 			subject := decodeSubject(old[slices.Index(names, s.name)])
 			mark := s.mark
 			mark.Job = j.JobID
-			subject.Sent(mark)
+			subject.Paged(mark, func(id queue.JobID) bool { return statuses[id].Waits() })
 			if forget := now.Add(time.Hour); subject.Forget.Before(forget) {
 				subject.Forget = forget
 			}

@@ -433,3 +433,56 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 		x.wantCounts(t, 2, 2, 2)
 	})
 }
+
+// TestEscalateKeepsHeld checks that a message that a step does not get leaves what other
+// rules hold for it, and that a state is not told after a newer one that escalates.
+func TestEscalateKeepsHeld(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, managed, x.block("escalate after 5m", "rate 1/1h"))
+		postWith(t, h, "/notify/k", alertForm("warning", "first", "a"))
+		postWith(t, h, "/notify/k", alertForm("warning", "held", "b"))
+		postWith(t, h, "/notify/k", alertForm("warning", "older", "c"))
+		postWith(t, h, "/notify/k", alertForm("info", "more", "b"))
+		silence(t, h, "for=10m&incident=c")
+		postWith(t, h, "/notify/k", alertForm("failure", "newer", "c"))
+		until(t, "2000-01-01 00:09:00")
+		x.wantCounts(t, 1, 1, 0)
+		until(t, "2000-01-01 00:11:30")
+		x.wantCounts(t, 1, 2, 0)
+		until(t, "2000-01-01 00:59:00")
+		for _, incident := range incidentsOf(t, h) {
+			if _, _, err := h.app.queue.acknowledge(t.Context(), &incident, "Adam"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := x.phones[0].count()
+		until(t, "2000-01-01 01:01:00")
+		got := x.phones[0].toldTitles()[before:]
+		if want := []string{"warning: held"}; !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	})
+}
+
+// TestResolveAcknowledged checks that who was told of an incident is told that somebody has
+// resolved it, also if a milder state and a failure that nobody was told came in between.
+func TestResolveAcknowledged(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 5m"))
+		postWith(t, h, "/notify/k", alertForm("failure", "down", "a"))
+		ackIncident(t, h, "Adam")
+		postWith(t, h, "/notify/k", alertForm("warning", "slow", "a"))
+		postWith(t, h, "/notify/k", alertForm("failure", "down again", "a"))
+		x.wantCounts(t, 3, 2, 0)
+		list := incidentsOf(t, h)
+		if _, ok, err := h.app.queue.resolve(t.Context(), &list[0], "Adam"); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		time.Sleep(time.Second)
+		x.wantCounts(t, 4, 3, 0)
+	})
+}

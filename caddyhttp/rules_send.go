@@ -105,9 +105,11 @@ type ruledJob struct {
 	Since   time.Time
 
 	// Incident is the name of the record of the incident of a message that escalates, and
-	// Step is the number of the destination; 0 for one that is told at once.
+	// Step is the number of the destination; 0 for one that is told at once. Opening is the
+	// public ID of the incident, which is another one when it opens again.
 	Incident queue.Hash
 	Step     int
+	Opening  string
 }
 
 // ruledSubject is a subject that a job tells.
@@ -126,6 +128,7 @@ const (
 
 	ruledIncident wire.Field = 6
 	ruledStep     wire.Field = 7
+	ruledOpening  wire.Field = 8
 
 	ruledName wire.Field = 1
 	ruledMark wire.Field = 2
@@ -141,6 +144,7 @@ func (r *ruledJob) encode() (b []byte) {
 	b = wire.AppendTrue(b, ruledDigest, r.Digest)
 	if r.Incident != (queue.Hash{}) {
 		b = wire.AppendNumber(wire.AppendText(b, ruledIncident, r.Incident[:]), ruledStep, r.Step)
+		b = wire.AppendText(b, ruledOpening, r.Opening)
 	}
 	return wire.AppendTime(wire.AppendNumber(b, ruledRepeats, r.Repeats), ruledSince, r.Since)
 }
@@ -175,6 +179,8 @@ func decodeRuled(b []byte) (out ruledJob, err error) {
 			copy(out.Incident[:], r.Bytes())
 		case ruledStep:
 			out.Step = r.Int()
+		case ruledOpening:
+			out.Opening = r.Text()
 		}
 	}
 	return out, r.Err()
@@ -258,7 +264,7 @@ func (s *queuedSend) applyRules() {
 		// What one policy forbids must neither hold up nor suppress what another one lets
 		// pass.
 		place := s.place() + t.Policy().Key()
-		if silenced || holds {
+		if silenced || holds || s.message.Incident.ID != "" { // a message that the rules of before have sent may be on its way
 			x.lane = u.name(s.q.laneName(place, destination))
 		}
 		if r != nil && r.Dedupe != nil || x.item.State != "" {
@@ -397,10 +403,13 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			} else {
 				steps = append(steps, steppedTarget{t, subject, lane})
 			}
-		case t.step != 0 && !u.reaches(&t, old):
+		case t.step != 0 && !u.reaches(&t, old, lane):
 			dropStep(j, queue.JobID{}, notifier.RuleEscalating, now)
 			if t.subject >= 0 {
 				c.Records[t.subject] = keepSubject(old[t.subject])
+			}
+			if t.lane >= 0 {
+				c.Records[t.lane] = laneRecord(lane, now)
 			}
 			continue
 		default:
@@ -411,7 +420,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 		job.Repeats, job.Since = v.Repeats, v.Since
 		if u.escalates && t.rules.IsStep() {
-			job.Incident, job.Step = u.names[u.incident.name], t.step
+			job.Incident, job.Step, job.Opening = u.names[u.incident.name], t.step, u.incident.known.ID
 		}
 		j.Ruled = job.encode()
 		applyVerdict(j, v, now)

@@ -142,6 +142,9 @@ type StepPlan struct {
 func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
 	if a := &x.Acknowledged; x.IsAcknowledged() {
 		if x.Own || a.Until.IsZero() || a.Until.After(now) {
+			for _, j := range jobs { // they may be told of its end
+				x.Escalation.AddTarget(StepTarget{j.Step, j.Target})
+			}
 			p.Acknowledged, p.Drop = true, jobs
 			return p
 		}

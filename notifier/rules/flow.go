@@ -98,6 +98,11 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 	return v
 }
 
+// Has reports whether a state of the incident with a subject is held.
+func (l *Lane) Has(subject string) bool {
+	return slices.ContainsFunc(l.Items, func(x Item) bool { return x.Subject == subject && x.tellsState() })
+}
+
 // Replace removes the items that tell an older state of the incident of an item that is
 // sent, and returns them.
 func (l *Lane) Replace(x Item) (older []Item) {

@@ -151,6 +151,16 @@ func (s *Subject) Sent(m Mark) {
 	}
 }
 
+// Paged notes that a step tells a state of the incident. It does not wait for a digest that
+// is on its way, but what comes after it does, so that the digest is not told last. waits
+// is that of [Rules.Arrive].
+func (s *Subject) Paged(m Mark, waits func(queue.JobID) bool) {
+	before := s.Way
+	if s.Sent(m); before.Digest && waits(before.Job) {
+		s.Way = before
+	}
+}
+
 // Before returns the digest that has to end before a message that adds something to the
 // incident; zero for none. waits is that of [Rules.Arrive].
 func (s *Subject) Before(waits func(queue.JobID) bool) queue.JobID {
