@@ -515,3 +515,25 @@ func TestInboxRefused(t *testing.T) {
 		t.Errorf("beats of a key with only an inbox: %v", err)
 	}
 }
+
+// TestInboxOfFallback checks that an inbox keeps the message about a delivery that was
+// given up, also of a key that has nothing else.
+func TestInboxOfFallback(t *testing.T) {
+	t.Parallel()
+	p := newPager(t, http.StatusBadGateway)
+	h := newQueueGateway(t, t.TempDir(), "key ops {\nurl "+p.NotifyURL()+"\nfallback told\n}\nkey told {\ninbox 7d\nreader "+testReader+"\n}", "")
+	if resp := post(t, h, "/notify/ops", typeJSON, `{"body":"lost"}`); !strings.Contains(resp.body, `"status":"queued"`) {
+		t.Fatalf("%d %s", resp.status, resp.body)
+	}
+	p.answer(http.StatusNotFound)
+	for range 1000 {
+		if list := inboxOf(t, h, "/notify/told/messages").Messages; len(list) > 0 {
+			if !strings.Contains(list[0].Title, "Message for ops not delivered") {
+				t.Errorf("%+v", list[0])
+			}
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("the fallback was told nothing")
+}
