@@ -537,3 +537,24 @@ func TestInboxOfFallback(t *testing.T) {
 	}
 	t.Error("the fallback was told nothing")
 }
+
+// TestInboxOfSavedKey checks that inbox in configs keeps the messages of a saved key for
+// who may manage, and that they cannot be read when the key is deleted.
+func TestInboxOfSavedKey(t *testing.T) {
+	t.Parallel()
+	station := caddyhttptest.NewStation(t)
+	h := newQueueGateway(t, t.TempDir(), open+"configs "+strings.ToLower(t.Name())+" {\nmanage open\ninbox 7d\n}", "")
+	if resp := post(t, h, "/add/saved", typeJSON, `{"urls":"`+station.NotifyURL("")+`"}`); resp.status != http.StatusOK {
+		t.Fatalf("%d %s", resp.status, resp.body)
+	}
+	if resp := post(t, h, "/notify/saved", typeJSON, `{"body":"kept"}`); resp.status != http.StatusOK {
+		t.Fatalf("%d %s", resp.status, resp.body)
+	}
+	if got := bodies(inboxOf(t, h, "/notify/saved/messages").Messages); got != "kept" {
+		t.Errorf("the inbox has %q", got)
+	}
+	post(t, h, "/del/saved", typeJSON, "")
+	if resp := do(t, h, asReader(t, "/notify/saved/messages")); resp.status != http.StatusNotFound {
+		t.Errorf("%d %s", resp.status, resp.body)
+	}
+}
