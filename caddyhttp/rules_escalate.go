@@ -158,6 +158,9 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, silence *
 	for _, j := range plan.Hold {
 		job := &u.entry.Jobs[j.Job.Index]
 		job.Status, job.Rule, job.Due = queue.Held, string(notifier.RuleEscalating), u.escalate.At(x, j.Round, j.Step)
+		if plan.Silenced {
+			job.Due = job.Due.Add(silence.Until.Sub(x.Escalation.Next))
+		}
 		t := byJob[j.Job.Index]
 		job.Ruled = u.entry.Jobs[t.job].Ruled
 		if j.Job.Index == t.job {
@@ -181,6 +184,9 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, silence *
 		}
 	}
 	c.Records[u.incident.name] = u.q.incidentRecord(x)
+	if x.Own && !slices.ContainsFunc(u.entry.Jobs, func(j queue.Job) bool { return j.Status.Waits() }) {
+		u.incident.forget(c) // it only repeats others
+	}
 }
 
 // dropOlder ends what other rules hold of older states of the incident, which nobody tells
@@ -200,7 +206,7 @@ func (t *steppedTarget) dropOlder(u *entryRules, c *queue.RuledChange, statuses 
 // stepsSilenced returns a silence that keeps a message which escalates from every
 // destination with a number, or nil.
 func (u *entryRules) stepsSilenced(now time.Time, silences *keySilences) (found *rules.Silence) {
-	if silences == nil || !u.escalates || u.incident.known == nil || u.incident.known.Own {
+	if silences == nil || !u.escalates || u.incident.known == nil {
 		return nil
 	}
 	for _, t := range u.targets {

@@ -44,6 +44,9 @@ type incidentChange struct {
 	name queue.Hash
 	jobs map[queue.JobID]*queue.Job // that wait for a step, as they were before
 
+	// silenced are jobs that silences hold of a message which is an incident of its own.
+	silenced []rules.StepJob
+
 	x *rules.Incident // after the change; nil for none
 }
 
@@ -58,6 +61,9 @@ func (q *openQueue) changeIncident(ctx context.Context, name queue.Hash, change 
 		}
 		p := &incidentChange{q: q, name: name}
 		if p.jobs, err = q.stepJobs(ctx, decodeIncident(b)); err != nil {
+			return nil, err
+		}
+		if p.silenced, err = q.silencedJobs(ctx, decodeIncident(b)); err != nil {
 			return nil, err
 		}
 		names := []queue.Hash{name}
@@ -105,13 +111,38 @@ func (q *openQueue) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.
 	return jobs, nil
 }
 
+// silencedJobs returns the jobs that silences hold of a message which is an incident of its
+// own. x may be nil.
+func (q *openQueue) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []rules.StepJob, err error) {
+	if x == nil || !x.Own || !x.IsOpen() {
+		return nil, nil
+	}
+	id, err := uuid.Parse(x.Name)
+	if err != nil {
+		return nil, nil // the record is damaged
+	}
+	e, err := q.Get(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.Jobs {
+		if j := &e.Jobs[i]; j.Status == queue.Held && j.Rule == string(notifier.RuleSilenced) {
+			jobs = append(jobs, rules.StepJob{Job: j.JobID})
+		}
+	}
+	return jobs, nil
+}
+
 // decide is that of [queue.Ruled].
 func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]queue.JobID) ([]queue.Status, error), change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status) bool) (*queue.RuledChange, error) {
 	now := p.q.Now()
 	p.x = decodeIncident(old[0])
 	var ids []queue.JobID
 	if p.x != nil {
-		for _, s := range slices.Concat(p.x.Escalation.Waiting, p.x.Escalation.Sent) {
+		for _, s := range slices.Concat(p.x.Escalation.Waiting, p.x.Escalation.Sent, p.silenced) {
 			ids = append(ids, s.Job)
 		}
 	}
@@ -205,13 +236,12 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 			rule = k.rules.Escalate
 		}
 	}
+	var silent map[string]bool
 	silenced := false
 	if x := decodeIncident(b); x != nil && x.Escalating() {
-		silences, err := q.silencesAt(ctx, placeOfIncident(x))
-		if err != nil {
+		if silent, silenced, err = q.silentSteps(ctx, k, x); err != nil {
 			return err
 		}
-		silenced = silences.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil
 	}
 	keep := app.queueSettings.keep
 	var step rules.StepChange
@@ -226,6 +256,8 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 		// What is open stays, and so does what people may still look at.
 		surplus := crowded && !x.IsOpen() && now.Sub(x.Changed) > time.Hour
 		switch {
+		case rule == nil && silenced && x.Own:
+			x.Silence(now, true)
 		case rule == nil && len(x.Escalation.Waiting) > 0:
 			release, drop := x.Abandon()
 			p.release(c, release, status)
@@ -241,6 +273,11 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 				break
 			}
 			step = rule.Advance(now, x, status)
+			var skipped []rules.StepJob
+			if step.Release, skipped = splitSteps(step.Release, silent); len(skipped) > 0 {
+				x.Skip(now, skipped)
+				p.drop(c, skipped, notifier.RuleSilenced, status)
+			}
 			p.release(c, step.Release, status)
 			p.drop(c, step.Drop, notifier.RuleEscalating, status)
 		}
@@ -277,6 +314,35 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 	return nil
 }
 
+// silentSteps returns which destinations of the steps of an incident silences match, by
+// their hashes, and whether they are all. k is the key, or nil if it is gone.
+func (q *openQueue) silentSteps(ctx context.Context, k *key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
+	silences, err := q.silencesAt(ctx, placeOfIncident(x))
+	if err != nil || len(silences) == 0 || k == nil {
+		return nil, false, err
+	}
+	silent = map[string]bool{}
+	for _, t := range k.targets {
+		if silences.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, t.Tags) != nil {
+			silent[t.Hash()] = true
+		}
+	}
+	loud := func(t rules.StepTarget) bool { return t.Step != 0 && !silent[t.Hash] }
+	return silent, !slices.ContainsFunc(x.Escalation.Targets, loud), nil
+}
+
+// splitSteps returns the jobs whose destinations are not silent, and the others.
+func splitSteps(jobs []rules.StepJob, silent map[string]bool) (send, skipped []rules.StepJob) {
+	for _, j := range jobs {
+		if silent[j.Target] {
+			skipped = append(skipped, j)
+		} else {
+			send = append(send, j)
+		}
+	}
+	return send, skipped
+}
+
 // again reports whether a message that the gateway makes about an incident is still
 // needed: the incident is open and, if the message begins its steps again, the
 // acknowledgement has ended.
@@ -308,6 +374,20 @@ func (q *openQueue) escalateAgain(ctx context.Context, x *rules.Incident, k *key
 		return nil // another gateway has sent it, or it is resolved
 	}
 	return err
+}
+
+// toldOf returns the destinations of a key that were told of an incident, or will be.
+func (q *openQueue) toldOf(ctx context.Context, x *rules.Incident, k *key) (to []rules.StepTarget, err error) {
+	for _, t := range k.targets {
+		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), destinationOf(t, k.limits)))
+		if err != nil {
+			return nil, err
+		}
+		if s := decodeSubject(b); s.Passed != "" || s.Next.Job != (queue.JobID{}) {
+			to = append(to, rules.StepTarget{Hash: t.Hash()})
+		}
+	}
+	return to, nil
 }
 
 // acceptAbout stores a message of the gateway about an incident, for some of the
@@ -385,7 +465,7 @@ func (q *openQueue) acknowledge(ctx context.Context, at *storedIncident, by stri
 	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		var cancelled []rules.StepJob
 		if cancelled, ok = p.x.Acknowledge(q.Now(), by, ack); ok {
-			p.drop(c, cancelled, notifier.RuleAcknowledged, status)
+			p.drop(c, slices.Concat(cancelled, p.silenced), notifier.RuleAcknowledged, status)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {
@@ -418,9 +498,17 @@ func (q *openQueue) resolve(ctx context.Context, at *storedIncident, by string) 
 	if err != nil {
 		return nil, false, err
 	}
+	var to []rules.StepTarget
 	if k != nil && !at.Own && at.IsOpen() {
+		told, err := q.toldOf(ctx, at.Incident, k)
+		if err != nil {
+			return nil, false, err
+		}
+		to = slices.Concat(at.Escalation.Targets, told)
+	}
+	if len(to) > 0 {
 		m := &notifier.Message{Title: "Resolved: " + at.Title, Body: person(by) + " says that this is over.", Type: notifier.Success}
-		err := q.acceptAbout(ctx, at.Incident, at.Escalation.Targets, k, settings, m, by)
+		err := q.acceptAbout(ctx, at.Incident, to, k, settings, m, by)
 		if err != nil && !errors.Is(err, errIncidentChanged) {
 			return nil, false, err
 		}
@@ -432,7 +520,7 @@ func (q *openQueue) resolve(ctx context.Context, at *storedIncident, by string) 
 	}
 	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		if ok = p.x.IsOpen(); ok {
-			p.drop(c, p.x.Close(q.Now(), by), "", status)
+			p.drop(c, slices.Concat(p.x.Close(q.Now(), by), p.silenced), "", status)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {

@@ -486,3 +486,120 @@ func TestResolveAcknowledged(t *testing.T) {
 		x.wantCounts(t, 4, 3, 0)
 	})
 }
+
+// TestEscalateOwnSilenced checks that a failure without an incident which comes in during
+// a silence is told where it would have gone when that ends, step by step, and that nobody
+// hears of one that was acknowledged meanwhile, or of a repetition.
+func TestEscalateOwnSilenced(t *testing.T) {
+	for _, tt := range []struct {
+		name, tag string
+		silence   rules.Silence
+		rule      string
+		posts     int
+		results   []string
+		before    []int // what the chat and the phones have got shortly before the end
+		end       []int // shortly after
+		step      []int // after the second step
+	}{
+		{"all", "", rules.Silence{Tag: rules.AllTags}, "", 1, []string{"queued silenced", "queued escalating", "queued escalating"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
+		{"title", "", rules.Silence{Title: "disk"}, "", 1, []string{"queued silenced", "queued escalating", "queued escalating"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
+		{"repetition", "", rules.Silence{Title: "disk"}, "\ndedupe 1d", 2, []string{"skipped suppressed", "skipped suppressed", "skipped suppressed"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
+		{"only phones", "oncall", rules.Silence{Tag: rules.AllTags}, "", 1, []string{"queued escalating", "queued escalating"}, []int{0, 0, 0}, []int{0, 1, 0}, []int{0, 1, 1}},
+		{"only the chat", "chat", rules.Silence{Tag: rules.AllTags}, "", 1, []string{"queued silenced"}, []int{0, 0, 0}, []int{1, 0, 0}, []int{1, 0, 0}},
+		{"one step", "2:oncall", rules.Silence{Tag: rules.AllTags}, "", 1, []string{"queued escalating"}, []int{0, 0, 0}, []int{0, 0, 1}, []int{0, 0, 2}},
+		{"silent phones", "", rules.Silence{Tag: "oncall"}, "", 1, []string{"delivered", "queued escalating", "queued escalating"}, []int{1, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
+		{"silent chat", "", rules.Silence{Tag: "chat"}, "", 1, []string{"queued silenced", "delivered", "queued escalating"}, []int{0, 3, 3}, []int{1, 3, 3}, []int{1, 3, 3}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := newTeam(t, 2)
+			dir := t.TempDir()
+			inBubble(t, func(t *testing.T) {
+				h := newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
+				tt.silence.ID, tt.silence.Until = uuid.New(), time.Now().Add(2*time.Hour)
+				if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), tt.silence); err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for range tt.posts {
+					got = resultsOf(postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&tag="+tt.tag).queued(t).Results)
+				}
+				if !slices.Equal(got, tt.results) {
+					t.Errorf("results %q, want %q", got, tt.results)
+				}
+				if n := len(incidentsOf(t, h)); n != 1 {
+					t.Errorf("%d incidents are open", n)
+				}
+				until(t, "2000-01-01 00:30:00")
+				stopApp(t, h)
+				h = newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
+				until(t, "2000-01-01 01:59:50")
+				x.wantCounts(t, tt.before...)
+				until(t, "2000-01-01 02:01:10")
+				x.wantCounts(t, tt.end...)
+				until(t, "2000-01-01 02:12:00")
+				x.wantCounts(t, tt.step...)
+			})
+		})
+	}
+}
+
+// TestEscalateOwnSilencedOver checks that nobody hears of a failure without an incident
+// that is acknowledged or resolved before the silence ends.
+func TestEscalateOwnSilencedOver(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
+		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Tag: rules.AllTags}
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), s); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, title := range []string{"a", "b"} {
+			ids = append(ids, postWith(t, h, "/notify/k", "title="+title+"&body=b&type=failure").queued(t).ID)
+		}
+		for i, x := range incidentsOf(t, h) {
+			change := h.app.queue.acknowledge
+			if i == 1 {
+				change = h.app.queue.resolve
+			}
+			if _, ok, err := change(t.Context(), &x, "Eve"); !ok || err != nil {
+				t.Fatalf("%t, %v", ok, err)
+			}
+		}
+		until(t, "2000-01-01 06:00:00")
+		x.wantCounts(t, 0, 0, 0)
+		for _, id := range ids {
+			if m := getMessage(t, h, http.MethodGet, id, typeJSON).queued(t); m.State != "cancelled" {
+				t.Errorf("%+v", m)
+			}
+		}
+	})
+}
+
+// TestEscalatePartlySilenced checks that the silence of the URLs of one tag leaves the steps
+// of others alone, also if it begins after the alert, and that a step which is silent gives
+// way to the next one.
+func TestEscalatePartlySilenced(t *testing.T) {
+	for tag, want := range map[string][2][]int{
+		"chat": {{1, 1, 1, 0}, {1, 1, 1, 1}},
+		"bob":  {{1, 1, 0, 1}, {1, 2, 0, 1}},
+	} {
+		x := newTeam(t, 3)
+		dir := t.TempDir()
+		inBubble(t, func(t *testing.T) {
+			block := strings.NewReplacer("1:oncall", "1:ann", "2:oncall", "2:bob", "3:oncall", "3:eve").Replace(x.block("escalate after 10m 10m"))
+			h := newQueueGateway(t, dir, "", block)
+			postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
+			silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(24 * time.Hour), Tag: tag}
+			if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+				t.Fatal(err)
+			}
+			x.wantCounts(t, 1, 1, 0, 0)
+			until(t, "2000-01-01 00:11:00")
+			x.wantCounts(t, want[0]...)
+			until(t, "2000-01-01 00:22:00")
+			x.wantCounts(t, want[1]...)
+		})
+	}
+}

@@ -196,6 +196,12 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	return nil
 }
 
+// forget takes back that the message opens an incident.
+func (i *entryIncident) forget(c *queue.RuledChange) {
+	i.known, i.events = nil, nil
+	c.Records[i.name], c.Records[i.id] = queue.Record{}, queue.Record{}
+}
+
 // open returns the incident that the message opens.
 func (i *entryIncident) open() *rules.Incident {
 	m := i.d.message

@@ -2,6 +2,8 @@ package caddyhttp
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +88,28 @@ func TestIncidentRecords(t *testing.T) {
 		time.Sleep(8 * 24 * time.Hour)
 		if list := incidentsOf(t, h); len(list) != 0 {
 			t.Errorf("%d incidents are not forgotten", len(list))
+		}
+	})
+}
+
+// TestResolveTellsTheTold checks that a person who resolves an incident tells those who were
+// told of it or will be, and nobody else.
+func TestResolveTellsTheTold(t *testing.T) {
+	a, b, c := newPager(t, http.StatusOK), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", "key k {\nurl "+a.NotifyURL()+" one\nurl "+b.NotifyURL()+" two\nurl "+c.NotifyURL()+" three\ndedupe 1h\nquiet 23:00-08:00 UTC {\ntypes failure\ntag three\n}\n}")
+		postWith(t, h, "/notify/k", alertForm("failure", "down", "db1")+"&tag=two,three")
+		x := incidentsOf(t, h)[0]
+		if _, ok, err := h.app.queue.resolve(t.Context(), &x, "Eve"); !ok || err != nil {
+			t.Fatalf("%t, %v", ok, err)
+		}
+		until(t, "2000-01-01 09:00:00")
+		if got := []int{a.count(), b.count(), c.count()}; !slices.Equal(got, []int{0, 2, 1}) {
+			t.Errorf("told %v times", got)
+		}
+		if got := c.toldTitles(); !strings.HasPrefix(got[0], "success: ") {
+			t.Errorf("told %q", got)
 		}
 	})
 }

@@ -256,6 +256,7 @@ func (s *queuedSend) applyRules() {
 			item: rules.Item{
 				Job: queue.JobID{Message: s.id, Index: at}, Type: s.message.Type, State: itemState(s.message), Time: s.message.Time,
 				Alerts: s.message.Incident.Alerts, Incident: s.message.Incident, Title: s.message.Title,
+				Own: s.escalates && s.message.Incident.ID == "",
 			},
 		}
 		if silenced {
@@ -394,9 +395,12 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 		var v rules.Verdict
 		switch {
-		case t.step != 0 && u.escalates && stopped != nil:
+		case t.step != 0 && u.escalates && stopped != nil && !t.item.Own:
 			steps = append(steps, steppedTarget{t, subject, lane})
 		case t.step != 0 && u.escalates:
+			if stopped != nil {
+				r = t.rules // its steps wait for the end of the silence, unless it repeats others
+			}
 			var done bool
 			if v, done = r.Repeats(now, lane, subject, t.item, waits, queue.NewID); done {
 				u.dropRounds(&t, v.By, notifier.RuleSuppressed, now)

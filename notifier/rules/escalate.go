@@ -137,8 +137,8 @@ type StepPlan struct {
 
 // Arrive decides about a message that escalates. jobs are those to destinations with a
 // number, one for each of the rounds. silenced reports whether a silence keeps it from all
-// of them. Then the steps begin when the silence ends (see Silence), but those of a failure
-// without an incident as if there were none.
+// of them. Then the steps begin when the silence ends (see Silence): with a message of the
+// gateway, or with the message itself if it is an incident of its own.
 func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
 	if a := &x.Acknowledged; x.IsAcknowledged() {
 		if x.Own || a.Until.IsZero() || a.Until.After(now) {
@@ -161,7 +161,7 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 	if len(s.Steps()) == 0 {
 		return p
 	}
-	if s.Round == 0 && (!silenced || x.Own) {
+	if s.Round == 0 && !silenced {
 		s.begin(now, 1, s.Steps()[0], e)
 	}
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(old StepJob) bool {
@@ -171,10 +171,15 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 		}
 		return replaced
 	})
-	if silenced && !x.Own {
+	if silenced {
 		s.Round, s.Silenced, s.Next = max(s.Round, 1), true, now.Add(silenceCheck)
+		p.Silenced = true
+		if x.Own {
+			p.Hold, s.Waiting = jobs, slices.Clone(jobs)
+			return p
+		}
 		p.Replaced, s.Waiting = slices.Concat(p.Replaced, s.Waiting), nil
-		p.Silenced, p.Drop = true, jobs
+		p.Drop = jobs
 		return p
 	}
 	for _, j := range jobs {
@@ -294,6 +299,16 @@ func (x *Incident) Ended(now time.Time, job queue.JobID, delivered bool) {
 	}
 }
 
+// Skip notes that jobs of the present step are not sent, because silences keep them from
+// their destinations. If no others are, the next step begins at once.
+func (x *Incident) Skip(now time.Time, jobs []StepJob) {
+	s := &x.Escalation
+	s.Sent = slices.DeleteFunc(s.Sent, func(j StepJob) bool { return slices.Contains(jobs, j) })
+	if !slices.ContainsFunc(s.Sent, func(j StepJob) bool { return j.Step == s.Step }) && !s.Next.IsZero() {
+		s.Next = now
+	}
+}
+
 // Acknowledge notes that somebody takes care of the incident. ack is how long that lasts;
 // 0 for until it is resolved. It returns the jobs of the steps, none of which is sent any
 // more. ok is false if the incident is resolved, or acknowledged already.
@@ -332,14 +347,15 @@ const silenceCheck = time.Minute
 
 // Silence stops the steps while a silence matches the incident, when one of them is due. It
 // returns the jobs that are not sent any more. again reports whether the silence has ended,
-// so that the steps begin again. Those of a failure without an incident wait, and go on.
+// so that the steps begin again. Those of an incident of its own wait, and go on.
 func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, again bool) {
 	s := &x.Escalation
 	if !x.Escalating() || s.Next.After(now) || !silenced && !s.Silenced {
 		return nil, false
 	}
 	if !silenced {
-		return nil, true
+		s.Silenced = s.Silenced && !x.Own
+		return nil, s.Silenced
 	}
 	if s.Next = now.Add(silenceCheck); x.Own { // only its own message can tell it
 		return nil, false

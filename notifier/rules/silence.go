@@ -17,7 +17,8 @@ import (
 
 // Silence keeps messages of a key from its destinations until a time. A problem that
 // begins or gets worse meanwhile is held: if it is over before the silence ends, its
-// resolution is silent, too; otherwise it is told then. Other messages are not sent.
+// resolution is silent, too; otherwise it is told then. So is a message that opens an
+// incident of its own. Other messages are not sent.
 //
 // A silence has at least one of Incident, Tag and Title. If it has several, all must
 // match.
@@ -199,7 +200,10 @@ func (r *Rules) silence(now time.Time, l *Lane, s *Subject, x *Item, v *Verdict,
 	if by == nil {
 		return false
 	}
-	if x.State != notifier.Open {
+	if x.Own && r.Dedupe.suppresses(now, s, x) {
+		return false // what it repeats waits
+	}
+	if x.State != notifier.Open && !x.Own {
 		return v.silenced(by)
 	}
 	l.endOlder(s, x, v)

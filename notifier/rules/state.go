@@ -26,6 +26,10 @@ type Item struct {
 	Incident notifier.Incident
 	Title    string
 
+	// Own means that it escalates and names no incident, so that it opens one of its own
+	// (see [Incident]). It is not stored either.
+	Own bool
+
 	// Subject names the [Subject]: all items with the same one tell states of the same
 	// incident or, without a state, are the same message. It is empty if the rules need
 	// no Subject for the item.
