@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -145,6 +147,11 @@ func (q *openQueue) dueGoneBeat(ctx context.Context, name queue.Hash, before *ru
 			_, _, err := q.tellBeat(ctx, x.delivery(goneText(x.Name), remove), remove)
 			return err
 		}
+		if err := remove.apply(ctx); err != nil {
+			return err
+		}
+		q.log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone", zap.String("key", before.Key), zap.String("beat", before.Name))
+		return nil
 	}
 	return remove.apply(ctx)
 }

@@ -58,9 +58,11 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 
 // forgetSubject removes a subject that matters no more.
 func (q *openQueue) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
-	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	var forgotten *rules.Subject
+	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
 		s := decodeSubject(old[0])
+		forgotten = nil
 		if next := s.Next.Job; next != (queue.JobID{}) {
 			statuses, err := status([]queue.JobID{next})
 			if err != nil {
@@ -74,9 +76,16 @@ func (q *openQueue) forgetSubject(ctx context.Context, name queue.Hash, crowded 
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		if s.Forget.After(now) && !crowded && len(old[0]) > 0 {
 			c.Records[0] = subjectRecord(s)
+		} else {
+			forgotten = s
 		}
 		return c, nil
 	}})
+	if err == nil && forgotten != nil && forgotten.Repeats > 0 {
+		q.log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",
+			zap.String("key", forgotten.Key), zap.Int("messages", forgotten.Repeats), zap.Time("since", forgotten.Since))
+	}
+	return err
 }
 
 // heldJob is a job that a lane holds, as it was read before a transaction.
@@ -157,7 +166,7 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 		return job != queue.JobID{} && waits(job)
 	}
 	group := r.Release(now, lane, held, waits, way)
-	p := &release{q: q, now: now, name: name, record: record, lane: lane, group: group, jobs: jobs}
+	p := &release{q: q, now: now, name: name, key: state.Key, record: record, lane: lane, group: group, jobs: jobs}
 	switch {
 	case group == nil || gone || group.Single() || numbered(t.Tags) && !r.IsStep(): // the order of the numbers is that of each message
 		err = p.releaseJobs(ctx)
@@ -194,6 +203,7 @@ type release struct {
 	q       *openQueue
 	now     time.Time
 	name    queue.Hash
+	key     string // of the messages
 	record  []byte // of the lane before
 	lane    *rules.Lane
 	group   *rules.Group
@@ -280,7 +290,7 @@ func (p *release) releaseJobs(ctx context.Context) error {
 		return err
 	}
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
-		p.q.log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.Int("messages", p.group.More.Counts.Total()))
+		p.q.log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.key), zap.Int("messages", p.group.More.Counts.Total()))
 	}
 	p.count(ruleOutcomeReleased)
 	return nil

@@ -243,12 +243,19 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 			return err
 		}
 	}
+	kept := false
+	if x := decodeIncident(b); x != nil && !x.Forget.After(time.Now()) {
+		if kept, err = q.waitsAbout(ctx, x, k); err != nil {
+			return err
+		}
+	}
 	keep := app.queueSettings.keep
 	var step rules.StepChange
 	var forgotten *rules.Incident
+	untold := false // a silence has kept steps from beginning that the configuration does not have any more
 	x, err := q.changeIncident(ctx, name, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
 		now := q.Now()
-		step, forgotten = rules.StepChange{}, nil
+		step, forgotten, untold = rules.StepChange{}, nil, false
 		x := p.x
 		if x == nil {
 			return false
@@ -263,7 +270,8 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 			p.release(c, release, status)
 			p.drop(c, drop, notifier.RuleEscalating, status)
 		case rule == nil:
-			x.Escalation.Next, x.Acknowledged.Until = time.Time{}, time.Time{}
+			untold = x.Escalation.Silenced && x.Escalating()
+			x.Escalation.Next, x.Acknowledged.Until, x.Escalation.Silenced = time.Time{}, time.Time{}, false
 		default:
 			var stopped []rules.StepJob
 			if stopped, step.Again = x.Silence(now, silenced); len(stopped) > 0 {
@@ -281,7 +289,7 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 			p.release(c, step.Release, status)
 			p.drop(c, step.Drop, notifier.RuleEscalating, status)
 		}
-		if x.Lasts() {
+		if x.Lasts() || kept {
 			x.Forget = now.Add(keep)
 		}
 		if surplus || !x.Forget.After(now) {
@@ -296,8 +304,15 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 	if err != nil {
 		return err
 	}
-	if forgotten != nil && forgotten.IsOpen() {
+	if untold {
+		q.log.Warn("the steps of an incident that a silence has stopped are told by nobody, because the key has no escalate any more", zap.String("key", x.Key), zap.String("incident", x.Name))
+	}
+	switch {
+	case forgotten == nil:
+	case forgotten.IsOpen():
 		q.log.Info("an incident that is still open is forgotten, because nothing was heard of it", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
+	default:
+		q.log.Debug("an incident that is resolved is forgotten", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
 	}
 	if n := len(step.Release); n > 0 {
 		app.shared.metrics.ruled(ruleEscalate, ruleOutcomeEscalated, n)
@@ -388,6 +403,38 @@ func (q *openQueue) toldOf(ctx context.Context, x *rules.Incident, k *key) (to [
 		}
 	}
 	return to, nil
+}
+
+// waitsAbout reports whether rules hold a message about an incident, or a silence matches
+// it. k is its key, or nil if that is gone.
+func (q *openQueue) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (bool, error) {
+	if k == nil {
+		return false, nil
+	}
+	if x.IsOpen() {
+		silences, err := q.silencesAt(ctx, placeOfIncident(x))
+		if err != nil || silences.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil {
+			return true, err
+		}
+	}
+	for _, t := range k.targets {
+		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), destinationOf(t, k.limits)))
+		if err != nil {
+			return false, err
+		}
+		next := decodeSubject(b).Next.Job
+		if next == (queue.JobID{}) {
+			continue
+		}
+		e, err := q.Get(ctx, next.Message)
+		if err == nil && next.Index < len(e.Jobs) && e.Jobs[next.Index].Status == queue.Held {
+			return true, nil
+		}
+		if err != nil && !errors.Is(err, queue.ErrNotFound) {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // acceptAbout stores a message of the gateway about an incident, for some of the

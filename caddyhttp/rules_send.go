@@ -191,6 +191,7 @@ type entryRules struct {
 	q       *openQueue
 	entry   *queue.Entry
 	message *notifier.Message
+	key     string
 	names   []queue.Hash
 	targets []entryTarget
 
@@ -225,7 +226,7 @@ func (s *queuedSend) applyRules() {
 	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry, message: s.message, silences: -1, escalates: s.escalates}
+	u := &entryRules{q: s.q, entry: s.entry, message: s.message, key: s.key, silences: -1, escalates: s.escalates}
 	if silenced {
 		u.silences, u.group = u.name(s.q.silencesName(s.place())), s.q.silencedLanes(s.place())
 	}
@@ -259,7 +260,7 @@ func (s *queuedSend) applyRules() {
 				Own: s.escalates && s.message.Incident.ID == "",
 			},
 		}
-		if silenced {
+		if silenced || holds {
 			x.origin = s.states[i].encode()
 		}
 		// What one policy forbids must neither hold up nor suppress what another one lets
@@ -388,8 +389,9 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		r := t.rules
 		if silences != nil {
 			r = r.WithSilences(silences.All.For(now, t.tags))
-			lane.Group, lane.Origin = u.group, t.origin
+			lane.Group = u.group
 		}
+		lane.Origin = t.origin
 		if r == nil { // the silence has ended
 			r = new(rules.Rules)
 		}
@@ -440,6 +442,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			c.Records[t.lane] = laneRecord(lane, now)
 		}
 		if t.subject >= 0 {
+			subject.Key = u.key
 			c.Records[t.subject] = subjectRecord(subject)
 		}
 	}

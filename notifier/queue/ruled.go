@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -79,12 +80,16 @@ func JoinRuled(a, b *Ruled) *Ruled {
 // begins with it.
 const callersRecord = 0
 
+// dueSize is the size of the time after callersRecord. It is that at which the record is
+// due: stores write only what has changed, and a later time alone is a change, too.
+const dueSize = 8
+
 // callers returns the content of a record of the caller, or nil.
 func callers(b []byte) []byte {
-	if len(b) == 0 || b[0] != callersRecord {
+	if len(b) < 1+dueSize || b[0] != callersRecord {
 		return nil
 	}
-	return b[1:]
+	return b[1+dueSize:]
 }
 
 // decide calls Decide of u, which may be nil, with its records.
@@ -117,7 +122,9 @@ func (r Record) asCallers() Record {
 	if len(r.Data) == 0 {
 		return Record{}
 	}
-	return Record{append([]byte{callersRecord}, r.Data...), r.Due, r.Group}
+	b := append(make([]byte, 0, 1+dueSize+len(r.Data)), callersRecord)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Due.UnixMicro())) //nolint:gosec // it is only compared
+	return Record{append(b, r.Data...), r.Due, r.Group}
 }
 
 // size returns Size of u, which may be nil.

@@ -131,6 +131,7 @@ type Subject struct {
 
 	Repeats int       // that were suppressed since the last message
 	Since   time.Time // the first of them
+	Key     string    // whose messages they are; the caller's, stored while there are some
 
 	Forget time.Time // when it matters no more, unless Next waits
 }
@@ -198,6 +199,7 @@ const (
 	subjectWay
 	subjectSilenced
 	subjectCounted
+	subjectKey
 
 	markMessage wire.Field = 1
 	markIndex   wire.Field = 2
@@ -252,7 +254,9 @@ func (s *Subject) Encode() (b []byte) {
 	if s.Silenced != (uuid.UUID{}) {
 		b = wire.AppendText(wire.AppendText(b, subjectSilenced, s.Silenced[:]), subjectCounted, s.Counted)
 	}
-	b = wire.AppendNumber(b, subjectRepeats, s.Repeats)
+	if s.Repeats > 0 {
+		b = wire.AppendText(wire.AppendNumber(b, subjectRepeats, s.Repeats), subjectKey, s.Key)
+	}
 	b = wire.AppendTime(b, subjectSince, s.Since)
 	return wire.AppendTime(b, subjectForget, s.Forget)
 }
@@ -278,6 +282,8 @@ func DecodeSubject(b []byte) (*Subject, error) {
 			s.Counted = notifier.Type(r.Text())
 		case subjectRepeats:
 			s.Repeats = r.Int()
+		case subjectKey:
+			s.Key = r.Text()
 		case subjectSince:
 			s.Since = r.Time()
 		case subjectForget:
@@ -303,7 +309,7 @@ type Lane struct {
 	Over  []SilencedCounts
 
 	// Group and Origin are the caller's: the group of the record while a silence holds
-	// something in it, and where its messages go.
+	// something in it, and where its messages go. Origin is stored while no item may have it.
 	Group  queue.Hash
 	Origin []byte
 }
@@ -431,8 +437,12 @@ func (l *Lane) Encode() (b []byte) {
 		x := wire.AppendTime(wire.AppendText(nil, overSilence, o.Silence[:]), overUntil, o.Until)
 		b = wire.AppendItem(b, laneOver, wire.AppendItem(x, overMore, more.encode()))
 	}
-	if l.Silenced() {
-		b = wire.AppendText(wire.AppendText(b, laneGroup, l.Group[:]), laneFrom, l.Origin)
+	silenced := l.Silenced()
+	if silenced {
+		b = wire.AppendText(b, laneGroup, l.Group[:])
+	}
+	if silenced || l.More[0].Counts.Total()+l.More[1].Counts.Total() > 0 {
+		b = wire.AppendText(b, laneFrom, l.Origin)
 	}
 	return b
 }
