@@ -53,6 +53,10 @@ func (h *Handler) serveIncident(w http.ResponseWriter, r *http.Request, at *rout
 	if err != nil {
 		return h.errorResponse(err)
 	}
+	if isForeignChange(r) {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	if api.PrefersHTML(r) {
 		if err := h.writePage(w, r, http.StatusOK, routeIncident, h.incidentPage(r, x, done, problem)); err != nil {
 			return h.errorResponse(err)
@@ -75,11 +79,18 @@ func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	}
 	var form incidentForm
 	if r.Method == http.MethodPost {
-		if err := checkOwnOrigin(r); err != nil {
-			return "", "", nil, err
+		foreign := isForeignChange(r)
+		if foreign {
+			if hasIdentity(r) {
+				return "", "", nil, errForeignChange
+			}
+			w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 		}
 		if form, err = readIncidentForm(w, r); err != nil {
 			return "", "", nil, err
+		}
+		if foreign && form.do != doAcknowledge {
+			return "", "", nil, errForeignAction
 		}
 	}
 	at, err := q.incidentByID(r.Context(), id)
@@ -120,6 +131,21 @@ func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	}
 	return "You take care of it. If it is still open then, the first step begins again at " + formatDay(x.Acknowledged.Until) + ".", "", x, nil
 }
+
+// isForeignChange reports whether a page of another site sent a request that changes
+// something. The web app of ntfy does so for the button Acknowledge.
+func isForeignChange(r *http.Request) bool { return checkOwnOrigin(r) != nil }
+
+// hasIdentity reports whether a request shows who sends it. A page of another site must
+// not act in the name of the person who has it open. Without an identity it can do no more
+// than anybody who knows the ID of the incident, from anywhere.
+func hasIdentity(r *http.Request) bool {
+	return len(r.Header["Cookie"])+len(r.Header["Authorization"]) > 0 || userOf(r) != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0
+}
+
+// errForeignAction is returned to a page of another site that wants more than to
+// acknowledge.
+var errForeignAction = api.Errorf(http.StatusForbidden, "a page of another site sent this request; it can acknowledge, and everything else is done on the incident's own page")
 
 // incidentForm is what the form on the page of an incident sends.
 type incidentForm struct {

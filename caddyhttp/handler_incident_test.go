@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,8 +62,10 @@ func TestIncidentPage(t *testing.T) {
 		}{
 			{rules.NewIncidentID(), "do=acknowledge", nil, http.StatusNotFound},
 			{"x", "do=acknowledge", nil, http.StatusNotFound},
-			{id, "do=acknowledge", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
-			{id, "do=acknowledge", []string{"Origin", "https://evil.example"}, http.StatusForbidden},
+			{id, "do=resolve", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+			{id, "do=silence&for=2h", []string{"Origin", "https://evil.example"}, http.StatusForbidden},
+			{id, "do=acknowledge", []string{"Sec-Fetch-Site", "cross-site", "Cookie", "session=x"}, http.StatusForbidden},
+			{id, "do=acknowledge", []string{"Sec-Fetch-Site", "same-site", "Authorization", "Basic eDp5"}, http.StatusForbidden},
 			{id, "do=delete", nil, http.StatusBadRequest},
 			{id, "by=" + strings.Repeat("x", 5000), nil, http.StatusRequestEntityTooLarge},
 		} {
@@ -163,4 +166,58 @@ func TestIncidentPageSilence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestIncidentForeignPage checks that a page of another site, such as the web app of ntfy,
+// can acknowledge with a request that shows nobody's identity, and learns nothing but
+// whether it has worked. The requests are those of fetch without credentials: a POST with
+// a form, which browsers send without asking first.
+func TestIncidentForeignPage(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, managed, x.block("escalate after 5m"))
+		postWith(t, h, "/notify/k", "title=Disk+full&body=confidential&type=failure&incident=db1")
+		id := incidentsOf(t, h)[0].ID
+		ntfy := []string{
+			"Origin", "https://ntfy.sh", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty",
+			"Accept", "*/*", "Referer", "https://ntfy.sh/",
+		}
+		refused := askIncident(t, h, http.MethodPost, id, "do=acknowledge", append(slices.Clone(ntfy), "Cookie", "a=b")...)
+		if refused.Code != http.StatusForbidden || refused.Header().Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("with a cookie: %d %v", refused.Code, refused.Header())
+		}
+		r := asUser(httptest.NewRequestWithContext(t.Context(), http.MethodPost, routeIncidents+"/"+id, strings.NewReader("")), "ann")
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		if got := do(t, h, r); got.status != http.StatusForbidden {
+			t.Errorf("of a user: %d %s", got.status, got.body)
+		}
+		for _, form := range []string{"do=resolve", "do=silence&for=2h"} {
+			w := askIncident(t, h, http.MethodPost, id, form, ntfy...)
+			if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "can acknowledge") {
+				t.Errorf("%s: %d %s", form, w.Code, w.Body)
+			}
+		}
+		if got := incidentsOf(t, h)[0]; got.IsAcknowledged() || !got.IsOpen() || len(silences(t, h)) != 0 {
+			t.Fatal("a refused request has changed something")
+		}
+		if w := askIncident(t, h, http.MethodGet, id, "", ntfy...); w.Header().Get("Access-Control-Allow-Origin") != "" {
+			t.Error("a page of another site can read the incident")
+		}
+		for range 2 { // the second one changes nothing, and is no error
+			w := askIncident(t, h, http.MethodPost, id, "do=acknowledge", ntfy...)
+			if w.Code != http.StatusNoContent || w.Body.Len() != 0 || w.Header().Get("Access-Control-Allow-Origin") != "*" || w.Header().Get("Access-Control-Allow-Credentials") != "" {
+				t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+			}
+		}
+		if got := incidentsOf(t, h)[0]; !got.IsAcknowledged() || got.Acknowledged.By != "" {
+			t.Errorf("%+v", got.Acknowledged)
+		}
+		w := askIncident(t, h, http.MethodPost, rules.NewIncidentID(), "do=acknowledge", ntfy...)
+		if w.Code != http.StatusNotFound || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("an unknown one: %d %v", w.Code, w.Header())
+		}
+		time.Sleep(time.Hour)
+		x.wantCounts(t, 1, 1, 0)
+	})
 }

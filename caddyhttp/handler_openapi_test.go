@@ -367,10 +367,10 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	maps.Copy(calls, inboxCalls(t))
 	incident := "/notify/incidents/" + incidentsOf(t, managed)[0].ID
 	form := func(body string) call { return call{h: managed, target: incident, contentType: typeForm, body: body} }
-	foreign := form("by=Eve")
-	foreign.header = header("Sec-Fetch-Site", "cross-site")
+	foreign, foreignResolve := form("by=Eve"), form("do=resolve")
+	foreign.header, foreignResolve.header = header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "cross-site")
 	calls["GET "+routeIncident] = []call{{h: managed, target: incident}, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
-	calls["POST "+routeIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", maxIncidentForm)), foreign, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
+	calls["POST "+routeIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", maxIncidentForm)), foreign, foreignResolve, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
@@ -420,6 +420,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				at := op + " " + status + " " + media
 				response, _ := responses[status].(map[string]any)
 				content, _ := response["content"].(map[string]any)
+				if got.status == http.StatusNoContent && response != nil && got.body == "" {
+					continue
+				}
 				if content[media] == nil {
 					t.Errorf("%s %s for %s: status %d with %s is not described", method, c.target, accept, got.status, media)
 					continue
