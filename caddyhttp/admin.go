@@ -31,10 +31,14 @@ func init() {
 //	GET  /notify/keys/{key}       one of them
 //	POST /notify/keys/{key}/test  sends a test message to it
 //	GET  /notify/recent           the outcomes of the last messages
-//	GET  /notify/beats            the beats that keys expect
+//	GET  /notify/beats            the beats that keys expect, and the calls of the watchdog
 //
 //	GET    /notify/destinations             the states of the destinations
 //	POST   /notify/destinations/{id}/retry  makes what waits for one due
+//
+//	GET    /notify/keys/{key}/silences       the silences of a key; also of a saved one, whose space ?space= names
+//	POST   /notify/keys/{key}/silences       makes one
+//	DELETE /notify/keys/{key}/silences/{id}  ends one
 //
 //	GET  /notify/incidents                   the incidents of keys with rules
 //	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
@@ -109,7 +113,7 @@ func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
 }
 
 func (adminAPI) serveNotFound(http.ResponseWriter, *http.Request) error {
-	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/destinations, /notify/incidents or /notify/queue"))
+	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/beats, /notify/destinations, /notify/incidents or /notify/queue"))
 }
 
 func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {
@@ -296,7 +300,8 @@ func runningApp() (*App, error) {
 	return app, nil
 }
 
-// findDefinitions returns the definitions of the key in the path of r.
+// findDefinitions returns the definitions of the key of the configuration in the path of r.
+// The app is not nil if there is only no such key.
 func findDefinitions(r *http.Request) (*App, []definition, error) {
 	app, err := runningApp()
 	if err != nil {
@@ -304,7 +309,7 @@ func findDefinitions(r *http.Request) (*App, []definition, error) {
 	}
 	definitions := app.definitions()[r.PathValue("key")]
 	if len(definitions) == 0 {
-		return nil, nil, adminError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
+		return app, nil, adminError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
 	}
 	return app, definitions, nil
 }

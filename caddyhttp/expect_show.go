@@ -33,7 +33,7 @@ func (h *Handler) setBeats(r *http.Request, p *console.KeyPage, k *key) {
 		e := b.expected.expect
 		x := console.Beat{
 			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: console.Delivered,
-			Last: b.beat.Last, Due: b.due, Failed: b.beat.State == rules.BeatFailed,
+			Last: b.beat.Last, Due: b.due, Late: b.late, Overdue: b.state(q.Now()) == stateInGrace, Failed: b.beat.State == rules.BeatFailed,
 		}
 		if b.beat.State != rules.BeatOK {
 			x.Outcome, x.Since = console.Failed, b.beat.Since
@@ -49,7 +49,7 @@ type adminBeat struct {
 	Name  string     `json:"name"`
 	Every string     `json:"every"`
 	Grace string     `json:"grace"`
-	State string     `json:"state"`           // on_time, late or failed
+	State string     `json:"state"`           // on_time, in_grace, late or failed
 	Since *time.Time `json:"since,omitempty"` // it is late or has failed
 	Last  *time.Time `json:"last,omitempty"`  // when the last one came
 	Due   *time.Time `json:"due,omitempty"`   // when the next one is due
@@ -58,14 +58,47 @@ type adminBeat struct {
 
 // The states of beats that have no problem, in the admin API and in metrics. The others
 // are those of package rules.
-const stateOnTime = "on_time"
+const (
+	stateOnTime  = "on_time"
+	stateInGrace = "in_grace" // the next beat is due, and not late yet
+)
 
-// beatState returns the state of a beat for programs.
-func (s *beatStatus) state() string {
-	if s.beat.State == rules.BeatOK {
-		return stateOnTime
+// state returns the state of a beat for programs.
+func (s *beatStatus) state(now time.Time) string {
+	switch {
+	case s.beat.State != rules.BeatOK:
+		return string(s.beat.State)
+	case !s.due.IsZero() && !s.due.After(now):
+		return stateInGrace
 	}
-	return string(s.beat.State)
+	return stateOnTime
+}
+
+// beatTroubles returns the beats of a key that are late or have failed, the first one first.
+// They are nil if the queue cannot be read, which the pages say elsewhere.
+func (h *Handler) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []console.Trouble) {
+	var expected []expectedBeat
+	for i := range k.expects {
+		expected = append(expected, *h.expectedBeat(k, &k.expects[i]))
+	}
+	if len(expected) == 0 {
+		return nil
+	}
+	beats, err := q.beats(ctx, expected)
+	if err != nil {
+		return nil
+	}
+	for _, b := range beats {
+		switch b.beat.State {
+		case rules.BeatLate:
+			out = append(out, console.Trouble{What: "The beat " + b.expected.expect.Name + " is late", Since: b.beat.Since})
+		case rules.BeatFailed:
+			out = append(out, console.Trouble{What: "The beat " + b.expected.expect.Name + " has failed", Since: b.beat.Since})
+		case rules.BeatOK:
+		}
+	}
+	slices.SortStableFunc(out, func(a, b console.Trouble) int { return a.Since.Compare(b.Since) })
+	return out
 }
 
 // allBeats returns the beats of all keys, by key and name. There are none without a
@@ -81,7 +114,14 @@ func (a *App) allBeats(ctx context.Context) ([]beatStatus, error) {
 	return beats, err
 }
 
-// serveBeats lists the beats that keys expect.
+// adminBeats is the JSON response about beats: those that keys expect, and the calls of
+// the watchdog.
+type adminBeats struct {
+	Beats    []adminBeat   `json:"beats"`
+	Watchdog *watchdogJSON `json:"watchdog,omitempty"`
+}
+
+// serveBeats lists the beats that keys expect, and says whether the watchdog is called.
 func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	app, err := runningApp()
 	if err != nil {
@@ -93,12 +133,18 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	out := make([]adminBeat, 0, len(beats))
+	out, now := adminBeats{Beats: make([]adminBeat, 0, len(beats))}, time.Now()
+	if app.queue != nil {
+		now = app.queue.Now()
+		if out.Watchdog, err = app.queue.watchdog(ctx); err != nil {
+			return adminError(http.StatusServiceUnavailable, err)
+		}
+	}
 	for _, b := range beats {
 		e := b.expected.expect
 		x := adminBeat{
 			Key: b.expected.key.name, Scope: "global", Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace),
-			State: b.state(), Last: timeOrNil(b.beat.Last), Due: timeOrNil(b.due), Late: timeOrNil(b.late),
+			State: b.state(now), Last: timeOrNil(b.beat.Last), Due: timeOrNil(b.due), Late: timeOrNil(b.late),
 		}
 		if b.expected.key.ofSite {
 			x.Scope = "site"
@@ -106,7 +152,7 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 		if b.beat.State != rules.BeatOK {
 			x.Since = timeOrNil(b.beat.Since)
 		}
-		out = append(out, x)
+		out.Beats = append(out.Beats, x)
 	}
 	return writeAdminJSON(w, out)
 }

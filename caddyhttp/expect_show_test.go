@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
@@ -26,17 +27,17 @@ func TestBeatsShown(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}
 	}
-	var beats []adminBeat
+	var all adminBeats
 	caddyhttptest.Eventually(t, func() bool {
-		beats = nil
+		all = adminBeats{}
 		status, text := ask(t, http.MethodGet, "/notify/beats", "")
-		if err := json.Unmarshal([]byte(text), &beats); err != nil || status != http.StatusOK {
+		if err := json.Unmarshal([]byte(text), &all); err != nil || status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, text)
 		}
-		return len(beats) == 5 && beats[1].State == "late"
+		return len(all.Beats) == 5 && all.Beats[1].State == "late"
 	})
 	var got []string
-	for _, b := range beats {
+	for _, b := range all.Beats {
 		line := b.Key + " " + b.Scope + " " + b.Name + " " + b.Every + " " + b.Grace + " " + b.State
 		if b.Due == nil || b.Late == nil || !b.Late.After(*b.Due) || (b.Since != nil) != (b.State != "on_time") || (b.Last == nil) != (b.Name == "quick") {
 			t.Errorf("%+v", b)
@@ -61,15 +62,93 @@ func TestBeatsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"<h2 id=\"beats\">", "<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> since", "<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> since"} {
+	for _, text := range []string{"<h2 id=\"beats\">", "<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> since", "The beat quick is late since <time", "The beat sync has failed since <time", "<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> since"} {
 		if !strings.Contains(string(page), text) {
 			t.Errorf("status %d: the page has no %s", resp.StatusCode, text)
 		}
 	}
 	_, metrics := ask(t, http.MethodGet, "/metrics", "")
-	for _, line := range []string{`caddy_notify_beats{state="on_time"} 3`, `caddy_notify_beats{state="late"} 1`, `caddy_notify_beats{state="failed"} 1`} {
+	for _, line := range []string{`caddy_notify_beats{state="on_time"} 3`, `caddy_notify_beats{state="in_grace"} 0`, `caddy_notify_beats{state="late"} 1`, `caddy_notify_beats{state="failed"} 1`} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("the metrics have no %s: %q", line, regexp.MustCompile(`caddy_notify_beats.*`).FindAllString(metrics, -1))
 		}
 	}
+}
+
+// TestWatchdogShown checks that the admin API and the console show since when the watchdog
+// is not called and why, without its address, also after a restart, and when it was.
+func TestWatchdogShown(t *testing.T) {
+	shareNothing(t)
+	o := newOutside(t)
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	t.Setenv("WATCHDOG_URL", o.URL+"/ping/s3cret")
+	start := func() *Handler {
+		h := newGateway(t, managed, "queue {\npath "+dir+"\nbeat {env.WATCHDOG_URL} 1s\n}\nkey ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 24h\n}")
+		startApp(t, h)
+		return h
+	}
+	state := func(h *Handler) *watchdogJSON {
+		t.Helper()
+		w, err := h.app.queue.watchdog(t.Context())
+		if err != nil || w == nil {
+			t.Fatalf("%v, %v", w, err)
+		}
+		return w
+	}
+	h := start()
+	caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).LastSuccess != nil })
+	o.mu.Lock()
+	o.status = http.StatusTeapot
+	o.mu.Unlock()
+	caddyhttptest.Eventually(t, func() bool { return state(h).State == "failing" })
+	since := *state(h).FailingSince
+	stopApp(t, h)
+	h = start()
+	for _, path := range []string{"/notify/console", "/notify/console/keys/ops"} {
+		body := get(t, h, path, browser).body
+		for _, want := range []string{"The watchdog is not told that the gateway works since <time", "the watchdog answers with status 418"} {
+			if !strings.Contains(body, want) || strings.Contains(body, "s3cret") {
+				t.Errorf("%s lacks %q, or has the address: %s", path, want, body)
+			}
+		}
+	}
+	if w := state(h); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess == nil || w.Interval != "1s" || strings.Contains(w.LastError, "s3cret") {
+		t.Errorf("after a restart: %+v", w)
+	}
+	o.mu.Lock()
+	o.status = http.StatusOK
+	o.mu.Unlock()
+	caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).FailingSince == nil })
+	if body := get(t, h, "/notify/console", browser).body; strings.Contains(body, "The watchdog is not told") {
+		t.Error("the page shows a watchdog that works")
+	}
+}
+
+// TestBeatMakesTheKeyFail checks that a missed beat is a trouble of its key in the list of
+// keys, with its time, until it comes, and that a beat which is due is in grace before.
+func TestBeatMakesTheKeyFail(t *testing.T) {
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, managed, "key ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 1h grace 30m\n}\nkey other {\nurl "+p.NotifyURL()+"\n}")
+		time.Sleep(65 * time.Minute)
+		beats, err := h.app.allBeats(t.Context())
+		if err != nil || len(beats) != 1 || beats[0].state(time.Now()) != stateInGrace {
+			t.Fatalf("%+v, %v", beats, err)
+		}
+		if body := get(t, h, "/notify/console/keys/ops", browser).body; !strings.Contains(body, "Overdue</strong>") || !strings.Contains(body, "and late <time") {
+			t.Errorf("the page of the key: %s", body)
+		}
+		time.Sleep(30 * time.Minute)
+		body := get(t, h, "/notify/console?state=failing", browser).body
+		if !strings.Contains(body, "The beat nightly is late since <time datetime=\"2000-01-01T01:30:0") || strings.Contains(body, "keys/other") {
+			t.Errorf("the list of keys: %s", body)
+		}
+		get(t, h, "/notify/ops?beat=nightly", typeJSON)
+		time.Sleep(time.Minute)
+		if body := get(t, h, "/notify/console", browser).body; strings.Contains(body, "is late") {
+			t.Errorf("the list of keys: %s", body)
+		}
+	})
 }

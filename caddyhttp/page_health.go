@@ -25,6 +25,8 @@ type healthView struct {
 	states []queue.Health
 	last   lastResults
 	lastOf func(keyID) lastOutcome
+
+	troubles map[*key][]console.Trouble // of keys that expect beats
 }
 
 // lastResult is the last known result of a destination.
@@ -48,6 +50,12 @@ func (h *Handler) health(ctx context.Context) (*healthView, error) {
 				v.byID[v.states[i].Destination] = &v.states[i]
 			}
 			v.addRecords(ctx)
+			v.troubles = map[*key][]console.Trouble{}
+			for _, k := range h.resolved.keys {
+				if len(k.expects) > 0 {
+					v.troubles[k] = h.beatTroubles(ctx, q, k)
+				}
+			}
 			return v, nil
 		}
 	}
@@ -200,7 +208,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // ofKey returns the state of a key, which is that of its worst destination. A
-// destination that got nothing yet is no reason to call the others silent.
+// destination that got nothing yet is no reason to call the others silent. A beat that is
+// late or has failed makes the key fail.
 func (v *healthView) ofKey(id keyID, k *key) console.Health {
 	sum := console.Health{}
 	for _, t := range k.targets {
@@ -214,6 +223,10 @@ func (v *healthView) ofKey(id keyID, k *key) console.Health {
 	if sum.State == "" {
 		sum.State = console.Silent
 		v.remember(id, &sum)
+	}
+	sum.Troubles = v.troubles[k]
+	if len(sum.Troubles) > 0 && console.Failing.Worse(sum.State) {
+		sum.State, sum.Since, sum.Cause = console.Failing, sum.Troubles[0].Since, ""
 	}
 	return sum
 }

@@ -121,6 +121,9 @@ func (h *Handler) setDestinations(r *http.Request, p *console.KeyPage, k *key) {
 	}
 	sum := view.ofKey(id, k)
 	p.Health = &sum
+	if view.q != nil {
+		p.Watchdog = view.q.watchdogTrouble(r.Context())
+	}
 }
 
 // encodeDestination returns a destination as forms and the admin API name it.

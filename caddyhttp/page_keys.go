@@ -54,6 +54,9 @@ func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string
 	case view.q == nil:
 		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
 	}
+	if view.q != nil {
+		p.Watchdog = view.q.watchdogTrouble(r.Context())
+	}
 	states := h.roughStates(view, names)
 	h.setTallies(&p, states)
 	if p.Search != "" {

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
-	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -76,27 +75,7 @@ func (c *QueueBeat) resolve() (*watchdog, error) {
 // kindWatchdog begins the record that is due when a gateway calls the watchdog.
 const kindWatchdog = 'W'
 
-// watchdogNext is the field of the record with the time of the next call.
-const watchdogNext wire.Field = 1
-
 func (q *openQueue) watchdogName() queue.Hash { return q.Hash("watchdog") }
-
-func watchdogRecord(next time.Time) queue.Record {
-	return queue.Record{Data: encodeRecord(kindWatchdog, wire.AppendTime(nil, watchdogNext, next)), Due: next}
-}
-
-// decodeWatchdog returns when the next call is due, or the zero time.
-func decodeWatchdog(record []byte) (next time.Time) {
-	if len(record) == 0 || record[0] != kindWatchdog {
-		return next
-	}
-	for r := wire.NewReader(record[1:]); r.Next(); {
-		if r.Field == watchdogNext {
-			next = r.Time()
-		}
-	}
-	return next
-}
 
 // watchdogKept is how long the record is kept that no gateway changes, because the
 // configuration has no watchdog any more.
@@ -107,14 +86,15 @@ const watchdogKept = time.Hour
 func (q *openQueue) takeWatchdog(ctx context.Context) (take bool, err error) {
 	w := q.app.Load().queueSettings.watchdog
 	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, next := q.Now(), decodeWatchdog(old[0])
-		take = w != nil && (!next.After(now) || next.Sub(now) > w.interval)
+		now, s := q.Now(), decodeWatchdog(old[0])
+		take = w != nil && (!s.next.After(now) || s.next.Sub(now) > w.interval)
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
 		case take:
-			c.Records[0] = watchdogRecord(now.Add(w.interval))
-		case w != nil || now.Sub(next) < watchdogKept:
-			c.Records[0] = watchdogRecord(next)
+			s.next = now.Add(w.interval)
+			c.Records[0] = s.record()
+		case w != nil || now.Sub(s.next) < watchdogKept:
+			c.Records[0] = s.record()
 		}
 		return c, nil
 	}})
@@ -156,6 +136,7 @@ func (q *openQueue) callWatchdog(app *App) {
 		err = w.call(ctx, app.shared.sender.Pool())
 	}
 	q.watched(err)
+	q.noteWatchdog(context.WithoutCancel(ctx), err)
 }
 
 // call makes a GET. Errors do not show the address, which is a secret.

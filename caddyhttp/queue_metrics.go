@@ -32,7 +32,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 		oldest:       prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
 		destinations: prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "destinations"), "Destinations of the operator by state: known (the last attempt succeeded), failing (it failed), down (at least three in a row failed).", []string{"state"}, nil),
 		incidents:    prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "incidents"), "Incidents of keys with rules by state: open, acknowledged, resolved (and not forgotten yet).", []string{"state"}, nil),
-		beats:        prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "beats"), "Beats that keys expect, by state: on_time, late, failed.", []string{"state"}, nil),
+		beats:        prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "beats"), "Beats that keys expect, by state: on_time, in_grace, late, failed.", []string{"state"}, nil),
 		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue and of what rules remember, which max_size bounds.", nil, nil),
 		recordBytes:  prometheus.NewDesc(name("record_bytes"), "Size of what rules remember alone: incidents, silences, beats.", nil, nil),
 		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
@@ -98,9 +98,9 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	states := map[string]int{stateOnTime: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
+	now, states := q.Now(), map[string]int{stateOnTime: 0, stateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
 	for _, b := range beats {
-		states[b.state()]++
+		states[b.state(now)]++
 	}
 	for state, n := range states {
 		gauge(m.beats, float64(n), state)

@@ -244,7 +244,7 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 		}
 	}
 	kept := false
-	if x := decodeIncident(b); x != nil && !x.Forget.After(time.Now()) {
+	if x := decodeIncident(b); x != nil && !x.Forget.After(q.Now()) {
 		if kept, err = q.waitsAbout(ctx, x, k); err != nil {
 			return err
 		}
@@ -338,7 +338,7 @@ func (q *openQueue) silentSteps(ctx context.Context, k *key, x *rules.Incident) 
 	}
 	silent = map[string]bool{}
 	for _, t := range k.targets {
-		if silences.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, t.Tags) != nil {
+		if silences.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, t.Tags) != nil {
 			silent[t.Hash()] = true
 		}
 	}
@@ -413,7 +413,7 @@ func (q *openQueue) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (
 	}
 	if x.IsOpen() {
 		silences, err := q.silencesAt(ctx, placeOfIncident(x))
-		if err != nil || silences.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil {
+		if err != nil || silences.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil {
 			return true, err
 		}
 	}

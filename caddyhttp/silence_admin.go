@@ -12,7 +12,7 @@ import (
 
 // silenceQueue returns the definitions of the key in the path of r, and the queue.
 func silenceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
-	app, definitions, err := findDefinitions(r)
+	app, definitions, err := findSilenced(r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -28,7 +28,7 @@ func silenceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
 	return app, definitions, q, nil
 }
 
-// serveSilences lists the silences of a key of the configuration.
+// serveSilences lists the silences of a key.
 func (adminAPI) serveSilences(w http.ResponseWriter, r *http.Request) error {
 	app, definitions, q, err := silenceQueue(r)
 	if err != nil {
@@ -47,7 +47,7 @@ func (adminAPI) serveSilences(w http.ResponseWriter, r *http.Request) error {
 	return writeAdminJSON(w, newSilencesJSON(r.PathValue("key"), all))
 }
 
-// serveMakeSilence makes a silence of a key of the configuration. A key that several
+// serveMakeSilence makes a silence of a key. A key of the configuration that several
 // sites define differently gets one at each.
 func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	app, definitions, q, err := silenceQueue(r)
@@ -74,7 +74,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	return writeAdminJSON(w, newSilencesJSON(r.PathValue("key"), made))
 }
 
-// serveEndSilence ends a silence of a key of the configuration.
+// serveEndSilence ends a silence of a key.
 func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	app, definitions, q, err := silenceQueue(r)
 	if err != nil {

@@ -37,6 +37,7 @@ type silenceFlags struct {
 	fields map[string]*string // of the silence to make
 	list   bool
 	end    string
+	space  string
 }
 
 func silenceCommand() *cobra.Command {
@@ -45,7 +46,8 @@ func silenceCommand() *cobra.Command {
 		Use:   "silence <key> --for <duration>|--until <time> --incident|--tag|--title <text> | --list | --delete <id>",
 		Short: "Keeps messages of a key silent for a time",
 		Long: `
-Makes a silence of a key of the configuration, lists those that hold, or ends one.
+Makes a silence of a key, lists those that hold, or ends one. A saved key is found by
+its name, too; --space names its space if several have one.
 What opens or gets worse during a silence waits until it ends, and is told then if
 it is still open. Other messages that match are not sent. It uses the admin API of
 the server.
@@ -53,6 +55,7 @@ the server.
   caddy notify silence ops --for 2h --title "disk" --reason "new disks"
   caddy notify silence ops --for 30m --tag all
   caddy notify silence ops --list
+  caddy notify silence alarms --space home --for 8h --tag all
 `,
 		Args: cobra.ExactArgs(1),
 		RunE: withExitCode(f.run),
@@ -69,13 +72,17 @@ the server.
 	}
 	cmd.Flags().BoolVar(&f.list, "list", false, "List the silences of the key")
 	cmd.Flags().StringVar(&f.end, "delete", "", "End the silence with this ID, which --list shows")
+	cmd.Flags().StringVar(&f.space, "space", "", "The space of a saved key; default is the one without a name")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
 	f.connect(cmd)
 	return cmd
 }
 
 func (f *silenceFlags) run(cmd *cobra.Command, args []string) error {
-	path := "/notify/keys/" + url.PathEscape(args[0]) + "/silences"
+	path, query := "/notify/keys/"+url.PathEscape(args[0])+"/silences", ""
+	if f.space != "" {
+		query = "?space=" + url.QueryEscape(f.space)
+	}
 	fields := map[string]string{}
 	for name, value := range f.fields {
 		if *value != "" {
@@ -86,13 +93,13 @@ func (f *silenceFlags) run(cmd *cobra.Command, args []string) error {
 	case f.list && f.end != "", (f.list || f.end != "") && len(fields) > 0:
 		return errors.New("give --list or --delete alone")
 	case f.list:
-		body, err := f.askWith(http.MethodGet, path, nil)
+		body, err := f.askWith(http.MethodGet, path+query, nil)
 		if err != nil {
 			return err
 		}
 		return f.print(cmd, body)
 	case f.end != "":
-		body, err := f.askWith(http.MethodDelete, path+"/"+url.PathEscape(f.end), nil)
+		body, err := f.askWith(http.MethodDelete, path+"/"+url.PathEscape(f.end)+query, nil)
 		if err != nil {
 			return err
 		}
@@ -105,7 +112,7 @@ func (f *silenceFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	body, err := f.askWith(http.MethodPost, path, request)
+	body, err := f.askWith(http.MethodPost, path+query, request)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ var examples = map[string]Page{
 	},
 	"about": AboutPage{Root: "./", Address: "https://alerts.example.com/notify"},
 	"keys": KeysPage{
-		Root: "../", All: 122, Found: 122, First: 51, Last: 54, Previous: "../notify/console?page=1", Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
+		Root: "../", All: 122, Found: 122, First: 51, Last: 54, Watchdog: &exampleTrouble, Previous: "../notify/console?page=1", Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
 		Tallies: []Tally{{Down, 1, "../notify/console?state=down"}, {Fine, 121, ""}},
 		Keys: []ListedKey{
 			{Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON ×2", URLs: 2, Hurry: "../notify/console/keys/ops", Health: &Health{State: Down, Since: noon, Cause: "JSON: the service answered 503", Waiting: 112, WaitingSince: noon, Delivered: noon.Add(-time.Hour)}},
@@ -74,10 +74,11 @@ var examples = map[string]Page{
 	"keys_first":   KeysPage{Root: "./", MayAdd: true},
 	"key": KeyPage{
 		Root: "../", Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Text: "json://example.com/\n", Format: "text",
-		Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down},
+		Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
 		Rules: []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
 		Beats: []Beat{
-			{Name: "nightly", Every: "1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour)},
+			{Name: "nightly", Every: "1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour), Late: noon.Add(25 * time.Hour)},
+			{Name: "due", Every: "1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour), Late: noon.Add(time.Hour), Overdue: true},
 			{Name: "hourly", Every: "1h", Grace: "6m", Outcome: Failed, Since: noon},
 			{Name: "sync", Every: "1h", Grace: "6m", Outcome: Failed, Failed: true, Since: noon, Last: noon, Due: noon.Add(time.Hour)},
 		},
@@ -230,6 +231,8 @@ var examples = map[string]Page{
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true}, Line: "url discord://id/t0ken ops", URL: "discord://id/t0ken",
 	},
 }
+
+var exampleTrouble = Trouble{What: "The beat nightly is late", Since: noon, Cause: "cause"}
 
 var exampleDestination = Destination{
 	Number: 1, Service: "JSON", URL: "json://example.com/***", Tags: "a, b", Address: "../cfg/ops",

@@ -25,6 +25,14 @@ type Health struct {
 	Waiting      int       // deliveries
 	WaitingSince time.Time // the oldest of them
 	Delivered    time.Time // the last success; zero if unknown
+	Troubles     []Trouble // of a key, besides those of its destinations
+}
+
+// Trouble is something that is wrong, such as a beat that did not come.
+type Trouble struct {
+	What  string // a sentence without its end, which the time follows
+	Since time.Time
+	Cause string // one line; "" for none
 }
 
 // rank is the place of a state among all, 0 for the worst.

@@ -23,6 +23,7 @@ type KeyPage struct {
 	Silence      string       // the address at which a silence of it is made; "" if none can be
 	Rules        []string     // the rules over time, a sentence each
 	Beats        []Beat       // that it expects
+	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
 
 	Tokens   int    // how many it has
@@ -45,6 +46,8 @@ type Beat struct {
 	Since              time.Time // of the problem
 	Last               time.Time // when the last one came; zero for never
 	Due                time.Time // when the next one is due; zero if that is not known
+	Late               time.Time // when it is late; zero if that is not known
+	Overdue            bool      // it is due, and not late yet
 }
 
 // CopiedLine is a text to copy.

@@ -15,6 +15,8 @@ type KeysPage struct {
 	Next        string
 	MayAdd      bool   // keys can be saved here
 	Hint        string // what the health is made of, or what would make it better
+
+	Watchdog *Trouble // why the watchdog of the gateway is not called; nil if all is well
 }
 
 // Tally is how many keys have a state.

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// beatsPage is what the command uses of the answer of the admin API about beats.
+type beatsPage struct {
+	Beats    []beat    `json:"beats"`
+	Watchdog *watchdog `json:"watchdog"`
+}
+
+// beat is what the command uses of a beat.
+type beat struct {
+	Key   string     `json:"key"`
+	Name  string     `json:"name"`
+	Every string     `json:"every"`
+	State string     `json:"state"`
+	Since *time.Time `json:"since"`
+	Last  *time.Time `json:"last"`
+	Due   *time.Time `json:"due"`
+	Late  *time.Time `json:"late"`
+}
+
+// watchdog is what the command uses of the calls of the watchdog.
+type watchdog struct {
+	State        string     `json:"state"`
+	Interval     string     `json:"interval"`
+	LastSuccess  *time.Time `json:"last_success"`
+	FailingSince *time.Time `json:"failing_since"`
+	LastError    string     `json:"last_error"`
+}
+
+func beatsCommand() *cobra.Command {
+	f := new(queueFlags)
+	cmd := &cobra.Command{
+		Use:   "beats [--json]",
+		Short: "Lists the beats that keys of a running server expect",
+		Long: `
+Lists the beats that keys expect: the key, the name, the state, how often it comes,
+when the last one came, when the next one is due and when it is late. The last line
+is about the watchdog that queue beat calls. It uses the admin API of the server.
+`,
+		Args: cobra.NoArgs,
+		RunE: withExitCode(f.beats),
+	}
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
+	f.connect(cmd)
+	return cmd
+}
+
+// beats prints the beats.
+func (f *queueFlags) beats(cmd *cobra.Command, _ []string) error {
+	body, err := f.ask(http.MethodGet, "/notify/beats")
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		_, err := cmd.OutOrStdout().Write(body)
+		return err
+	}
+	var page beatsPage
+	if err := json.Unmarshal(body, &page); err != nil {
+		return fmt.Errorf("reading the answer of the admin API: %w", err)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for i := range page.Beats {
+		fmt.Fprintln(w, strings.Join(page.Beats[i].columns(), "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(page.Beats) == 0 {
+		cmd.PrintErrln("No key expects a beat.")
+	}
+	if page.Watchdog != nil {
+		fmt.Fprintln(cmd.OutOrStdout(), page.Watchdog.line())
+	}
+	return nil
+}
+
+// columns returns what a line of the list has about a beat.
+func (b *beat) columns() []string {
+	state := strings.ReplaceAll(b.State, "_", " ")
+	if b.Since != nil {
+		state += " since " + at(b.Since)
+	}
+	return []string{b.Key, b.Name, state, "every " + b.Every, "last " + at(b.Last), "due " + at(b.Due), "late " + at(b.Late)}
+}
+
+// line returns the line about the watchdog.
+func (x *watchdog) line() string {
+	text := "watchdog " + x.State
+	if x.FailingSince != nil {
+		text += " since " + at(x.FailingSince)
+	}
+	text += ", every " + x.Interval + ", last success " + at(x.LastSuccess)
+	if x.LastError != "" {
+		text += ": " + markup.Printable(strings.Join(strings.Fields(x.LastError), " "))
+	}
+	return text
+}
+
+// at returns a time as the lists have it.
+func at(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return t.Local().Format(time.DateTime)
+}

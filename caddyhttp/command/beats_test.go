@@ -1,0 +1,145 @@
+package command
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+)
+
+// TestBeats checks that the command lists the beats of a running server, and what became of
+// the last call of the watchdog.
+func TestBeats(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	destination := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/ping/s3cret" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	defer destination.Close()
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
+	caddyhttptest.Serve(t, `
+	storage file_system "`+dir+`"
+	notify {
+		queue {
+			path "`+filepath.Join(dir, "queue")+`"
+			beat `+destination.URL+`/ping/s3cret 1s
+		}
+		key ops {
+			url json://`+strings.TrimPrefix(destination.URL, "http://")+`/
+			expect nightly every 24h grace 2h
+			expect sync every 1h
+		}
+	}`, "stateless off")
+	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/notify/ops?beat=sync&type=failure")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	run := func(args ...string) (out, errs string, code int) {
+		t.Helper()
+		return command(t, "", append([]string{"beats", "--address=" + caddyhttptest.Admin}, args...)...)
+	}
+	var out string
+	caddyhttptest.Eventually(t, func() bool {
+		var code int
+		out, _, code = run()
+		return code == 0 && strings.Contains(out, "watchdog failing since ")
+	})
+	const date = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	want := []string{
+		`^ops +nightly +on time +every 1d +last never +due ` + date + ` +late ` + date + `$`,
+		`^ops +sync +failed since ` + date + ` +every 1h +last ` + date + ` +due ` + date + ` +late ` + date + `$`,
+		`^watchdog failing since ` + date + `, every 1s, last success never: the watchdog answers with status 418$`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("listed\n%s", out)
+	}
+	for i := range want {
+		if !regexp.MustCompile(want[i]).MatchString(lines[i]) {
+			t.Errorf("line %q, want %s", lines[i], want[i])
+		}
+	}
+	if out, _, code := run("--json"); code != 0 || !strings.Contains(out, `"beats":[{"key":"ops"`) || !strings.Contains(out, `"watchdog":{"state":"failing"`) || strings.Contains(out, "s3cret") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if _, errs, code := run("ops"); code != 1 || errs == "" {
+		t.Errorf("with an argument: exit %d, %s", code, errs)
+	}
+}
+
+// TestSilenceOfSavedKey makes, lists and ends a silence of a saved key of one of two spaces.
+func TestSilenceOfSavedKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	destination := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer destination.Close()
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
+	to := "json://" + strings.TrimPrefix(destination.URL, "http://") + "/"
+	caddyhttptest.Serve(t, `
+	storage file_system "`+dir+`"
+	notify {
+		queue {
+			path "`+filepath.Join(dir, "queue")+`"
+		}
+		key fixed {
+			url `+to+`
+		}
+		configs {
+			manage open
+			trust operator
+		}
+	}`, "configs home {\nmanage open\ntrust operator\n}")
+	resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/add/alarms", url.Values{"urls": {to}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+	run := func(args ...string) (out, errs string, code int) {
+		t.Helper()
+		return command(t, "", append([]string{"silence", "--address=" + caddyhttptest.Admin}, args...)...)
+	}
+	made, errs, code := run("alarms", "--for", "2h", "--tag", "all")
+	if code != 0 {
+		t.Fatalf("exit %d\n%s", code, errs)
+	}
+	if out, _, _ := run("alarms", "--space", "home", "--list"); out != made {
+		t.Errorf("listed\n%s\nmade\n%s", out, made)
+	}
+	resp, err = caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/alarms", url.Values{"body": {"x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if out, _, _ := run("alarms", "--list"); !strings.Contains(out, "1 messages") {
+		t.Errorf("the silence has kept nothing: %s", out)
+	}
+	id, _, _ := strings.Cut(made, " ")
+	if out, errs, code := run("alarms", "--space", "home", "--delete", id); code != 0 || !strings.Contains(out, id) {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	for want, args := range map[string][]string{
+		"it is in home":                       {"alarms", "--space", "default", "--list"},
+		"no space has a saved key":            {"fixed", "--space", "home", "--list"},
+		"neither in the configuration nor":    {"none", "--list"},
+		"there is no such silence; it has en": {"fixed", "--delete", id},
+	} {
+		if _, errs, code := run(args...); code != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d, %s", args, code, errs)
+		}
+	}
+}

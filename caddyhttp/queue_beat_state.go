@@ -1,0 +1,127 @@
+package caddyhttp
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// watchdogState is what the gateways that share a queue know of the calls of the watchdog.
+type watchdogState struct {
+	next    time.Time // when the next call is due
+	success time.Time // the last one; zero for none
+	since   time.Time // of the first failure in a row; zero for none
+	problem string    // of the last failure, without the address; "" for none
+}
+
+// The fields of a watchdogState.
+const (
+	watchdogNext wire.Field = iota + 1
+	watchdogSuccess
+	watchdogSince
+	watchdogProblem
+)
+
+// maxWatchdogProblem is the maximum length of the text of a failure, in bytes.
+const maxWatchdogProblem = 300
+
+func (s *watchdogState) record() queue.Record {
+	b := wire.AppendTime(wire.AppendTime(nil, watchdogNext, s.next), watchdogSuccess, s.success)
+	b = wire.AppendText(wire.AppendTime(b, watchdogSince, s.since), watchdogProblem, s.problem)
+	return queue.Record{Data: encodeRecord(kindWatchdog, b), Due: s.next}
+}
+
+// decodeWatchdog returns the state in a record. A damaged one knows nothing.
+func decodeWatchdog(record []byte) (s watchdogState) {
+	if len(record) == 0 || record[0] != kindWatchdog {
+		return s
+	}
+	r := wire.NewReader(record[1:])
+	for r.Next() {
+		switch r.Field {
+		case watchdogNext:
+			s.next = r.Time()
+		case watchdogSuccess:
+			s.success = r.Time()
+		case watchdogSince:
+			s.since = r.Time()
+		case watchdogProblem:
+			s.problem = r.Text()
+		}
+	}
+	if r.Err() != nil {
+		return watchdogState{}
+	}
+	return s
+}
+
+// called notes the outcome of a call.
+func (s *watchdogState) called(now time.Time, err error) {
+	if err == nil {
+		s.success, s.since, s.problem = now, time.Time{}, ""
+		return
+	}
+	if s.problem == "" || s.since.IsZero() {
+		s.since = now
+	}
+	s.problem = markup.TruncateBytes(markup.OneLine(err.Error()), maxWatchdogProblem)
+}
+
+// noteWatchdog stores the outcome of a call. If that fails, the log and the metrics have
+// it.
+func (q *openQueue) noteWatchdog(ctx context.Context, outcome error) {
+	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		s := decodeWatchdog(old[0])
+		s.called(q.Now(), outcome)
+		return &queue.RuledChange{Records: []queue.Record{s.record()}}, nil
+	}})
+	if err != nil {
+		q.log.Debug("the outcome of the call of the watchdog cannot be stored", zap.Error(err))
+	}
+}
+
+// watchdogJSON is the watchdog as the admin API shows it.
+type watchdogJSON struct {
+	State        string     `json:"state"` // ok, failing or, before the first call, unknown
+	Interval     string     `json:"interval"`
+	LastSuccess  *time.Time `json:"last_success,omitempty"`
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+	LastError    string     `json:"last_error,omitempty"`
+}
+
+// watchdog returns what is known of the watchdog, or nil if there is none.
+func (q *openQueue) watchdog(ctx context.Context) (*watchdogJSON, error) {
+	w := q.app.Load().queueSettings.watchdog
+	if w == nil {
+		return nil, nil
+	}
+	b, err := q.CallersRecord(ctx, q.watchdogName())
+	if err != nil {
+		return nil, err
+	}
+	s := decodeWatchdog(b)
+	out := &watchdogJSON{"unknown", rules.FormatTime(w.interval), timeOrNil(s.success), timeOrNil(s.since), s.problem}
+	switch {
+	case s.problem != "":
+		out.State = "failing"
+	case !s.success.IsZero():
+		out.State = "ok"
+	}
+	return out, nil
+}
+
+// watchdogTrouble returns what is wrong with the watchdog, or nil.
+func (q *openQueue) watchdogTrouble(ctx context.Context) *console.Trouble {
+	w, err := q.watchdog(ctx)
+	if err != nil || w == nil || w.FailingSince == nil {
+		return nil
+	}
+	return &console.Trouble{What: "The watchdog is not told that the gateway works", Since: *w.FailingSince, Cause: w.LastError}
+}

@@ -1,0 +1,74 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+)
+
+// findSilenced returns the definitions of the key in the path of r: those of the
+// configuration or, if it has none or the parameter space names one, the saved key.
+func findSilenced(r *http.Request) (*App, []definition, error) {
+	space, name := r.URL.Query().Get("space"), r.PathValue("key")
+	app, definitions, err := findDefinitions(r)
+	if app == nil || err == nil && space == "" {
+		return app, definitions, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	saved, err := app.savedDefinitions(ctx, name)
+	if err != nil {
+		return nil, nil, adminFault(err)
+	}
+	var spaces []string
+	for _, d := range saved {
+		spaces = append(spaces, d.spaceName())
+	}
+	if space != "" {
+		saved = slices.DeleteFunc(saved, func(d definition) bool { return d.spaceName() != space })
+	}
+	switch {
+	case len(saved) == 1:
+		return app, saved, nil
+	case len(saved) > 1:
+		slices.Sort(spaces)
+		return nil, nil, adminError(http.StatusConflict, fmt.Errorf("the spaces %s have a saved key of this name; name one with space", strings.Join(spaces, " and ")))
+	case len(spaces) > 0:
+		return nil, nil, adminError(http.StatusNotFound, fmt.Errorf("the space has no saved key of this name; it is in %s", strings.Join(spaces, " and ")))
+	case space != "":
+		return nil, nil, adminError(http.StatusNotFound, errors.New("no space has a saved key of this name; leave space out for a key of the configuration"))
+	}
+	return nil, nil, adminError(http.StatusNotFound, errors.New("there is no such key, neither in the configuration nor saved; GET /notify/keys lists those of the configuration"))
+}
+
+// spaceName returns the name of the space of a saved key.
+func (d *definition) spaceName() string { return cmp.Or(d.key.space, configstore.DefaultSpace) }
+
+// savedDefinitions returns the saved keys with a name, one of each space.
+func (a *App) savedDefinitions(ctx context.Context, name string) (out []definition, err error) {
+	seen := map[*savedSpace]bool{}
+	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
+		if s.saved == nil || seen[s.saved.space] {
+			continue
+		}
+		seen[s.saved.space] = true
+		k, err := s.saved.find(ctx, name)
+		if errors.Is(err, errNoKey) {
+			continue
+		}
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Status != http.StatusServiceUnavailable {
+			k = &key{name: name, saved: true, space: s.saved.space.name} // it has mistakes, and may be corrected during the silence
+		} else if err != nil {
+			return nil, err
+		}
+		out = append(out, definition{k, s, "saved"})
+	}
+	return out, nil
+}
