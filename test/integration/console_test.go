@@ -86,6 +86,12 @@ http://localhost:%d {
 				url %s/network
 				rate 100/1h
 			}
+			public_url http://localhost:%d/alerts
+			key oncall {
+				url %s/ann 1:oncall
+				url %s/bob 2:oncall
+				escalate after 1h
+			}
 			egress {
 				allow 127.0.0.1
 			}
@@ -95,7 +101,7 @@ http://localhost:%d {
 		}
 	}
 }
-`, t.TempDir(), t.TempDir(), port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to("")))
+`, t.TempDir(), t.TempDir(), port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to(""), port, fine.to(""), fine.to("")))
 	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
 	address = fmt.Sprintf("http://localhost:%d/alerts", port)
 	for range 4 {
@@ -107,6 +113,7 @@ http://localhost:%d {
 		f := strings.SplitN(form, " ", 3)
 		postForm(t, address+"/notify/network", http.StatusOK, url.Values{"type": {f[0]}, "incident": {f[1]}, "title": {f[2]}, "body": {"confidential"}})
 	}
+	postForm(t, address+"/notify/oncall?type=failure", http.StatusOK, url.Values{"title": {"The shop is down"}, "incident": {"shop"}, "body": {"confidential"}})
 	postForm(t, address+"/notify/billing?token=a-token-of-billing", http.StatusFailedDependency, url.Values{"body": {"confidential"}})
 	postForm(t, address+"/notify/backups", http.StatusBadRequest, url.Values{"title": {"x"}})
 	return address, down
@@ -230,7 +237,7 @@ func TestConsoleIncidents(t *testing.T) {
 			run(t, ctx, withoutScript)
 		}
 		run(t, ctx, open(address+"/notify/console"))
-		shows(t, ctx, ".top nav", "2 open")
+		shows(t, ctx, ".top nav", "3 open")
 		run(t, ctx, chromedp.Click(".top nav a[href$='console/incidents']", chromedp.ByQuery))
 		shows(t, ctx, "#live-incidents li:first-child", "The router does not answer")
 		if got := text(t, ctx, "#live-incidents"); !strings.Contains(got, "The backup is late") || !strings.Contains(got, "Resolved") || strings.Contains(got, "confidential") {
@@ -279,10 +286,17 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 	t.Helper()
 	run(t, ctx, open(address+"/notify/console/messages?state=queued"))
 	message := eval[string](t, ctx, "document.querySelector('#live-messages .row a').href")
+	incident := func(key string) string {
+		run(t, ctx, open(address+"/notify/console/incidents?state=open&key="+key))
+		return eval[string](t, ctx, "document.querySelector('#live-incidents .row a').href")
+	}
+	for _, title := range []string{"disk", "The backup"} {
+		postForm(t, address+"/notify/network/silences", http.StatusCreated, url.Values{"for": {"2h"}, "title": {title}, "reason": {"new disks"}, "who": {"Ann"}})
+	}
 	return map[string]string{
 		"keys": address + "/notify/console", "key": address + "/notify/console/keys/ops", "new": address + "/notify/console/keys/new",
 		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "message": message,
-		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "send": address + "/notify/ops", "services": address + "/cfg/new?build",
+		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "incident": incident("network"), "steps": incident("oncall"), "send": address + "/notify/ops", "services": address + "/cfg/new?build",
 	}
 }
 
@@ -349,7 +363,7 @@ func TestConsoleForEveryone(t *testing.T) {
 // set, and otherwise checks that they are there. They are not compared.
 func TestConsoleScreenshots(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "console")
-	shots := []string{"keys", "key", "messages", "message", "queue", "incidents"}
+	shots := []string{"keys", "key", "messages", "message", "queue", "incidents", "silences", "steps"}
 	sizes := []struct{ width, height int64 }{{390, 844}, {768, 900}, {1280, 800}}
 	name := func(shot string, width int64, scheme string) string {
 		return filepath.Join(folder, fmt.Sprintf("%s-%d-%s.webp", shot, width, scheme))
