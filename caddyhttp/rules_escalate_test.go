@@ -531,7 +531,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 				}
 				until(t, "2000-01-01 00:30:00")
 				stopApp(t, h)
-				h = newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
+				newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
 				until(t, "2000-01-01 01:59:50")
 				x.wantCounts(t, tt.before...)
 				until(t, "2000-01-01 02:01:10")

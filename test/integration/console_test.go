@@ -339,6 +339,7 @@ func TestConsoleForEveryone(t *testing.T) {
 	ctx, _ := newBrowser(t)
 	source := axe(t)
 	for name, at := range consolePages(t, ctx, address) {
+		ctx, _ := newBrowser(t) // each page has the time of a browser for itself
 		for _, width := range []int64{320, 390, 768, 1280} {
 			run(t, ctx, emulation.SetDeviceMetricsOverride(width, 900, 1, false), open(at))
 			if wide := eval[int64](t, ctx, "document.documentElement.scrollWidth"); wide > width {
