@@ -263,6 +263,26 @@ func (h *Handler) incidentPage(r *http.Request, x *rules.Incident, done, problem
 	if e := x.Escalation; e.Exhausted {
 		add(x.Changed, true, "All rounds have ended, and nobody has acknowledged it.")
 	}
+	for _, s := range x.Begun {
+		add(s.At, s.Outcome == rules.StepFailed, "%s began%s.", stepName(s), stepOutcomes[s.Outcome])
+	}
 	add(x.Opened, true, "It was opened.")
+	slices.SortStableFunc(p.Events, func(a, b console.IncidentEvent) int { return b.Time.Compare(a.Time) })
 	return p
+}
+
+// stepName returns how the page of an incident names a step.
+func stepName(s rules.BegunStep) string {
+	if s.Round > 1 {
+		return fmt.Sprintf("Step %d of round %d", s.Step, s.Round)
+	}
+	return fmt.Sprintf("Step %d", s.Step)
+}
+
+// stepOutcomes are how the page of an incident goes on about a step that has begun.
+var stepOutcomes = map[rules.StepOutcome]string{
+	rules.StepSending:  ", and nobody has the message yet",
+	rules.StepTold:     ", and was told",
+	rules.StepFailed:   ", and nobody could be reached",
+	rules.StepSilenced: ", but a silence kept it back",
 }

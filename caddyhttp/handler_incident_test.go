@@ -221,3 +221,46 @@ func TestIncidentForeignPage(t *testing.T) {
 		x.wantCounts(t, 1, 1, 0)
 	})
 }
+
+// TestIncidentPageSteps checks that the page and the JSON of an incident have each step
+// that has begun, with its outcome, also when the incident is over.
+func TestIncidentPageSteps(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 10m {\nrepeat 2\n}"))
+		x.phones[0].answer(http.StatusNotFound)
+		postWith(t, h, "/notify/k", "title=Down&body=secret&type=failure&incident=db1")
+		until(t, "2000-01-01 00:00:10")
+		x.wantCounts(t, 1, 1, 1)
+		x.phones[1].answer(http.StatusBadRequest)
+		until(t, "2000-01-01 00:12:00")
+		x.wantCounts(t, 1, 2, 2)
+		postWith(t, h, "/notify/k", "title=Up&body=secret&type=success&incident=db1")
+		until(t, "2000-01-01 00:12:10")
+
+		id := incidentsOf(t, h)[0].ID
+		page := askIncident(t, h, http.MethodGet, id, "", "Accept", "text/html").Body.String()
+		at := 0
+		for _, want := range []string{
+			"It was resolved.", "Step 2 of round 2 began, and nobody could be reached.", "Step 1 of round 2 began, and nobody could be reached.",
+			"Step 2 began, and was told.", "Step 1 began, and nobody could be reached.", "It was opened.",
+		} {
+			i := strings.Index(page[at:], want)
+			if i < 0 {
+				t.Fatalf("%q is missing, or not in its place:\n%s", want, page)
+			}
+			at += i
+		}
+		var got incidentJSON
+		if err := json.Unmarshal(askIncident(t, h, http.MethodGet, id, "").Body.Bytes(), &got); err != nil || len(got.Begun) != 4 {
+			t.Fatalf("%+v, %v", got.Begun, err)
+		}
+		if first := got.Begun[0]; first.Round != 1 || first.Step != 1 || first.Outcome != "failed" || first.At.IsZero() {
+			t.Errorf("the first step is %+v", first)
+		}
+		if second := got.Begun[1]; second.Outcome != "told" || second.At.Before(got.Begun[0].At) {
+			t.Errorf("the second step is %+v", second)
+		}
+	})
+}

@@ -201,6 +201,7 @@ type incidentJSON struct {
 
 	Acknowledged *acknowledgementJSON `json:"acknowledged,omitempty"`
 	Escalation   *escalationJSON      `json:"escalation,omitempty"`
+	Begun        []begunStepJSON      `json:"begun,omitempty"` // steps, the latest last
 }
 
 type acknowledgementJSON struct {
@@ -217,6 +218,13 @@ type escalationJSON struct {
 	Exhausted bool       `json:"exhausted"`      // all rounds have ended
 }
 
+type begunStepJSON struct {
+	Round   int       `json:"round"`
+	Step    int       `json:"step"`
+	At      time.Time `json:"at"`
+	Outcome string    `json:"outcome"` // sending, told, failed or silenced
+}
+
 // newIncidentJSON returns an incident as clients see it.
 func newIncidentJSON(x *rules.Incident) incidentJSON {
 	out := incidentJSON{
@@ -228,6 +236,9 @@ func newIncidentJSON(x *rules.Incident) incidentJSON {
 	}
 	if e := &x.Escalation; e.Round > 0 {
 		out.Escalation = &escalationJSON{e.Step, incidentSteps(x), e.Round, timeOrNil(e.Next), e.Exhausted}
+	}
+	for _, s := range x.Begun {
+		out.Begun = append(out.Begun, begunStepJSON{s.Round, s.Step, s.At, cmp.Or(string(s.Outcome), "sending")})
 	}
 	return out
 }

@@ -600,7 +600,9 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 		} else if r.Step != 0 {
 			i := len(old) - 1
 			if x := decodeIncident(old[i]); x != nil {
-				x.Ended(now, j.JobID, j.Status == queue.Delivered)
+				delivered := j.Status == queue.Delivered
+				x.NoteOutcome(j.JobID, r.Step, delivered)
+				x.Ended(now, j.JobID, delivered)
 				c.Records[i] = q.incidentRecord(x)
 			}
 		}

@@ -163,6 +163,7 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 	}
 	if s.Round == 0 && !silenced {
 		s.begin(now, 1, s.Steps()[0], e)
+		x.note(now)
 	}
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(old StepJob) bool {
 		replaced := slices.ContainsFunc(jobs, func(j StepJob) bool { return j.Target == old.Target })
@@ -258,6 +259,7 @@ func (e *Escalate) Advance(now time.Time, x *Incident, status func(queue.JobID) 
 		if len(c.Release)+len(c.Drop) > 0 {
 			s.Sent = append(s.Sent, c.Release...)
 			c.Round, c.Step = round, step
+			x.note(now)
 			return c
 		}
 	}
@@ -306,6 +308,7 @@ func (x *Incident) Skip(now time.Time, jobs []StepJob) {
 	s.Sent = slices.DeleteFunc(s.Sent, func(j StepJob) bool { return slices.Contains(jobs, j) })
 	if !slices.ContainsFunc(s.Sent, func(j StepJob) bool { return j.Step == s.Step }) && !s.Next.IsZero() {
 		s.Next = now
+		x.outcome(s.Step, StepSilenced)
 	}
 }
 

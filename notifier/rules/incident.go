@@ -3,6 +3,7 @@ package rules
 import (
 	"crypto/rand"
 	"encoding/base32"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type Incident struct {
 
 	Acknowledged Acknowledgement
 	Escalation   Escalation
+	Begun        []BegunStep // the steps that have begun, the latest last, also those of ended escalations
 
 	Forget time.Time // when the record may be removed
 }
@@ -77,6 +79,58 @@ type StepJob struct {
 	Round, Step int
 	Target      string     // the hash of the destination
 	Subject     queue.Hash // the name of the record of what the destination knows; zero for none
+}
+
+// BegunStep is a step that has begun.
+type BegunStep struct {
+	Round, Step int
+	At          time.Time
+	Outcome     StepOutcome
+}
+
+// StepOutcome is what is known of the destinations of a step.
+type StepOutcome string
+
+// The outcomes of a step.
+const (
+	StepSending  StepOutcome = ""         // none of them has the message yet
+	StepTold     StepOutcome = "told"     // at least one of them has it
+	StepFailed   StepOutcome = "failed"   // one did not get it, and none has it
+	StepSilenced StepOutcome = "silenced" // a silence kept it from all of them
+)
+
+// maxBegun is the maximum number of steps that a record has; it has the latest.
+const maxBegun = 50
+
+// note adds a step that has begun.
+func (x *Incident) note(now time.Time) {
+	x.Begun = append(x.Begun, BegunStep{Round: x.Escalation.Round, Step: x.Escalation.Step, At: now})
+	x.Begun = x.Begun[max(len(x.Begun)-maxBegun, 0):]
+}
+
+// NoteOutcome notes the outcome of a job of a step, also of one that was under way when the
+// steps ended. The caller calls it before Ended.
+func (x *Incident) NoteOutcome(job queue.JobID, step int, delivered bool) {
+	if x.Sends() && !slices.ContainsFunc(x.Escalation.Sent, func(j StepJob) bool { return j.Job == job }) {
+		return // it is one of an earlier opening
+	}
+	if delivered {
+		x.outcome(step, StepTold)
+	} else {
+		x.outcome(step, StepFailed)
+	}
+}
+
+// outcome sets the outcome of the latest step with a number, unless it was told.
+func (x *Incident) outcome(step int, outcome StepOutcome) {
+	for i := len(x.Begun) - 1; i >= 0; i-- {
+		if b := &x.Begun[i]; b.Step == step {
+			if b.Outcome != StepTold {
+				b.Outcome = outcome
+			}
+			return
+		}
+	}
 }
 
 // idEncoding encodes public IDs.
@@ -176,6 +230,12 @@ const (
 	incidentSent    // one for each
 	incidentForget
 	incidentSilenced
+	incidentBegun // one for each
+
+	begunRound   wire.Field = 1
+	begunStep    wire.Field = 2
+	begunAt      wire.Field = 3
+	begunOutcome wire.Field = 4
 
 	stepTargetStep wire.Field = 1
 	stepTargetHash wire.Field = 2
@@ -227,6 +287,10 @@ func (x *Incident) Encode() (b []byte) {
 	for i := range e.Sent {
 		b = wire.AppendItem(b, incidentSent, e.Sent[i].encode())
 	}
+	for _, s := range x.Begun {
+		item := wire.AppendNumber(wire.AppendNumber(nil, begunRound, s.Round), begunStep, s.Step)
+		b = wire.AppendItem(b, incidentBegun, wire.AppendText(wire.AppendTime(item, begunAt, s.At), begunOutcome, s.Outcome))
+	}
 	return wire.AppendTime(b, incidentForget, x.Forget)
 }
 
@@ -272,6 +336,23 @@ func decodeStepTarget(b []byte) (t StepTarget, err error) {
 		}
 	}
 	return t, r.Err()
+}
+
+func decodeBegunStep(b []byte) (s BegunStep, err error) {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case begunRound:
+			s.Round = r.Int()
+		case begunStep:
+			s.Step = r.Int()
+		case begunAt:
+			s.At = r.Time()
+		case begunOutcome:
+			s.Outcome = StepOutcome(r.Text())
+		}
+	}
+	return s, r.Err()
 }
 
 // DecodeIncident is the inverse of Encode.
@@ -344,6 +425,10 @@ func DecodeIncident(b []byte) (*Incident, error) {
 			var j StepJob
 			j, err = decodeStepJob(r.Bytes())
 			e.Sent = append(e.Sent, j)
+		case incidentBegun:
+			var s BegunStep
+			s, err = decodeBegunStep(r.Bytes())
+			x.Begun = append(x.Begun, s)
 		case incidentForget:
 			x.Forget = r.Time()
 		}
