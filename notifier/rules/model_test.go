@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -569,8 +570,11 @@ func (m *model) randomRules() *Rules {
 // TestModel holds the rules to their invariants: random messages, outages, cancelled
 // deliveries, silences, and reloads with other rules.
 func TestModel(t *testing.T) {
-	steps := 0
-	for seed := range uint64(2000) {
+	steps, worlds := 0, uint64(2000)
+	if racetest.Enabled {
+		worlds /= 10
+	}
+	for seed := range worlds {
 		m := &model{
 			t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), //nolint:gosec // it is repeatable
 			subjects: map[string][]byte{}, jobs: map[queue.JobID]*modelJob{},
