@@ -567,7 +567,7 @@ func (q *openQueue) resolve(ctx context.Context, at *storedIncident, by string) 
 	}
 	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		if ok = p.x.IsOpen(); ok {
-			p.drop(c, slices.Concat(p.x.Close(q.Now(), by), p.silenced), "", status)
+			p.drop(c, slices.Concat(p.x.Close(q.Now(), by), p.silenced), notifier.RuleAcknowledged, status)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {

@@ -28,6 +28,7 @@ type Page struct {
 	Title    string
 	At       time.Time
 	Link     string // the path of the page of the incident
+	Missed   bool   // it tells of a message before it that was not delivered
 }
 
 // NewPhones returns a chat and n phones.
@@ -47,13 +48,14 @@ func (p *Phones) URLs(server string) string {
 func (p *Phones) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	var m struct {
-		Title, Type string
+		Title, Type, Message string
+
 		Link        string `json:"acknowledge_url"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 		return // the gateway was killed while it sent
 	}
-	x := Page{Type: m.Type, Title: m.Title, Incident: strings.TrimPrefix(m.Title, "Still open: "), At: at}
+	x := Page{Type: m.Type, Title: m.Title, Incident: strings.TrimPrefix(m.Title, "Still open: "), At: at, Missed: strings.Contains(m.Message, "not delivered")}
 	if u, err := url.Parse(m.Link); err == nil {
 		x.Link = u.Path
 	}
@@ -121,7 +123,7 @@ func (p *Phones) Check(x *Told, slack time.Duration) (problems []string, again i
 		for _, page := range p.Of(x.Incident, i) {
 			if page.Type == "success" {
 				successes++
-				if failures == 0 {
+				if failures == 0 && !page.Missed {
 					problems = append(problems, fmt.Sprintf("%d was told that %s is resolved, and knew nothing of it", i, x.Incident))
 				}
 				continue
