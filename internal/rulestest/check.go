@@ -66,13 +66,17 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 // numbers of those.
 func (m *Model) readResults() (waiting []int, err error) {
 	for _, p := range m.posts {
-		if p.id == "" || p.results != nil {
+		if p.id == "" || p.results != nil || p.unknown {
 			continue
 		}
 		status, body, _ := m.request(http.MethodGet, "/notify/messages/"+p.id, nil)
 		var a struct {
 			State   string
 			Results []result
+		}
+		if status == http.StatusNotFound && m.Gateway.Restart == nil {
+			p.unknown = true // see lost
+			continue
 		}
 		if err := json.Unmarshal(body, &a); err != nil || status != http.StatusOK {
 			return nil, fmt.Errorf("the resource of m%d: status %d: %s", p.number, status, body)
@@ -124,6 +128,9 @@ func (c *check) results() {
 		byID[p.id] = p
 	}
 	for _, p := range c.posts {
+		if p.unknown {
+			c.lost(p)
+		}
 		for i, r := range p.results {
 			if i >= len(c.targets) {
 				break // another round
@@ -159,6 +166,16 @@ func (c *check) results() {
 				c.problem("%s: not final", where)
 			}
 			c.chain(p, i, byID)
+		}
+	}
+}
+
+// lost checks that a message has arrived that no rule concerns, and whose results were
+// lost.
+func (c *check) lost(p *post) {
+	for i, t := range c.targets {
+		if !slices.ContainsFunc(t.got, func(a arrival) bool { return a.taken && a.title == p.title }) {
+			c.problem("m%d is lost for %d", p.number, i)
 		}
 	}
 }

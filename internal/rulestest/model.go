@@ -49,6 +49,7 @@ type Model struct {
 	Unit      time.Duration // the times of the rules are multiples of it
 	Escalates bool          // there are steps
 	Beats     bool          // a beat is expected
+	Brief     bool          // an outage lasts for one attempt, because the next ones come much later
 
 	rules     string // lines of the Caddyfile
 	active    bool   // an escalation is one of the rules
@@ -77,11 +78,13 @@ type post struct {
 	id        string // "" if there was no answer
 	incident  string // its name; "" for none
 	typ       string
+	title     string
 	sent      time.Time
 	escalated bool
 	cancelled bool
 	closed    bool // somebody has resolved the incident by its page after this message
 	results   []result
+	unknown   bool // the results were lost with a gateway that was killed
 }
 
 // result is the result of a message at a destination.
@@ -106,7 +109,7 @@ type cared struct {
 
 // New returns a model with random rules.
 func New(g Gateway, key string, seed uint64, unit time.Duration) *Model {
-	m := &Model{Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1, Beats: seed%4 == 2} //nolint:gosec // it is repeatable
+	m := &Model{Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1, Beats: seed%4 == 2 && g.Restart != nil} //nolint:gosec // it is repeatable
 	m.targets = []*target{{}}
 	if m.Escalates {
 		m.targets = append(m.targets, &target{step: 1}, &target{step: 2})
@@ -235,7 +238,9 @@ func (m *Model) Block(server string) string {
 // the gateway was killed meanwhile; then it may have done what it was asked for.
 func (m *Model) request(method, path string, form url.Values) (status int, body []byte, first bool) {
 	for first = true; ; first = false {
-		status, body = m.Do(method, path, form)
+		if status, body = m.Do(method, path, form); status == http.StatusServiceUnavailable { // it asks to try again
+			status = 0
+		}
 		m.mu.Lock()
 		dead := m.dead
 		m.mu.Unlock()
@@ -335,6 +340,7 @@ func (m *Model) post(p *post, words string) (done bool, err error) {
 	} else if m.Rand.IntN(2) == 0 { // it may be suppressed
 		form.Set("title", words)
 	}
+	p.title = form.Get("title")
 	status, body, ok := m.request(http.MethodPost, "/notify/"+m.Key, form)
 	opens := p.typ == "failure" || p.typ == "warning"
 	name := p.name()
@@ -416,11 +422,14 @@ func (m *Model) take() error {
 	var a struct {
 		ID string `json:"incident_id"`
 	}
-	_, body, _ := m.request(http.MethodGet, "/notify/messages/"+p.id, nil)
+	status, body, _ := m.request(http.MethodGet, "/notify/messages/"+p.id, nil)
+	if status == http.StatusNotFound { // no rule concerns it, so that only the gateway that has sent it knows it yet
+		return nil
+	}
 	if err := json.Unmarshal(body, &a); err != nil || a.ID == "" {
 		return err // there was no rule when it opened
 	}
-	status, body, _ := m.request(http.MethodPost, "/notify/incidents/"+a.ID, url.Values{"do": {do}, "by": {"Eve"}})
+	status, body, _ = m.request(http.MethodPost, "/notify/incidents/"+a.ID, url.Values{"do": {do}, "by": {"Eve"}})
 	m.logf("%s %s: %d", do, p.name(), status)
 	if status != http.StatusOK {
 		return fmt.Errorf("%s %s: status %d: %s", do, p.name(), status, body)
@@ -500,7 +509,7 @@ func (m *Model) cancel() error {
 	}
 	status, body, _ := m.request(http.MethodDelete, "/notify/messages/"+p.id, nil)
 	m.logf("cancel m%d: %d", p.number, status)
-	if status != http.StatusOK && status != http.StatusConflict {
+	if status != http.StatusOK && status != http.StatusConflict && status != http.StatusNotFound {
 		return fmt.Errorf("cancelling m%d: status %d: %s", p.number, status, body)
 	}
 	p.cancelled = true
@@ -511,7 +520,7 @@ func (m *Model) cancel() error {
 func (m *Model) outage() {
 	m.mu.Lock()
 	t := m.targets[m.Rand.IntN(len(m.targets))]
-	t.down = !t.down
+	t.down = !t.down || m.Brief
 	down := t.down
 	m.mu.Unlock()
 	m.logf("a destination is down: %v", down)

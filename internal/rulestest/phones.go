@@ -50,7 +50,7 @@ func (p *Phones) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	var m struct {
 		Title, Type, Message string
 
-		Link        string `json:"acknowledge_url"`
+		Link string `json:"acknowledge_url"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 		return // the gateway was killed while it sent

@@ -86,6 +86,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t := m.targets[i]
 	a := arrival{at: at, title: x.Title, tells: tellsOf(x.Title + "\n" + x.Message), beat: beatOf(x.Title + "\n" + x.Message)}
 	a.taken = !t.down
+	t.down = t.down && !m.Brief
 	for k := range a.tells {
 		a.tells[k].digest = strings.HasPrefix(x.Title, m.Key+": ")
 	}

@@ -266,7 +266,8 @@ type Update struct {
 	// does not exist or is damaged. status returns the statuses of jobs, which stay
 	// as they are until the transaction ends, except that a job which is Sending can
 	// be claimed by another handle later; it is 0 for an unknown job. Decide may be
-	// called several times, and only the last call counts.
+	// called several times, and only the last call counts. Callers find its error with
+	// errors.Is.
 	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error)
 
 	// Size is about how many bytes of large records Decide writes or removes.

@@ -153,11 +153,16 @@ func newQueueGateway(t *testing.T, p *postgres, destination string) *queueGatewa
 // other addresses share, and with keys of its site.
 func newQueueGatewayWith(t *testing.T, p *postgres, all, site string) *queueGateway {
 	t.Helper()
+	return newQueueGatewayOn(t, p, freePort(t), all, site)
+}
+
+// newQueueGatewayOn is newQueueGatewayWith with the port of the gateway.
+func newQueueGatewayOn(t *testing.T, p *postgres, port int, all, site string) *queueGateway {
+	t.Helper()
 	caddy, err := buildGateway()
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
 	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
 	admin off
 	persist_config off

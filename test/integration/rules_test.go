@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,17 +22,19 @@ import (
 // fleet are gateways that share a database.
 type fleet struct {
 	t    *testing.T
-	run  func() *queueGateway
+	run  func(port int) *queueGateway
 	mu   sync.Mutex
 	all  []*queueGateway
 	next int
+
+	accepted sync.Map // the address of the gateway that has accepted a message, by its ID
 }
 
-func newFleet(t *testing.T, n int, run func() *queueGateway) *fleet {
+func newFleet(t *testing.T, n int, run func(port int) *queueGateway) *fleet {
 	t.Helper()
 	f := &fleet{t: t, run: run}
 	for range n {
-		f.all = append(f.all, run())
+		f.all = append(f.all, run(freePort(t)))
 	}
 	return f
 }
@@ -42,13 +47,21 @@ func (f *fleet) url() string {
 	return f.all[f.next%len(f.all)].url
 }
 
-// kill kills a gateway, and starts another one.
+// kill kills a gateway, and starts it again.
 func (f *fleet) kill(i int) {
 	f.mu.Lock()
 	g := f.all[i]
 	f.mu.Unlock()
 	g.stop()
-	next := f.run()
+	u, err := url.Parse(g.url)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	next := f.run(port)
 	f.mu.Lock()
 	f.all[i] = next
 	f.mu.Unlock()
@@ -73,6 +86,93 @@ func (f *fleet) pause(d time.Duration) {
 	if err := syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT); err != nil {
 		f.t.Error(err)
 	}
+}
+
+// do sends a request to one of the gateways. The status is 0 if it has ended meanwhile.
+func (f *fleet) do(method, path string, form url.Values) (status int, body []byte) {
+	at := f.url()
+	if id, ok := strings.CutPrefix(path, "/notify/messages/"); ok { // a message belongs to its site
+		if v, ok := f.accepted.Load(id); ok {
+			at = v.(string)
+		}
+	}
+	r, err := http.NewRequest(method, at+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		f.t.Error(err)
+		return 0, nil
+	}
+	r.Header.Set("Accept", "application/json")
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil
+	}
+	defer resp.Body.Close()
+	if body, err = io.ReadAll(resp.Body); err != nil {
+		return 0, nil
+	}
+	var a struct{ ID string }
+	if method == http.MethodPost && json.Unmarshal(body, &a) == nil {
+		f.accepted.Store(a.ID, at)
+	}
+	return resp.StatusCode, body
+}
+
+// TestRulesModelPostgres holds three gateways that share a database to what is promised
+// of rules, while they are killed: 5,000 random steps if CI is set, and 400 otherwise.
+func TestRulesModelPostgres(t *testing.T) {
+	keys, steps, kills := 10, 40, 2
+	if os.Getenv("CI") != "" {
+		keys, steps, kills = 50, 100, 4
+	}
+	p := newPostgres(t)
+	models := map[string]*rulestest.Model{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		models[key].ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	var f *fleet
+	gateway := rulestest.Gateway{
+		Do:   func(method, path string, form url.Values) (int, []byte) { return f.do(method, path, form) },
+		Wait: func(d time.Duration) { time.Sleep(d / 4) }, Now: time.Now, Slack: 5 * time.Second,
+	}
+	var blocks strings.Builder
+	blocks.WriteString("public_url https://alerts.example.com\n")
+	for i := range keys {
+		key := fmt.Sprint("key", i)
+		m := rulestest.New(gateway, key, uint64(i), time.Second)
+		m.Brief, models[key] = true, m
+		blocks.WriteString(m.Block(strings.TrimPrefix(s.URL, "http://")) + "\n")
+	}
+	f = newFleet(t, 3, func(port int) *queueGateway {
+		return newQueueGatewayOn(t, p, port, blocks.String(), "console {\nmanage open\n}")
+	})
+	var work sync.WaitGroup
+	for _, m := range models {
+		work.Go(func() {
+			for range steps {
+				if err := m.Step(); err != nil {
+					t.Errorf("%v\n%s", err, m.Log())
+					return
+				}
+			}
+			problems := m.Finish(4 * time.Minute) // what a killed gateway was sending follows after a minute
+			for _, text := range problems {
+				t.Errorf("%s: %s", m.Key, text)
+			}
+			if len(problems) > 0 {
+				t.Log(m.Log())
+			}
+		})
+	}
+	for k := range kills {
+		time.Sleep(7 * time.Second)
+		f.kill(k % 3)
+	}
+	work.Wait()
 }
 
 // client gives up requests to a gateway that is killed or stopped.
@@ -123,7 +223,7 @@ func TestRulesPostgres(t *testing.T) {
 	for i := range lots {
 		keys += fmt.Sprintf("key lot%d {\nurl %s\ndigest 8s\n}\n", i, a.url)
 	}
-	f := newFleet(t, 3, func() *queueGateway { return newQueueGatewayWith(t, p, keys, "") })
+	f := newFleet(t, 3, func(port int) *queueGateway { return newQueueGatewayOn(t, p, port, keys, "") })
 
 	var work sync.WaitGroup
 	told := make([]*rulestest.Told, incidents)

@@ -341,12 +341,14 @@ func known(err error) bool {
 	return damaged || duplicate || refused
 }
 
-// refusedError is an error of the store itself, not of the server.
-type refusedError struct{ text string }
+// refusedError is an error of the store itself or of its caller, not of the server.
+type refusedError struct{ err error }
 
-func (e *refusedError) Error() string { return e.text }
+func (e *refusedError) Error() string { return e.err.Error() }
 
-func refusef(format string, args ...any) error { return &refusedError{fmt.Sprintf(format, args...)} }
+func (e *refusedError) Unwrap() error { return e.err }
+
+func refusef(format string, args ...any) error { return &refusedError{fmt.Errorf(format, args...)} }
 
 func unavailable(err error) error {
 	if known(err) {

@@ -78,7 +78,7 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 	case failed != nil:
 		return nil, failed
 	case err != nil:
-		return nil, refusef("%v", err)
+		return nil, refusef("%w", err)
 	}
 	d := new(decision)
 	if err := s.changes(ctx, c, change.Jobs, d); err != nil {

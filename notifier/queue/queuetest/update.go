@@ -60,8 +60,8 @@ func (s *suite) records() {
 		}
 		return nil, refuse
 	}
-	if err := s.Update(s.Context(), u); err == nil {
-		s.Error("an update that is refused succeeds")
+	if err := s.Update(s.Context(), u); !errors.Is(err, refuse) {
+		s.Errorf("an update that is refused: %v, want the error of Decide", err)
 	}
 	if !slices.Equal(seen, []string{"other", "", "second"}) {
 		s.Errorf("the records are %q", seen)
@@ -307,9 +307,10 @@ func (s *suite) updateOfEntry() {
 			}, nil
 		}}
 	}
-	e.Update = decide(e, errors.New("no"))
-	if err := s.Accept(s.Context(), noLimit, e); err == nil {
-		s.Error("an entry is stored though its update is refused")
+	refuse := errors.New("no")
+	e.Update = decide(e, refuse)
+	if err := s.Accept(s.Context(), noLimit, e); !errors.Is(err, refuse) {
+		s.Errorf("an entry whose update is refused: %v, want the error of Decide", err)
 	}
 	s.statuses(first.Message.ID, queue.Queued)
 	if _, err := s.Get(s.Context(), e.Message.ID); !errors.Is(err, queue.ErrNotFound) {
