@@ -89,7 +89,9 @@ func TestConsoleMessages(t *testing.T) {
 		}
 	}
 	stopApp(t, h)
+	h.shared.history.mu.Lock()
 	h.shared.history.messages, h.shared.history.refusals = nil, nil
+	h.shared.history.mu.Unlock()
 	h = newTroubledGateway(t, dir, s)
 	if got := listed(page("")); !slices.Equal(got, []string{"queued ops", "delivered fine"}) {
 		t.Errorf("after a restart: %q", got)
@@ -114,7 +116,9 @@ func TestConsoleMessagePages(t *testing.T) {
 			t.Fatal(got.body)
 		}
 	}
+	h.shared.history.mu.Lock()
 	h.shared.history.refusals = nil
+	h.shared.history.mu.Unlock()
 	seen, pages := map[string]bool{}, 0
 	older := regexp.MustCompile(`rel="next" class="button" href="\.\./\.\./notify/console/messages([^"]*)"`)
 	link := regexp.MustCompile(`messages/([0-9a-f-]{36})"`)
@@ -328,7 +332,9 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 	}
 	check()
 	stopApp(t, h)
+	h.shared.history.mu.Lock()
 	h.shared.history.messages, h.shared.history.last = nil, nil
+	h.shared.history.mu.Unlock()
 	h = begin()
 	check()
 }
