@@ -241,7 +241,7 @@ func TestMailGuesses(t *testing.T) {
 func TestMailFloods(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
-	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", "trusted_clients none\nmax_connections 80\ntimeout 2s")
+	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", "trusted_clients none\nmax_connections 80\ntimeout 6s")
 	var open []*mailClient
 	refused := 0
 	for range 30 {
