@@ -600,7 +600,11 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 		} else if r.Step != 0 {
 			i := len(old) - 1
 			if x := decodeIncident(old[i]); x != nil {
-				x.Ended(now, j.JobID, j.Status == queue.Delivered)
+				if j.Status == queue.Delivered && isDevice(decodeResult(j.Result).Destination) {
+					x.EndedUnconfirmed(now, j.JobID)
+				} else {
+					x.Ended(now, j.JobID, j.Status == queue.Delivered)
+				}
 				c.Records[i] = q.incidentRecord(x)
 			}
 		}

@@ -63,6 +63,10 @@ type Escalation struct {
 	Targets []StepTarget // the destinations of messages that escalate
 	Waiting []StepJob    // that the next steps send
 	Sent    []StepJob    // of steps that have begun, and that have not ended
+
+	// Unconfirmed are those of the present step that a push service has taken, and that no
+	// device has confirmed yet (see Confirmed).
+	Unconfirmed []StepJob
 }
 
 // StepTarget is a destination of a message that escalates.
@@ -176,6 +180,7 @@ const (
 	incidentSent    // one for each
 	incidentForget
 	incidentSilenced
+	incidentUnconfirmed // one for each
 
 	stepTargetStep wire.Field = 1
 	stepTargetHash wire.Field = 2
@@ -226,6 +231,9 @@ func (x *Incident) Encode() (b []byte) {
 	}
 	for i := range e.Sent {
 		b = wire.AppendItem(b, incidentSent, e.Sent[i].encode())
+	}
+	for i := range e.Unconfirmed {
+		b = wire.AppendItem(b, incidentUnconfirmed, e.Unconfirmed[i].encode())
 	}
 	return wire.AppendTime(b, incidentForget, x.Forget)
 }
@@ -344,6 +352,10 @@ func DecodeIncident(b []byte) (*Incident, error) {
 			var j StepJob
 			j, err = decodeStepJob(r.Bytes())
 			e.Sent = append(e.Sent, j)
+		case incidentUnconfirmed:
+			var j StepJob
+			j, err = decodeStepJob(r.Bytes())
+			e.Unconfirmed = append(e.Unconfirmed, j)
 		case incidentForget:
 			x.Forget = r.Time()
 		}
