@@ -121,7 +121,7 @@ type adminBeats struct {
 	Watchdog *watchdogJSON `json:"watchdog,omitempty"`
 }
 
-// serveBeats lists the beats that keys expect, and says whether the watchdog is called.
+// serveBeats lists the beats that keys expect, with the last call of the watchdog.
 func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	app, err := runningApp()
 	if err != nil {
