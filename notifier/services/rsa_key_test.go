@@ -76,7 +76,7 @@ func TestRSANumbers(t *testing.T) {
 		"zero":                        {pkcs1(t, 2048, func(k *pkcs1Key) { k.Q.SetInt64(0) }), noKey},
 		"several primes":              {pkcs1(t, 2048, func(k *pkcs1Key) { k.Version = 1 }), noKey},
 		"a key on a curve":            {ec, noKey},
-		"another algorithm":           {pkcs8(t, oidEC, valid), noKey},
+		"another algorithm":           {pkcs8(t, asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}, valid), noKey},
 		"a key within a key":          {pkcs8(t, oidRSA, pkcs8(t, oidRSA, valid)), noKey},
 		"cut off":                     {valid[:len(valid)-1], noKey},
 		"nothing":                     {nil, noKey},

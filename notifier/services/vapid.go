@@ -4,20 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
+	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
 var _ = notifier.Register[vapid]()
@@ -33,9 +30,8 @@ type vapid struct {
 	names            []string // of the subscriptions to send to
 	ttl              int
 	payload          string
-	key              *ecdsa.PrivateKey
-	publicKey        string
-	subscriptions    map[string]*pushSubscription
+	key              *webpush.Key
+	subscriptions    map[string]*webpush.Subscription
 }
 
 // vapidTTL is a day. With 0, a push service may drop a message that it cannot deliver
@@ -50,8 +46,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
 	s.Way(2, "with the sender's address in one field")
 	s.Way(1, "with the sender's address in two fields")
-	// A push has up to 4096 bytes, of which encryption takes 103.
-	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 3993}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: webpush.MaxPayload}
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.String(&v.user, "user", "", "e-mail address of the sender, before the @").Example("alerts")
 	s.Host(&v.host, "host", "e-mail address of the sender, after the @")
@@ -61,7 +56,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.File(&v.subFile, "subfile", "one or more subscriptions in JSON: path of a file, or base64 of it", 5<<20).Inline(jsonFileParam).Secret().Required().
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
-	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
+	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, webpush.MaxTTL)
 	s.Choice(&v.payload, "payload", "text", []string{"text", "json"}, "the text, or JSON with title, body, type, and an incident's tag and link")
 	s.Ignore("mode", "each subscription has the address of its push service")
 }
@@ -82,14 +77,9 @@ func (v *vapid) Finish(s *notifier.Schema) error {
 		return nil // see Files.Unread
 	}
 	var err error
-	if v.key, err = vapidKey(file); err != nil {
+	if v.key, err = webpush.ParseKey(file); err != nil {
 		return fmt.Errorf("keyfile %w", err)
 	}
-	public, err := v.key.PublicKey.ECDH()
-	if err != nil {
-		return errors.New("the private key is not on the curve P-256; create a key pair for VAPID")
-	}
-	v.publicKey = base64.RawURLEncoding.EncodeToString(public.Bytes())
 	if v.subscriptions, err = readSubscriptions(subscriptions); err != nil {
 		return err
 	}
@@ -117,34 +107,12 @@ func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if err != nil {
 		return err
 	}
+	p := &webpush.Push{Payload: payload, TTL: v.ttl, Topic: m.NotificationID(), Contact: "mailto:" + v.contact}
+	if m.Type == notifier.Failure || m.Type == notifier.Warning {
+		p.Urgency = webpush.UrgencyHigh
+	}
 	return c.Steps.Each(ctx, v.names, func(ctx context.Context, name string) error {
-		subscription := v.subscriptions[strings.ToLower(name)]
-		body, err := subscription.encrypt(payload)
-		if err != nil {
-			return err
-		}
-		token, err := signedJWT(v.key, "", map[string]any{
-			"aud": subscription.origin(), "exp": time.Now().Add(12 * time.Hour).Unix(), "sub": "mailto:" + v.contact,
-		})
-		if err != nil {
-			return err
-		}
-		header := map[string]string{
-			"Authorization":    "vapid t=" + token + ", k=" + v.publicKey,
-			"Content-Encoding": "aes128gcm",
-			"TTL":              strconv.Itoa(v.ttl),
-		}
-		if m.Type == notifier.Failure || m.Type == notifier.Warning {
-			header["Urgency"] = "high" // also to a browser that saves energy
-		}
-		if id := m.NotificationID(); id != "" {
-			header["Topic"] = id // replaces a message that waits for the browser
-		}
-		_, err = c.Do(ctx, &notifier.Request{URL: subscription.Endpoint, Header: header, Body: notifier.Bytes("application/octet-stream", body)})
-		if status, ok := errors.AsType[*notifier.StatusError](err); ok && (status.Code == 404 || status.Code == 410) {
-			return fmt.Errorf("the browser no longer has the subscription; subscribe again: %w", err)
-		}
-		return err
+		return v.key.Send(ctx, c, v.subscriptions[strings.ToLower(name)], p)
 	})
 }
 

@@ -1,4 +1,4 @@
-package services
+package webpush
 
 import (
 	"crypto/aes"
@@ -15,7 +15,7 @@ import (
 )
 
 // encrypt encrypts a text for the browser.
-func (s *pushSubscription) encrypt(text []byte) ([]byte, error) {
+func (s *Subscription) encrypt(text []byte) ([]byte, error) {
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("encrypting: %w", err)
@@ -25,13 +25,17 @@ func (s *pushSubscription) encrypt(text []byte) ([]byte, error) {
 	return s.encryptWith(key, salt, text)
 }
 
-// webPushSize is the maximum size in bytes of a message that every push service
+// recordSize is the maximum size in bytes of a message that every push service
 // accepts (RFC 8030, section 7.2). A message is one record of this size.
-const webPushSize = 4096
+const recordSize = 4096
+
+// MaxPayload is the maximum size of a payload in bytes. Encryption takes the others of a
+// record.
+const MaxPayload = recordSize - 103
 
 // encryptWith encrypts a text with a key and a salt that must not be used again
 // (RFC 8291, section 3.4; RFC 8188, section 2).
-func (s *pushSubscription) encryptWith(key *ecdh.PrivateKey, salt, text []byte) ([]byte, error) {
+func (s *Subscription) encryptWith(key *ecdh.PrivateKey, salt, text []byte) ([]byte, error) {
 	shared, err := key.ECDH(s.public)
 	if err != nil {
 		return nil, fmt.Errorf("encrypting: %w", err)
@@ -58,12 +62,12 @@ func (s *pushSubscription) encryptWith(key *ecdh.PrivateKey, salt, text []byte) 
 	if err != nil {
 		return nil, fmt.Errorf("encrypting: %w", err)
 	}
-	out := binary.BigEndian.AppendUint32(append([]byte{}, salt...), webPushSize)
+	out := binary.BigEndian.AppendUint32(append([]byte{}, salt...), recordSize)
 	out = append(out, byte(len(sender)))
 	out = append(out, sender...)
 	const lastRecord = 2 // delimiter after the text
 	text = append(append([]byte{}, text...), lastRecord)
-	if len(out)+len(text)+gcm.Overhead() > webPushSize {
+	if len(out)+len(text)+gcm.Overhead() > recordSize {
 		return nil, notifier.Refused(errors.New("the message is too long for a web push"))
 	}
 	return gcm.Seal(out, nonce, text, nil), nil
