@@ -30,6 +30,10 @@ func init() {
 //	GET  /notify/keys             the keys of all sites
 //	GET  /notify/keys/{key}       one of them
 //	POST /notify/keys/{key}/test  sends a test message to it
+//	POST   /notify/keys/{key}/invitations   makes an invitation for a device
+//	GET    /notify/keys/{key}/devices       the devices that have subscribed to it
+//	DELETE /notify/keys/{key}/devices/{id}  removes one
+//
 //	GET  /notify/recent           the outcomes of the last messages
 //	GET  /notify/beats            the beats that keys expect, and the calls of the watchdog
 //
@@ -73,6 +77,9 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/keys/{key}", a.serveKey},
 		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
 		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", a.serveEndSilence},
+		{http.MethodPost, "/notify/keys/{key}/invitations", a.serveInvite},
+		{http.MethodGet, "/notify/keys/{key}/devices", a.serveDevices},
+		{http.MethodDelete, "/notify/keys/{key}/devices/{id}", a.serveRevokeDevice},
 		{http.MethodGet, "/notify/recent", a.serveRecent},
 		{http.MethodGet, "/notify/beats", a.serveBeats},
 		{http.MethodGet, "/notify/destinations", a.serveDestinations},

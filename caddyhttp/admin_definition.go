@@ -29,6 +29,25 @@ func (a *App) definitions() map[string][]definition {
 	for _, site := range a.sites {
 		add(site, "site")
 	}
+	for _, all := range out {
+		for i, d := range all {
+			all[i].key = d.settings.devices.with(d.key)
+		}
+	}
+	return out
+}
+
+// homes returns a key once for each place that defines it: the app, or a site.
+func (a *App) homes(name string) (out []definition) {
+	seen := map[string]bool{}
+	for _, r := range append([]*resolved{a.resolved}, a.sites...) {
+		k := r.keys[name]
+		if k == nil || seen[k.home(a.siteOf(r))] {
+			continue
+		}
+		seen[k.home(a.siteOf(r))] = true
+		out = append(out, definition{key: k, settings: r})
+	}
 	return out
 }
 

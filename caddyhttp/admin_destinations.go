@@ -101,7 +101,7 @@ func (a *App) configured(q *openQueue) map[queue.Hash]*adminHealth {
 	}
 	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
 		for name, k := range s.keys {
-			add(name, k.limits, k.targets)
+			add(name, k.limits, s.devices.with(k).targets)
 		}
 		add("", nil, s.defaultTargets)
 	}

@@ -33,6 +33,10 @@ type App struct {
 	// Takes messages as mails. Default: none.
 	SMTP *SMTP `json:"smtp,omitempty"`
 
+	// Lets phones and browsers subscribe to keys with Web Push. It needs the queue and a
+	// public_url. Default: none.
+	Push *Push `json:"push,omitempty"`
+
 	shared   sharedRef
 	resolved *resolved
 	sites    []*resolved // of the handlers, which add theirs in Provision
@@ -84,9 +88,13 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	if defaults.push, err = a.Push.resolve(); err != nil {
+		return logRejected(a.log, a.Caddyfile.locate("push", prefixError("push", err)))
+	}
 	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return logRejected(a.log, err)
 	}
+	a.resolved.devices = newKeyDevices(a, a.resolved)
 	if a.resolved.configs != nil { // also if no site uses it
 		if _, err := a.saved.join(a.resolved.configs, a.configsOwner(a)); err != nil {
 			return logRejected(a.log, a.Caddyfile.locate("configs", prefixError("configs", err)))
@@ -96,6 +104,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		if a.queueSettings, err = a.Queue.resolve(); err != nil {
 			return logRejected(a.log, a.Caddyfile.locate("queue", fmt.Errorf("queue: %w", err)))
 		}
+	}
+	if a.queueSettings != nil {
+		a.queueSettings.punctual = a.Push != nil
 	}
 	if err := a.checkEffects(); err != nil {
 		return logRejected(a.log, err)
@@ -119,7 +130,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.
 func (a *App) Check() error {
-	if err := cmp.Or(a.checkReaders(), a.checkInboxReaders(), a.checkReach(), a.checkSources()); err != nil {
+	if err := cmp.Or(a.checkReaders(), a.checkInboxReaders(), a.checkReach(), a.checkSources(), a.checkPush()); err != nil {
 		return err
 	}
 	a.warnUnguarded()

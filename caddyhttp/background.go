@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -15,6 +16,10 @@ import (
 // errQueueFull is returned when the background queue is full.
 var errQueueFull = errors.New("too many messages wait to be sent")
 
+// errNoTarget is returned when no destination of a key has the tag, which a device may
+// have had.
+var errNoTarget = errors.New("no destination of the key has the tag now")
+
 // post sends a message to a key of the app in the background. If log is false,
 // the deliveries leave no log entries. done, if it is not nil, is called with
 // the report, unless the queue takes the message.
@@ -22,6 +27,10 @@ func (a *App) post(r *Recipient, m *notifier.Message, source string, log bool, d
 	k, targets, err := r.find(a.resolved)
 	if err != nil {
 		return err
+	}
+	if len(targets) == 0 && k.inbox == 0 {
+		_, err := k.choose(notifier.TagExpr{})
+		return cmp.Or(err, errNoTarget)
 	}
 	d := newDelivery(a.resolved, source, "", m, &api.Selection{Targets: targets}).toKey(k)
 	if !log {

@@ -73,13 +73,14 @@ func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *siteRoutes, 
 		Services *Services        `json:"services"`
 		Configs  *json.RawMessage `json:"configs"`
 		Console  *json.RawMessage `json:"console"`
+		Push     *json.RawMessage `json:"push"`
 	}
 	if global, ok := h.Option("notify").(httpcaddyfile.App); ok {
 		if err := json.Unmarshal(global.Value, &app); err != nil {
 			return nil, nil, err
 		}
 	}
-	if err := handler.unmarshal(h.Dispenser, app.Services, nil); err != nil {
+	if err := handler.unmarshal(h.Dispenser, inherited{app.Services, app.Push != nil}, nil); err != nil {
 		return nil, nil, err
 	}
 	blocks, _ := h.State[blocksState].(int)
@@ -89,7 +90,7 @@ func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *siteRoutes, 
 		handler.Caddyfile.Block = -handler.Caddyfile.Block
 	}
 	configs := app.Configs != nil || handler.Configs != nil
-	return handler, &siteRoutes{queue: true, configs: configs, console: configs || app.Console != nil || handler.Console != nil}, nil
+	return handler, &siteRoutes{queue: true, configs: configs, push: app.Push != nil, console: configs || app.Console != nil || handler.Console != nil}, nil
 }
 
 // blocksState is the name in httpcaddyfile.Helper.State of the number of
@@ -208,7 +209,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 // quiet, rate, expect, default_urls, allow, deny and trusted_origins may be repeated; their values
 // add up. The global option has no matcher.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	return s.unmarshal(d, nil, nil)
+	return s.unmarshal(d, inherited{}, nil)
 }
 
 // UnmarshalCaddyfile sets up the app from Caddyfile tokens. It has the syntax of
@@ -222,6 +223,12 @@ func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 //		wait <duration>
 //		keep <duration>
 //		beat <url> <interval>
+//	}
+//	push {
+//		contact <address>
+//		devices invited|users|open
+//		max_devices <n>
+//		services <host...>
 //	}
 //	smtp <address...> {
 //		implicit_tls <address...>
@@ -237,12 +244,19 @@ func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 //		timeout <duration>
 //	}
 func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	return a.unmarshal(d, nil, a)
+	return a.unmarshal(d, inherited{}, a)
 }
 
-// unmarshal is UnmarshalCaddyfile with the services that apply if the block sets
-// none. app is nil for the directive.
-func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *App) error {
+// inherited is what a block has from the global option: the services that apply if the
+// block sets none, and whether devices can subscribe to keys.
+type inherited struct {
+	services *Services
+	push     bool
+}
+
+// unmarshal is UnmarshalCaddyfile with what the block inherits. app is nil for the
+// directive.
+func (s *Settings) unmarshal(d *caddyfile.Dispenser, from inherited, app *App) error {
 	d.Next() // the directive's name
 	if d.NextArg() {
 		return d.Err("notify takes no arguments except a matcher; write its settings into a block: notify { … }")
@@ -257,7 +271,10 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *A
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
 		return b.defaultsAt.WrapErr(errDefaultsWithoutStateless)
 	}
-	services := inherited
+	if b.needsPush != nil && !from.push && (app == nil || app.Push == nil) {
+		return b.needsPush
+	}
+	services := from.services
 	if s.Services != nil {
 		services = s.Services
 	}
@@ -272,6 +289,7 @@ type settingsBlock struct {
 	defaultsAt caddyfile.Dispenser // the position of the last default_urls
 	key        keyBlock            // the key that is read
 	keyOptions block.Options       // of key
+	needsPush  error               // about the first key that needs devices; nil for none
 }
 
 // urlToken is a URL and its position in the file.
@@ -312,6 +330,7 @@ func (b *settingsBlock) options() block.Options {
 		}},
 		"queue":           {Usage: "queue [postgres <dsn>] [{ … }]", Max: 2, Block: b.readQueue},
 		"smtp":            {Usage: "smtp <address...> [{ … }]", Max: math.MaxInt, Block: b.readSMTP},
+		"push":            {Usage: "push [{ … }]", Block: b.readPush},
 		"services":        {Usage: "services { … }", Block: b.readServices},
 		"egress":          {Usage: "egress { … }", Block: b.readEgress},
 		"attachments":     {Usage: "attachments { … }", Block: b.readAttachments},
@@ -437,17 +456,22 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 		b.keyOptions = k.options()
 	}
 	b.Caddyfile.recordKey(name, d)
-	if err := block.Read(d, "key", b.keyOptions); err != nil {
+	err := block.Read(d, "key", b.keyOptions)
+	if _, empty := errors.AsType[*block.EmptyError](err); err != nil && !empty {
 		return err
 	}
-	if len(k.URLs)+len(k.ImportApprise) == 0 && k.Inbox == 0 {
-		return start.Errf("the key %s has no URL; add url <url> [<tags...>]", name)
+	if err == nil && len(k.URLs)+len(k.ImportApprise) == 0 && k.Inbox == 0 {
+		err = start.Errf("the key %s has no URL; add url <url> [<tags...>], or push to the global option notify, so that phones can subscribe to it", name)
 	}
+	b.needsPush = cmp.Or(b.needsPush, err)
 	if err := k.checkQuotes(); err != nil {
 		return err
 	}
 	if err := k.checkDefaultTag(); err != nil {
-		return k.tagAt.WrapErr(err)
+		if err = k.tagAt.WrapErr(err); !errors.Is(err, errDefaultTagUnmatched) {
+			return err
+		}
+		b.needsPush = cmp.Or(b.needsPush, err)
 	}
 	if b.Keys == nil {
 		b.Keys = map[string]*Key{}
@@ -610,7 +634,10 @@ func (k *keyBlock) checkDefaultTag() error {
 	for i, u := range k.URLs {
 		targets[i].Tags = u.Tags
 	}
-	_, err := chooseDefaults(targets, k.DefaultTag)
+	if len(targets) == 0 && k.DefaultTag == "" {
+		return nil
+	}
+	err := (&key{targets: targets}).chooseDefaults(k.DefaultTag, false)
 	if errors.Is(err, errDefaultTagUnmatched) && len(k.ImportApprise) > 0 {
 		return nil
 	}

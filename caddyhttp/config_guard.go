@@ -23,6 +23,7 @@ import (
 //   - lets anyone manage its keys
 //   - requires authentication for one address of a key without a token, but not for
 //     another: /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
+//   - requires authentication where phones and links have none: devices and incidents
 //
 // To find out, it follows an anonymous request through the routes of each
 // server. It gives no warning in unclear cases, such as behind a handler or
@@ -54,6 +55,9 @@ func (a *App) warnUnguarded() {
 			}
 			if f.guarded {
 				s.warnSpellings()
+				s.warnLinks()
+			} else if p := s.handler.resolved.push; p != nil && p.who == devicesUsers && !s.requiresCertificate() {
+				s.warn("devices users lets nobody subscribe without an invitation here, because nothing authenticates users before notify; add basic_auth or another authentication, or write devices invited")
 			}
 		}
 	}
@@ -126,6 +130,50 @@ func (s site) warnSpellings() {
 		s.warn("the authentication for " + s.prefix + guardedPath + " does not apply to " + s.prefix + openPath +
 			", so a request can avoid it; end the path in its matcher with *, as in " + path + "*")
 	}
+}
+
+// warnLinks warns about addresses that phones and links in messages use, if they require
+// an authentication, which a phone in the background does not have. They have secrets of
+// their own.
+func (s site) warnLinks() {
+	r := s.handler.resolved
+	var paths []string
+	if r.push != nil {
+		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.keys))...) {
+			device := pathOf(routeDevices, key) + "/ID"
+			paths = append(paths, device+"/receipts", device)
+			if r.push.who != devicesUsers {
+				paths = append(paths, pathOf(routeDevices, key))
+			}
+		}
+	}
+	if s.handler.hasEscalation() {
+		paths = append(paths, routeIncidents+"/ID")
+	}
+	for _, path := range paths {
+		if s.follow(path) != guarded {
+			continue
+		}
+		matcher := routeIncidents + "/*"
+		if r.push != nil {
+			matcher += " /notify/*/devices /notify/*/devices/* /notify/*/devices/*/* /notify/push.js /notify/app.webmanifest"
+		}
+		s.warn("the authentication applies to " + s.prefix + path + ", which phones and the links of messages use without a login, so that they fail; these addresses need a secret of their own, so leave them out: write @login not path " + matcher + ", and basic_auth @login or what authenticates")
+		return
+	}
+}
+
+// hasEscalation reports whether a key of the site escalates.
+func (h *Handler) hasEscalation() bool {
+	if h.resolved.saved != nil && h.resolved.saved.rules.IsStep() {
+		return true
+	}
+	for _, k := range h.resolved.keys {
+		if k.rules.IsStep() {
+			return true
+		}
+	}
+	return false
 }
 
 // requiresCertificate reports whether the server may require a client

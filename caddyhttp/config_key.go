@@ -22,8 +22,8 @@ import (
 // Key is a named set of destinations. In JSON, a key that has only URLs may be
 // an array of them: `["gotifys://gotify.example.com/{env.GOTIFY}"]`.
 type Key struct {
-	// The destinations. A key without `inbox` needs at least one, here or in an imported
-	// file.
+	// The destinations. A key needs at least one, here or in an imported file, unless it
+	// has `inbox`, or there is `push`, so that devices can subscribe to it.
 	URLs []KeyURL `json:"urls,omitempty"`
 
 	// Configuration files of Apprise, in text or YAML, whose destinations are
@@ -186,6 +186,7 @@ var retriesAfterTag = lazyregexp.New(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
 type key struct {
 	name           string
 	targets        []notifier.Target
+	defaults       defaultTag
 	defaultTargets []notifier.Target // for a request without a tag
 	unqueued       bool              // messages do not use the queue
 	accept         []string          // of the configuration
@@ -215,8 +216,10 @@ func (k *key) match(e notifier.TagExpr) []notifier.Target {
 func (k *key) choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.match(e)
 	switch {
-	case len(targets) > 0 || len(k.targets) == 0: // it has only an inbox
+	case len(targets) > 0 || len(k.targets) == 0 && k.inbox > 0: // it has only an inbox
 		return targets, nil
+	case len(k.targets) == 0:
+		return nil, fmt.Errorf("the key %s has no destination yet, because no device has subscribed to it, so nothing was sent; caddy notify invite %[1]s prints a link for a phone", k.name)
 	case e.Empty():
 		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.targets), k.name)
 	}
@@ -229,20 +232,18 @@ var errVariablesUnused = errors.New("they are for imported files, and the key ha
 // errDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var errDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// chooseDefaults returns the targets for requests without a tag. There is at least
-// one.
-func chooseDefaults(targets []notifier.Target, text string) ([]notifier.Target, error) {
-	if text == "" {
-		return targets, nil
+// chooseDefaults sets the targets for requests without a tag. There is at least one,
+// unless devices can have the tag later.
+func (k *key) chooseDefaults(text string, push bool) (err error) {
+	if text != "" {
+		if k.defaults, err = parseDefaultTag(text); err != nil {
+			return fmt.Errorf("default_tag: %w", err)
+		}
 	}
-	d, err := parseDefaultTag(text)
-	if err != nil {
-		return nil, fmt.Errorf("default_tag: %w", err)
+	if k.defaultTargets = k.defaults.choose(k.targets); len(k.defaultTargets) == 0 && text != "" && !push {
+		return errDefaultTagUnmatched
 	}
-	if targets = d.choose(targets); len(targets) == 0 {
-		return nil, errDefaultTagUnmatched
-	}
-	return targets, nil
+	return nil
 }
 
 // defaultTag chooses the targets for requests without a tag. The zero value chooses
@@ -287,6 +288,7 @@ type keyLoader struct {
 	parse    parseFunc
 	services *Services
 	public   string         // see resolved.publicURL
+	push     bool           // devices can subscribe to keys
 	file     *CaddyfileInfo // the positions of the URLs, or nil
 	log      *zap.Logger
 	warnings []loadWarning // collected until logWarnings
@@ -326,7 +328,7 @@ func (l *keyLoader) load(name string, c *Key) (*key, error) {
 	if err := CheckKeyName(name); err != nil {
 		return nil, err
 	}
-	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 && c.Inbox == 0 {
+	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 && c.Inbox == 0 && !l.push {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	if err := checkInbox(c.Inbox); err != nil {
@@ -356,17 +358,17 @@ func (l *keyLoader) load(name string, c *Key) (*key, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.targets = append(k.targets, imported...); len(k.targets) == 0 && len(c.ImportApprise) > 0 {
+	if k.targets = append(k.targets, imported...); len(k.targets) == 0 && len(c.ImportApprise) > 0 && !l.push {
 		return nil, l.locate("key "+name, errors.New("neither it nor the imported files have a URL; add one"))
 	}
-	if k.defaultTargets, err = chooseDefaults(k.targets, c.DefaultTag); err != nil {
+	if err := k.chooseDefaults(c.DefaultTag, l.push); err != nil {
 		return nil, l.locate("key "+name, err)
 	}
-	if err := c.loadRules(k, l.public); err != nil {
+	if err := c.loadRules(k, l.public, l.push); err != nil {
 		rule, _, _ := strings.Cut(err.Error(), ":")
 		return nil, l.file.locate(ruleName(name, rule), prefixError(keyPrefix+name, err))
 	}
-	if beat, err := c.loadExpects(k); err != nil {
+	if beat, err := c.loadExpects(k, l.push); err != nil {
 		return nil, l.file.locate(expectName(name, beat), prefixError(keyPrefix+name, err))
 	}
 	l.warnRepeated(k, len(c.URLs))

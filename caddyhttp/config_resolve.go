@@ -50,16 +50,32 @@ type resolved struct {
 	consoleSettings *Console  // nil if it is not set
 	managers        *managers // nil if nobody may manage
 
+	push    *pushSettings // nil for no devices
+	devices *keyDevices   // nil for no devices
+
 	publicURL string // the beginning of links to the gateway; "" if it is not known
 }
 
 // key returns a key of the configuration or, if there is none, a saved one. The
 // error is an [*api.Error].
 func (r *resolved) key(ctx context.Context, name string) (*key, error) {
-	if k := r.keys[name]; k != nil {
+	r.devices.wait()
+	if k := r.configured(name); k != nil {
 		return k, nil
 	}
-	return r.saved.find(ctx, name)
+	k, err := r.saved.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.devices.with(k), nil
+}
+
+// configured returns a key of the configuration with its devices, or nil.
+func (r *resolved) configured(name string) *key {
+	if k := r.keys[name]; k != nil {
+		return r.devices.with(k)
+	}
+	return nil
 }
 
 // configuredKey returns name if a key of the configuration has it, and otherwise "".
@@ -157,7 +173,7 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 	if err := s.resolveSources(&r); err != nil {
 		return nil, err
 	}
-	return &r, s.resolveTargets(&r, &keyLoader{parse: parse, services: r.services, public: r.publicURL, file: s.Caddyfile, log: log})
+	return &r, s.resolveTargets(&r, &keyLoader{parse: parse, services: r.services, public: r.publicURL, push: r.push != nil, file: s.Caddyfile, log: log})
 }
 
 var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")

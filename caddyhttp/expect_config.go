@@ -42,13 +42,13 @@ type Expect struct {
 // expect is an [Expect] ready for use.
 type expect struct {
 	rules.Expect
-	targets []notifier.Target // that are told
+	tag notifier.TagExpr // of the destinations that are told
 }
 
 // maxExpects is the maximum number of beats that a key expects.
 const maxExpects = 100
 
-// resolve returns the expectation, whose targets are not set.
+// resolve returns the expectation, whose tag is not set.
 func (c *Expect) resolve() (e expect, err error) {
 	e.Expect = rules.Expect{
 		Name: c.Name, Every: time.Duration(c.Every), Grace: cmp.Or(time.Duration(c.Grace), rules.DefaultGrace(time.Duration(c.Every))),
@@ -73,7 +73,8 @@ func expectName(key, name string) string { return keyPrefix + key + ", expect " 
 
 // loadExpects sets the expectations of k, whose targets are set. If there is an error,
 // name is that of the expectation.
-func (c *Key) loadExpects(k *key) (name string, err error) {
+// A device may have a tag later if push is set.
+func (c *Key) loadExpects(k *key, push bool) (name string, err error) {
 	if len(c.Expect) > maxExpects {
 		return "", fmt.Errorf("expect: it may occur %d times", maxExpects)
 	}
@@ -90,7 +91,7 @@ func (c *Key) loadExpects(k *key) (name string, err error) {
 			tag, err = x.expression()
 		}
 		if err == nil {
-			if e.targets = k.match(tag); len(e.targets) == 0 && len(k.targets)+len(x.Tag) > 0 {
+			if e.tag = tag; len(k.match(tag)) == 0 && len(k.targets)+len(x.Tag) > 0 && !push {
 				err = fmt.Errorf("tag: none of the %d destinations of the key has the tag %s; give it to a URL, or correct it", len(k.targets), x.Tag)
 			}
 		}

@@ -59,7 +59,7 @@ func TestExpectJSON(t *testing.T) {
 		"it may occur":         make([]*Expect, maxExpects+1),
 	} {
 		k := &key{targets: make([]notifier.Target, 1), defaultTargets: make([]notifier.Target, 1)}
-		if _, err := (&Key{Expect: c}).loadExpects(k); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := (&Key{Expect: c}).loadExpects(k, false); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
 		}
 	}

@@ -65,7 +65,7 @@ func failedText(name string, m *notifier.Message) {
 // transaction that stores it.
 func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) delivery {
 	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.key.name, sourceExpect)
-	d := newDelivery(x.settings, sourceExpect, x.site, m, &api.Selection{Targets: x.targets}).toKey(x.key)
+	d := newDelivery(x.settings, sourceExpect, x.site, m, &api.Selection{Targets: x.settings.devices.with(x.key).match(x.tag)}).toKey(x.settings.devices.with(x.key))
 	d.with = c.ruled()
 	return d
 }
@@ -143,7 +143,7 @@ func (q *openQueue) dueGoneBeat(ctx context.Context, name queue.Hash, before *ru
 			if k == nil || k.unqueued {
 				continue
 			}
-			x := &expectedBeat{before.Site, r, k, &expect{Expect: rules.Expect{Name: before.Name}, targets: k.defaultTargets}}
+			x := &expectedBeat{before.Site, r, k, &expect{Expect: rules.Expect{Name: before.Name}}}
 			_, _, err := q.tellBeat(ctx, x.delivery(goneText(x.Name), remove), remove)
 			return err
 		}

@@ -80,6 +80,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.resolved, err = h.resolve(h.app.resolved, h.shared.parse, h.log); err != nil {
 		return logRejected(h.log, err)
 	}
+	h.resolved.devices = newKeyDevices(h.app, h.resolved)
 	for name := range h.Keys {
 		h.resolved.keys[name].ofSite = true
 	}
@@ -97,7 +98,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return logRejected(h.log, err)
 	}
 	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions()
-	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.resolved.saved != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
+	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.resolved.saved != nil, push: h.resolved.push != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
 	h.streams = &streams{ending: make(chan struct{})}
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.has.inbox {
 		server.RegisterOnShutdown(h.streams.stop)

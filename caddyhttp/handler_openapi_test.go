@@ -272,7 +272,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
@@ -365,6 +365,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	maps.Copy(calls, silenceCalls(t, s))
 	maps.Copy(calls, inboxCalls(t))
+	maps.Copy(calls, deviceCalls(t))
 	incident := "/notify/incidents/" + incidentsOf(t, managed)[0].ID
 	form := func(body string) call { return call{h: managed, target: incident, contentType: typeForm, body: body} }
 	foreign, foreignResolve := form("by=Eve"), form("do=resolve")
@@ -455,9 +456,13 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					schema = "Inbox"
 				case path == routeInboxStream && got.status == 200:
 					schema, lines = "InboxMessage", strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")
+				case path == routeDevices && method == http.MethodGet && got.status == 200:
+					schema, lines = "Device", jsonItems(t, got.body)
+				case strings.HasPrefix(path, routeDevices) && path != routeDeviceTest && got.status < 300:
+					schema = "Device"
 				case path == routeIncident && got.status == 200:
 					schema = "IncidentRecord"
-				case strings.Contains(path, "{ID}") && got.status == 200:
+				case strings.Contains(path, "{ID}") && path != routeDeviceTest && got.status == 200:
 					schema = "QueuedMessage"
 				case media == typeStream:
 					schema, lines = "StreamLine", strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")

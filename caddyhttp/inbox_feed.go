@@ -125,6 +125,7 @@ func (x *inboxes) followed() (places []string) {
 func (q *openQueue) refresh(ctx context.Context) {
 	q.refreshSilences(ctx)
 	q.refreshInboxes(ctx)
+	q.refreshDevices(ctx)
 }
 
 // inboxesRead is how often the heads of all inboxes are read that other gateways use, too.

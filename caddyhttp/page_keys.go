@@ -188,7 +188,7 @@ func (h *Handler) listKeys(r *http.Request, view *healthView, names []string) []
 				l.Hurry = l.Address
 			}
 		}
-		if k := h.resolved.keys[name]; k != nil {
+		if k := h.resolved.configured(name); k != nil {
 			l.Fixed = true
 			set(k)
 			continue

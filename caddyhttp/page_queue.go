@@ -98,7 +98,8 @@ func (h *Handler) troubled(ctx context.Context, q *openQueue) ([]siteDestination
 		return nil, err
 	}
 	configured := map[queue.Hash]*siteDestination{}
-	for name, k := range h.resolved.keys {
+	for name := range h.resolved.keys {
+		k := h.resolved.configured(name)
 		for _, t := range k.targets {
 			id := q.Hash(destinationOf(t, k.limits))
 			d := configured[id]

@@ -117,6 +117,7 @@ type queueSettings struct {
 	keep    time.Duration
 
 	watchdog *watchdog // nil for none
+	punctual bool      // there are devices, whose receipts are waited for
 }
 
 // resolve returns the settings with placeholders replaced.

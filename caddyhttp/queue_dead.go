@@ -102,7 +102,7 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 	if name == "" {
 		return nil
 	}
-	to := settings.keys[name]
+	to := settings.configured(name)
 	text := []string{
 		"A message for the key " + d.state.Key + " was not delivered to " + d.result.Service + ", and is not tried again.",
 		"Reason: " + markup.TruncateBytes(d.reason, maxEventError),

@@ -143,6 +143,7 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
 		to.Limits = &limits
 	}
+	message.ID, message.Expires = m.ID.String(), j.Expires
 	message.AcknowledgeURL = t.settings.acknowledgeURL(incident)
 	d := newDelivery(t.settings, text.Source, text.Site, message, to)
 	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true

@@ -42,6 +42,10 @@ type openQueue struct {
 	counts   incidentCounts
 	silences silenceCache
 	inboxes  inboxes
+	devices  deviceCache
+	vapid    pushKeyCache
+
+	registrations registrationLimiter
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -105,7 +109,7 @@ func (a *App) newQueue() (*openQueue, error) {
 
 // options returns the options of the queue for the settings of an app.
 func (q *openQueue) options(s *queueSettings) queue.Options {
-	punctual := q.app.Load().hasRules() || q.app.Load().expectsBeats() || s.watchdog != nil
+	punctual := s.punctual || q.app.Load().hasRules() || q.app.Load().expectsBeats() || s.watchdog != nil
 	return queue.Options{
 		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
 		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,

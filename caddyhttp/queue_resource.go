@@ -76,6 +76,7 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 		}
 	}
 	m := queuedMessage(e)
+	q.setReceipts(ctx, m)
 	if x := q.incidentOfMessage(ctx, e.Message); x != nil {
 		m.IncidentID = x.ID
 	}

@@ -117,6 +117,9 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 		m := *d.message
 		m.Time, d.message = at, &m
 	}
+	if d.settings.push != nil {
+		d.message.ID, d.message.Expires = d.id.String(), q.Now().Add(q.app.Load().queueSettings.maxAge)
+	}
 	s := &queuedSend{delivery: d, q: q, shared: shared}
 	s.decided.Add(1)
 	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.to.Targets) != 1 {

@@ -52,7 +52,7 @@ var errEmptyTag = errors.New("it names no tag; write a tag expression, such as o
 // find returns the key of the recipient and its targets among the settings of
 // the app.
 func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
-	k := settings.keys[r.Key]
+	k := settings.configured(r.Key) // nil for none
 	if k == nil {
 		return nil, nil, fmt.Errorf("the global option notify has no key %s; events and logs use the keys of the global option", r.Key)
 	}
@@ -61,7 +61,7 @@ func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
 		return nil, nil, prefixError("tag", err)
 	}
 	targets := k.match(e)
-	if len(targets) == 0 {
+	if len(targets) == 0 && settings.devices == nil { // otherwise a device may have the tag later
 		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.targets), r.Key, r.Tag)
 		return nil, nil, r.Caddyfile.locate("tag", err)
 	}

@@ -37,6 +37,7 @@ const (
 	accessReader access = "reader" // who may read what the key's destinations are
 	accessInbox  access = "inbox"  // who may read the messages that the key keeps
 	accessHolder access = "holder" // who knows the ID of the message
+	accessDevice access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
 	accessManage access = "manage" // who may manage (see managers)
 )
 
@@ -44,12 +45,14 @@ const (
 type siteRoutes struct {
 	queue   bool // there is a queue
 	configs bool // there are saved keys
+	push    bool // devices can subscribe to keys
 	console bool // somebody may manage, and there are pages
 	inbox   bool // a key keeps its messages readable
 }
 
 func withQueue(s *siteRoutes) bool   { return s.queue }
 func withConfigs(s *siteRoutes) bool { return s.configs }
+func withPush(s *siteRoutes) bool    { return s.push }
 func withConsole(s *siteRoutes) bool { return s.console }
 func withInbox(s *siteRoutes) bool   { return s.inbox }
 
@@ -78,6 +81,10 @@ func routeSpecs() []routeSpec {
 		{routeInbox, get, accessInbox, withInbox, (*Handler).serveInbox},
 		{routeInboxStream, get[:1], accessInbox, withInbox, (*Handler).serveInbox},
 		{routeNtfyInbox, get[:1], accessInbox, withInbox, (*Handler).serveNtfyInbox},
+		{routeDevices, both, accessDevice, withPush, (*Handler).serveDevices},
+		{routeDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, (*Handler).serveDevices},
+		{routeDeviceTest, post, accessDevice, withPush, (*Handler).serveDeviceTest},
+		{routeReceipts, post, accessDevice, withPush, (*Handler).serveReceipt},
 		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*Handler).serveSource},
 		{routeAdd, post, accessManage, withConfigs, (*Handler).serveConfig},
 		{routeGet, post, accessManage, withConfigs, (*Handler).serveConfig},
@@ -93,15 +100,19 @@ func routeSpecs() []routeSpec {
 
 // The patterns of the routes.
 const (
-	routeNotify    = "/notify"
-	routeOpenAPI   = "/notify/openapi.json"
-	routeMessage   = "/notify/messages/{ID}"
-	routeHealth    = "/notify/status"
-	routeNotifyKey = "/notify/{KEY}"
-	routeSilences  = "/notify/{KEY}/silences"
-	routeSilence   = "/notify/{KEY}/silences/{ID}"
-	routeSource    = "/notify/{KEY}/{SOURCE}/{REST...}"
-	routeConsole   = "/notify/console"
+	routeNotify     = "/notify"
+	routeOpenAPI    = "/notify/openapi.json"
+	routeMessage    = "/notify/messages/{ID}"
+	routeHealth     = "/notify/status"
+	routeNotifyKey  = "/notify/{KEY}"
+	routeSilences   = "/notify/{KEY}/silences"
+	routeSilence    = "/notify/{KEY}/silences/{ID}"
+	routeDevices    = "/notify/{KEY}/devices"
+	routeDevice     = "/notify/{KEY}/devices/{ID}"
+	routeDeviceTest = "/notify/{KEY}/devices/{ID}/test"
+	routeReceipts   = "/notify/{KEY}/devices/{ID}/receipts"
+	routeSource     = "/notify/{KEY}/{SOURCE}/{REST...}"
+	routeConsole    = "/notify/console"
 
 	routeIncident = "/notify/incidents/{ID}"
 

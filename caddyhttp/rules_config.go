@@ -258,7 +258,7 @@ func (c *Rules) tags() map[string]string {
 
 // loadRules sets the rules of a key, whose targets are set. public is the address of the
 // gateway, or "".
-func (c *Rules) loadRules(k *key, public string) (err error) {
+func (c *Rules) loadRules(k *key, public string, push bool) (err error) {
 	if k.rules, err = c.resolve(); err != nil || k.rules == nil {
 		return err
 	}
@@ -273,12 +273,12 @@ func (c *Rules) loadRules(k *key, public string) (err error) {
 				return strings.EqualFold(name, tag)
 			})
 		}
-		if !slices.ContainsFunc(k.targets, has) {
+		if !push && !slices.ContainsFunc(k.targets, has) { // a device may have it later
 			return fmt.Errorf("%s: tag: no URL of the key has the tag %s; give it to a URL, or correct it", tags[tag], tag)
 		}
 	}
 	if k.rules.Escalate != nil {
-		return checkSteps(k, public)
+		return checkSteps(k, public, push)
 	}
 	for _, t := range k.targets {
 		if r := k.rules.For(t.Tags); r != nil && numbered(t.Tags) {
@@ -292,7 +292,8 @@ func (c *Rules) loadRules(k *key, public string) (err error) {
 var errNoPublicURL = errors.New("its messages have a link with which to acknowledge, and the gateway does not know its address; add public_url https://… with the address that phones reach it at to the same block or to the global option notify")
 
 // checkSteps returns an error if the URLs of a key do not fit the rule escalate.
-func checkSteps(k *key, public string) error {
+// Devices can have further numbers if push is set.
+func checkSteps(k *key, public string, push bool) error {
 	e := k.rules.Escalate
 	if public == "" {
 		return fmt.Errorf("escalate: %w", errNoPublicURL)
@@ -313,10 +314,10 @@ func checkSteps(k *key, public string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.CheckSteps(numbers); err != nil {
+	if err := e.CheckSteps(numbers); err != nil && !push {
 		return prefixError("escalate", err)
 	}
-	if numbers, _ := steps(k.defaultTargets); len(numbers) == 0 {
+	if numbers, _ := steps(k.defaultTargets); len(numbers) == 0 && !push {
 		return errors.New("escalate: default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that selects them")
 	}
 	if n := len(k.targets) * e.Repeat; n > maxStepJobs {

@@ -602,7 +602,11 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 			if x := decodeIncident(old[i]); x != nil {
 				delivered := j.Status == queue.Delivered
 				x.NoteOutcome(j.JobID, r.Step, delivered)
-				x.Ended(now, j.JobID, delivered)
+				if delivered && isDevice(decodeResult(j.Result).Destination) {
+					x.EndedUnconfirmed(now, j.JobID)
+				} else {
+					x.Ended(now, j.JobID, delivered)
+				}
 				c.Records[i] = q.incidentRecord(x)
 			}
 		}

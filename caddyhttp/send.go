@@ -29,6 +29,7 @@ const (
 	sourceSMTP     = "smtp"      // a mail
 	sourceExpect   = "expect"    // a beat that is late, has failed, or is back
 
+	sourceDevice     = "device"     // a device that has subscribed, is gone, or does not answer
 	sourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
 )
 
@@ -88,6 +89,10 @@ func newDelivery(settings *resolved, source, site string, m *notifier.Message, t
 	m.Identity = settings.identity
 	if m.Time.IsZero() {
 		m.Time = time.Now()
+	}
+	m.Digest = source == sourceDigest
+	if settings.push != nil && m.ID == "" {
+		m.ID = queue.NewID().String()
 	}
 	return delivery{message: m, to: to, settings: settings, source: source, site: site, home: "site " + site}
 }

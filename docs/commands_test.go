@@ -292,7 +292,7 @@ func TestFlags(t *testing.T) {
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	p := readPage(t, "docs/command-line.md")
 	known := map[string]bool{"--help": true}
-	for _, name := range []string{"send", "check", "preview", "migrate", "services", "incidents", "incidents acknowledge", "silence"} {
+	for _, name := range []string{"send", "check", "preview", "migrate", "services", "incidents", "incidents acknowledge", "silence", "invite", "devices list", "devices revoke"} {
 		help, err := g.caddy(t.Context(), "", slices.Concat([]string{"notify"}, strings.Fields(name), []string{"--help"})...)
 		if err != nil {
 			t.Fatalf("%v: %s", err, help)

@@ -75,6 +75,15 @@ type Message struct {
 	// divided, only the last part.
 	AcknowledgeURL string
 
+	// Digest means that the message lists several that a rule has held.
+	Digest bool
+
+	// ID identifies the message in the program that sends it; "" if it does not matter.
+	ID string
+
+	// Expires is when the message is worthless; zero if the program does not know.
+	Expires time.Time
+
 	// Hops is the number of gateways that the message has passed through, for
 	// destinations that are gateways themselves.
 	Hops int

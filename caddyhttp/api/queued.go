@@ -132,6 +132,10 @@ type QueuedResult struct {
 	// NextAttempt is when the next attempt is due. It is past if the attempt is
 	// under way, and nil if the delivery is final.
 	NextAttempt *time.Time `json:"next_attempt,omitempty"`
+
+	// Received is when the device has confirmed that it has the message; nil if it has
+	// not, or if the destination is no device.
+	Received *time.Time `json:"received,omitempty"`
 }
 
 // SetState derives the state from the results.
@@ -205,6 +209,9 @@ func (r *QueuedResult) record(created time.Time) notifier.Record {
 		text += " (1 attempt)"
 	default:
 		text += fmt.Sprintf(" (%d attempts)", r.Attempts)
+	}
+	if r.Received != nil {
+		text += ", received at " + formatTime(*r.Received)
 	}
 	if r.Error != nil {
 		text += ": " + *r.Error

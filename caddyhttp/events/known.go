@@ -89,6 +89,15 @@ const ConfigChanged = "notify_config_changed"
 //	messages  how many messages it has kept from a destination
 const Silence = "notify_silence"
 
+// Device is the event for each change of a device of a key. Its data are
+//
+//	change  added, removed, gone (its browser has ended the subscription) or silent (it does
+//	        not answer)
+//	key     the name of the key
+//	device  the name of the device
+//	by      the user who made the change; "" if nobody is known
+const Device = "notify_device"
+
 // Incident is the event for each change of an incident of a key that has rules. Its data
 // are
 //
@@ -135,6 +144,7 @@ var known = map[string][]string{
 	BeatLate:                {"beat", "every", "key", "last", "state"},
 	BeatBack:                {"beat", "every", "key", "last", "state"},
 	Incident:                {"by", "change", "incident", "key", "round", "source", "step", "type"},
+	Device:                  {"by", "change", "device", "key"},
 	ConfigChanged:           {"change", "destinations", "key", "space", "user"},
 	Silence:                 {"change", "key", "messages", "reason", "silence", "tag", "until", "who"},
 	Failed:                  {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},

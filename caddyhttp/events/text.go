@@ -61,6 +61,13 @@ var texts = map[string]func(d data, reload bool) Text{
 			markup.JoinLines(d.line("Until", "until"), d.line("Tag", "tag"), d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
 		}
 	},
+	Device: func(d data, _ bool) Text {
+		typ := notifier.Info
+		if change := d["change"]; change == "gone" || change == "silent" {
+			typ = notifier.Warning
+		}
+		return Text{"Device " + d.name("change") + d.keySuffix(), markup.JoinLines(d.line("Device", "device"), d.line("By", "by")), typ}
+	},
 	"stopping": func(data, bool) Text {
 		return Text{"Caddy is stopping", "Caddy" + onHost() + " is stopping.", notifier.Warning}
 	},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -203,7 +205,7 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 
 // begin begins a step.
 func (x *Escalation) begin(now time.Time, round, step int, e *Escalate) {
-	x.Round, x.Step, x.Reached = round, step, false
+	x.Round, x.Step, x.Reached, x.Unconfirmed = round, step, false, nil
 	x.Next = now.Add(e.wait(x))
 }
 
@@ -295,7 +297,37 @@ func (x *Incident) Ended(now time.Time, job queue.JobID, delivered bool) {
 	if delivered {
 		s.Reached = true
 	}
-	pending := slices.ContainsFunc(s.Sent, func(o StepJob) bool { return o.Step == s.Step })
+	x.hurry(now)
+}
+
+// EndedUnconfirmed is Ended for a message that a push service has taken for a device. The
+// device is not reached before it has confirmed that (see Confirmed).
+func (x *Incident) EndedUnconfirmed(now time.Time, job queue.JobID) {
+	s := &x.Escalation
+	if i := slices.IndexFunc(s.Sent, func(j StepJob) bool { return j.Job == job }); i >= 0 && s.Sent[i].Step == s.Step {
+		s.Unconfirmed = append(s.Unconfirmed, s.Sent[i])
+	}
+	x.Ended(now, job, false)
+}
+
+// Confirmed notes whether a device with the hash target has confirmed the message in time.
+// If not, it counts as one that does not get the message.
+func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, received bool) {
+	s := &x.Escalation
+	n := len(s.Unconfirmed)
+	s.Unconfirmed = slices.DeleteFunc(s.Unconfirmed, func(j StepJob) bool { return j.Job.Message == message && j.Target == target })
+	if len(s.Unconfirmed) == n {
+		return
+	}
+	s.Reached = s.Reached || received
+	x.hurry(now)
+}
+
+// hurry lets the next step of the round begin at once if no destination of the present one
+// gets the message.
+func (x *Incident) hurry(now time.Time) {
+	s := &x.Escalation
+	pending := len(s.Unconfirmed) > 0 || slices.ContainsFunc(s.Sent, func(o StepJob) bool { return o.Step == s.Step })
 	if round, _ := s.following(); x.Escalating() && !s.Reached && !pending && round == s.Round {
 		s.Next = now
 	}
@@ -340,7 +372,7 @@ func (x *Incident) Again() {
 func (x *Incident) stop() []StepJob {
 	s := &x.Escalation
 	jobs := slices.Concat(s.Sent, s.Waiting)
-	s.Sent, s.Waiting, s.Next = nil, nil, time.Time{}
+	s.Sent, s.Waiting, s.Unconfirmed, s.Next = nil, nil, nil, time.Time{}
 	return jobs
 }
 

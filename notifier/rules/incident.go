@@ -65,6 +65,10 @@ type Escalation struct {
 	Targets []StepTarget // the destinations of messages that escalate
 	Waiting []StepJob    // that the next steps send
 	Sent    []StepJob    // of steps that have begun, and that have not ended
+
+	// Unconfirmed are those of the present step that a push service has taken, and that no
+	// device has confirmed yet (see Confirmed).
+	Unconfirmed []StepJob
 }
 
 // StepTarget is a destination of a message that escalates.
@@ -230,7 +234,8 @@ const (
 	incidentSent    // one for each
 	incidentForget
 	incidentSilenced
-	incidentBegun // one for each
+	incidentBegun       // one for each
+	incidentUnconfirmed // one for each
 
 	begunRound   wire.Field = 1
 	begunStep    wire.Field = 2
@@ -290,6 +295,9 @@ func (x *Incident) Encode() (b []byte) {
 	for _, s := range x.Begun {
 		item := wire.AppendNumber(wire.AppendNumber(nil, begunRound, s.Round), begunStep, s.Step)
 		b = wire.AppendItem(b, incidentBegun, wire.AppendText(wire.AppendTime(item, begunAt, s.At), begunOutcome, s.Outcome))
+	}
+	for i := range e.Unconfirmed {
+		b = wire.AppendItem(b, incidentUnconfirmed, e.Unconfirmed[i].encode())
 	}
 	return wire.AppendTime(b, incidentForget, x.Forget)
 }
@@ -429,6 +437,10 @@ func DecodeIncident(b []byte) (*Incident, error) {
 			var s BegunStep
 			s, err = decodeBegunStep(r.Bytes())
 			x.Begun = append(x.Begun, s)
+		case incidentUnconfirmed:
+			var j StepJob
+			j, err = decodeStepJob(r.Bytes())
+			e.Unconfirmed = append(e.Unconfirmed, j)
 		case incidentForget:
 			x.Forget = r.Time()
 		}

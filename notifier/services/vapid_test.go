@@ -1,12 +1,8 @@
 package services
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/ecdh"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -21,6 +17,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
 )
 
 func base64URL(t *testing.T, s string) []byte {
@@ -30,59 +27,6 @@ func base64URL(t *testing.T, s string) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// testBrowser is a subscription and the keys to decrypt its pushes.
-type testBrowser struct {
-	key  *ecdh.PrivateKey
-	auth []byte
-}
-
-func newTestBrowser(t *testing.T) *testBrowser {
-	key, err := ecdh.P256().GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &testBrowser{key: key, auth: []byte("sixteen bytes ..")}
-}
-
-func (b *testBrowser) subscription(endpoint string) map[string]any {
-	encode := base64.RawURLEncoding.EncodeToString
-	return map[string]any{"endpoint": endpoint, "expirationTime": nil, "keys": map[string]string{
-		"p256dh": encode(b.key.PublicKey().Bytes()), "auth": encode(b.auth),
-	}}
-}
-
-// read decrypts a push as a browser does (RFC 8188 and RFC 8291).
-func (b *testBrowser) read(t *testing.T, push string) string {
-	t.Helper()
-	if len(push) < 86 {
-		t.Fatalf("%d bytes are not a push", len(push))
-	}
-	salt, point, sealed := []byte(push[:16]), []byte(push[21:86]), []byte(push[86:])
-	sender, err := ecdh.P256().NewPublicKey(point)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared, err := b.key.ECDH(sender)
-	if err != nil {
-		t.Fatal(err)
-	}
-	derive := func(secret, salt []byte, info string, n int) []byte {
-		k, err := hkdf.Key(sha256.New, secret, salt, info, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
-	}
-	secret := derive(shared, b.auth, "WebPush: info\x00"+string(b.key.PublicKey().Bytes())+string(point), 32)
-	block, _ := aes.NewCipher(derive(secret, salt, "Content-Encoding: aes128gcm\x00", 16))
-	gcm, _ := cipher.NewGCM(block)
-	text, err := gcm.Open(nil, derive(secret, salt, "Content-Encoding: nonce\x00", 12), sealed, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSuffix(string(text), "\x02")
 }
 
 // checkVAPID checks the Authorization header (RFC 8292).
@@ -139,10 +83,10 @@ func TestVapid(t *testing.T) {
 		t.Fatal(err)
 	}
 	inPEM := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
-	browsers := map[string]*testBrowser{"/a": newTestBrowser(t), "/b": newTestBrowser(t)}
+	browsers := map[string]*webpushtest.Browser{"/a": webpushtest.NewBrowser(t), "/b": webpushtest.NewBrowser(t)}
 	file, err := json.Marshal(map[string]any{
-		"Anna": browsers["/a"].subscription("https://push.example.net:8443/a"),
-		"ben":  browsers["/b"].subscription("https://push.example.net:8443/b"),
+		"Anna": browsers["/a"].Subscription("https://push.example.net:8443/a"),
+		"ben":  browsers["/b"].Subscription("https://push.example.net:8443/b"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +106,7 @@ func TestVapid(t *testing.T) {
 				if q.Header.Get("TTL") != "60" || q.Header.Get("Content-Encoding") != "aes128gcm" {
 					t.Errorf("header: %v", q.Header)
 				}
-				if text := browsers[q.URL.Path].read(t, body); text != "Disk almost full\r\nVolume /data is at 91% on host-7" {
+				if text := browsers[q.URL.Path].Read(t, body); text != "Disk almost full\r\nVolume /data is at 91% on host-7" {
 					t.Errorf("the browser reads %q", text)
 				}
 				got[q.URL.Path] = true
@@ -183,7 +127,7 @@ func TestVapid(t *testing.T) {
 
 func TestVapidFailures(t *testing.T) {
 	_, number := newVAPIDKey(t)
-	file, err := json.Marshal(newTestBrowser(t).subscription("https://push.example.net/a"))
+	file, err := json.Marshal(webpushtest.NewBrowser(t).Subscription("https://push.example.net/a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +166,8 @@ func TestVapidFailures(t *testing.T) {
 // day.
 func TestVapidLong(t *testing.T) {
 	_, number := newVAPIDKey(t)
-	browser := newTestBrowser(t)
-	file, err := json.Marshal(browser.subscription("https://push.example.net/a"))
+	browser := webpushtest.NewBrowser(t)
+	file, err := json.Marshal(browser.Subscription("https://push.example.net/a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +181,7 @@ func TestVapidLong(t *testing.T) {
 			if q.Header.Get("TTL") != "86400" || len(body) > 4096 {
 				t.Errorf("%d bytes with %v", len(body), q.Header)
 			}
-			got = append(got, browser.read(t, body))
+			got = append(got, browser.Read(t, body))
 			return 201, ""
 		})
 		if err := service.Destination(t, address+"&overflow="+overflow)(&notifier.Message{Body: text}); err != nil {
@@ -253,14 +197,14 @@ func TestVapidLong(t *testing.T) {
 // tag of its notification, and that the longest text fits into a push.
 func TestVapidJSON(t *testing.T) {
 	_, number := newVAPIDKey(t)
-	browser := newTestBrowser(t)
-	file, err := json.Marshal(browser.subscription("https://push.example.net/a"))
+	browser := webpushtest.NewBrowser(t)
+	file, err := json.Marshal(browser.Subscription("https://push.example.net/a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	service := servicetest.API(func(q *http.Request, body string) (int, string) {
-		got = append(got, browser.read(t, body))
+		got = append(got, browser.Read(t, body))
 		return 201, ""
 	})
 	encode := base64.URLEncoding.EncodeToString
@@ -285,14 +229,14 @@ func TestVapidJSON(t *testing.T) {
 // acknowledge an incident, and that they fit into a push with the longest text.
 func TestVapidAcknowledge(t *testing.T) {
 	_, number := newVAPIDKey(t)
-	browser := newTestBrowser(t)
-	file, err := json.Marshal(browser.subscription("https://push.example.net/a"))
+	browser := webpushtest.NewBrowser(t)
+	file, err := json.Marshal(browser.Subscription("https://push.example.net/a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	service := servicetest.API(func(q *http.Request, body string) (int, string) {
-		got = append(got, browser.read(t, body))
+		got = append(got, browser.Read(t, body))
 		return 201, ""
 	})
 	encode := base64.URLEncoding.EncodeToString

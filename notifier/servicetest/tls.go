@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// bubbleTime is before the time at which bubbles of package synctest begin.
+var bubbleTime = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // CA signs the certificates of servers in tests.
 type CA struct {
 	cert *x509.Certificate
@@ -33,7 +36,7 @@ func NewTrustedCA() *CA {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CA of the tests"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: bubbleTime, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -90,7 +93,7 @@ func certificate(t testing.TB, ca *x509.Certificate, caKey *ecdsa.PrivateKey, na
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server of the tests"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: bubbleTime, NotAfter: time.Now().Add(time.Hour),
 	}
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {

@@ -46,9 +46,16 @@ func Read(d *caddyfile.Dispenser, name string, known Options) error {
 	start := *d
 	n, err := read(d, name, known)
 	if err == nil && n == 0 {
-		return start.Errf("%s needs a block with at least one of %s", name, known.names())
+		return start.WrapErr(&EmptyError{name, known.names()})
 	}
 	return err
+}
+
+// EmptyError is returned for a directive without a block, or with an empty one.
+type EmptyError struct{ name, known string }
+
+func (e *EmptyError) Error() string {
+	return e.name + " needs a block with at least one of " + e.known
 }
 
 // ReadOptional is like Read for a directive that needs no block.

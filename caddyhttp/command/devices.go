@@ -1,0 +1,163 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/qrcode"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// inviteFlags are the flags of the command that makes an invitation.
+type inviteFlags struct {
+	queueFlags
+	tags []string
+}
+
+func inviteCommand() *cobra.Command {
+	f := new(inviteFlags)
+	cmd := &cobra.Command{
+		Use:   "invite <key> [--tag <tag>...]",
+		Short: "Makes an invitation with which a phone subscribes to a key",
+		Long: `
+Prints a link and its QR code. A phone or browser that opens the link can subscribe to
+the key: it becomes a destination of it, with the tags. The link is for one device and
+24 hours. It needs push in the configuration, and uses the admin API of the server.
+
+  caddy notify invite ops
+  caddy notify invite ops --tag 1:oncall
+`,
+		Args: cobra.ExactArgs(1),
+		RunE: withExitCode(f.run),
+	}
+	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "A tag of the device, such as ops, 1:oncall or always; may be repeated")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
+	f.connect(cmd)
+	return cmd
+}
+
+func (f *inviteFlags) run(cmd *cobra.Command, args []string) error {
+	request, err := json.Marshal(map[string][]string{"tags": append([]string{}, f.tags...)})
+	if err != nil {
+		return err
+	}
+	body, err := f.askWith(http.MethodPost, "/notify/keys/"+url.PathEscape(args[0])+"/invitations", request)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		_, err := cmd.OutOrStdout().Write(body)
+		return err
+	}
+	var made struct {
+		URL   string    `json:"url"`
+		Until time.Time `json:"until"`
+	}
+	if err := json.Unmarshal(body, &made); err != nil {
+		return fmt.Errorf("reading the answer of the admin API: %w", err)
+	}
+	code, err := qrcode.New(made.URL)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n\nFor one device, until %s.\n", code.Terminal(), made.URL, made.Until.Local().Format(time.DateTime))
+	return err
+}
+
+// deviceLine is what the commands use of a device.
+type deviceLine struct {
+	ID      string     `json:"id"`
+	Name    string     `json:"name"`
+	Tags    []string   `json:"tags"`
+	Created time.Time  `json:"created"`
+	Service string     `json:"service"`
+	Seen    *time.Time `json:"seen"`
+	Missing int        `json:"missing"`
+}
+
+// columns returns what a line of the list has about a device.
+func (d *deviceLine) columns() []string {
+	seen := "never seen"
+	if d.Seen != nil {
+		seen = "seen " + d.Seen.Local().Format(time.DateTime)
+	}
+	if d.Missing > 0 {
+		seen += fmt.Sprintf(", %d not confirmed", d.Missing)
+	}
+	return []string{d.ID, markup.Printable(d.Name), strings.Join(d.Tags, " "), "added " + d.Created.Local().Format(time.DateTime), seen, d.Service}
+}
+
+func devicesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "devices list|revoke",
+		Short: "Lists the phones and browsers that have subscribed to a key, or revokes one",
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(devicesListCommand(), devicesRevokeCommand())
+	return cmd
+}
+
+func devicesListCommand() *cobra.Command {
+	f := new(queueFlags)
+	cmd := &cobra.Command{
+		Use:   "list <key>",
+		Short: "Lists the devices of a key",
+		Args:  cobra.ExactArgs(1),
+		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
+			body, err := f.askWith(http.MethodGet, "/notify/keys/"+url.PathEscape(args[0])+"/devices", nil)
+			if err != nil {
+				return err
+			}
+			return f.printDevices(cmd, body)
+		}),
+	}
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
+	f.connect(cmd)
+	return cmd
+}
+
+func devicesRevokeCommand() *cobra.Command {
+	f := new(queueFlags)
+	cmd := &cobra.Command{
+		Use:   "revoke <key> <id>",
+		Short: "Removes a device, which gets no more messages; list shows the IDs",
+		Args:  cobra.ExactArgs(2),
+		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
+			body, err := f.askWith(http.MethodDelete, "/notify/keys/"+url.PathEscape(args[0])+"/devices/"+url.PathEscape(args[1]), nil)
+			if err != nil {
+				return err
+			}
+			return f.printDevices(cmd, append(append([]byte{'['}, body...), ']'))
+		}),
+	}
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
+	f.connect(cmd)
+	return cmd
+}
+
+// printDevices prints devices, a line each.
+func (f *queueFlags) printDevices(cmd *cobra.Command, body []byte) error {
+	if f.asJSON {
+		_, err := cmd.OutOrStdout().Write(body)
+		return err
+	}
+	var all []deviceLine
+	if err := json.Unmarshal(body, &all); err != nil {
+		return fmt.Errorf("reading the answer of the admin API: %w", err)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for i := range all {
+		fmt.Fprintln(w, strings.Join(all[i].columns(), "\t"))
+	}
+	if len(all) == 0 {
+		cmd.PrintErrln("There are none.")
+	}
+	return w.Flush()
+}

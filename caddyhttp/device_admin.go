@@ -1,0 +1,134 @@
+package caddyhttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+)
+
+var errAdminWithoutPush = errors.New("the running configuration has no devices; add push to the global option notify")
+
+// invitationJSON is the JSON of an invitation that was made.
+type invitationJSON struct {
+	URL   string    `json:"url"` // the link for the phone
+	Until time.Time `json:"until"`
+	Tags  []string  `json:"tags"`
+}
+
+// deviceQueue returns the key in the path of r, once for each place that defines it, and the queue.
+func deviceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
+	app, definitions, err := findDefinitions(r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	definitions = app.homes(r.PathValue("key"))
+	if app.resolved.push == nil {
+		return nil, nil, nil, adminError(http.StatusForbidden, errAdminWithoutPush)
+	}
+	q, err := runningQueue()
+	return app, definitions, q, err
+}
+
+// linkOf returns the beginning of links to a key: the public URL of the place that defines
+// it or, for a key of the app without one, that of a site.
+func (a *App) linkOf(d definition) string {
+	if d.settings.publicURL != "" && d.settings != a.resolved {
+		return d.settings.publicURL
+	}
+	for _, h := range a.handlers { // which has the pages
+		if h.resolved.publicURL != "" && h.resolved.page {
+			return h.resolved.publicURL
+		}
+	}
+	return d.settings.publicURL
+}
+
+// invitationLink returns the address on which a phone uses an invitation.
+func invitationLink(publicURL, key, token string) string {
+	return publicURL + pathOf(routeNotifyKey, key) + "?invite=" + token
+}
+
+// serveInvite makes an invitation to a key of the configuration.
+func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := deviceQueue(r)
+	if err != nil {
+		return err
+	}
+	if len(definitions) > 1 {
+		return adminError(http.StatusConflict, errors.New("several sites define this key differently, so that it is not clear which one the phone is for; make the invitation in the console of the site"))
+	}
+	var x struct {
+		Tags []string `json:"tags"`
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxDeviceRequest))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil || d.More() {
+		return adminError(http.StatusBadRequest, errors.New("the body must be one JSON object with the field tags, an array of texts"))
+	}
+	if err := checkDeviceTags(x.Tags, true); err != nil {
+		return adminError(http.StatusBadRequest, err)
+	}
+	k := definitions[0]
+	token, made, err := q.invite(context.WithoutCancel(r.Context()), k.key.home(app.siteOf(k.settings)), k.key.name, x.Tags)
+	if err != nil {
+		return adminDeviceError(w, err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusCreated)
+	return writeAdminJSON(w, invitationJSON{invitationLink(app.linkOf(k), k.key.name, token), made.Until.UTC(), append([]string{}, x.Tags...)})
+}
+
+// serveDevices lists the devices of a key of the configuration.
+func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := deviceQueue(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	all := []deviceJSON{}
+	for _, d := range definitions {
+		some, err := q.listDevices(ctx, d.key.home(app.siteOf(d.settings)), d.key.name)
+		if err != nil {
+			return adminDeviceError(w, err)
+		}
+		all = append(all, some...)
+	}
+	return writeAdminJSON(w, all)
+}
+
+// serveRevokeDevice removes a device of a key of the configuration.
+func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := deviceQueue(r)
+	if err != nil {
+		return err
+	}
+	var removed *device
+	for _, d := range definitions {
+		removed, err = q.removeDevice(context.WithoutCancel(r.Context()), d.key.home(app.siteOf(d.settings)), d.key.name, r.PathValue("id"), func(*device) bool { return true })
+		if !errors.Is(err, errDeviceUnknown) {
+			break
+		}
+	}
+	if err != nil {
+		return adminDeviceError(w, err)
+	}
+	q.deviceChanged(deviceRemoved, r.PathValue("key"), removed.Name, "")
+	return writeAdminJSON(w, newDeviceJSON(removed, nil))
+}
+
+func adminDeviceError(w http.ResponseWriter, err error) error {
+	if e, ok := errors.AsType[*api.Error](errDeviceStatus(err)); ok {
+		if e.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+		}
+		return adminError(e.Status, e)
+	}
+	return adminError(http.StatusServiceUnavailable, err)
+}

@@ -1,0 +1,575 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
+)
+
+// pushCA signs the certificates of the push services of tests.
+var pushCA = servicetest.NewTrustedCA()
+
+// pushService is a push service on this machine, and the browsers that subscribe there.
+type pushService struct {
+	*httptest.Server
+	t testing.TB
+
+	mu       sync.Mutex
+	status   int
+	browsers map[string]*webpushtest.Browser // by path
+	got      []pushed
+}
+
+// pushed is a push as the browser gets it.
+type pushed struct {
+	path    string
+	header  http.Header
+	size    int
+	payload pushPayload
+}
+
+func newPushService(t *testing.T) *pushService {
+	s := &pushService{t: t, status: http.StatusCreated, browsers: map[string]*webpushtest.Browser{}}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.Config.SetKeepAlivesEnabled(false)
+	s.TLS = pushCA.Certificate(t, "127.0.0.1")
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *pushService) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.browsers[r.URL.Path]
+	if b == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	p := pushed{path: r.URL.Path, header: r.Header, size: len(body)}
+	if err := json.Unmarshal([]byte(b.Read(s.t, string(body))), &p.payload); err != nil {
+		s.t.Error(err)
+	}
+	if s.status == http.StatusCreated {
+		s.got = append(s.got, p)
+	}
+	w.WriteHeader(s.status)
+}
+
+func (s *pushService) answer(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = status
+}
+
+func (s *pushService) all() []pushed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]pushed(nil), s.got...)
+}
+
+// subscription returns the subscription of a new browser.
+func (s *pushService) subscription(path string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.browsers[path] = webpushtest.NewBrowser(s.t)
+	return s.browsers[path].Subscription(s.URL + path)
+}
+
+// pushOptions are the global options with which devices of tests can subscribe.
+func pushOptions(more string) string {
+	return "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\npush {\ncontact mailto:ops@example.com\nservices 127.0.0.1\n" + more + "\n}\n"
+}
+
+// ownPhone is a device that a test has subscribed.
+type ownPhone struct{ ID, Secret, Name string }
+
+// askJSON sends a request with JSON.
+func askJSON(t *testing.T, h *Handler, method, target string, body any, header ...string) reply {
+	t.Helper()
+	text := ""
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(b)
+	}
+	r := httptest.NewRequest(method, target, strings.NewReader(text))
+	r.Header.Set("Content-Type", typeJSON)
+	r.Header.Set("Accept", typeJSON)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return do(t, h, r)
+}
+
+// invited returns the token of an invitation to the key k of the app.
+func invited(t *testing.T, h *Handler, tags ...string) string {
+	t.Helper()
+	k := h.resolved.keys["k"]
+	token, _, err := h.app.queue.invite(t.Context(), h.home(k), "k", tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// subscribe subscribes a device to the key k with an invitation.
+func (s *pushService) subscribe(t *testing.T, h *Handler, name string, tags ...string) (p ownPhone) {
+	t.Helper()
+	got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": name, "subscription": s.subscription("/" + url.PathEscape(name)), "invite": invited(t, h, tags...)})
+	if got.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if err := json.Unmarshal([]byte(got.body), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestDevices checks the life of a device: it subscribes with an invitation, which is used
+// up then, gets messages, confirms them, changes its subscription, and is removed.
+func TestDevices(t *testing.T) {
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
+	got := postWith(t, h, "/notify/k", "body=nobody")
+	if got.status != http.StatusFailedDependency || !strings.Contains(got.body, "no device has subscribed") {
+		t.Errorf("without a device: status %d %s", got.status, got.body)
+	}
+	invite := invited(t, h, "ops", "always")
+	request := map[string]any{"name": "Jo's phone", "tags": []string{"night"}, "subscription": s.subscription("/jo"), "invite": invite}
+	got = askJSON(t, h, http.MethodPost, "/notify/k/devices", request)
+	var jo ownPhone
+	if err := json.Unmarshal([]byte(got.body), &jo); err != nil || got.status != http.StatusCreated || got.header.Get("Location") != "/notify/k/devices/"+jo.ID || !strings.Contains(got.body, `["ops","always","night"]`) {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", request); got.status != http.StatusForbidden || !strings.Contains(got.body, "used up") {
+		t.Errorf("the invitation again: status %d %s", got.status, got.body)
+	}
+
+	a := postWith(t, h, "/notify/k", "title=Disk&body=full&type=failure&incident=db1&tag=none").queued(t)
+	if len(a.Results) != 1 || a.Results[0].Destination != "device://Jo's phone" || a.Results[0].Status != "delivered" {
+		t.Fatalf("%+v", a)
+	}
+	all := s.all()
+	if len(all) != 1 {
+		t.Fatalf("%d pushes", len(all))
+	}
+	p := all[0].payload
+	if p.Key != "k" || p.Title != "Disk" || p.Text != "full" || p.Type != "failure" || len(p.Incident) != 32 || !p.Renotify || p.Device != jo.ID {
+		t.Errorf("payload %+v", p)
+	}
+	header := all[0].header
+	if header.Get("Urgency") != "high" || header.Get("Topic") != p.Incident || header.Get("Ttl") != "86400" {
+		t.Errorf("header %v", header)
+	}
+
+	receipts := "/notify/k/devices/" + jo.ID + "/receipts"
+	for _, wrong := range []string{"", p.Receipt + "x", "01890000-0000-7000-8000-000000000000" + p.Receipt[36:]} {
+		if got := askJSON(t, h, http.MethodPost, receipts, map[string]string{"receipt": wrong}); got.status != http.StatusUnauthorized {
+			t.Errorf("the receipt %q: status %d %s", wrong, got.status, got.body)
+		}
+	}
+	if _, r := state(t, h, a.ID); r.Received != nil {
+		t.Error("received without a receipt")
+	}
+	if got := askJSON(t, h, http.MethodPost, receipts, map[string]string{"receipt": p.Receipt}); got.status != http.StatusOK {
+		t.Errorf("the receipt: status %d %s", got.status, got.body)
+	}
+	if _, r := state(t, h, a.ID); r.Received == nil {
+		t.Error("the result does not tell the receipt")
+	}
+
+	bearer := []string{"Authorization", "Bearer " + jo.Secret}
+	at := "/notify/k/devices/" + jo.ID
+	if got := askJSON(t, h, http.MethodGet, at, nil, bearer...); got.status != http.StatusOK || !strings.Contains(got.body, `"seen"`) || strings.Contains(got.body, jo.Secret) {
+		t.Errorf("GET: status %d %s", got.status, got.body)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
+		if got := askJSON(t, h, method, at, map[string]any{"name": "mine"}, "Authorization", "Bearer "+jo.ID); got.status != http.StatusUnauthorized {
+			t.Errorf("%s with another secret: status %d %s", method, got.status, got.body)
+		}
+	}
+	if got := askJSON(t, h, http.MethodPut, at, map[string]any{"tags": []string{"always"}}, bearer...); got.status != http.StatusBadRequest {
+		t.Errorf("a device gives itself always: status %d %s", got.status, got.body)
+	}
+	if got := askJSON(t, h, http.MethodPut, at, map[string]any{"name": "Jo", "tags": []string{"day"}, "subscription": s.subscription("/new")}, bearer...); got.status != http.StatusOK || !strings.Contains(got.body, `"Jo","tags":["ops","always","day"]`) {
+		t.Errorf("PUT: status %d %s", got.status, got.body)
+	}
+	if got := askJSON(t, h, http.MethodPost, at+"/test", nil, bearer...); got.status != http.StatusOK {
+		t.Errorf("test: status %d %s", got.status, got.body)
+	}
+	if all := s.all(); len(all) != 2 || all[1].path != "/new" {
+		t.Errorf("%d pushes, the last one %+v", len(all), all[len(all)-1])
+	}
+	if got := askJSON(t, h, http.MethodDelete, at, nil, bearer...); got.status != http.StatusOK {
+		t.Errorf("DELETE: status %d %s", got.status, got.body)
+	}
+	if got := postWith(t, h, "/notify/k", "body=nobody"); got.status != http.StatusFailedDependency {
+		t.Errorf("after it: status %d %s", got.status, got.body)
+	}
+}
+
+// TestDeviceLongText checks that a text is cut so that the payload fits into a push, and
+// that as much of it as possible is there.
+func TestDeviceLongText(t *testing.T) {
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
+	s.subscribe(t, h, "phone")
+	for _, text := range []string{strings.Repeat("ä", 9000), strings.Repeat(`"\`, 3000), strings.Repeat("<", 3900)} {
+		if got := askJSON(t, h, http.MethodPost, "/notify/k", map[string]string{"title": strings.Repeat(`"`, 400), "body": text}); got.status != http.StatusOK {
+			t.Fatalf("status %d %s", got.status, got.body)
+		}
+		all := s.all()
+		last := all[len(all)-1]
+		if last.size > 4096 || last.size < 4080 || !strings.HasSuffix(last.payload.Text, "…") {
+			t.Errorf("%.3q: %d bytes, the text ends with %q", text, last.size, last.payload.Text[len(last.payload.Text)-10:])
+		}
+	}
+}
+
+// TestDeviceRefusals checks what is refused, and that nothing is stored then.
+func TestDeviceRefusals(t *testing.T) {
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), "", pushOptions("max_devices 1")+"key k\nkey t {\ntoken 0123456789abcdef\n}")
+	good := func() map[string]any {
+		return map[string]any{"name": "phone", "subscription": s.subscription("/p"), "invite": invited(t, h)}
+	}
+	with := func(field string, value any) map[string]any {
+		m := good()
+		m[field] = value
+		return m
+	}
+	endpoint := func(address string) map[string]any {
+		m := s.subscription("/p")
+		m["endpoint"] = address
+		return with("subscription", m)
+	}
+	for _, tt := range []struct {
+		name   string
+		body   map[string]any
+		header []string
+		status int
+		want   string
+	}{
+		{"no invitation", with("invite", ""), nil, 403, "needs an invitation"},
+		{"a wrong invitation", with("invite", "AAAAAAAAAAAAAAAAAAAAAA"), nil, 403, "used up"},
+		{"no name", with("name", " "), nil, 400, "1 to 64 characters"},
+		{"a long name", with("name", strings.Repeat("x", 65)), nil, 400, "1 to 64 characters"},
+		{"a line break", with("name", "a\nb"), nil, 400, "not shown"},
+		{"always", with("tags", []string{"Always"}), nil, 400, "for invitations"},
+		{"a number", with("tags", []string{"1:oncall"}), nil, 400, "for invitations"},
+		{"no subscription", with("subscription", nil), nil, 400, "it is missing"},
+		{"another page", good(), []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
+		{"no JSON", good(), []string{"Content-Type", "text/plain"}, 415, "application/json"},
+		{"too large", with("name", strings.Repeat("x", 9000)), nil, 413, ""},
+		{"http", endpoint("http://fcm.googleapis.com/x"), nil, 400, "https"},
+		{"another host", endpoint("https://fcm.googleapis.com.example.com/x"), nil, 400, "not that of a push service"},
+		{"the host in the user", endpoint("https://fcm.googleapis.com@example.com/x"), nil, 400, "https"},
+		{"the host in the path", endpoint("https://example.com/fcm.googleapis.com"), nil, 400, "not that of a push service"},
+		{"another port", endpoint("https://fcm.googleapis.com:22/x"), nil, 400, "not that of a push service"},
+		{"a name that ends alike", endpoint("https://evilpush.apple.com.evil.example/x"), nil, 400, "not that of a push service"},
+		{"no dot before it", endpoint("https://xfcm.googleapis.com/x"), nil, 400, "not that of a push service"},
+	} {
+		h.app.queue.registrations = registrationLimiter{}
+		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", tt.body, tt.header...)
+		if got.status != tt.status || !strings.Contains(got.body, tt.want) {
+			t.Errorf("%s: status %d %s", tt.name, got.status, got.body)
+		}
+	}
+	for _, path := range []string{"/notify/t/devices", "/notify/nobody/devices"} {
+		if got := askJSON(t, h, http.MethodPost, path, with("invite", "")); got.status != http.StatusForbidden {
+			t.Errorf("%s: status %d %s", path, got.status, got.body)
+		}
+	}
+	for _, address := range []string{"https://fcm.googleapis.com/x", "https://web.push.apple.com/x", "https://FCM.googleapis.com:443/x"} {
+		h.app.queue.registrations = registrationLimiter{}
+		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", endpoint(address))
+		if got.status != http.StatusCreated && got.status != http.StatusConflict {
+			t.Errorf("%s: status %d %s", address, got.status, got.body)
+		}
+	}
+	if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", good()); got.status != http.StatusConflict || !strings.Contains(got.body, "max_devices") {
+		t.Errorf("one more: status %d %s", got.status, got.body)
+	}
+	limited := false
+	for range registrationsAtOnce + 1 {
+		limited = askJSON(t, h, http.MethodPost, "/notify/k/devices", good()).status == http.StatusTooManyRequests
+	}
+	if !limited {
+		t.Error("devices can be added as fast as somebody likes")
+	}
+	if got := askJSON(t, h, http.MethodGet, "/notify/k/devices", nil); got.status != http.StatusForbidden {
+		t.Errorf("the list for everybody: status %d %s", got.status, got.body)
+	}
+	if got := askJSON(t, h, http.MethodPost, "/notify", map[string]string{"urls": "device://phone", "body": "b"}); got.status != http.StatusBadRequest {
+		t.Errorf("a device as a URL of a client: status %d %s", got.status, got.body)
+	}
+}
+
+// TestDeviceNames checks that names are unique, and that a device that subscribes again
+// replaces itself.
+func TestDeviceNames(t *testing.T) {
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), "", pushOptions("devices open")+"key k")
+	var names []string
+	for _, path := range []string{"/a", "/b", "/c"} {
+		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "Phone", "subscription": s.subscription(path)})
+		var p ownPhone
+		if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.status != http.StatusCreated {
+			t.Fatalf("status %d %s", got.status, got.body)
+		}
+		names = append(names, p.Name)
+	}
+	askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "Phone", "subscription": s.subscription("/c")})
+	if got := fmt.Sprint(names); got != "[Phone Phone 2 Phone 3]" {
+		t.Error(got)
+	}
+	if n := len(postWith(t, h, "/notify/k", "body=b").queued(t).Results); n != 3 {
+		t.Errorf("%d destinations", n)
+	}
+}
+
+// TestDeviceGone checks that a device whose browser has ended the subscription is removed,
+// and that its key is told.
+func TestDeviceGone(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusGone} {
+		s, chat := newPushService(t), newPager(t, http.StatusOK)
+		h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k {\nurl "+chat.NotifyURL()+" chat\n}")
+		s.subscribe(t, h, "phone", "phone")
+		waitUntil(t, func() bool { return chat.count() == 1 }) // that there is a new device
+		s.answer(status)
+		if a := postWith(t, h, "/notify/k", "body=b&tag=phone").queued(t); a.Results[0].Status != "failed" {
+			t.Errorf("%+v", a.Results)
+		}
+		waitUntil(t, func() bool { return chat.count() == 2 })
+		if title := chat.got[1].Title; title != "Device gone: phone" {
+			t.Errorf("the key is told %q", title)
+		}
+		if got := postWith(t, h, "/notify/k", "body=b&tag=phone"); got.status != http.StatusFailedDependency {
+			t.Errorf("status %d %s", got.status, got.body)
+		}
+	}
+}
+
+// waitUntil waits until something is true.
+func waitUntil(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not happen")
+		}
+	}
+}
+
+// TestDevicesLast checks that devices, invitations and the VAPID key survive a restart.
+func TestDevicesLast(t *testing.T) {
+	s, dir := newPushService(t), t.TempDir()
+	h := newQueueGateway(t, dir, "", pushOptions("")+"key k")
+	s.subscribe(t, h, "phone")
+	invite := invited(t, h)
+	before, err := h.app.queue.pushKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopApp(t, h)
+	h = newQueueGateway(t, dir, "", pushOptions("")+"key k")
+	after, err := h.app.queue.pushKey(t.Context())
+	if err != nil || after.Public() != before.Public() {
+		t.Errorf("the VAPID key has changed: %v", err)
+	}
+	if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.subscription("/two"), "invite": invite}); got.status != http.StatusCreated {
+		t.Errorf("status %d %s", got.status, got.body)
+	}
+	if a := postWith(t, h, "/notify/k", "body=b").queued(t); len(a.Results) != 2 || a.State != "" && a.State != "delivered" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestDeviceSilent checks that a key is told when a device confirms nothing.
+func TestDeviceSilent(t *testing.T) {
+	s, chat, dir := newPushService(t), newPager(t, http.StatusOK), t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", pushOptions("")+"key k {\nurl "+chat.NotifyURL()+" chat\n}")
+		p := s.subscribe(t, h, "phone", "phone")
+		send := func() pushPayload {
+			postWith(t, h, "/notify/k", "body=b&tag=phone")
+			all := s.all()
+			return all[len(all)-1].payload
+		}
+		confirm := func(m pushPayload) {
+			if got := askJSON(t, h, http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts", map[string]string{"receipt": m.Receipt}); got.status != http.StatusOK {
+				t.Fatalf("status %d %s", got.status, got.body)
+			}
+		}
+		send()
+		send()
+		until(t, "2000-01-01 00:05:00")
+		confirm(send())
+		until(t, "2000-01-01 00:10:00")
+		send()
+		send()
+		until(t, "2000-01-01 00:15:00")
+		if n := chat.count(); n != 1 {
+			t.Errorf("the key is told %d times after two receipts were missing", n)
+		}
+		send()
+		send()
+		until(t, "2000-01-01 00:20:00")
+		if n := chat.count(); n != 2 || chat.got[1].Title != "No answer from phone" {
+			t.Errorf("the key is told %d times after four receipts were missing", n)
+		}
+		confirm(send())
+		until(t, "2000-01-10 00:00:00")
+		send()
+		until(t, "2000-01-16 00:00:00")
+		if n := chat.count(); n != 3 || !strings.Contains(chat.got[2].Message, "since 1 January") {
+			t.Errorf("the key is told %d times after 14 days", n)
+		}
+		until(t, "2000-02-16 00:00:00")
+		if n := chat.count(); n != 3 {
+			t.Errorf("the key is told %d times of the same", n)
+		}
+	})
+}
+
+// TestDeviceEscalates checks that a device without a receipt for a minute counts as not
+// reached, so that the next step begins, and that one with a receipt counts as reached.
+func TestDeviceEscalates(t *testing.T) {
+	for _, confirms := range []bool{false, true} {
+		s, x, dir := newPushService(t), newTeam(t, 0), t.TempDir()
+		phone := newPager(t, http.StatusOK)
+		inBubble(t, func(t *testing.T) {
+			block := "key k {\nurl " + x.chat.NotifyURL() + " chat\nurl " + phone.NotifyURL() + " 2:oncall\nescalate after 10m\n}"
+			h := newQueueGateway(t, dir, "", pushOptions("")+block)
+			p := s.subscribe(t, h, "phone", "1:oncall")
+			time.Sleep(10 * time.Second) // the others are told that there is a new device
+			told := phone.count()
+			postWith(t, h, "/notify/k", "title=Down&body=b&type=failure&incident=db1")
+			all := s.all()
+			m := all[len(all)-1].payload
+			if !m.Acknowledge || !strings.HasPrefix(m.Link, "https://alerts.example.com/notify/incidents/") || m.Badge == nil || *m.Badge != 1 {
+				t.Errorf("payload %+v", m)
+			}
+			if confirms {
+				until(t, "2000-01-01 00:00:40")
+				askJSON(t, h, http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts", map[string]string{"receipt": m.Receipt})
+			}
+			until(t, "2000-01-01 00:01:05")
+			if phone.count() != told {
+				t.Error("the next step has begun before a minute")
+			}
+			until(t, "2000-01-01 00:01:40")
+			if n := phone.count() - told; n == 1 == confirms {
+				t.Errorf("with a receipt %t: the next step has %d messages after a minute", confirms, n)
+			}
+			until(t, "2000-01-01 00:10:45")
+			if n := phone.count() - told; n != 1 {
+				t.Errorf("with a receipt %t: the next step has %d messages", confirms, n)
+			}
+		})
+	}
+}
+
+// deviceCalls returns calls that have each answer that is described for devices.
+func deviceCalls(t *testing.T) map[string][]describedCall {
+	t.Helper()
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), managed, pushOptions("")+"key k")
+	full := newQueueGateway(t, t.TempDir(), managed, pushOptions("max_devices 1\ndevices open")+"key k")
+	nobody := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
+	notOpen := newGateway(t, managed, "queue {\npath "+t.TempDir()+"\n}\n"+pushOptions("")+"key k")
+	notOpen.app.ready()
+	s.subscribe(t, full, "one")
+	jo, gone := s.subscribe(t, h, "jo"), s.subscribe(t, h, "gone")
+	postWith(t, h, "/notify/k", "body=b")
+	receipt := s.all()[0].payload
+	at := "/notify/k/devices/" + jo.ID
+	const list = "/notify/k/devices"
+	foreign := http.Header{"Sec-Fetch-Site": {"cross-site"}}
+	call := func(h *Handler, target string, body any, header ...string) describedCall {
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := describedCall{h: h, target: target, contentType: typeJSON, body: string(text), header: http.Header{}, before: func() func() {
+			h.app.ready()
+			if q := h.app.queue; q != nil {
+				q.registrations = registrationLimiter{}
+			}
+			return func() {}
+		}}
+		for i := 0; i < len(header); i += 2 {
+			c.header.Set(header[i], header[i+1])
+		}
+		return c
+	}
+	with := func(c describedCall, change func(*describedCall)) describedCall {
+		change(&c)
+		return c
+	}
+	other := func(c *describedCall) { c.header = foreign }
+	text := func(c *describedCall) { c.contentType = "text/plain" }
+	large := func(c *describedCall) { c.body = `{"name":"` + strings.Repeat("x", maxDeviceRequest) + `"}` }
+	often := func(c *describedCall) {
+		c.before = func() func() {
+			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.queue.registrations.allow(clientAddress(r)); {
+			}
+			return func() {}
+		}
+	}
+	calls := map[string][]describedCall{"GET " + routeDevices: {call(h, list, nil), call(nobody, list, nil), call(h, "/notify/none/devices", nil), call(notOpen, list, nil)}}
+	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
+	add := call(nobody, list, added)
+	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
+		invite, _, err := h.app.queue.invite(t.Context(), "", "k", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := json.Marshal(map[string]any{"name": "new", "subscription": s.subscription("/new"), "invite": invite})
+		c.body = string(b)
+	})
+	opened := newQueueGateway(t, t.TempDir(), "", pushOptions("devices open")+"key k")
+	calls["POST "+routeDevices] = []describedCall{
+		fresh, call(opened, list, added), call(opened, list, map[string]any{"name": ""}), add, call(full, list, added), with(add, large), with(add, text), with(add, often), call(notOpen, list, added),
+	}
+	own, no := []string{"Authorization", "Bearer " + jo.Secret}, []string{"Authorization", "Bearer x"}
+	calls["GET "+routeDevice] = []describedCall{call(h, at, nil, own...), call(nobody, at, nil, no...), call(notOpen, at, nil, own...)}
+	change := call(h, at, map[string]any{"name": "jo"}, own...)
+	calls["PUT "+routeDevice] = []describedCall{change, call(h, at, map[string]any{"name": ""}, own...), call(h, at, nil, no...), with(change, other), with(change, large), with(change, text), call(notOpen, at, nil, own...)}
+	calls["DELETE "+routeDevice] = []describedCall{
+		call(h, "/notify/k/devices/"+gone.ID, nil, "Authorization", "Bearer "+gone.Secret), call(h, "/notify/k/devices/"+gone.ID+"x", nil), call(nobody, at, nil, no...), with(change, other), call(notOpen, at, nil, own...),
+	}
+	test := call(h, at+"/test", nil, own...)
+	refused := with(test, func(c *describedCall) {
+		c.before = func() func() {
+			h.app.queue.registrations = registrationLimiter{}
+			s.answer(http.StatusForbidden)
+			return func() { s.answer(http.StatusCreated) }
+		}
+	})
+	calls["POST "+routeDeviceTest] = []describedCall{test, call(h, at+"/test", nil, no...), with(test, other), refused, with(test, often), call(notOpen, at+"/test", nil, own...)}
+	confirm := call(h, "/notify/k/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt})
+	if receipt.Device == gone.ID {
+		confirm.target, confirm.body = at+"/receipts", `{"receipt":"`+s.all()[1].payload.Receipt+`"}`
+	}
+	calls["POST "+routeReceipts] = []describedCall{
+		confirm, call(h, at+"/receipts", "x"), call(h, at+"/receipts", map[string]string{}), with(confirm, other), with(confirm, large), with(confirm, text), call(notOpen, at+"/receipts", map[string]string{}),
+	}
+	return calls
+}

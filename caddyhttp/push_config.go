@@ -1,0 +1,222 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/notifier/webpush"
+)
+
+// Push lets phones and browsers subscribe to keys with Web Push. A device is a
+// destination of its key, shown as `device://NAME`, with tags.
+type Push struct {
+	// How the services that deliver pushes reach the operator: `mailto:` with an address,
+	// or an `https` URL. Example: `mailto:ops@example.com`. Default: `public_url`.
+	Contact string `json:"contact,omitempty"`
+
+	// Who can subscribe a device to a key. `invited`: who has an invitation, which `caddy
+	// notify invite` makes. `users`: also users that an authentication handler before this
+	// one has authenticated, and clients with a certificate. `open`: everybody who can send
+	// the request. A key with `tokens` always needs an invitation. Default: `invited`.
+	Devices string `json:"devices,omitempty"`
+
+	// How many devices a key can have, from 1 to 500. Default: 20.
+	MaxDevices int `json:"max_devices,omitempty"`
+
+	// Hosts of push services besides those of the known browsers, such as the server of a
+	// UnifiedPush distributor. A name stands for its subdomains, too. Example:
+	// `["push.example.com"]`. Default: none.
+	Services []string `json:"services,omitempty"`
+}
+
+// Values of devices in push.
+const (
+	devicesInvited = "invited"
+	devicesUsers   = "users"
+	devicesOpen    = "open"
+)
+
+// The bounds of max_devices.
+const (
+	defaultMaxDevices = 20
+	maxMaxDevices     = 500
+)
+
+// pushHosts are the hosts of the services that deliver the pushes of Chrome, Firefox,
+// Safari and Edge.
+var pushHosts = []string{"fcm.googleapis.com", "push.services.mozilla.com", "push.apple.com", "notify.windows.com"}
+
+// pushSettings are the settings of devices, checked and with defaults.
+type pushSettings struct {
+	contact string   // "" for the public URL
+	who     string   // one of the values of devices
+	max     int      // of a key
+	hosts   []string // of further push services
+}
+
+// resolve returns the settings with their defaults, or nil if c is nil.
+func (c *Push) resolve() (*pushSettings, error) {
+	if c == nil {
+		return nil, nil
+	}
+	s := &pushSettings{contact: c.Contact, who: cmp.Or(c.Devices, devicesInvited), max: cmp.Or(c.MaxDevices, defaultMaxDevices)}
+	if err := checkContact(c.Contact); c.Contact != "" && err != nil {
+		return nil, prefixError("contact", err)
+	}
+	if !slices.Contains([]string{devicesInvited, devicesUsers, devicesOpen}, s.who) {
+		return nil, errors.New("devices must be invited, users or open")
+	}
+	if s.max < 1 || s.max > maxMaxDevices {
+		return nil, fmt.Errorf("max_devices is %d; it must be from 1 to %d", s.max, maxMaxDevices)
+	}
+	for _, host := range c.Services {
+		if err := checkPushHost(host); err != nil {
+			return nil, prefixError("services", err)
+		}
+		s.hosts = append(s.hosts, strings.ToLower(host))
+	}
+	return s, nil
+}
+
+var errContact = errors.New("it must be mailto: with an e-mail address, such as mailto:ops@example.com, or an https URL")
+
+// checkContact returns an error if push services refuse an address of the operator.
+func checkContact(text string) error {
+	if address, ok := strings.CutPrefix(text, "mailto:"); ok {
+		if a, err := mail.ParseAddress(address); err != nil || a.Address != address {
+			return errContact
+		}
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return errContact
+	}
+	return nil
+}
+
+// checkPushHost returns an error if text is no name of a host and no IP address.
+func checkPushHost(text string) error {
+	u, err := url.Parse("https://" + text)
+	if err != nil || text == "" || u.Host != text || u.Port() != "" || strings.HasSuffix(text, ".") || strings.ContainsAny(text, "*{}@/ ") {
+		return errors.New("it must be the name of a host, such as push.example.com, without a scheme, a port or a wildcard")
+	}
+	return nil
+}
+
+// checkEndpoint returns an error if the endpoint of a subscription is not that of a push
+// service that is allowed. The host is compared as it is parsed, because names can be
+// disguised in a URL.
+func (s *pushSettings) checkEndpoint(sub *webpush.Subscription) error {
+	u, err := url.Parse(sub.Endpoint)
+	if err != nil || len(sub.Endpoint) > maxEndpoint {
+		return errEndpoint
+	}
+	host := strings.ToLower(u.Hostname())
+	of := func(service string) bool {
+		ip, err := netip.ParseAddr(strings.Trim(service, "[]"))
+		return host == strings.Trim(service, "[]") || err != nil && !ip.IsValid() && strings.HasSuffix(host, "."+service)
+	}
+	if slices.ContainsFunc(s.hosts, of) {
+		return nil
+	}
+	if port := u.Port(); port != "" && port != "443" || net.ParseIP(host) != nil || !slices.ContainsFunc(pushHosts, of) {
+		return errEndpoint
+	}
+	return nil
+}
+
+// maxEndpoint is the maximum length of the address of a subscription.
+const maxEndpoint = 2 << 10
+
+// Errors of settings that cannot work.
+var (
+	errPushWithoutQueue = errors.New("push: devices, and what they have received, are kept in the queue's store, and there is no queue; add queue to the global option notify")
+	errPushWithoutSite  = errors.New("push: no site has notify, so that no phone can subscribe; add notify to a site, or remove push")
+	errPushWithoutURL   = errors.New("push: phones must know the address of the gateway; add public_url https://… with the address that they reach it at to this block or to the global option notify")
+	errPushInsecure     = errors.New("push: browsers subscribe only at https addresses; write public_url with https")
+	errPushWithoutPages = errors.New("push: a phone subscribes on the page of the key, and page off turns the pages of all sites off; remove page off, or push")
+)
+
+// checkPush returns an error if no device can subscribe. All sites must be known.
+func (a *App) checkPush() error {
+	if a.resolved.push == nil {
+		return nil
+	}
+	at := func(err error) error { return a.Caddyfile.locate("push", err) }
+	switch {
+	case a.Queue == nil:
+		return at(errPushWithoutQueue)
+	case len(a.handlers) == 0:
+		return at(errPushWithoutSite)
+	case !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return h.resolved.page }):
+		return at(errPushWithoutPages)
+	}
+	for _, h := range a.handlers {
+		if !h.resolved.page {
+			continue
+		}
+		err := error(nil)
+		switch u, parseErr := url.Parse(h.resolved.publicURL); {
+		case h.resolved.publicURL == "":
+			err = errPushWithoutURL
+		case parseErr == nil && u.Scheme != "https" && !isLocal(u.Hostname()):
+			err = errPushInsecure
+		}
+		if err != nil {
+			return h.Caddyfile.locate(blockLine, err)
+		}
+	}
+	return nil
+}
+
+// isLocal reports whether a host is this machine, where browsers need no https.
+func isLocal(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// readPush reads the subdirective push of the global option.
+func (b *settingsBlock) readPush(d *caddyfile.Dispenser, _ []string) error {
+	if b.app == nil {
+		return d.Err("push belongs into the global option notify, because all sites share it: { notify { push } }")
+	}
+	p := &Push{}
+	b.app.Push = p
+	b.Caddyfile.record("push", d)
+	check := func(args []string) error {
+		_, err := p.resolve()
+		return err
+	}
+	return block.ReadOptional(d, "push", block.Options{
+		"contact": {Usage: "contact <address>", Min: 1, Max: 1, Line: func(args []string) error {
+			p.Contact = args[0]
+			return checkContact(args[0])
+		}},
+		"devices": {Usage: "devices invited|users|open", Min: 1, Max: 1, Line: func(args []string) error {
+			p.Devices = args[0]
+			return check(args)
+		}},
+		"max_devices": {Usage: "max_devices <n>", Min: 1, Max: 1, Line: block.Number(&p.MaxDevices, 1, maxMaxDevices)},
+		"services": {Usage: "services <host...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(args []string) error {
+			p.Services = append(p.Services, args...)
+			for _, host := range args {
+				if err := checkPushHost(host); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	})
+}
