@@ -11,7 +11,7 @@ import (
 )
 
 // kindInvitation begins the record of an invitation.
-const kindInvitation = 'I'
+const kindInvitation = 'j'
 
 // invitationTime is how long an invitation can be used.
 const invitationTime = 24 * time.Hour
