@@ -22,11 +22,11 @@ type invitationJSON struct {
 
 // deviceQueue returns the key in the path of r, once for each place that defines it, and the queue.
 func deviceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
-	app, definitions, err := findDefinitions(r)
+	app, _, err := findDefinitions(r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	definitions = app.homes(r.PathValue("key"))
+	definitions := app.homes(r.PathValue("key"))
 	if app.resolved.push == nil {
 		return nil, nil, nil, adminError(http.StatusForbidden, errAdminWithoutPush)
 	}

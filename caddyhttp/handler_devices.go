@@ -299,8 +299,8 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	ctx := context.WithoutCancel(r.Context())
 	home := h.home(k)
 	if x.Invite != "" {
-		if _, err := q.invitation(ctx, home, k.name, x.Invite); err != nil {
-			return errDeviceStatus(err)
+		if _, err := h.invitation(ctx, k.name, x.Invite); err != nil {
+			return err
 		}
 	} else if err := h.maySubscribe(r, k); err != nil {
 		return err

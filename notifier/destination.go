@@ -30,7 +30,6 @@ type Destination struct {
 	scheme     *scheme
 	text       string // the URL as given, for a copy that keeps nothing
 	policy     *egress.Policy
-	private    *private   // nil if URLs can name the service
 	files      *filesRead // nil if the URL names none of this machine
 	location   *time.Location
 	warnings   *warnings // nil for none
@@ -57,8 +56,8 @@ func (p *printed) with(set func(*printed)) *printed {
 
 // copy returns the destination without what its service keeps.
 func (d *Destination) copy() (*Destination, error) {
-	if d.private != nil {
-		return d.private.with(d, d.policy), nil
+	if d.entry.private {
+		return d.withPolicy(d.policy), nil
 	}
 	var files Files
 	if d.files != nil {
@@ -73,8 +72,8 @@ func (d *Destination) Policy() *egress.Policy { return d.policy }
 // WithPolicy returns a destination of the same URL with another policy, which the
 // caller closes. It shares nothing with d.
 func (d *Destination) WithPolicy(policy *egress.Policy) (*Destination, error) {
-	if d.private != nil {
-		return d.private.with(d, policy), nil
+	if d.entry.private {
+		return d.withPolicy(policy), nil
 	}
 	if u, ok := d.service.(*unusable); ok {
 		return Unusable(d.text, policy, u.err), nil
@@ -147,7 +146,7 @@ func (d *Destination) String() string {
 
 // URL returns the URL in its canonical form, with its secrets.
 func (d *Destination) URL() string {
-	if _, ok := d.service.(*unusable); ok || d.private != nil {
+	if _, ok := d.service.(*unusable); ok || d.entry.private {
 		return d.text
 	}
 	return d.print(false)

@@ -21,6 +21,7 @@ type entry struct {
 	schema   *Schema
 	schemes  []string
 	sent     string // the record of a message that was sent
+	private  bool   // no URL can name the service (see NewPrivate)
 	hasState bool   // the service has fields for more than its parameters
 }
 
