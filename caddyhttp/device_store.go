@@ -79,6 +79,22 @@ func (q *openQueue) devicesOf(ctx context.Context, place string) (*devicesOfKey,
 	return q.devices.of(place), nil
 }
 
+// findDevice returns a device of the key with a place, or nil. One that is not known may
+// have subscribed at another gateway just now.
+func (q *openQueue) findDevice(ctx context.Context, place, id string) (*device, error) {
+	devices, err := q.devicesOf(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	if d := devices.find(id); d != nil || !q.shared {
+		return d, nil
+	}
+	if err := q.devices.read(ctx, q); err != nil {
+		return nil, err
+	}
+	return q.devices.of(place).find(id), nil
+}
+
 // changeDevices changes the devices of a key, and other records in the same transaction.
 // adds reports whether it adds a device, which needs room in the queue. f gets their
 // content, and returns the new one. It may be called several times.

@@ -359,12 +359,12 @@ func (d *device) setTags(tags *[]string) {
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
 func (h *Handler) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*device, error) {
-	devices, err := q.devicesOf(r.Context(), h.home(k)+"\x00"+k.name)
+	d, err := q.findDevice(r.Context(), h.home(k)+"\x00"+k.name, id)
 	if err != nil {
 		return nil, errQueueUnavailable(err)
 	}
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if d := devices.find(id); d != nil && bearer && d.hasSecret(secret) {
+	if d != nil && bearer && d.hasSecret(secret) {
 		return d, nil
 	}
 	return nil, errDeviceSecret
@@ -427,13 +427,15 @@ func (h *Handler) doReceipt(w http.ResponseWriter, r *http.Request, at *route) e
 	if err != nil {
 		return err
 	}
-	devices, err := q.devicesOf(r.Context(), h.home(k)+"\x00"+k.name)
+	message, ok := q.checkReceiptToken(at.id, x.Receipt)
+	if !ok {
+		return errDeviceSecret
+	}
+	d, err := q.findDevice(r.Context(), h.home(k)+"\x00"+k.name, at.id)
 	if err != nil {
 		return errQueueUnavailable(err)
 	}
-	d := devices.find(at.id)
-	message, ok := q.checkReceiptToken(at.id, x.Receipt)
-	if d == nil || !ok {
+	if d == nil {
 		return errDeviceSecret
 	}
 	if err := q.received(context.WithoutCancel(r.Context()), h.home(k), k.name, d, message); err != nil {
