@@ -178,8 +178,11 @@ func newSourceRequest(r *http.Request) *source.Request {
 	return &source.Request{Header: r.Header, Query: r.URL.Query()}
 }
 
-// askForSecret tells the client of a 401 how it can send a secret.
-func askForSecret(w http.ResponseWriter) {
-	w.Header().Set("WWW-Authenticate", `Basic realm="notify", charset="UTF-8"`)
+// askForSecret tells the client of a 401 how it can send a secret. The script of a device
+// knows its own; Basic would make the browser ask somebody for a password.
+func askForSecret(w http.ResponseWriter, a access) {
+	if a != accessDevice {
+		w.Header().Set("WWW-Authenticate", `Basic realm="notify", charset="UTF-8"`)
+	}
 	w.Header().Add("WWW-Authenticate", "Bearer")
 }

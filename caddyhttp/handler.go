@@ -132,7 +132,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}
 	if resp.Status == http.StatusUnauthorized {
-		askForSecret(w)
+		askForSecret(w, at.access)
 	}
 	if h.has.console && api.PrefersHTML(r) {
 		resp.Frame = h.frame(r, "")

@@ -186,7 +186,7 @@ func (n *ntfyRequest) serve(w http.ResponseWriter, r *http.Request, contentType 
 // writeNtfyError writes an error as ntfy's clients read it.
 func writeNtfyError(w http.ResponseWriter, resp *api.Response) {
 	if resp.Status == http.StatusUnauthorized {
-		askForSecret(w)
+		askForSecret(w, accessReader)
 	}
 	w.Header().Del("Content-Type")
 	_ = writeJSON(w, resp.Status, map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error}) // these values have JSON

@@ -56,7 +56,7 @@ func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a *route) 
 	if err != nil {
 		resp = h.errorResponse(err)
 		if resp.Status == http.StatusUnauthorized {
-			askForSecret(w)
+			askForSecret(w, accessSender)
 		}
 		h.shared.metrics.notSent(h.resolved.configuredKey(a.key), resp.Status)
 		h.refuse(r, a.key, resp.Status, resp.Error, err)

@@ -30,6 +30,9 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 	if name == "" && !h.resolved.stateless {
 		return h.serveAbout(w, r)
 	}
+	if h.isDevicePage(r, name) {
+		return h.serveDevicePage(w, r, name)
+	}
 	if err := h.checkRoute(r, name); err != nil {
 		return h.errorResponse(err)
 	}
@@ -47,6 +50,9 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 		}
 		setChoices(&p, k)
 		p.Sources = h.resolved.sourceNames()
+		if h.has.push && h.maySubscribe(r, k) == nil {
+			p.Device = relativeAddress(r) + "?" + deviceQuery
+		}
 	} else {
 		p.Otherwise = countServices(h.resolved.defaultTargets)
 	}

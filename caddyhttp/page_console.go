@@ -92,6 +92,8 @@ func consoleActions() []consoleAction {
 		{routeConsoleKey, true, retryQuery, ofKey((*Handler).retryQueued)},
 		{routeConsoleKey, true, dropQuery, ofKey((*Handler).dropKey)},
 		{routeConsoleKey, true, hurryQuery, ofKey((*Handler).hurryKey)},
+		{routeConsoleKey, true, inviteQuery, ofKey((*Handler).postInvite)},
+		{routeConsoleKey, true, revokeQuery, ofKey((*Handler).postRevoke)},
 		{routeConsoleMessages, false, "", (*Handler).serveMessagesPage},
 		{routeConsoleMessage, false, "", (*Handler).serveMessagePage},
 		{routeConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, retryMessage)},

@@ -75,6 +75,12 @@ func routeSpecs() []routeSpec {
 		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleSilences, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleIncidents, get, accessManage, withConsole, (*Handler).serveConsole},
+		{routeWorker, get, accessAnyone, withPush, (*Handler).serveAppFile},
+		{routeManifest, get, accessAnyone, withPush, (*Handler).serveManifest},
+		{routeIcon, get, accessAnyone, withPush, (*Handler).serveAppFile},
+		{routeIconSmall, get, accessAnyone, withPush, (*Handler).serveAppFile},
+		{routeIconLarge, get, accessAnyone, withPush, (*Handler).serveAppFile},
+		{routeBadge, get, accessAnyone, withPush, (*Handler).serveAppFile},
 		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
 		{routeSilences, both, accessManage, nil, (*Handler).serveSilences},
 		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*Handler).serveSilences},
@@ -128,6 +134,13 @@ const (
 	routeIncidents        = "/notify/incidents"
 	routeConsoleSilences  = "/notify/console/silences"
 	routeConsoleIncidents = "/notify/console/incidents"
+
+	routeWorker    = "/notify/push.js"
+	routeManifest  = "/notify/app.webmanifest"
+	routeIcon      = "/notify/icon.svg"
+	routeIconSmall = "/notify/icon-192.png"
+	routeIconLarge = "/notify/icon-512.png"
+	routeBadge     = "/notify/badge.png"
 
 	routeAdd     = "/add/{KEY}"
 	routeGet     = "/get/{KEY}"

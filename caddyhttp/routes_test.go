@@ -49,6 +49,12 @@ func TestRouteTable(t *testing.T) {
 		"/notify/ops/devices/1":          {routeSpec: &routeSpec{pattern: routeDevice}, key: "ops", id: "1"},
 		"/notify/ops/devices/1/test":     {routeSpec: &routeSpec{pattern: routeDeviceTest}, key: "ops", id: "1"},
 		"/notify/ops/devices/1/receipts": {routeSpec: &routeSpec{pattern: routeReceipts}, key: "ops", id: "1"},
+		"/notify/push.js":                {routeSpec: &routeSpec{pattern: routeWorker}},
+		"/notify/app.webmanifest":        {routeSpec: &routeSpec{pattern: routeManifest}},
+		"/notify/icon.svg":               {routeSpec: &routeSpec{pattern: routeIcon}},
+		"/notify/icon-192.png":           {routeSpec: &routeSpec{pattern: routeIconSmall}},
+		"/notify/icon-512.png":           {routeSpec: &routeSpec{pattern: routeIconLarge}},
+		"/notify/badge.png":              {routeSpec: &routeSpec{pattern: routeBadge}},
 		"/add/ops":                       {routeSpec: &routeSpec{pattern: routeAdd}, key: "ops"},
 		"/get/ops/":                      {routeSpec: &routeSpec{pattern: routeGet}, key: "ops"},
 		"/del/ops":                       {routeSpec: &routeSpec{pattern: routeDel}, key: "ops"},
@@ -146,7 +152,8 @@ func TestRoutesAreDocumented(t *testing.T) {
 			known[path+" "+strings.ToLower(method)] = true
 			// The description has neither pages for browsers alone nor PUT, which is POST
 			// for programs that cannot send that.
-			ofPages := path == routeKey && method == http.MethodGet || strings.HasPrefix(path, routeConsole)
+			_, ofApp := appFiles()[path]
+			ofPages := ofApp || path == routeManifest || path == routeKey && method == http.MethodGet || strings.HasPrefix(path, routeConsole)
 			if !(method == http.MethodPut || ofPages) && d.at("paths", path, strings.ToLower(method)) == nil {
 				t.Errorf("the description has no %s %s", method, path)
 			}

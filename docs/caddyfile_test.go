@@ -35,6 +35,7 @@ var environment = map[string]string{
 	"MAIL_PASSWORD":        "secret",
 	"MAIL_URL":             "mailtos://user:secret@smtp.example.com",
 	"MAIL_USER":            "user",
+	"MY_NUMBER":            "15551234567",
 	"NTFY_TOPIC":           "topic",
 	"OPS_TELEGRAM":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
 	"PHONE_URL":            "ntfys://ntfy.sh/topic",
@@ -45,6 +46,9 @@ var environment = map[string]string{
 	"TELEGRAM_CHAT":        "12315544",
 	"TELEGRAM_TOKEN":       "123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
 	"TELEGRAM_URL":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
+	"TWILIO_FROM":          "15557654321",
+	"TWILIO_SID":           "AC0123456789abcdef0123456789abcdef",
+	"TWILIO_TOKEN":         "fedcba9876543210fedcba9876543210",
 	"WATCHDOG_URL":         "https://watchdog.example.com/5d8c7ba2",
 }
 

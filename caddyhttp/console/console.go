@@ -50,6 +50,7 @@ type parts struct {
 // What pages may do.
 const (
 	policyAll      = "default-src 'none'; base-uri 'none'; img-src data:"
+	policyApp      = " 'self'; manifest-src 'self'; worker-src 'self'" // after policyAll, for a page that is installed as an app
 	policyForms    = "; frame-ancestors 'none'; form-action 'self'; connect-src 'self'"
 	policyFrames   = "; frame-src 'self'"
 	policyReadOnly = "; frame-ancestors 'none'; form-action 'none'"

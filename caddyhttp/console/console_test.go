@@ -42,6 +42,7 @@ var examples = map[string]Page{
 		Address: "./ops", Messages: "./messages/", Key: "ops",
 		Tags: []Tag{{"chat", "JSON, XML"}, {"all", "JSON, XML ×2"}}, Otherwise: "JSON", Others: true,
 		MaxFiles: 5, MaxFileSize: "10 MiB", Sources: []string{"github", "grafana"},
+		Device: "./ops?device",
 	},
 	"send_nowhere":      SendPage{Address: "./ops", Key: "ops", Tags: []Tag{{"chat", "JSON"}, {"all", "JSON"}}, Others: true},
 	"send_without_tags": SendPage{Address: "./ops", Key: "ops", Otherwise: "JSON"},
@@ -82,8 +83,14 @@ var examples = map[string]Page{
 			{Name: "hourly", Every: "1h", Grace: "6m", Outcome: Failed, Since: noon},
 			{Name: "sync", Every: "1h", Grace: "6m", Outcome: Failed, Failed: true, Since: noon, Last: noon, Due: noon.Add(time.Hour)},
 		},
-		Lines:  []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
-		Tokens: 2,
+		Invite: true,
+		Devices: []Device{
+			{ID: "d1", Name: "Ann's phone", Tags: []string{"oncall"}, Service: "fcm.googleapis.com", Added: noon, Sent: noon, Seen: noon},
+			{ID: "d2", Name: "Old phone", Service: "push.apple.com", Added: noon, Sent: noon, Problem: "It has confirmed none of the last 3 messages."},
+		},
+		Invitation: &Invitation{Link: "https://alerts.example.com/notify/ops?invite=abc", Code: QRCode{3, "M1 1h1v1h-1z"}, Tags: []string{"oncall"}, Until: noon},
+		Lines:      []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
+		Tokens:     2,
 		Recent: Group([]ListedMessage{
 			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Type: "success", Source: "http", Outcome: Delivered, Lines: []string{"JSON json://example.com/: delivered"}},
 			{ID: "0195-2", Address: "../notify/console/messages/0195-2", Time: noon, Source: "mail", Incident: "disk <db1>", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 2},
@@ -100,7 +107,10 @@ var examples = map[string]Page{
 			},
 		},
 	},
-	"key_token": KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Tokens: 1, NewToken: "T0KEN", Queue: &Queue{}},
+	"key_token":      KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Tokens: 1, NewToken: "T0KEN", Queue: &Queue{}},
+	"device":         DevicePage{Root: "../", Key: "ops", Invite: "abc", Tags: []string{"oncall"}, ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops&invite=abc", Messages: "./ops/messages"},
+	"device_open":    DevicePage{Root: "../", Key: "ops", ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops"},
+	"device_refused": DevicePage{Root: "../", Key: "ops", Refused: "The invitation is used up.", Manifest: "./app.webmanifest?key=ops"},
 	"messages": MessagesPage{
 		Root: "../", Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h"}, Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
@@ -343,7 +353,7 @@ func TestEveryPageHasAnExample(t *testing.T) {
 func TestEveryFileIsUsed(t *testing.T) {
 	shared := []string{"layout.html", "components.html"}
 	for _, f := range embedded() {
-		used := slices.Contains(shared, f)
+		used := slices.Contains(shared, f) || f == "push.js" && strings.Contains(string(Worker()), readFile(f))
 		for _, p := range examples {
 			parts := p.view().parts()
 			switch {
@@ -364,7 +374,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	inline := regexp.MustCompile(`(?s)<(?:style|script)>(.*?)</(?:style|script)>`)
 	elsewhere := regexp.MustCompile(`(?:src|href|action)="[^.#d"][^"]*"|url\(|@import|https?://[^\s"'<]*`)
-	shown := regexp.MustCompile(`<code>[^<]*</code>`) // what is there to copy
+	shown := regexp.MustCompile(`<code>[^<]*</code>|<output>[^<]*</output>`) // what is there to copy
 	for name, p := range examples {
 		document, policy := render(t, p)
 		if !strings.HasPrefix(policy, "default-src 'none'; base-uri 'none'; ") || strings.Contains(policy, "unsafe") {

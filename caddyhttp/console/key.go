@@ -26,6 +26,10 @@ type KeyPage struct {
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
 
+	Devices    []Device    // that get the messages of the key
+	Invite     bool        // devices can be invited
+	Invitation *Invitation // that was just made; it is not shown again
+
 	Tokens   int    // how many it has
 	NewToken string // that was just made; it is not shown again
 
@@ -147,7 +151,7 @@ const shownLinks = 5
 func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messages), shownLinks)] }
 
 var keyParts = newParts(source{
-	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html"},
+	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html"},
 	scripts:   []string{"destination.js", "key_editor.js"},
 	styles:    []string{mainStyle},
 	policy:    policyForms,

@@ -16,6 +16,7 @@ type SendPage struct {
 	MaxFiles    int    // attachments of a message; 0 if none are allowed
 	MaxFileSize string
 	Sources     []string // whose payloads can be previewed
+	Device      string   // the address of the page that adds this device to the key; "" if that needs an invitation
 }
 
 // Preview returns the address that previews are posted to.

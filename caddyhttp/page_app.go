@@ -1,0 +1,93 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/appicon"
+)
+
+// appFile is a file that browsers fetch for the page of a device. It is the same for
+// everybody.
+type appFile struct {
+	mediaType string
+	content   func() []byte
+}
+
+// appFiles has the files by their routes.
+var appFiles = sync.OnceValue(func() map[string]appFile {
+	picture := func(draw func(size int) []byte, size int) appFile {
+		return appFile{"image/png", sync.OnceValue(func() []byte { return draw(size) })}
+	}
+	return map[string]appFile{
+		routeWorker:    {"text/javascript; charset=utf-8", console.Worker},
+		routeIcon:      {"image/svg+xml", func() []byte { return []byte(appicon.SVG) }},
+		routeIconSmall: picture(appicon.PNG, 192),
+		routeIconLarge: picture(appicon.PNG, 512),
+		routeBadge:     picture(appicon.Badge, 96),
+	}
+})
+
+// serveAppFile writes a file of the app.
+func (h *Handler) serveAppFile(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	f := appFiles()[at.pattern]
+	return h.writeAppFile(w, r, at, f.mediaType, f.content())
+}
+
+// serveManifest writes the manifest of the app that shows the messages of a key. The
+// app opens the page that the manifest was linked from, because an app on the home
+// screen of an iPhone knows nothing else of the browser that has installed it.
+func (h *Handler) serveManifest(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	query := r.URL.Query()
+	key := query.Get("key")
+	if CheckKeyName(key) != nil {
+		return api.Errorf(http.StatusNotFound, "the query must have the name of a key; the page of a device links to it").Response()
+	}
+	text, err := console.NewManifest(key, strippedPrefix(r)+pathOf(routeNotifyKey, key), key+"?"+deviceQueryOf(query))
+	if err != nil {
+		return h.errorResponse(err)
+	}
+	return h.writeAppFile(w, r, at, "application/manifest+json", text)
+}
+
+// The parameters in the query of a key that lead to the page of a device.
+const (
+	inviteQuery = "invite" // with an invitation
+	deviceQuery = "device" // without one
+)
+
+// deviceQueryOf returns the query of the page of a device, with its invitation if it
+// has one.
+func deviceQueryOf(query url.Values) string {
+	if invite := query.Get(inviteQuery); invite != "" {
+		return url.Values{inviteQuery: {invite}}.Encode()
+	}
+	return deviceQuery
+}
+
+func (h *Handler) writeAppFile(w http.ResponseWriter, r *http.Request, at *route, mediaType string, content []byte) *api.Response {
+	header := w.Header()
+	if !slices.Contains(at.methods, r.Method) {
+		header.Set("Allow", strings.Join(at.methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET", r.Method).Response()
+	}
+	if strings.HasSuffix(r.URL.Path, "/") {
+		return api.Errorf(http.StatusNotFound, "the address of %s has no slash at the end; remove it", path.Base(at.pattern)).Response()
+	}
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Length", strconv.Itoa(len(content)))
+	header.Set("Cache-Control", "no-cache") // a new version of the gateway has another
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(content) // it fails only if the client is gone
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package caddyhttp
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+)
+
+// isDevicePage reports whether a GET of a key's address is for the page of a device.
+func (h *Handler) isDevicePage(r *http.Request, name string) bool {
+	query := r.URL.Query()
+	return name != "" && h.has.push && (query.Has(inviteQuery) || query.Has(deviceQuery))
+}
+
+// serveDevicePage writes the page on which a device subscribes to a key. Whoever has no
+// invitation sees the same for every name, so that nobody learns which keys there are.
+// A device that has subscribed opens the page, too, with an invitation that is used up.
+func (h *Handler) serveDevicePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer") // the address has the invitation
+	p, err := h.devicePage(r, name)
+	if err == nil {
+		err = h.writePage(w, r, http.StatusOK, "", p)
+	}
+	if err != nil {
+		return h.errorResponse(err)
+	}
+	return nil
+}
+
+func (h *Handler) devicePage(r *http.Request, name string) (p console.DevicePage, err error) {
+	if err := CheckKeyName(name); err != nil {
+		return p, api.Errorf(http.StatusNotFound, "%w", err)
+	}
+	query, root := r.URL.Query(), rootOf(r.URL.Path)
+	p = console.DevicePage{
+		Root: root, Key: name, Invite: query.Get(inviteQuery),
+		Manifest: root + routeManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),
+	}
+	given := p.Invite != ""
+	x, err := h.invitation(r.Context(), name, p.Invite)
+	switch {
+	case err == nil:
+		p.Tags = x.Tags
+	case !errors.Is(err, errNoInvitation):
+		return p, err
+	default:
+		p.Invite = ""
+		k, err := h.resolved.key(r.Context(), name)
+		if err != nil || h.maySubscribe(r, k) != nil {
+			p.Refused = refusedDevice(given)
+			return p, nil
+		}
+	}
+	q, err := h.app.durable(nil)
+	if err != nil {
+		return p, err
+	}
+	key, err := q.pushKey(r.Context())
+	if err != nil {
+		return p, errQueueUnavailable(err)
+	}
+	p.ServerKey = key.Public()
+	return p, nil
+}
+
+// refusedDevice says why a device cannot be added. given means that there was an
+// invitation.
+func refusedDevice(given bool) string {
+	if given {
+		return "The invitation is used up, or has expired: it is for one device and 24 hours. Ask those who manage the key for another one."
+	}
+	return "It needs an invitation. Ask those who manage the key for one: a link or a QR code."
+}

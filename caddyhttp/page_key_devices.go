@@ -1,0 +1,96 @@
+package caddyhttp
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/qrcode"
+)
+
+// revokeQuery is the query parameter of the form that revokes a device. That of the form
+// that invites one is inviteQuery.
+const revokeQuery = "revoke"
+
+// setDevices sets the devices of a key on its page, for who may invite others.
+func (h *Handler) setDevices(r *http.Request, p *console.KeyPage, k *key) {
+	if !h.has.push || !h.has.console || h.mayManage(r) != nil {
+		return
+	}
+	q, err := h.app.durable(nil)
+	if err != nil {
+		return // the part about the queue says that it cannot be read
+	}
+	devices, err := q.devicesOf(r.Context(), h.home(k)+"\x00"+k.name)
+	if err != nil {
+		return
+	}
+	p.Invite = true
+	if devices == nil {
+		return
+	}
+	states, err := q.deviceStates(r.Context(), devices.All)
+	if err != nil {
+		return
+	}
+	for i, d := range devices.All {
+		s := states[i]
+		shown := console.Device{ID: d.ID, Name: d.Name, Tags: d.tags(), Service: d.subscription.Host(), Added: d.Created, Sent: s.Sent, Seen: s.Seen}
+		if s.Told || s.silent(time.Now()) {
+			shown.Problem = textOfSilent(d.Name, s).Body
+		}
+		p.Devices = append(p.Devices, shown)
+	}
+}
+
+// postInvite makes an invitation to a key, and shows it on the page of the key.
+func (h *Handler) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	k, q, err := h.deviceKey(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	tags := strings.FieldsFunc(r.PostForm.Get("tags"), func(c rune) bool { return c == ' ' || c == ',' })
+	if err := checkDeviceTags(tags, true); err != nil {
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
+	token, x, err := q.invite(context.WithoutCancel(r.Context()), h.home(k), k.name, tags)
+	if err != nil {
+		return errDeviceStatus(err)
+	}
+	link := invitationLink(h.resolved.publicURL, k.name, token)
+	code, err := qrcode.New(link)
+	if err != nil {
+		return err
+	}
+	p, err := h.keyPage(r, name)
+	if err != nil {
+		return err
+	}
+	p.Invitation = &console.Invitation{Link: link, Code: console.QRCode{Size: code.Size, Path: code.Path()}, Tags: x.Tags, Until: x.Until}
+	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+}
+
+// postRevoke revokes a device of a key, and leads back to the page of the key.
+func (h *Handler) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	k, q, err := h.deviceKey(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.home(k), k.name, r.PostForm.Get("device"), func(*device) bool { return true })
+	if err != nil {
+		return errDeviceStatus(err)
+	}
+	q.deviceChanged(deviceRemoved, k.name, d.Name, requestUser(r))
+	w.Header().Set("Location", relativeAddress(r)+"#devices")
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
