@@ -98,10 +98,14 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 	return m
 }
 
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.rules, m.inFlight, m.memory, m.queue}
+}
+
 // register adds the collectors to the registry of a configuration. Collectors
 // that are registered already are not an error.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.rules, m.inFlight, m.memory, m.queue} {
+	for _, c := range m.collectors() {
 		err := r.Register(c)
 		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return err

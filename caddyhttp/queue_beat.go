@@ -152,15 +152,22 @@ func (w *watchdog) call(ctx context.Context, pool *egress.Pool) error {
 	return nil
 }
 
+// The outcomes of calls of the watchdog, in metrics.
+const (
+	beatOK       = "ok"
+	beatFailed   = "failed"
+	beatWithheld = "withheld" // a delivery has waited for too long
+)
+
 // watched counts a call, and logs the first failure of several and the success after
 // them.
 func (q *openQueue) watched(err error) {
-	outcome := "ok"
+	outcome := beatOK
 	switch {
 	case errors.Is(err, errWaitsTooLong):
-		outcome = "withheld"
+		outcome = beatWithheld
 	case err != nil:
-		outcome = "failed"
+		outcome = beatFailed
 	}
 	q.app.Load().shared.metrics.queue.watchdog.WithLabelValues(outcome).Inc()
 	failing := err != nil

@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ type queueMetrics struct {
 
 	jobs, oldest       *prometheus.Desc
 	bytes, recordBytes *prometheus.Desc
+	maxBytes           *prometheus.Desc
 	destinations       *prometheus.Desc
 	incidents          *prometheus.Desc
 	beats              *prometheus.Desc
@@ -26,7 +28,7 @@ type queueMetrics struct {
 
 func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 	name := func(name string) string { return prometheus.BuildFQName("caddy", "notify", "queue_"+name) }
-	return &queueMetrics{
+	m := &queueMetrics{
 		queue:        queue,
 		jobs:         prometheus.NewDesc(name("jobs"), "Deliveries in the queue by state: queued, sending, dead (given up).", []string{"state"}, nil),
 		oldest:       prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
@@ -35,15 +37,35 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 		beats:        prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "beats"), "Beats that keys expect, by state: on_time, in_grace, late, failed.", []string{"state"}, nil),
 		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue and of what rules remember, which max_size bounds.", nil, nil),
 		recordBytes:  prometheus.NewDesc(name("record_bytes"), "Size of what rules remember alone: incidents, silences, beats.", nil, nil),
+		maxBytes:     prometheus.NewDesc(name("max_bytes"), "The setting max_size of the queue: how large caddy_notify_queue_bytes may become.", nil, nil),
 		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
 		watchdog:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("beats_total"), Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age)."}, []string{"outcome"}),
 		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
+	}
+	for _, outcome := range []string{beatOK, beatFailed, beatWithheld} {
+		m.watchdog.WithLabelValues(outcome) // rate() needs the 0 before the first
+	}
+	return m
+}
+
+// expect makes the series of the services that the app sends to. Without the 0 before
+// the first, Prometheus would not see that a delivery to a service was given up.
+func (m *queueMetrics) expect(a *App) {
+	for _, s := range append(slices.Clip(a.sites), a.resolved) {
+		for _, t := range s.defaultTargets {
+			m.dead.WithLabelValues(t.Service())
+		}
+		for _, k := range s.keys {
+			for _, t := range k.targets {
+				m.dead.WithLabelValues(t.Service())
+			}
+		}
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.recordBytes, m.destinations, m.incidents, m.beats} {
+	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.recordBytes, m.maxBytes, m.destinations, m.incidents, m.beats} {
 		c <- d
 	}
 	m.retries.Describe(c)
@@ -66,6 +88,7 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
+	gauge(m.maxBytes, float64(q.app.Load().queueSettings.maxSize))
 	n := q.Count()
 	gauge(m.destinations, float64(n.Known), string(stateKnown))
 	gauge(m.destinations, float64(n.Failing), string(stateFailing))

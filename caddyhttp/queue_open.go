@@ -121,6 +121,7 @@ func (q *openQueue) options(s *queueSettings) queue.Options {
 // use lets an app make the deliveries from now on.
 func (q *openQueue) use(a *App) {
 	q.app.Store(a)
+	a.shared.metrics.queue.expect(a)
 	q.Configure(q.options(a.queueSettings))
 }
 
