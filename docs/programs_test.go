@@ -12,11 +12,11 @@ import (
 
 const addressOfOps = "https://alerts.example.com/notify/ops"
 
-// TestPrograms reports built-in sources whose address docs/programs.md or
+// TestPrograms reports built-in sources whose address docs/program-list.md or
 // docs/program-apis.md lacks, and posts the samples of the sources to their addresses.
 func TestPrograms(t *testing.T) {
 	g := startGateway(t)
-	page := readPage(t, "docs/programs.md").prose + readPage(t, "docs/program-apis.md").prose
+	page := readPage(t, "docs/program-list.md").prose + readPage(t, "docs/program-apis.md").prose
 	for _, f := range source.Formats() {
 		address := addressOfOps + "/" + f.Name
 		if !regexp.MustCompile(regexp.QuoteMeta(address) + "[`/?]").MatchString(page) {
@@ -72,7 +72,7 @@ func TestVersionsAreDocumented(t *testing.T) {
 			t.Errorf("the page lacks the row%s", row)
 		}
 	}
-	programs := regexp.MustCompile("(?m)^\\| ([^|]+) \\| [^|]+ \\| `[^|`]+\\?:").FindAllStringSubmatch(readPage(t, "docs/programs.md").prose, -1)
+	programs := regexp.MustCompile("(?m)^\\| ([^|]+) \\| [^|]+ \\| `[^|`]+\\?:").FindAllStringSubmatch(readPage(t, "docs/program-list.md").prose, -1)
 	if len(programs) < 9 {
 		t.Errorf("only %d programs have a mapping", len(programs))
 	}
@@ -84,7 +84,7 @@ func TestVersionsAreDocumented(t *testing.T) {
 }
 
 // TestMappings posts what programs send to the addresses with mappings that
-// docs/programs.md gives.
+// docs/program-list.md gives.
 func TestMappings(t *testing.T) {
 	const (
 		duplicatiMapping  = ":type=failure&:Data.ParsedResult=type&:Exception=body&:Extra.OperationName=body&:Extra.backup-name=title"
@@ -206,7 +206,7 @@ func TestMappings(t *testing.T) {
 			message{"db1 CPU above threshold", "CPU averaged 63.53% for the previous 10 minutes.", "info"},
 		},
 	} {
-		if !strings.Contains(readPage(t, "docs/programs.md").prose, tt.query) {
+		if !strings.Contains(readPage(t, "docs/program-list.md").prose, tt.query) {
 			t.Errorf("the page has no address ?%s", tt.query)
 		}
 		if err := g.post(addressOfOps+"?"+tt.query, tt.body); err != nil {
@@ -221,11 +221,11 @@ func TestMappings(t *testing.T) {
 	}
 }
 
-// TestProgramsOfAPIs posts what programs send to the addresses of APIs that docs/programs.md
+// TestProgramsOfAPIs posts what programs send to the addresses of APIs that docs/program-list.md
 // gives.
 func TestProgramsOfAPIs(t *testing.T) {
 	g := startGateway(t)
-	page := readPage(t, "docs/programs.md").prose
+	page := readPage(t, "docs/program-list.md").prose
 	for _, tt := range []struct {
 		name, row, path, body, headers string
 		want                           message
@@ -274,12 +274,12 @@ func TestProgramsOfAPIs(t *testing.T) {
 	}
 }
 
-// TestTemplates posts the bodies that docs/programs.md gives for programs in
+// TestTemplates posts the bodies that docs/program-list.md gives for programs in
 // which the user writes the request.
 func TestTemplates(t *testing.T) {
 	g := startGateway(t)
 	placeholders := regexp.MustCompile(`\{\{[^}]*\}\}|\{\w+\}|\*\w+\*|@@\w+@@|\$STATUS|…`)
-	p := readPage(t, "docs/programs.md")
+	p := readPage(t, "docs/program-list.md")
 	bodies := regexp.MustCompile("(?m)`(\\{\".*\\})` \\|$").FindAllStringSubmatch(p.prose, -1)
 	if len(bodies) < 4 {
 		t.Fatalf("%s has only %d bodies", p.path, len(bodies))

@@ -117,11 +117,20 @@ func matchesQuote(err, text string) bool {
 	return regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*")).MatchString(err)
 }
 
-// quotedErrors lists the code in the page's columns "you see".
-func quotedErrors(t *testing.T) (texts []string) {
+// quotedErrors lists the code in the columns "you see" of docs/troubleshooting.md.
+func quotedErrors(t *testing.T) []string {
 	t.Helper()
+	texts := quotedIn(readPage(t, "docs/troubleshooting.md"))
+	if len(texts) < 40 {
+		t.Fatalf("the page quotes only %d errors", len(texts))
+	}
+	return texts
+}
+
+// quotedIn lists the code in the columns "you see" of a page.
+func quotedIn(p *page) (texts []string) {
 	column := -1
-	for line := range strings.Lines(readPage(t, "docs/troubleshooting.md").prose) {
+	for line := range strings.Lines(p.prose) {
 		cells := strings.Split(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "¦"), "|")
 		if len(cells) < 3 {
 			column = -1
@@ -134,9 +143,6 @@ func quotedErrors(t *testing.T) (texts []string) {
 		for _, m := range codeSpan.FindAllStringSubmatch(cells[column], -1) {
 			texts = append(texts, m[1])
 		}
-	}
-	if len(texts) < 40 {
-		t.Fatalf("the page quotes only %d errors", len(texts))
 	}
 	return texts
 }

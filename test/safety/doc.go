@@ -1,4 +1,4 @@
-// Package safety tests that the program keeps the promises of docs/security.md.
+// Package safety tests that the program keeps the promises of docs/promises.md.
 // The tests build and run the gateway, and reach it as a client does. All its
 // destinations, its clients and its name server are on loopback.
 //

@@ -1,0 +1,151 @@
+package docs_test
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// TestNewcomersPath checks that what a newcomer reads stays short: the README, and the
+// pages about the phone, programs, the queue and security.
+func TestNewcomersPath(t *testing.T) {
+	const limit = 5000
+	words := 0
+	for _, name := range []string{"README.md", "docs/phone.md", "docs/programs.md", "docs/durable-delivery.md", "docs/security.md"} {
+		words += len(strings.Fields(readFile(t, name)))
+	}
+	if words >= limit {
+		t.Errorf("the newcomer's path has %d words, want fewer than %d; move details to the pages that it leads to", words, limit)
+	}
+}
+
+// TestFirstCommands checks that the README leads to the first message with two commands.
+func TestFirstCommands(t *testing.T) {
+	var commands []block
+	for _, b := range readPage(t, "README.md").blocks {
+		if b.language == "sh" {
+			commands = append(commands, b)
+		}
+	}
+	for i, want := range []string{"go run ./cmd/caddy run ", "curl "} {
+		if text := commands[i].text; !strings.HasPrefix(text, want) || strings.Count(text, "\n") != 1 {
+			t.Errorf("%s: the README begins with %q, want one command that begins with %q", commands[i], text, want)
+		}
+	}
+}
+
+// TestIndex checks that the index begins with what people ask.
+func TestIndex(t *testing.T) {
+	text := readFile(t, "docs/README.md")
+	for _, file := range []string{"phone.md", "programs.md", "security.md", "troubleshooting.md", "routing.md", "apprise.md", "move.md", "install.md"} {
+		i := strings.Index(text, "]("+file)
+		if i < 0 {
+			t.Fatalf("the index has no link to %s, or not in the order of the questions", file)
+		}
+		text = text[i:]
+	}
+}
+
+// lists are pages that are only looked up: the index, and lists in which nothing can go wrong.
+var lists = []string{"docs/README.md", "docs/services.md", "docs/deviations.md"}
+
+// unfinished are pages that do not end with what can go wrong yet.
+var unfinished = []string{
+	"docs/admin.md", "docs/api.md", "docs/apprise.md", "docs/caddyfile.md", "docs/command-line.md", "docs/console.md", "docs/events-and-logs.md",
+	"docs/inbox.md", "docs/install.md", "docs/mail.md", "docs/metrics-and-tracing.md", "docs/on-call.md", "docs/operations.md", "docs/program-answers.md",
+	"docs/program-apis.md", "docs/program-list.md", "docs/program-setups.md", "docs/promises.md", "docs/queue.md", "docs/routing.md", "docs/saved-keys.md",
+	"docs/speed.md", "docs/tags.md", "docs/templates.md",
+}
+
+// maxLead is how many lines of text a page may have before the shortest thing that works.
+const maxLead = 12
+
+// TestShapeOfPages checks that every page begins with something to type, a table or steps, and ends with
+// what can go wrong: what one sees, why, and what to do.
+func TestShapeOfPages(t *testing.T) {
+	for _, p := range userPages(t) {
+		if slices.Contains(lists, p.path) {
+			continue
+		}
+		text := readFile(t, p.path)
+		if n := lead(text); n > maxLead {
+			t.Errorf("%s: the first block, table or list of steps comes after %d lines; begin with the shortest thing that works", p.path, n)
+		}
+		_, end, ok := cutLast(text, "\n## ")
+		if p.path == "README.md" { // the licence follows
+			text, _, _ = cutLast(text, "\n## ")
+			_, end, ok = cutLast(text, "\n## ")
+		}
+		if p.path == "docs/troubleshooting.md" {
+			ok = strings.Count(text, "| you see |") > 3 // the whole page
+		} else if ok {
+			ok = strings.HasPrefix(end, "What can go wrong\n") && regexp.MustCompile(`(?m)^\| you see \| why \| what to do \|$`).MatchString(end)
+		}
+		if !ok && !slices.Contains(unfinished, p.path) {
+			t.Errorf(`%s: the last section is not "What can go wrong" with a table: you see, why, what to do`, p.path)
+		}
+	}
+}
+
+// lead returns the number of lines with text between the title and the first block, table or step.
+func lead(text string) (n int) {
+	for line := range strings.Lines(text) {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "```"), strings.HasPrefix(line, "| "), strings.HasPrefix(line, "1. "):
+			return n
+		case line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "- ["):
+			n++
+		}
+	}
+	return n
+}
+
+func cutLast(text, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(text, sep)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(sep):], true
+}
+
+// TestURLsInTables parses the notification URLs in the last columns of the tables of the pages that lead
+// people here from other programs and providers.
+func TestURLsInTables(t *testing.T) {
+	cell := regexp.MustCompile("(?m)^\\|.*\\| `([a-z0-9]+://[^`]+)`[^|`]*\\|")
+	n := 0
+	for _, name := range []string{"docs/move.md", "docs/mail-providers.md"} {
+		for _, m := range cell.FindAllStringSubmatch(readPage(t, name).prose, -1) {
+			if strings.Contains(m[1], "alerts.example.com/notify/") {
+				continue // an address of the gateway
+			}
+			n++
+			if _, err := notifier.Parse(m[1], nil); err != nil {
+				t.Errorf("%s: %s: %v", path.Base(name), m[1], err)
+			}
+		}
+	}
+	if n < 40 {
+		t.Errorf("only %d URLs were found", n)
+	}
+}
+
+// TestQuotedErrors reports errors that a page quotes in a column "you see" and that no program returns.
+// TestTroubleshooting checks those of docs/troubleshooting.md.
+func TestQuotedErrors(t *testing.T) {
+	source := programText(t)
+	for _, p := range userPages(t) {
+		if p.path == "docs/troubleshooting.md" {
+			continue
+		}
+		for _, text := range quotedIn(p) {
+			text = strings.TrimSuffix(text, "…")
+			if strings.Contains(text, " ") && !slices.Contains(errorsOfOthers, text) && !matchesQuote(source, text) && !strings.HasPrefix(text, "caddy ") {
+				t.Errorf("%s: no error has the text: %s", p.path, text)
+			}
+		}
+	}
+}
