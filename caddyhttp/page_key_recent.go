@@ -30,7 +30,7 @@ const (
 // that came to the site of h.
 func (h *Handler) setRecent(r *http.Request, p *console.KeyPage, k *key) {
 	id := keyID{h.site(), k.name}
-	list, err := h.listMessages(r, messageFilter{key: k.name}, uuid.UUID{}, maxKeyScan)
+	list, err := h.listMessages(r, messageFilter{key: k.name}, nil, uuid.UUID{}, maxKeyScan)
 	if err == nil {
 		p.Recent = list.messages
 		if list.stored {

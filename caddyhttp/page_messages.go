@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,12 +28,18 @@ const (
 type messageFilter struct {
 	key, state, kind string
 	since            time.Time
+	title            string // a part of it, in any case
 }
 
-// fits reports whether the filter selects a message or a refusal.
+// fits reports whether the filter, apart from the title, selects a message or a refusal.
 func (f *messageFilter) fits(m *console.ListedMessage) bool {
 	return (f.key == "" || f.key == m.Key) && (f.state == "" || f.state == string(m.Outcome)) &&
 		(f.kind == "" || f.kind == m.Type) && !m.Time.Before(f.since)
+}
+
+// fitsTitle reports whether the filter selects messages with a title, or without one.
+func (f *messageFilter) fitsTitle(title string) bool {
+	return strings.Contains(strings.ToLower(title), strings.ToLower(f.title))
 }
 
 // messageList is a part of the messages of a site, the latest first.
@@ -45,8 +52,9 @@ type messageList struct {
 }
 
 // listMessages returns messages that came to the site, and refused requests, from the
-// queue or, without one, the history. It looks at no more than scan messages.
-func (h *Handler) listMessages(r *http.Request, f messageFilter, before uuid.UUID, scan int) (list messageList, err error) {
+// queue or, without one, the history. It looks at no more than scan messages. titles
+// finds their titles; nil for none.
+func (h *Handler) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
 	q, err := h.app.durable(nil)
 	if err != nil {
 		return list, err
@@ -54,7 +62,7 @@ func (h *Handler) listMessages(r *http.Request, f messageFilter, before uuid.UUI
 	site := h.site()
 	if q == nil {
 		for _, e := range h.shared.history.list() {
-			if m := h.historyMessage(r, &e); e.site == site && f.fits(&m) {
+			if m := h.historyMessage(r, &e); e.site == site && f.fits(&m) && f.fitsTitle("") {
 				list.messages = append(list.messages, m)
 			}
 		}
@@ -72,11 +80,22 @@ func (h *Handler) listMessages(r *http.Request, f messageFilter, before uuid.UUI
 		if entries, list.next, err = q.Messages(ctx, list.next, messagesPerRead); err != nil {
 			return list, messageError(err)
 		}
+		fitting := make([]console.ListedMessage, 0, len(entries))
 		for _, e := range entries {
 			list.until = e.Message.Created
 			if m := h.queueMessage(r, e); m.Time.Before(f.since) {
 				list.next = uuid.UUID{}
 			} else if siteOfMessage(e.Message) == site && f.fits(&m) {
+				fitting = append(fitting, m)
+			}
+		}
+		if titles != nil {
+			if err := titles.set(ctx, fitting); err != nil {
+				return list, messageError(err)
+			}
+		}
+		for _, m := range fitting {
+			if f.fitsTitle(m.Title) {
 				list.messages = append(list.messages, m)
 			}
 		}
@@ -96,7 +115,7 @@ func (h *Handler) listMessages(r *http.Request, f messageFilter, before uuid.UUI
 		if e.Outcome != outcomeRefused || e.site != site || e.Time.Before(begin) || !e.Time.Before(end) {
 			continue
 		}
-		if m := h.historyMessage(r, &e); f.fits(&m) {
+		if m := h.historyMessage(r, &e); f.fits(&m) && f.fitsTitle("") {
 			list.messages = append(list.messages, m)
 		}
 	}
@@ -174,9 +193,10 @@ func (h *Handler) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *r
 	query := r.URL.Query()
 	p := console.MessagesPage{
 		Root:   rootOf(r.URL.Path),
-		Filter: console.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since")},
+		Filter: console.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
 	}
-	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type}
+	p.Titles = p.Filter.Title != "" || h.resolved.hasInboxes()
+	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
 	if p.Filter.Since != "" {
 		d, ok := sinceChoices[p.Filter.Since]
 		if !ok {
@@ -193,7 +213,7 @@ func (h *Handler) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *r
 	}
 	address := func(before uuid.UUID) string {
 		v := url.Values{}
-		for _, name := range []string{"key", "state", "type", "since"} {
+		for _, name := range []string{"key", "state", "type", "since", "title"} {
 			if value := query.Get(name); value != "" {
 				v.Set(name, value)
 			}
@@ -212,7 +232,7 @@ func (h *Handler) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *r
 	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= maxListedKeys {
 		p.Keys = names
 	}
-	switch list, err := h.listMessages(r, f, before, maxMessageScan); {
+	switch list, err := h.listMessages(r, f, h.titles(r), before, maxMessageScan); {
 	case err != nil:
 		p.Problem = errQueueUnread
 	default:
@@ -221,6 +241,9 @@ func (h *Handler) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *r
 			p.Older = address(list.next)
 		}
 		p.Hint = "Refused requests are those of the latest since the gateway started."
+		if p.Titles {
+			p.Hint = "Titles are those that the inboxes of keys keep. " + p.Hint
+		}
 		if !list.stored {
 			p.Hint = "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
 		}
@@ -253,7 +276,14 @@ func (h *Handler) serveMessagePage(w http.ResponseWriter, r *http.Request, at *r
 	if err != nil {
 		return err
 	}
-	p := console.MessagePage{Root: rootOf(r.URL.Path), Message: h.queueMessage(r, e)}
+	shown := []console.ListedMessage{h.queueMessage(r, e)}
+	if err := h.titles(r).set(r.Context(), shown); err != nil {
+		return messageError(err)
+	}
+	p := console.MessagePage{Root: rootOf(r.URL.Path), Message: shown[0]}
+	if p.Message.Kept {
+		p.Inbox = inboxAt(r, &p.Message)
+	}
 	if x := q.incidentOfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = listedIncident(r, x).Address
 	}

@@ -112,10 +112,10 @@ var examples = map[string]Page{
 	"device_open":    DevicePage{Root: "../", Key: "ops", ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops"},
 	"device_refused": DevicePage{Root: "../", Key: "ops", Refused: "The invitation is used up.", Manifest: "./app.webmanifest?key=ops"},
 	"messages": MessagesPage{
-		Root: "../", Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h"}, Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
+		Root: "../", Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk"}, Titles: true, Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
 		Messages: []ListedMessage{
-			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 1},
+			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Title: "Disk <full>", Kept: true, Incident: "disk db1", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 1},
 			{Time: noon, Key: "home", Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
 			{Time: noon, Source: "http", Outcome: Cancelled},
 		},
@@ -124,8 +124,8 @@ var examples = map[string]Page{
 	"messages_nothing": MessagesPage{Root: "../", Filter: MessageFilter{Key: "x"}},
 	"messages_problem": MessagesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"message": MessagePage{
-		Root: "../", Retry: true, Drop: true, Incident: "../notify/incidents/abc",
-		Message: ListedMessage{ID: "0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
+		Root: "../", Retry: true, Drop: true, Incident: "../notify/incidents/abc", Inbox: "../notify/ops/messages?since=2026-07-01T08%3A00%3A00Z",
+		Message: ListedMessage{ID: "0195-1", Time: noon, Title: "Disk <full>", Kept: true, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
 		Deliveries: []Delivery{
 			{Service: "JSON", URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
 			{Service: "Discord", URL: "discord://***", Outcome: GivenUp, Note: "optional", Attempts: 1, Elapsed: "3 ms"},

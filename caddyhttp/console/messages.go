@@ -10,6 +10,7 @@ type MessagesPage struct {
 	Root     string // as in KeysPage
 	Filter   MessageFilter
 	Keys     []string // to choose from
+	Titles   bool     // the filter has a field for the title
 	Messages []ListedMessage
 	Problem  string // why the queue is not shown; "" if it is
 	Hint     string // what the list is made of, or what a queue would add
@@ -25,6 +26,7 @@ type MessageFilter struct {
 	State string // an Outcome, or cancelled
 	Type  string
 	Since string // 1h, 24h or 7d
+	Title string // a part of it
 }
 
 // ListedMessage is a message in a list, or refused requests of one kind, or equal
@@ -38,6 +40,8 @@ type ListedMessage struct {
 	KeyAddress string // of the page of the key; "" for none
 	Source     string
 	Type       string
+	Title      string // "" if it has none, or no inbox keeps it
+	Kept       bool   // the inbox of the key keeps the message
 	Incident   string // the name of what the message is about; "" for none
 	Outcome    Outcome
 	Count      int    // of refused requests, or of equal messages
@@ -102,7 +106,8 @@ func (p MessagesPage) view() view {
 	}{p, choose(filterStates, p.Filter.State), choose(filterTypes, p.Filter.Type), choose(filterSince, p.Filter.Since), p.Filter != MessageFilter{}}}
 }
 
-// MessagePage shows a message of the queue, without its text.
+// MessagePage shows a message of the queue, without its text. It has the title if an inbox
+// keeps it.
 type MessagePage struct {
 	Root       string // as in KeysPage
 	Message    ListedMessage
@@ -110,6 +115,7 @@ type MessagePage struct {
 	Retry      bool   // it can be tried again, or sooner
 	Drop       bool   // something waits, or was given up
 	Incident   string // the address of the page of its incident; "" for none
+	Inbox      string // the address of the inbox that has its text; "" for none
 }
 
 // Delivery is a message on its way to one destination.

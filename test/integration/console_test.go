@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // service is a destination that answers as it is told.
@@ -85,6 +86,7 @@ http://localhost:%d {
 			key network {
 				url %s/network
 				rate 100/1h
+				inbox 7d
 			}
 			public_url http://localhost:%d/alerts
 			key oncall {
@@ -281,11 +283,44 @@ func TestConsoleSilences(t *testing.T) {
 	}
 }
 
+// TestConsoleTitles finds messages by their titles, with a script and without it, and
+// goes on to the text of one.
+func TestConsoleTitles(t *testing.T) {
+	address, _ := newConsole(t)
+	for _, script := range []bool{true, false} {
+		ctx, complaints := newBrowser(t)
+		if !script {
+			run(t, ctx, withoutScript)
+		}
+		run(t, ctx, open(address+"/notify/console/messages"))
+		shows(t, ctx, "#live-messages", "The backup is late")
+		if got := text(t, ctx, "#live-messages"); strings.Contains(got, "The shop is down") || strings.Contains(got, "confidential") {
+			t.Errorf("the page has a text that no inbox keeps: %s", got)
+		}
+		run(t, ctx, chromedp.SendKeys("#title", "PORT 7"+kb.Enter, chromedp.ByQuery))
+		eventually(t, "the page shows what has the title", func() bool {
+			var rows int
+			err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? document.querySelectorAll('#live-messages .row').length : 0", &rows))
+			return err == nil && rows == 2 // the expression fails while the page changes
+		})
+		shows(t, ctx, "#live-messages li:first-child", "Port 7 is up")
+		run(t, ctx, chromedp.Click("#live-messages li:first-child a", chromedp.ByQuery))
+		shows(t, ctx, "#live-message", "Port 7 is up")
+		run(t, ctx, chromedp.Click("main a[href*='/network/messages?since=']", chromedp.ByQuery))
+		shows(t, ctx, "#live-messages", "confidential")
+		if got := complaints(); len(got) > 0 {
+			t.Errorf("errors on the browser console: %q", got)
+		}
+	}
+}
+
 // consolePages returns the addresses of all pages, with a message that waits.
 func consolePages(t *testing.T, ctx context.Context, address string) map[string]string {
 	t.Helper()
 	run(t, ctx, open(address+"/notify/console/messages?state=queued"))
 	message := eval[string](t, ctx, "document.querySelector('#live-messages .row a').href")
+	run(t, ctx, open(address+"/notify/console/messages?title=port"))
+	kept := eval[string](t, ctx, "document.querySelector('#live-messages .row a').href")
 	incident := func(key string) string {
 		run(t, ctx, open(address+"/notify/console/incidents?state=open&key="+key))
 		return eval[string](t, ctx, "document.querySelector('#live-incidents .row a').href")
@@ -295,7 +330,7 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 	}
 	return map[string]string{
 		"keys": address + "/notify/console", "key": address + "/notify/console/keys/ops", "new": address + "/notify/console/keys/new",
-		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "message": message,
+		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "titles": address + "/notify/console/messages?title=port", "kept": kept, "message": message,
 		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "incident": incident("network"), "steps": incident("oncall"), "send": address + "/notify/ops", "services": address + "/cfg/new?build",
 	}
 }

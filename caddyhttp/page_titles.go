@@ -1,0 +1,112 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+)
+
+// The queue knows no texts. The titles of messages are those that the inboxes of their
+// keys keep, for who may read them.
+
+// storingTime is the most that a message takes from when it came in until it is in the
+// inbox of its key.
+const storingTime = time.Minute
+
+// inboxTitles finds the titles of messages for the client of a request.
+type inboxTitles struct {
+	h *Handler
+	r *http.Request
+	// readers are those of the keys that were asked for; nil for a key without an inbox.
+	readers map[string]*inboxReader
+}
+
+// titles returns what finds titles for the client of r.
+func (h *Handler) titles(r *http.Request) *inboxTitles {
+	return &inboxTitles{h: h, r: r, readers: map[string]*inboxReader{}}
+}
+
+// reader returns the client as a reader of the inbox of a key, or nil if it has none or the
+// client may not read it.
+func (t *inboxTitles) reader(key string) (*inboxReader, error) {
+	if x, ok := t.readers[key]; ok {
+		return x, nil
+	}
+	x, err := t.h.inboxReader(t.r, key)
+	if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
+		return nil, err
+	}
+	t.readers[key] = x
+	return x, nil
+}
+
+// set sets the titles of messages that the queue knows. They have come in one after the
+// other, so that those of a key are in one range of its inbox.
+func (t *inboxTitles) set(ctx context.Context, messages []console.ListedMessage) error {
+	if !t.h.resolved.hasInboxes() {
+		return nil
+	}
+	ofKey := map[string][]*console.ListedMessage{}
+	for i := range messages {
+		if m := &messages[i]; m.Key != "" && m.ID != "" {
+			ofKey[m.Key] = append(ofKey[m.Key], m)
+		}
+	}
+	for key, messages := range ofKey {
+		x, err := t.reader(key)
+		if err != nil {
+			return err
+		}
+		if x != nil {
+			if err := x.setTitles(ctx, messages); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setTitles sets the titles of messages of the key of x.
+func (x *inboxReader) setTitles(ctx context.Context, messages []*console.ListedMessage) error {
+	missing := make(map[string]*console.ListedMessage, len(messages))
+	first, last := messages[0].Time, messages[0].Time
+	for _, m := range messages {
+		missing[m.ID] = m
+		if m.Time.Before(first) {
+			first = m.Time
+		}
+		if m.Time.After(last) {
+			last = m.Time
+		}
+	}
+	end := inbox.At(last.Add(storingTime))
+	for after := max(inbox.At(first), 1) - 1; len(missing) > 0 && after < end; {
+		kept, err := x.q.readInbox(ctx, x.place, after)
+		if err != nil || len(kept) == 0 {
+			return err
+		}
+		now := time.Now()
+		for _, k := range kept {
+			after = k.Cursor
+			if m := missing[k.ID]; m != nil && k.Until(x.keep).After(now) {
+				m.Title, m.Kept = k.Title, true
+				delete(missing, k.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// inboxAt returns the address of the inbox of a key with the message that came in at a
+// time, relative to a request.
+func inboxAt(r *http.Request, m *console.ListedMessage) string {
+	since := url.Values{"since": {m.Time.UTC().Truncate(time.Second).Format(time.RFC3339)}}
+	return rootOf(r.URL.Path) + strings.TrimPrefix(pathOf(routeInbox, url.PathEscape(m.Key)), "/") + "?" + since.Encode()
+}
