@@ -18,6 +18,7 @@ func (a *arrivals) count(title string) int {
 // beat is late, that the beat may come to either, and that the other goes on alone when
 // one is killed. While no gateway can write, nobody is told.
 func TestBeatsPostgres(t *testing.T) {
+	t.Parallel()
 	p, a := newPostgres(t), newArrivals(t)
 	key := "key ops {\nurl " + a.url + "\nexpect sync every 2s grace 1s\nexpect slow every 8s grace 4s\n}"
 	var gateways []*queueGateway

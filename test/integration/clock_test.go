@@ -14,6 +14,7 @@ import (
 // ahead of that of the machine: what gateways hold, and until when, and that one of them
 // tells it.
 func TestClockPostgres(t *testing.T) {
+	t.Parallel()
 	p, a := newPostgres(t), newArrivals(t)
 	const ahead = 2 * time.Hour
 	const clock = `CREATE SCHEMA ahead; CREATE FUNCTION ahead.clock_timestamp() RETURNS TIMESTAMPTZ LANGUAGE sql VOLATILE

@@ -83,6 +83,7 @@ func (s ntfyStream) next() (e ntfyEvent) {
 // any format, the clients of both get once and in the same order; a client that comes back
 // to the other gateway misses nothing.
 func TestInboxPostgres(t *testing.T) {
+	t.Parallel()
 	p := newPostgres(t)
 	key := "key ops {\ninbox 7d\nreader " + inboxSecret + "\n}"
 	a, b := newQueueGatewayWith(t, p, key, ""), newQueueGatewayWith(t, p, key, "")

@@ -312,6 +312,7 @@ func (b *board) serve(w http.ResponseWriter, r *http.Request) {
 // another one is stopped for longer than its leases. The destination is told of each
 // incident in order, one message at a time, and the present state last.
 func TestIncidentOrderPostgres(t *testing.T) {
+	t.Parallel()
 	const incidents, kills = 12, 2
 	p, b := newPostgres(t), newBoard(t)
 	key := "key ops {\nurl " + b.url + "\n}\n"

@@ -18,6 +18,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"math/big"
 	"net"
@@ -25,6 +26,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +59,8 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("SSL_CERT_FILE", file)
 	os.Setenv("SSL_CERT_DIR", dir)
+	// Parallel tests wait for leases, so all of them run at once, unless -parallel is given.
+	_ = flag.Set("test.parallel", "16")
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -137,7 +141,7 @@ func program(t *testing.T, name, debian string) string {
 }
 
 // given are the ports that freePort has returned.
-var given = map[int]bool{}
+var given sync.Map
 
 // freePort returns a TCP port that nothing listens at, a different one each time.
 func freePort(t *testing.T) int {
@@ -149,8 +153,7 @@ func freePort(t *testing.T) int {
 		}
 		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
-		if !given[port] {
-			given[port] = true
+		if _, again := given.LoadOrStore(port, true); !again {
 			return port
 		}
 	}

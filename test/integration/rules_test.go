@@ -123,6 +123,7 @@ func (f *fleet) do(method, path string, form url.Values) (status int, body []byt
 // TestRulesModelPostgres holds three gateways that share a database to what is promised
 // of rules, while they are killed: 5,000 random steps if CI is set, and 400 otherwise.
 func TestRulesModelPostgres(t *testing.T) {
+	t.Parallel()
 	keys, steps, kills := 10, 40, 2
 	if os.Getenv("CI") != "" {
 		keys, steps, kills = 50, 100, 4
@@ -214,6 +215,7 @@ func (f *fleet) post(key string, m map[string]string) {
 // longer than its leases. All together make one digest of each key, tell each step and
 // each missed beat once, and lose nothing. What was under way may come twice.
 func TestRulesPostgres(t *testing.T) {
+	t.Parallel()
 	const incidents, lots, phones, rounds, kills = 12, 6, 2, 2, 2
 	p, pages, a := newPostgres(t), rulestest.NewPhones(phones), newArrivals(t)
 	s := httptest.NewServer(pages)

@@ -15,6 +15,7 @@ import (
 // TestSilencePostgres makes a silence at one of two gateways that share a database. It
 // holds at the other one after a second, and what is open when it ends is told once.
 func TestSilencePostgres(t *testing.T) {
+	t.Parallel()
 	p := newPostgres(t)
 	var mu sync.Mutex
 	var told []string
