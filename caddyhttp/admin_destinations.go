@@ -77,10 +77,16 @@ type adminHealth struct {
 // operator's.
 func destinationOf(t notifier.Target, limits *notifier.Limits) string {
 	if limits != nil {
-		return "client " + t.Hash()
+		return ofClients + t.Hash()
 	}
 	return t.Hash()
 }
+
+// ofClients begins the name of a destination that has limits.
+const ofClients = "client "
+
+// hashOfDestination returns the hash of the destination with a name of destinationOf.
+func hashOfDestination(name string) string { return strings.TrimPrefix(name, ofClients) }
 
 // configured returns the destinations of the configuration by the hashes that the
 // queue has for them, without their states. Saved keys are not among them.

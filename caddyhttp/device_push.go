@@ -120,6 +120,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	case m.Type == notifier.Failure || m.Type == notifier.Warning:
 		p.Urgency = webpush.UrgencyHigh
 	}
+	began := d.queue.Now()
 	err = key.Send(ctx, c, d.device.subscription, p)
 	if _, gone := errors.AsType[*webpush.GoneError](err); gone {
 		d.gone(context.WithoutCancel(ctx))
@@ -127,7 +128,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil || m.ID == "" {
 		return err
 	}
-	if err := d.pushed(context.WithoutCancel(ctx), m); err != nil {
+	if err := d.pushed(context.WithoutCancel(ctx), m, began); err != nil {
 		d.queue.log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.key), zap.String("device", d.device.Name), zap.Error(err))
 	}
 	return nil

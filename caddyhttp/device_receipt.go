@@ -14,7 +14,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // A push service says that it has taken a message, not that a device has it. The device
@@ -32,8 +31,9 @@ type receipt struct {
 	Home, Key    string // see [delivery.place]
 	Message      uuid.UUID
 	Target       string    // the hash of the destination
-	Sent         time.Time // when the push service took it
-	Received     time.Time // when the device confirmed it; zero if it has not
+	Began, Sent  time.Time // when the last push of it began, and when the push service took that
+	Received     time.Time // when the device confirmed it first; zero if it has not
+	Last         time.Time // when the device confirmed it last
 	Checked      bool      // the time for it is over
 }
 
@@ -48,6 +48,8 @@ const (
 	receiptSent
 	receiptReceived
 	receiptChecked
+	receiptBegan
+	receiptLast
 )
 
 func (x *receipt) encode() []byte {
@@ -55,7 +57,22 @@ func (x *receipt) encode() []byte {
 	b = wire.AppendText(wire.AppendText(b, receiptHome, x.Home), receiptKey, x.Key)
 	b = wire.AppendText(wire.AppendText(b, receiptMessage, x.Message[:]), receiptTarget, x.Target)
 	b = wire.AppendTime(wire.AppendTime(b, receiptSent, x.Sent), receiptReceived, x.Received)
+	b = wire.AppendTime(wire.AppendTime(b, receiptBegan, x.Began), receiptLast, x.Last)
 	return wire.AppendTrue(b, receiptChecked, x.Checked)
+}
+
+// answered reports whether the device has confirmed the last push. A step of a later round
+// pushes a message again.
+func (x *receipt) answered() bool { return !x.Last.IsZero() && !x.Last.Before(x.Began) }
+
+// confirms reports whether the device has the message, and whether that is known: it may
+// still confirm it. x may be nil.
+func (x *receipt) confirms(now time.Time) (received, known bool) {
+	if x == nil {
+		return false, false
+	}
+	received = x.answered()
+	return received, received || !x.Sent.Add(receiptTime).After(now)
 }
 
 // decodeReceipt returns the receipt in a record, or nil for none and for a damaged one.
@@ -85,6 +102,10 @@ func decodeReceipt(record []byte) *receipt {
 			x.Received = r.Time()
 		case receiptChecked:
 			x.Checked = r.Bool()
+		case receiptBegan:
+			x.Began = r.Time()
+		case receiptLast:
+			x.Last = r.Time()
 		}
 	}
 	if r.Err() != nil {
@@ -93,8 +114,10 @@ func decodeReceipt(record []byte) *receipt {
 	return x
 }
 
-func (q *openQueue) receiptRecordName(device, message string) queue.Hash {
-	return q.Hash("receipt\x00" + device + "\x00" + message)
+// receiptRecordName returns the name of the record of a message to the destination with a
+// hash.
+func (q *openQueue) receiptRecordName(target, message string) queue.Hash {
+	return q.Hash("receipt\x00" + target + "\x00" + message)
 }
 
 // receiptGroup returns the group of the receipts for a message.
@@ -107,6 +130,15 @@ func (q *openQueue) receiptRecord(x *receipt) queue.Record {
 		due = x.Sent.Add(q.app.Load().queueSettings.keep)
 	}
 	return queue.Record{Data: encodeRecord(kindReceipt, x.encode()), Due: due, Group: q.receiptGroup(x.Message.String())}
+}
+
+// keepReceipt returns a stored receipt as it is.
+func (q *openQueue) keepReceipt(old []byte) queue.Record {
+	x := decodeReceipt(old)
+	if x == nil {
+		return queue.Record{}
+	}
+	return q.receiptRecord(x)
 }
 
 // receiptToken returns the token by which a device confirms a message: the ID of the
@@ -123,19 +155,20 @@ func (q *openQueue) checkReceiptToken(device, token string) (message string, ok 
 	return message, subtle.ConstantTimeCompare([]byte(token), []byte(q.receiptToken(device, message))) == 1
 }
 
-// pushed notes that a push service has taken a message for the device.
-func (d *deviceService) pushed(ctx context.Context, m *notifier.Message) error {
+// pushed notes that a push service has taken a message for the device. began is when the
+// push began.
+func (d *deviceService) pushed(ctx context.Context, m *notifier.Message, began time.Time) error {
 	id, err := uuid.Parse(m.ID)
 	if err != nil {
 		return err
 	}
 	q := d.queue
-	names := []queue.Hash{q.receiptRecordName(d.device.ID, m.ID), q.deviceStateName(d.device.ID)}
+	names := []queue.Hash{q.receiptRecordName(deviceHash(d.device.ID), m.ID), q.deviceStateName(d.device.ID)}
 	return q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
-		x := &receipt{Device: d.device.ID, Name: d.device.Name, Home: d.home, Key: d.key, Message: id, Target: deviceHash(d.device.ID), Sent: now}
+		x := &receipt{Device: d.device.ID, Name: d.device.Name, Home: d.home, Key: d.key, Message: id, Target: deviceHash(d.device.ID), Began: began, Sent: now}
 		if before := decodeReceipt(old[0]); before != nil {
-			x.Received = before.Received // of an earlier attempt, or it was faster than this
+			x.Received, x.Last = before.Received, before.Last // of an earlier push, or it was faster than this
 		}
 		s := decodeDeviceState(old[1])
 		s.ID, s.Name, s.Home, s.Key, s.Created, s.Sent = d.device.ID, d.device.Name, d.home, d.key, d.device.Created, now
@@ -149,21 +182,27 @@ func (q *openQueue) received(ctx context.Context, home, key string, d *device, m
 	if err != nil {
 		return err
 	}
-	names := []queue.Hash{q.receiptRecordName(d.ID, message), q.deviceStateName(d.ID)}
-	return q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	var x *receipt
+	names := []queue.Hash{q.receiptRecordName(deviceHash(d.ID), message), q.deviceStateName(d.ID)}
+	err = q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
-		x := decodeReceipt(old[0])
+		x = decodeReceipt(old[0])
 		if x == nil { // the device was faster than the answer of the push service
-			x = &receipt{Device: d.ID, Name: d.Name, Home: home, Key: key, Message: id, Target: deviceHash(d.ID), Sent: now}
+			x = &receipt{Device: d.ID, Name: d.Name, Home: home, Key: key, Message: id, Target: deviceHash(d.ID), Began: now, Sent: now}
 		}
 		if x.Received.IsZero() {
 			x.Received = now
 		}
+		x.Last = now
 		s := decodeDeviceState(old[1])
 		s.ID, s.Name, s.Home, s.Key, s.Created = d.ID, d.Name, home, key, d.Created
 		s.confirm(now)
 		return &queue.RuledChange{Records: []queue.Record{q.receiptRecord(x), q.deviceStateRecord(s, now)}}, nil
 	}})
+	if err != nil {
+		return err
+	}
+	return q.confirmStep(ctx, x)
 }
 
 // dueReceipt counts a receipt that is missing, and removes one that is old.
@@ -187,7 +226,7 @@ func (q *openQueue) dueReceipt(ctx context.Context, name queue.Hash, before *rec
 		switch {
 		case !x.Checked && !x.Sent.Add(receiptTime).After(now):
 			x.Checked = true
-			if x.Received.IsZero() && s.ID != "" && x.Sent.After(s.Seen) {
+			if !x.answered() && s.ID != "" && x.Sent.After(s.Seen) {
 				s.Missing++
 			}
 		case x.Checked && !x.Sent.Add(q.app.Load().queueSettings.keep).After(now):
@@ -210,20 +249,19 @@ func (q *openQueue) confirmStep(ctx context.Context, x *receipt) error {
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	known := q.incidentOfMessage(ctx, e.Message)
-	if known == nil || !slices.ContainsFunc(known.Escalation.Unconfirmed, func(j rules.StepJob) bool { return j.Job.Message == x.Message && j.Target == x.Target }) {
+	i := slices.IndexFunc(e.Jobs, func(j queue.Job) bool { return hashOfDestination(j.Destination) == x.Target })
+	if i < 0 || len(e.Jobs[i].Ruled) == 0 {
 		return nil
 	}
-	var s queuedSummary
-	if err := s.decode(e.Message.Summary); err != nil {
+	r, err := decodeRuled(e.Jobs[i].Ruled)
+	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
-	_, err = q.changeIncident(ctx, q.Hash("incident\x00"+s.Known), func(p *incidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
-		if p.x == nil {
-			return false
+	_, err = q.changeIncident(ctx, r.Incident, func(p *incidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
+		if p.x != nil && p.x.ID == r.Opening {
+			p.x.Confirmed(q.Now(), x.Message, x.Target, r.Step, x.answered())
 		}
-		p.x.Confirmed(q.Now(), x.Message, x.Target, !x.Received.IsZero())
-		return true
+		return p.x != nil
 	})
 	return err
 }

@@ -466,9 +466,25 @@ func TestDeviceEscalates(t *testing.T) {
 			if !m.Acknowledge || !strings.HasPrefix(m.Link, "https://alerts.example.com/notify/incidents/") || m.Badge == nil || *m.Badge != 1 {
 				t.Errorf("payload %+v", m)
 			}
+			outcome := func(want string) {
+				t.Helper()
+				id := m.Link[strings.LastIndexByte(m.Link, '/')+1:]
+				var got struct{ Begun []struct{ Outcome string } }
+				if err := json.Unmarshal(askIncident(t, h, http.MethodGet, id, "").Body.Bytes(), &got); err != nil || len(got.Begun) == 0 || got.Begun[0].Outcome != want {
+					t.Errorf("with a receipt %t: the steps that have begun are %+v, want %q, %v", confirms, got.Begun, want, err)
+				}
+			}
+			confirm := func() {
+				t.Helper()
+				if got := askJSON(t, h, http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts", map[string]string{"receipt": m.Receipt}); got.status != http.StatusOK {
+					t.Errorf("the receipt: status %d %s", got.status, got.body)
+				}
+			}
+			outcome("sending")
 			if confirms {
 				until(t, "2000-01-01 00:00:40")
-				askJSON(t, h, http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts", map[string]string{"receipt": m.Receipt})
+				confirm()
+				outcome("told")
 			}
 			until(t, "2000-01-01 00:01:05")
 			if phone.count() != told {
@@ -477,6 +493,11 @@ func TestDeviceEscalates(t *testing.T) {
 			until(t, "2000-01-01 00:01:40")
 			if n := phone.count() - told; n == 1 == confirms {
 				t.Errorf("with a receipt %t: the next step has %d messages after a minute", confirms, n)
+			}
+			if !confirms {
+				outcome("failed")
+				confirm() // the phone was off until now
+				outcome("told")
 			}
 			until(t, "2000-01-01 00:10:45")
 			if n := phone.count() - told; n != 1 {

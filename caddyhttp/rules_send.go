@@ -581,6 +581,10 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 	} else if r.Step != 0 {
 		u.Names = append(u.Names, r.Incident)
 	}
+	confirms := r.Step != 0 && j.Status == queue.Delivered && isDevice(decodeResult(j.Result).Destination)
+	if confirms {
+		u.Names = append(u.Names, q.receiptRecordName(hashOfDestination(j.Destination), j.Message.String()))
+	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
 		c := &queue.RuledChange{Records: make([]queue.Record, len(old))}
@@ -593,21 +597,27 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 			c.Records[i] = subjectRecord(subject)
 		}
 		if r.Digest {
-			i := len(old) - 1
+			i := len(r.Subjects)
 			lane := decodeLane(old[i])
 			lane.Ended(j.JobID, now)
 			c.Records[i] = laneRecord(lane, now)
 		} else if r.Step != 0 {
-			i := len(old) - 1
+			i := len(r.Subjects)
 			if x := decodeIncident(old[i]); x != nil {
-				delivered := j.Status == queue.Delivered
-				x.NoteOutcome(j.JobID, r.Step, delivered)
-				if delivered && isDevice(decodeResult(j.Result).Destination) {
-					x.EndedUnconfirmed(now, j.JobID)
-				} else {
+				delivered, decided := j.Status == queue.Delivered, true
+				if confirms {
+					c.Records[i+1] = q.keepReceipt(old[i+1])
+					delivered, decided = decodeReceipt(old[i+1]).confirms(now)
+				}
+				if decided {
+					x.NoteOutcome(j.JobID, r.Step, delivered)
 					x.Ended(now, j.JobID, delivered)
+				} else {
+					x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: r.Step, Target: hashOfDestination(j.Destination)})
 				}
 				c.Records[i] = q.incidentRecord(x)
+			} else if confirms {
+				c.Records[i+1] = q.keepReceipt(old[i+1])
 			}
 		}
 		return c, nil

@@ -205,7 +205,7 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 
 // begin begins a step.
 func (x *Escalation) begin(now time.Time, round, step int, e *Escalate) {
-	x.Round, x.Step, x.Reached, x.Unconfirmed = round, step, false, nil
+	x.Round, x.Step, x.Reached = round, step, false
 	x.Next = now.Add(e.wait(x))
 }
 
@@ -300,26 +300,45 @@ func (x *Incident) Ended(now time.Time, job queue.JobID, delivered bool) {
 	x.hurry(now)
 }
 
-// EndedUnconfirmed is Ended for a message that a push service has taken for a device. The
-// device is not reached before it has confirmed that (see Confirmed).
-func (x *Incident) EndedUnconfirmed(now time.Time, job queue.JobID) {
-	s := &x.Escalation
-	if i := slices.IndexFunc(s.Sent, func(j StepJob) bool { return j.Job == job }); i >= 0 && s.Sent[i].Step == s.Step {
-		s.Unconfirmed = append(s.Unconfirmed, s.Sent[i])
+// maxUnconfirmed is the maximum number of unconfirmed jobs in a record; it has the latest.
+const maxUnconfirmed = 50
+
+// EndedUnconfirmed takes the place of NoteOutcome and Ended for a job that a push service
+// has taken for a device. The device is not reached before it has confirmed that (see
+// Confirmed).
+func (x *Incident) EndedUnconfirmed(now time.Time, j StepJob) {
+	if x.Sends() && !x.sent(j.Job) {
+		return // it is one of an earlier opening
 	}
-	x.Ended(now, job, false)
+	j.Round = x.Escalation.Round
+	x.Unconfirmed = append(x.Unconfirmed, j)
+	x.Unconfirmed = x.Unconfirmed[max(len(x.Unconfirmed)-maxUnconfirmed, 0):]
+	x.Ended(now, j.Job, false)
 }
 
-// Confirmed notes whether a device with the hash target has confirmed the message in time.
-// If not, it counts as one that does not get the message.
-func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, received bool) {
+// IsUnconfirmed reports whether a device with the hash target has not confirmed a message
+// yet.
+func (x *Incident) IsUnconfirmed(message uuid.UUID, target string) bool {
+	return slices.ContainsFunc(x.Unconfirmed, func(j StepJob) bool { return j.Job.Message == message && j.Target == target })
+}
+
+// Confirmed notes whether a device with the hash target has confirmed the message of a
+// step. If it has not done so in time, it counts as one that does not get the message.
+func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, step int, received bool) {
 	s := &x.Escalation
-	n := len(s.Unconfirmed)
-	s.Unconfirmed = slices.DeleteFunc(s.Unconfirmed, func(j StepJob) bool { return j.Job.Message == message && j.Target == target })
-	if len(s.Unconfirmed) == n {
+	of := func(j StepJob) bool { return j.Job.Message == message && j.Target == target }
+	i := slices.IndexFunc(x.Unconfirmed, of)
+	if i < 0 && !received {
 		return
 	}
-	s.Reached = s.Reached || received
+	x.reached(step, received)
+	if i < 0 {
+		return // it is late; the next step has begun
+	}
+	if j := x.Unconfirmed[i]; j.Step == s.Step && j.Round == s.Round {
+		s.Reached = s.Reached || received
+	}
+	x.Unconfirmed = slices.DeleteFunc(x.Unconfirmed, of)
 	x.hurry(now)
 }
 
@@ -327,7 +346,8 @@ func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, re
 // gets the message.
 func (x *Incident) hurry(now time.Time) {
 	s := &x.Escalation
-	pending := len(s.Unconfirmed) > 0 || slices.ContainsFunc(s.Sent, func(o StepJob) bool { return o.Step == s.Step })
+	pending := slices.ContainsFunc(s.Sent, func(j StepJob) bool { return j.Step == s.Step }) ||
+		slices.ContainsFunc(x.Unconfirmed, func(j StepJob) bool { return j.Step == s.Step && j.Round == s.Round })
 	if round, _ := s.following(); x.Escalating() && !s.Reached && !pending && round == s.Round {
 		s.Next = now
 	}
@@ -372,7 +392,7 @@ func (x *Incident) Again() {
 func (x *Incident) stop() []StepJob {
 	s := &x.Escalation
 	jobs := slices.Concat(s.Sent, s.Waiting)
-	s.Sent, s.Waiting, s.Unconfirmed, s.Next = nil, nil, nil, time.Time{}
+	s.Sent, s.Waiting, s.Next = nil, nil, time.Time{}
 	return jobs
 }
 

@@ -19,6 +19,9 @@ type escalationModel struct {
 	jobs  map[queue.JobID]queue.Status
 	step  map[queue.JobID]StepJob
 	paged int // attempts of steps
+
+	told        map[int]bool // steps of which a destination has the message
+	unconfirmed []StepJob    // that a device has to confirm
 }
 
 // message is a failure to three destinations with numbers.
@@ -91,8 +94,46 @@ func (m *escalationModel) attempts(r *rand.Rand) {
 		if m.jobs[id] = queue.Delivered; !delivered {
 			m.jobs[id] = queue.Dead
 		}
+		if delivered && r.IntN(2) == 0 { // to a device
+			next := m.x.Escalation.Next
+			m.x.EndedUnconfirmed(m.now, m.step[id])
+			m.unconfirmed = append(m.unconfirmed, m.step[id])
+			if !m.x.Escalation.Next.Equal(next) {
+				m.t.Fatal("the next step does not wait until a device confirms")
+			}
+			continue
+		}
+		m.told[m.step[id].Step] = m.told[m.step[id].Step] || delivered
+		m.x.NoteOutcome(id, m.step[id].Step, delivered)
 		m.x.Ended(m.now, id, delivered)
 	}
+}
+
+// confirm lets devices confirm what they got, or the time for it be over.
+func (m *escalationModel) confirm(r *rand.Rand) {
+	m.unconfirmed = slices.DeleteFunc(m.unconfirmed, func(j StepJob) bool {
+		if r.IntN(3) == 0 {
+			return false
+		}
+		received := r.IntN(2) == 0
+		m.told[j.Step] = m.told[j.Step] || received
+		before := m.x.Escalation
+		waited := m.x.IsUnconfirmed(j.Job.Message, j.Target)
+		m.x.Confirmed(m.now, j.Job.Message, j.Target, j.Step, received)
+		i := len(m.x.Begun) - 1
+		for i >= 0 && m.x.Begun[i].Step != j.Step {
+			i--
+		}
+		if got := m.x.Begun[i].Outcome; got == StepSending && waited || received && got != StepTold {
+			m.t.Fatalf("confirmed %t, and the outcome of the step is %q", received, got)
+		}
+		s := &m.x.Escalation
+		others := slices.ContainsFunc(slices.Concat(s.Sent, m.x.Unconfirmed), func(o StepJob) bool { return o.Step == s.Step })
+		if round, _ := s.following(); waited && !received && j.Step == s.Step && round == s.Round && m.x.Escalating() && !before.Reached && !others && !s.Next.Equal(m.now) {
+			m.t.Fatalf("no device of step %d has confirmed, and the next one waits until %s", s.Step, s.Next)
+		}
+		return true
+	})
 }
 
 // check checks what holds at any time.
@@ -114,7 +155,12 @@ func (m *escalationModel) check() {
 	if m.x.Escalating() && (s.Next.IsZero() || s.Round > m.rule.Repeat) {
 		m.t.Fatalf("the escalation stands still in round %d", s.Round)
 	}
-	if got, err := DecodeIncident(m.x.Encode()); err != nil || len(got.Escalation.Waiting) != len(s.Waiting) {
+	for _, b := range m.x.Begun {
+		if b.Outcome == StepTold && !m.told[b.Step] {
+			m.t.Fatalf("step %d was told, and nobody has the message", b.Step)
+		}
+	}
+	if got, err := DecodeIncident(m.x.Encode()); err != nil || len(got.Unconfirmed) != len(m.x.Unconfirmed) || len(got.Escalation.Waiting) != len(s.Waiting) {
 		m.t.Fatal("the record does not keep the steps", err)
 	}
 }
@@ -129,11 +175,11 @@ func TestEscalationModel(t *testing.T) {
 	for range 400 {
 		m := &escalationModel{
 			t: t, rule: &Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 1 + r.IntN(3), Ack: 4 * time.Hour},
-			x: &Incident{State: notifier.Open, Type: notifier.Failure}, now: time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC), jobs: map[queue.JobID]queue.Status{}, step: map[queue.JobID]StepJob{},
+			x: &Incident{State: notifier.Open, Type: notifier.Failure}, now: time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC), jobs: map[queue.JobID]queue.Status{}, step: map[queue.JobID]StepJob{}, told: map[int]bool{},
 		}
 		m.message()
 		for range 150 {
-			switch r.IntN(12) {
+			switch r.IntN(14) {
 			case 0:
 				if m.x.IsOpen() {
 					m.message()
@@ -157,6 +203,8 @@ func TestEscalationModel(t *testing.T) {
 				m.now = m.now.Add(-time.Duration(r.IntN(3)) * time.Hour) // the clock is set back
 			case 4, 5:
 				m.attempts(r)
+			case 6, 7:
+				m.confirm(r)
 			default:
 				m.now = m.now.Add(time.Duration(r.IntN(600)) * time.Second)
 			}

@@ -43,6 +43,10 @@ type Incident struct {
 	Escalation   Escalation
 	Begun        []BegunStep // the steps that have begun, the latest last, also those of ended escalations
 
+	// Unconfirmed are jobs of steps that a push service has taken, and that no device has
+	// confirmed yet (see EndedUnconfirmed), also of ended escalations.
+	Unconfirmed []StepJob
+
 	Forget time.Time // when the record may be removed
 }
 
@@ -65,10 +69,6 @@ type Escalation struct {
 	Targets []StepTarget // the destinations of messages that escalate
 	Waiting []StepJob    // that the next steps send
 	Sent    []StepJob    // of steps that have begun, and that have not ended
-
-	// Unconfirmed are those of the present step that a push service has taken, and that no
-	// device has confirmed yet (see Confirmed).
-	Unconfirmed []StepJob
 }
 
 // StepTarget is a destination of a message that escalates.
@@ -115,9 +115,19 @@ func (x *Incident) note(now time.Time) {
 // NoteOutcome notes the outcome of a job of a step, also of one that was under way when the
 // steps ended. The caller calls it before Ended.
 func (x *Incident) NoteOutcome(job queue.JobID, step int, delivered bool) {
-	if x.Sends() && !slices.ContainsFunc(x.Escalation.Sent, func(j StepJob) bool { return j.Job == job }) {
+	if x.Sends() && !x.sent(job) {
 		return // it is one of an earlier opening
 	}
+	x.reached(step, delivered)
+}
+
+// sent reports whether a job belongs to a step that has begun.
+func (x *Incident) sent(job queue.JobID) bool {
+	return slices.ContainsFunc(x.Escalation.Sent, func(j StepJob) bool { return j.Job == job })
+}
+
+// reached notes whether a destination of a step has the message.
+func (x *Incident) reached(step int, delivered bool) {
 	if delivered {
 		x.outcome(step, StepTold)
 	} else {
@@ -296,8 +306,8 @@ func (x *Incident) Encode() (b []byte) {
 		item := wire.AppendNumber(wire.AppendNumber(nil, begunRound, s.Round), begunStep, s.Step)
 		b = wire.AppendItem(b, incidentBegun, wire.AppendText(wire.AppendTime(item, begunAt, s.At), begunOutcome, s.Outcome))
 	}
-	for i := range e.Unconfirmed {
-		b = wire.AppendItem(b, incidentUnconfirmed, e.Unconfirmed[i].encode())
+	for i := range x.Unconfirmed {
+		b = wire.AppendItem(b, incidentUnconfirmed, x.Unconfirmed[i].encode())
 	}
 	return wire.AppendTime(b, incidentForget, x.Forget)
 }
@@ -440,7 +450,7 @@ func DecodeIncident(b []byte) (*Incident, error) {
 		case incidentUnconfirmed:
 			var j StepJob
 			j, err = decodeStepJob(r.Bytes())
-			e.Unconfirmed = append(e.Unconfirmed, j)
+			x.Unconfirmed = append(x.Unconfirmed, j)
 		case incidentForget:
 			x.Forget = r.Time()
 		}
