@@ -262,7 +262,7 @@ func (p *release) records(old [][]byte, job *queue.JobID) []queue.Record {
 	records := []queue.Record{laneRecord(p.lane, p.now)}
 	for i, m := range p.newest {
 		if job != nil {
-			m.Job, m.Digest = *job, true
+			m = m.In(*job)
 		}
 		s := decodeSubject(old[i+1])
 		s.Sent(m)
@@ -398,8 +398,7 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedSt
 	names := p.names()
 	ruled := ruledJob{Lane: p.name, Digest: true}
 	for i, m := range p.newest {
-		m.Job, m.Digest = own, true
-		ruled.Subjects = append(ruled.Subjects, ruledSubject{p.subjects[i], m})
+		ruled.Subjects = append(ruled.Subjects, ruledSubject{p.subjects[i], m.In(own)})
 	}
 	e.Jobs[0].Ruled = ruled.encode()
 	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {

@@ -147,7 +147,7 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 		}
 	}
 	for _, b := range old[1:] {
-		if way := decodeSubject(b).Way; way.Digest {
+		if way := decodeSubject(b).Way; way.IsDigest() {
 			ids = append(ids, way.Job)
 		}
 	}

@@ -49,14 +49,14 @@ func (q *openQueue) storeKnown(ctx context.Context, place string) {
 		if err != nil {
 			continue // it is gone
 		}
-		opened[q.subjectName(place+t.Policy().Key(), incidentSubject(id), destinationOf(t.Target, t.limits))] = at
+		opened[q.subjectName(place+t.Policy().Key(), incidentSubject(id), destinationOf(t.Target, t.limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
 		err := q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			c := new(queue.RuledChange)
 			for i, name := range names {
 				s := decodeSubject(old[i])
-				if at := opened[name]; at.After(s.Told.Time) && s.Passed == "" {
+				if at := opened[name]; s.Passed == "" && at.After(s.LastTime()) {
 					s.Passed, s.Forget = notifier.Failure, at.Add(openedTime)
 				}
 				c.Records = append(c.Records, subjectRecord(s))

@@ -128,6 +128,61 @@ func TestSilenceEnded(t *testing.T) {
 	})
 }
 
+// When an incident is over during a silence of what rules hold, with all of its states,
+// none of them is told, also not an earlier resolution. A model has found this.
+func TestSilenceOfHeld(t *testing.T) {
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		key := ruledKey(p, "quiet 00:00-03:00 UTC {\ntypes warning\n}", "digest 30m {\ntypes success\n}")
+		h := newQueueGateway(t, dir, managed, key)
+		wantResult(t, h, alertForm("warning", "down", "a"), "queued", notifier.RuleHeld)
+		wantResult(t, h, alertForm("success", "up", "a"), "queued", notifier.RuleDigested)
+		again := wantResult(t, h, alertForm("warning", "down again", "a"), "queued", notifier.RuleHeld)
+		id := silence(t, h, "for=40m&tag=all")
+		stopApp(t, h)
+		h = newQueueGateway(t, dir, managed, key) // it looks at what is held
+		for range 100 {
+			if m := getMessage(t, h, http.MethodGet, again.ID, typeJSON).queued(t); m.Results[0].Rule == notifier.RuleSilenced {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		over := wantResult(t, h, alertForm("success", "up again", "a"), notifier.Skipped, notifier.RuleSilenced)
+		until(t, "2000-01-01 04:00:00")
+		p.wantTold(t)
+		if m := getMessage(t, h, http.MethodGet, over.ID, typeJSON).queued(t); m.Results[0].By != id {
+			t.Errorf("%+v", m.Results)
+		}
+	})
+}
+
+// A silence does not make a destination forget that it was told of a resolution, or will be.
+// A model has found this.
+func TestSilenceAfterResolution(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		p := newPager(t, http.StatusOK)
+		dir := t.TempDir()
+		inBubble(t, func(t *testing.T) {
+			h := newQueueGateway(t, dir, managed, ruledKey(p, "dedupe 1m"))
+			time.Sleep(999) // records have microseconds
+			wantResult(t, h, alertForm("failure", "down", "a"), notifier.Delivered, "")
+			time.Sleep(time.Second)
+			if down {
+				p.answer(http.StatusServiceUnavailable)
+				wantResult(t, h, alertForm("success", "up", "a"), "queued", "")
+			} else {
+				wantResult(t, h, alertForm("success", "up", "a"), notifier.Delivered, "")
+			}
+			silence(t, h, "for=8h&tag=all")
+			p.answer(http.StatusOK)
+			time.Sleep(time.Hour)
+			wantResult(t, h, alertForm("failure", "down again", "a"), "queued", notifier.RuleSilenced)
+			wantResult(t, h, alertForm("success", "up again", "a"), notifier.Skipped, notifier.RuleSilenced)
+		})
+	}
+}
+
 // The numbers of a chain are silenced each, and are used in their order when the silence
 // ends.
 func TestSilencedChain(t *testing.T) {

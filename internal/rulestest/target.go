@@ -39,14 +39,14 @@ func (a told) before(b told) bool {
 	return a.number < b.number || a.number == b.number && !a.resolved && b.resolved
 }
 
-// A message has its number in its title, which is also its line in a digest.
-var number = regexp.MustCompile(`(Still open: |Resolved: |)[\w: ]*?\bm(\d+)\b`)
+// A message has its number in its title, which is also the end of its line in a digest.
+var number = regexp.MustCompile(`([\w: ]*?)\bm(\d+)\b`)
 
 // tellsOf returns what a title and a text tell.
 func tellsOf(text string) (out []told) {
 	for _, x := range number.FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(x[2])
-		out = append(out, told{number: n, again: x[1] == "Still open: ", resolved: x[1] == "Resolved: "})
+		out = append(out, told{number: n, again: strings.Contains(x[1], "Still open: "), resolved: strings.Contains(x[1], "Resolved: ")})
 	}
 	return out
 }

@@ -70,7 +70,7 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
-	if s.Way.Digest && x.tellsState() { // which tells an older state
+	if s.Way.IsDigest() && x.tellsState() { // which tells an older state
 		x.After = s.Way.Job
 	}
 	if x.After != (queue.JobID{}) {

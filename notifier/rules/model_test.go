@@ -35,6 +35,7 @@ type model struct {
 	t        *testing.T
 	rand     *rand.Rand
 	now      time.Time
+	zone     Zone
 	rules    *Rules
 	silences Silences
 	lane     []byte
@@ -241,11 +242,21 @@ func (m *model) repeats(x *Item) (same, certain bool) {
 		case last.status.Waits():
 			return same, certain
 		case last.status == queue.Delivered:
+			if m.waitsOlder(x) { // it was held for longer, and tells the same
+				return true, false
+			}
 			return same && within(j.item.Time, m.now, m.rules.Dedupe.Window), certain
 		}
 		certain = false
 	}
 	return false, certain
+}
+
+// waitsOlder reports whether the same text waits as an earlier message.
+func (m *model) waitsOlder(x *Item) bool {
+	return x.State == "" && slices.ContainsFunc(m.order, func(id queue.JobID) bool {
+		return m.jobs[id].item.Subject == x.Subject && m.final(m.jobs[id]).status.Waits()
+	})
 }
 
 // final returns the job that tells what j does.
@@ -373,7 +384,7 @@ func (m *model) release(all bool) {
 		m.saveLane(l)
 		for name, mark := range newest {
 			if !single {
-				mark.Job, mark.Digest = d.item.Job, true
+				mark = mark.In(d.item.Job)
 			}
 			s := m.loadSubject(name)
 			s.Sent(mark)
@@ -416,8 +427,7 @@ func (m *model) ended(j *modelJob) {
 	for _, id := range j.digest {
 		if x := m.jobs[id].item; x.Subject != "" {
 			mark := x.Mark()
-			mark.Job, mark.Digest = j.item.Job, true
-			marks[x.Subject] = mark
+			marks[x.Subject] = mark.In(j.item.Job)
 		}
 	}
 	for name, mark := range marks {
@@ -430,6 +440,13 @@ func (m *model) ended(j *modelJob) {
 		l.Ended(j.item.Job, m.now)
 		m.saveLane(l)
 	}
+}
+
+// changeClock sets the clock forward or back. A rate may begin anew then.
+func (m *model) changeClock() {
+	by := time.Duration(m.rand.IntN(2*3*60)-3*60) * time.Minute
+	m.logf("the clock is set by %s", by)
+	m.now, m.starts = m.now.Add(by), nil
 }
 
 // cancel cancels a message that waits.
@@ -491,8 +508,8 @@ func (m *model) check() {
 			if !x.tellsState() {
 				continue
 			}
-			if x.Time.Before(last[x.Subject].Time) {
-				m.fail("%s: %s of %s was told after %s of %s", x.Subject, x.State, x.Time, last[x.Subject].State, last[x.Subject].Time)
+			if before, ok := last[x.Subject]; ok && x.Job.Compare(before.Job) < 0 {
+				m.fail("%s: %s of %s was told after %s of %s", x.Subject, x.State, x.Time, before.State, before.Time)
 			}
 			last[x.Subject] = x
 		}
@@ -553,7 +570,11 @@ func (m *model) randomRules() *Rules {
 	}
 	for range m.rand.IntN(3) {
 		start := TimeOfDay(m.rand.IntN(24) * 60)
-		r.Quiet = append(r.Quiet, Quiet{Window: Window{Start: start, End: (start + 60 + TimeOfDay(m.rand.IntN(10)*60)) % dayMinutes}, Scope: types()})
+		w := Window{Start: start, End: (start + 60 + TimeOfDay(m.rand.IntN(10)*60)) % dayMinutes}
+		if m.rand.IntN(2) == 0 { // where daylight saving begins
+			w.Zone = m.zone
+		}
+		r.Quiet = append(r.Quiet, Quiet{Window: w, Scope: types()})
 	}
 	switch m.rand.IntN(4) {
 	case 0:
@@ -568,15 +589,21 @@ func (m *model) randomRules() *Rules {
 }
 
 // TestModel holds the rules to their invariants: random messages, outages, cancelled
-// deliveries, silences, and reloads with other rules.
+// deliveries, silences, reloads with other rules, clocks that are set, and the begin and the
+// end of daylight saving.
 func TestModel(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	days := []time.Time{time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC)}
 	steps, worlds := 0, uint64(2000)
 	if racetest.Enabled {
 		worlds /= 10
 	}
 	for seed := range worlds {
 		m := &model{
-			t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), //nolint:gosec // it is repeatable
+			t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: days[seed%2], zone: Zone{berlin}, //nolint:gosec // it is repeatable
 			subjects: map[string][]byte{}, jobs: map[queue.JobID]*modelJob{},
 		}
 		m.rules = m.randomRules()
@@ -595,6 +622,8 @@ func TestModel(t *testing.T) {
 				m.now = m.now.Add(time.Duration(m.rand.IntN(90)) * time.Minute)
 			case n == 18:
 				m.cancel()
+			case m.rand.IntN(4) == 0 && seed%3 == 0:
+				m.changeClock()
 			case m.rand.IntN(4) == 0:
 				m.rules, m.starts = m.randomRules(), nil
 				m.logf("other rules %+v", m.rules)

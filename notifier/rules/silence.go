@@ -190,7 +190,7 @@ func (r *Rules) silence(now time.Time, l *Lane, s *Subject, x *Item, v *Verdict,
 		if following == nil || s.Passed != "" {
 			return false // the destination knows the problem, or the silence does not
 		}
-		l.endSilenced(s, x.Subject, v)
+		l.endSilenced(s, x.Subject, following.ID, v)
 		return v.silenced(following)
 	}
 	by := r.Silences.match(now, x)
@@ -214,7 +214,7 @@ func (r *Rules) silence(now time.Time, l *Lane, s *Subject, x *Item, v *Verdict,
 		return v.silenced(by)
 	}
 	x.Silence, x.Hold, x.Until = by.ID, BySilence, by.Until
-	if s.Way.Digest { // which tells an older state
+	if s.Way.IsDigest() { // which tells an older state
 		x.After, x.Until = s.Way.Job, time.Time{}
 	}
 	l.Items = append(l.Items, *x)
@@ -229,11 +229,16 @@ func (v *Verdict) silenced(by *Silence) bool {
 	return true
 }
 
-// endSilenced removes what a silence holds of an incident that is over. Nobody tells it.
-func (l *Lane) endSilenced(s *Subject, subject string, v *Verdict) {
+// endSilenced removes what is held of an incident that is over, and of which the
+// destination knows nothing. Nobody tells it: what other rules hold, such as an earlier
+// resolution, would tell the end of something silent.
+func (l *Lane) endSilenced(s *Subject, subject string, by uuid.UUID, v *Verdict) {
 	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
-		ends := o.Subject == subject && o.Silence != uuid.UUID{}
+		ends := o.Subject == subject && o.tellsState()
 		if ends {
+			if o.Silence == (uuid.UUID{}) {
+				o.Silence = by
+			}
 			v.Evicted = append(v.Evicted, Evicted{Item: o})
 		}
 		return ends

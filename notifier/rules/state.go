@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -101,10 +102,34 @@ type Mark struct {
 	State  notifier.IncidentState
 	Time   time.Time
 	Alerts string // what is open in the incident (see [notifier.Incident])
-	Digest bool   // Job is that of a digest
+
+	// Of is the message, if Job is that of a digest; zero otherwise.
+	Of uuid.UUID
 }
 
 func (m *Mark) none() bool { return m.Job == queue.JobID{} }
+
+// IsDigest reports whether Job is that of a digest.
+func (m *Mark) IsDigest() bool { return m.Of != uuid.UUID{} }
+
+// In returns the mark of the same message as a line of a digest.
+func (m Mark) In(digest queue.JobID) Mark {
+	m.Job, m.Of = digest, m.Job.Message
+	return m
+}
+
+// newer reports whether m is about a newer message than o. IDs decide, because the clock may
+// have been set back between the two.
+func (m *Mark) newer(o *Mark) bool {
+	a, b := m.Of, o.Of
+	if !m.IsDigest() {
+		a = m.Job.Message
+	}
+	if !o.IsDigest() {
+		b = o.Job.Message
+	}
+	return bytes.Compare(a[:], b[:]) > 0
+}
 
 // same reports whether an item with the same subject says the same. An alert that joins
 // its incident is a new state.
@@ -141,7 +166,7 @@ const forgetAfter = 7 * 24 * time.Hour
 
 // Sent notes that a message that tells an item is on its way.
 func (s *Subject) Sent(m Mark) {
-	if s.Next.none() || !s.Next.Time.After(m.Time) { // otherwise a newer one is held
+	if s.Next.none() || !s.Next.newer(&m) { // otherwise a newer one is held
 		s.Next = m
 	}
 	s.Way = m
@@ -161,15 +186,27 @@ func (s *Subject) Sent(m Mark) {
 // is that of [Rules.Arrive].
 func (s *Subject) Paged(m Mark, waits func(queue.JobID) bool) {
 	before := s.Way
-	if s.Sent(m); before.Digest && waits(before.Job) {
+	if s.Sent(m); before.IsDigest() && waits(before.Job) {
 		s.Way = before
 	}
+}
+
+// LastTime returns the time of the newest state that the subject has or will get; zero for
+// none.
+func (s *Subject) LastTime() time.Time {
+	last := s.Told.Time
+	for _, m := range []Mark{s.Next, s.Way} {
+		if m.Time.After(last) {
+			last = m.Time
+		}
+	}
+	return last
 }
 
 // Before returns the digest that has to end before a message that adds something to the
 // incident; zero for none. waits is that of [Rules.Arrive].
 func (s *Subject) Before(waits func(queue.JobID) bool) queue.JobID {
-	if s.Way.Digest && waits(s.Way.Job) {
+	if s.Way.IsDigest() && waits(s.Way.Job) {
 		return s.Way.Job
 	}
 	return queue.JobID{}
@@ -177,7 +214,7 @@ func (s *Subject) Before(waits func(queue.JobID) bool) queue.JobID {
 
 // Ended notes the outcome of a message about the subject.
 func (s *Subject) Ended(m Mark, delivered bool) {
-	if delivered && !m.Time.Before(s.Told.Time) {
+	if delivered && !s.Told.newer(&m) {
 		s.Told = m
 	}
 	if s.Next.Job == m.Job {
@@ -206,7 +243,7 @@ const (
 	markType    wire.Field = 3
 	markState   wire.Field = 4
 	markTime    wire.Field = 5
-	markDigest  wire.Field = 6
+	markOf      wire.Field = 6
 	markAlerts  wire.Field = 7
 )
 
@@ -218,7 +255,10 @@ func AppendMark(b []byte, f wire.Field, m *Mark) []byte {
 	x := wire.AppendNumber(wire.AppendText(nil, markMessage, m.Job.Message[:]), markIndex, m.Job.Index)
 	x = wire.AppendText(wire.AppendText(x, markType, m.Type), markState, m.State)
 	x = wire.AppendText(wire.AppendTime(x, markTime, m.Time), markAlerts, m.Alerts)
-	return wire.AppendItem(b, f, wire.AppendTrue(x, markDigest, m.Digest))
+	if m.IsDigest() {
+		x = wire.AppendText(x, markOf, m.Of[:])
+	}
+	return wire.AppendItem(b, f, x)
 }
 
 // DecodeMark decodes the value of a field.
@@ -238,8 +278,8 @@ func DecodeMark(b []byte) (m Mark, err error) {
 			m.Time = r.Time()
 		case markAlerts:
 			m.Alerts = r.Text()
-		case markDigest:
-			m.Digest = r.Bool()
+		case markOf:
+			copy(m.Of[:], r.Bytes())
 		}
 	}
 	return m, r.Err()

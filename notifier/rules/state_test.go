@@ -89,7 +89,7 @@ func TestLaneIsFull(t *testing.T) {
 func TestEncoding(t *testing.T) {
 	now := time.UnixMicro(1_790_000_000_123_456)
 	job := func(n byte) queue.JobID { return queue.JobID{Message: uuid.UUID{n}, Index: int(n)} }
-	mark := Mark{job(1), notifier.Failure, notifier.Open, now, "ab cd", true}
+	mark := Mark{job(1), notifier.Failure, notifier.Open, now, "ab cd", uuid.UUID{9}}
 	s := &Subject{Told: mark, Next: Mark{Job: job(2), Type: notifier.Info, Time: now}, Way: Mark{Job: job(3), Time: now}, Passed: notifier.Warning, Repeats: 3, Since: now, Forget: now}
 	l := &Lane{
 		Items: []Item{
