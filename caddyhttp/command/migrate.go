@@ -107,7 +107,7 @@ func (f *migrateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.defaultTag != "" && !f.save {
 		return errors.New("--default-tag is for --save; in a Caddyfile, each key has its own default_tag")
 	}
-	out, err := f.folder()
+	out, err := secretsRoot(f.out)
 	if err != nil && !f.save {
 		return err
 	}
@@ -133,7 +133,7 @@ func (f *migrateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFiles(out, files, f.force); err != nil {
+	if err := writeFiles(out, files, f.force, "choose another folder with --out, or replace the files with --force"); err != nil {
 		return err
 	}
 	if err := checkWritten(filepath.Join(out, caddyfileName)); err != nil {
@@ -141,18 +141,6 @@ func (f *migrateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	return m.report(cmd.OutOrStdout(), fmt.Sprintf("Written: %s, and %s with secrets in %s", filepath.Join(out, caddyfileName),
 		count(len(files)-1, "file"), filepath.Join(out, secretsFolder)))
-}
-
-// folder returns the absolute path of --out.
-func (f *migrateFlags) folder() (string, error) {
-	out, err := filepath.Abs(f.out)
-	if err != nil {
-		return "", fmt.Errorf("--out: %w", err)
-	}
-	if !placeholder.IsWhole("{file." + out + "}") {
-		return "", fmt.Errorf("--out: the Caddyfile cannot name files in %s, because the path has a space, a quote or a brace; choose another folder", out)
-	}
-	return out, nil
 }
 
 // read returns the configurations that are saved in a folder or on a server.

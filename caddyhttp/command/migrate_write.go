@@ -145,12 +145,12 @@ func (w *caddyfileWriter) line(text string) {
 
 func (w *caddyfileWriter) comment(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
-		w.line("# " + line)
+		w.line(strings.TrimRight("# "+line, " "))
 	}
 }
 
 func (w *caddyfileWriter) open(text string) {
-	w.line(text + " {")
+	w.line(strings.TrimSpace(text + " {"))
 	w.depth++
 }
 
@@ -161,14 +161,15 @@ func (w *caddyfileWriter) close() {
 
 // writeFiles writes files that only the user can read, in a folder and its
 // folder for secrets. It writes nothing if one of the files exists, unless
-// replace is true.
-func writeFiles(out string, files []newFile, replace bool) error {
-	for _, f := range files {
-		switch _, err := os.Lstat(f.path); {
-		case err == nil && !replace:
-			return fmt.Errorf("%s exists already, so nothing was written; choose another folder with --out, or replace the files with --force", f.path)
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("writing the Caddyfile: %w", err)
+// replace is true. The remedy is for that error.
+func writeFiles(out string, files []newFile, replace bool, remedy string) error {
+	if !replace {
+		paths := make([]string, len(files))
+		for i, f := range files {
+			paths[i] = f.path
+		}
+		if err := checkAbsent(paths, remedy); err != nil {
+			return err
 		}
 	}
 	if err := os.MkdirAll(out, 0o700); err != nil {

@@ -1,0 +1,227 @@
+package command
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+)
+
+// initFlags are the flags of the command init.
+type initFlags struct {
+	out    string
+	site   string
+	to     string
+	keep   bool
+	noTest bool
+}
+
+// localSite is the value of --site for programs on this machine only.
+const localSite = "local"
+
+func initCommand() *cobra.Command {
+	f := new(initFlags)
+	cmd := &cobra.Command{
+		Use:   "init [--out <folder>] [--site <address>] [--to <url>|@<file>] [--keep=false]",
+		Short: "Writes a first Caddyfile, after three questions",
+		Long: `
+Writes a Caddyfile for a gateway with one key, checks that it loads, and sends a
+test message. It asks three questions in a terminal. A question that a flag answers
+is not asked:
+
+  --site  Who may send? "local" is programs on this machine, without a password.
+          A domain name or a port, such as alerts.example.com or :8080, is
+          everybody who has a password, which is made and kept in a file.
+  --to    Where do messages go? A notification URL, or what a service gives out:
+          the address of a webhook, a token, an e-mail address. "@file" and "@-"
+          (standard input) keep it out of the list of processes.
+  --keep  Are messages that cannot be delivered at once kept and tried again, also
+          after a restart?
+
+Without a terminal nothing is asked: --to is required, and the others have their
+defaults.
+
+The Caddyfile, the password and the notification URL are files that only the user
+of this command can read. Run Caddy as the same user. Files that exist are never
+replaced.
+
+Exit codes:
+
+  0  everything is written, and the test message has arrived
+  1  nothing is written; the error tells what to correct
+  2  everything is written, but the test message could not be delivered
+`,
+		Example: `  caddy notify init
+  caddy notify init --site alerts.example.com --out /etc/caddy/notify
+  printenv NTFY_URL | caddy notify init --to @- --keep=false`,
+		Args: cobra.NoArgs,
+		RunE: withExitCode(f.run),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.out, "out", "o", "notify", "The folder for the Caddyfile and the secrets")
+	flags.StringVar(&f.site, "site", localSite, "Who may send: local, or the address of the site for everybody with the password")
+	flags.StringVar(&f.to, "to", "", "Where messages go: a notification URL or what a service gives out; @file or @- reads it")
+	flags.BoolVar(&f.keep, "keep", true, "Keep messages that cannot be delivered at once")
+	flags.BoolVar(&f.noTest, "no-test", false, "Send no test message")
+	return cmd
+}
+
+func (f *initFlags) run(cmd *cobra.Command, _ []string) error {
+	out, err := secretsRoot(f.out)
+	if err != nil {
+		return err
+	}
+	const remedy = "choose another folder with --out, or change what is there"
+	if err := checkAbsent([]string{filepath.Join(out, caddyfileName), filepath.Join(out, secretsFolder, initKey), filepath.Join(out, secretsFolder, passwordFile)}, remedy); err != nil {
+		return err
+	}
+	a := &asker{out: cmd.ErrOrStderr()}
+	if isTerminal(cmd.InOrStdin()) {
+		a.read(cmd.InOrStdin())
+	}
+	first, err := f.answers(cmd, a)
+	if err != nil {
+		return err
+	}
+	files, err := first.files(out)
+	if err != nil {
+		return err
+	}
+	if err := writeFiles(out, files, false, remedy); err != nil {
+		return err
+	}
+	if err := checkWritten(filepath.Join(out, caddyfileName)); err != nil {
+		return fmt.Errorf("the files are written, but the Caddyfile does not load: %w", err)
+	}
+	if err := first.report(cmd.OutOrStdout(), out); err != nil {
+		return err
+	}
+	if f.noTest {
+		return nil
+	}
+	return first.sendTest(cmd)
+}
+
+// answers returns what the flags say, and asks for the rest.
+func (f *initFlags) answers(cmd *cobra.Command, a *asker) (*firstConfig, error) {
+	first := &firstConfig{keep: f.keep}
+	changed := cmd.Flags().Changed
+	text := f.to
+	if name, isFile := strings.CutPrefix(text, "@"); isFile {
+		var err error
+		if text, err = readTo(cmd.InOrStdin(), name); err != nil {
+			return nil, fmt.Errorf("--to: %w", err)
+		}
+	}
+	switch {
+	case text == "" && changed("to"):
+		return nil, errors.New("--to: it is empty; give a notification URL, or what a service gives out")
+	case text == "" && !a.canAsk():
+		return nil, errors.New("standard input is no terminal, so nothing can be asked; give --to with a notification URL, or with what a service gives out (@- reads it from standard input)")
+	}
+	site := f.site
+	if !changed("site") && a.canAsk() {
+		var err error
+		if site, err = a.askSite(); err != nil {
+			return nil, err
+		}
+	}
+	if err := first.setSite(site); err != nil {
+		return nil, fmt.Errorf("--site: %w", err)
+	}
+	var err error
+	if text != "" {
+		first.url, first.service, err = urlOf(text)
+		if err != nil {
+			return nil, fmt.Errorf("--to: %w", err)
+		}
+	} else if first.url, first.service, err = a.askURL(); err != nil {
+		return nil, err
+	}
+	if !changed("keep") && a.canAsk() {
+		if first.keep, err = a.askKeep(); err != nil {
+			return nil, err
+		}
+	}
+	if first.site != "" {
+		first.password = rand.Text()
+	}
+	return first, nil
+}
+
+// readTo returns the text of --to in a file, or on standard input if the name is -.
+func readTo(stdin io.Reader, name string) (string, error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		stdin = file
+	}
+	b, err := io.ReadAll(io.LimitReader(stdin, maxLine))
+	text := strings.TrimSpace(string(b))
+	switch {
+	case err != nil:
+		return "", err
+	case text == "":
+		return "", fmt.Errorf("@%s is empty", name)
+	case strings.ContainsAny(text, "\r\n"):
+		return "", fmt.Errorf("@%s has several lines; give one destination, and add the others to the Caddyfile", name)
+	}
+	return text, nil
+}
+
+// sendTest sends the test message, as the gateway will.
+func (c *firstConfig) sendTest(cmd *cobra.Command) error {
+	send := &sendFlags{messageFlags: messageFlags{title: "It works", body: "caddy notify init has sent this message.", typ: "info", format: "text"}}
+	to, err := send.recipients(cmd, []string{c.url})
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	spool := send.spool()
+	defer spool.Close()
+	m, err := send.message(cmd, spool)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), "\nThe test message:")
+	report := send.send(cmd, m, to)
+	if err := send.print(cmd, report); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return undelivered(report)
+}
+
+// secretsRoot returns the absolute path of --out, below which a Caddyfile names files.
+func secretsRoot(folder string) (string, error) {
+	out, err := filepath.Abs(folder)
+	if err != nil {
+		return "", fmt.Errorf("--out: %w", err)
+	}
+	if !placeholder.IsWhole("{file." + out + "}") {
+		return "", fmt.Errorf("--out: the Caddyfile cannot name files in %s, because the path has a space, a quote or a brace; choose another folder", out)
+	}
+	return out, nil
+}
+
+// checkAbsent returns an error if one of the files exists.
+func checkAbsent(paths []string, remedy string) error {
+	for _, path := range paths {
+		switch _, err := os.Lstat(path); {
+		case err == nil:
+			return fmt.Errorf("%s exists already, so nothing was written; %s", path, remedy)
+		case !errors.Is(err, os.ErrNotExist):
+			return fmt.Errorf("writing the Caddyfile: %w", err)
+		}
+	}
+	return nil
+}

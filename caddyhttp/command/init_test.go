@@ -1,0 +1,223 @@
+package command
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// TestInit runs the command without a terminal: what it writes loads, only the user can
+// read it, and the test message arrives.
+func TestInit(t *testing.T) {
+	var got atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got.Store(string(b))
+		if r.URL.Path == "/broken/" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(s.Close)
+	destination := "json" + strings.TrimPrefix(s.URL, "http")
+	file := filepath.Join(t.TempDir(), "to")
+	writeFile(t, file, " "+destination+"/file/\n")
+	for name, tt := range map[string]struct {
+		args  string
+		stdin string
+		code  int
+		want  []string // in the Caddyfile
+		lacks string   // in the Caddyfile
+		says  string   // in the output
+		url   string   // in the file
+	}{
+		"on this machine": {
+			args: "--to " + strings.Replace(destination, "://", "://user:secretsecret@", 1), url: strings.Replace(destination, "://", "://user:secretsecret@", 1),
+			want: []string{"\n\t\tqueue\n", "http://:8080 {\n\tbind 127.0.0.1\n"}, lacks: "basic_auth {", says: "full\" http://127.0.0.1:8080/notify/ops\n",
+		},
+		"a name":       {args: "--site alerts.example.com --keep=false --to " + destination, want: []string{"\n\t\t# queue\n", "\nalerts.example.com {\n", "\t\tmonitoring $2a$12$"}, says: " https://alerts.example.com/notify/ops\n", url: destination},
+		"a port":       {args: "--site :8088 --to " + destination, want: []string{"\n:8088 {\n", "basic_auth {"}, says: " http://localhost:8088/notify/ops\n", url: destination},
+		"HTTP":         {args: "--site http://alerts.example.com:80 --to " + destination, want: []string{"\nhttp://alerts.example.com:80 {\n"}, says: " http://alerts.example.com:80/notify/ops\n", url: destination},
+		"a file":       {args: "--to @" + file, url: destination + "/file", says: "delivered  JSON"},
+		"stdin":        {args: "--to @-", stdin: destination + "\n", url: destination, says: "delivered  JSON"},
+		"it fails":     {args: "--to " + destination + "/broken/", code: exitPartial, says: "failed  JSON", url: destination + "/broken"},
+		"a webhook":    {args: "--no-test --to https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", url: "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", says: "Start the gateway"},
+		"a bot":        {args: "--no-test --to 123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh", url: "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh", says: "Start the gateway"},
+		"no test":      {args: "--no-test --to json://127.0.0.1:1/", url: "json://127.0.0.1:1", says: "Start the gateway"},
+		"a line of it": {args: "--no-test --to @-", stdin: "url json://127.0.0.1:1/", url: "json://127.0.0.1:1", says: "Start the gateway"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got.Store("")
+			out := filepath.Join(t.TempDir(), "out")
+			stdout, stderr, code := command(t, tt.stdin, append([]string{"init", "--out", out}, strings.Fields(tt.args)...)...)
+			if code != tt.code || !strings.Contains(stdout, tt.says) {
+				t.Fatalf("exit %d, want %d and %q:\n%s%s", code, tt.code, tt.says, stdout, stderr)
+			}
+			if sent := got.Load() != ""; sent == strings.Contains(tt.args, "--no-test") {
+				t.Errorf("a test was sent: %t", sent)
+			}
+			if strings.Contains(stdout+stderr, "secretsecret") {
+				t.Errorf("a secret shows:\n%s%s", stdout, stderr)
+			}
+			text, err := os.ReadFile(filepath.Join(out, caddyfileName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("the Caddyfile lacks %q:\n%s", want, text)
+				}
+			}
+			if tt.lacks != "" && strings.Contains(string(text), tt.lacks) {
+				t.Errorf("the Caddyfile has %q:\n%s", tt.lacks, text)
+			}
+			if url, err := os.ReadFile(filepath.Join(out, secretsFolder, initKey)); err != nil || strings.TrimRight(string(url), "/\n") != tt.url {
+				t.Errorf("the URL is %s, %v, want %s", url, err, tt.url)
+			}
+			if err := checkWritten(filepath.Join(out, caddyfileName)); err != nil {
+				t.Errorf("it does not load: %v", err)
+			}
+			checkInitModes(t, out)
+			if _, hash, ok := strings.Cut(string(text), initUser+" $"); ok {
+				password, err := os.ReadFile(filepath.Join(out, secretsFolder, passwordFile))
+				hash, _, _ = strings.Cut(hash, "\n")
+				if err != nil || bcrypt.CompareHashAndPassword([]byte("$"+hash), []byte(strings.TrimSpace(string(password)))) != nil {
+					t.Errorf("the hash is not that of the password: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// checkInitModes reports files that others can read.
+func checkInitModes(t *testing.T, out string) {
+	t.Helper()
+	err := filepath.Walk(out, func(path string, info os.FileInfo, err error) error {
+		if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInitMistakes(t *testing.T) {
+	dir := t.TempDir()
+	empty, lines := filepath.Join(dir, "empty"), filepath.Join(dir, "lines")
+	writeFile(t, empty, "\n")
+	writeFile(t, lines, "json://127.0.0.1:1/secretsecret\njson://127.0.0.1:1/\n")
+	for args, want := range map[string]string{
+		"":                            "standard input is no terminal, so nothing can be asked; give --to",
+		"--site :8080":                "standard input is no terminal",
+		"--to=":                       "--to: it is empty",
+		"--to @" + empty:              "--to: @" + empty + " is empty",
+		"--to @" + lines:              "has several lines; give one destination",
+		"--to @/none":                 "--to: open /none",
+		"--to nonsense":               "--to: no service gives out a text of this form, as far as the gateway knows; give a notification URL: caddy notify services <name>",
+		"--to jsn://secretsecret":     "--to: the URL begins with jsn://",
+		"--to ops@example.com":        "--to: the text may be one of ",
+		"--to discord://1":            "--to: ",
+		"--site a/b --to json://x":    "--site: this is no address of a site; write local, a domain name",
+		"--site nonsense --to json:x": "--site: this is no address of a site",
+		"--site {x} --to json://x":    "--site: this is no address of a site",
+		"x":                           "unknown command",
+	} {
+		out := filepath.Join(dir, "out")
+		stdout, stderr, code := command(t, "", append([]string{"init", "--out", out}, strings.Fields(args)...)...)
+		if code != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, "secretsecret") {
+			t.Errorf("init %s: exit %d\n%s%s\nwant %q", args, code, stdout, stderr, want)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("init %s has written something", args)
+		}
+	}
+	if _, stderr, code := command(t, "", "init", "--out", filepath.Join(dir, "a b"), "--to", "json://127.0.0.1:1"); code != 1 || !strings.Contains(stderr, "because the path has a space") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestInitExisting checks that no file is replaced, whichever exists.
+func TestInitExisting(t *testing.T) {
+	for _, name := range []string{caddyfileName, filepath.Join(secretsFolder, initKey), filepath.Join(secretsFolder, passwordFile)} {
+		out := t.TempDir()
+		if err := os.Mkdir(filepath.Join(out, secretsFolder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(out, name), "mine")
+		_, stderr, code := command(t, "", "init", "--out", out, "--no-test", "--to", "json://127.0.0.1:1")
+		if code != 1 || !strings.Contains(stderr, name+" exists already, so nothing was written; choose another folder with --out") {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+		if text, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(text) != "mine" {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+	}
+}
+
+// TestInitQuestions answers the questions.
+func TestInitQuestions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args, answers string // answers: one on each line
+		want          firstConfig
+		asks          []string
+		err           string
+	}{
+		"defaults":     {answers: "\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"1. Who may send", "2. Where do", "3. Keep"}},
+		"all":          {answers: ":8088\njson://127.0.0.1:1/\nNO\n", want: firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON"}},
+		"again":        {answers: "a b\n:8088\n\nnonsense\njson://127.0.0.1:1/\nperhaps\nyes\n", want: firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"this is no address of a site", "no service gives out", "Answer yes or no."}},
+		"flags":        {args: "--site :8088 --keep=false", answers: "json://127.0.0.1:1/\n", want: firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON"}},
+		"all flags":    {args: "--site local --keep=false --to json://127.0.0.1:1/", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON"}},
+		"a webhook":    {answers: "\nhttps://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js\n\n", want: firstConfig{url: "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", service: "Discord", keep: true}, asks: []string{"Discord: what you pasted is an address that the service gives out"}},
+		"a name":       {answers: "\ngotify\npush.example.org\nAbCdEfGhIjKlMnO\n\n", want: firstConfig{url: "gotifys://push.example.org/AbCdEfGhIjKlMnO", service: "Gotify", keep: true}, asks: []string{"(host)?", "(token)?"}},
+		"another":      {answers: "\ngotify\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}},
+		"one of":       {answers: "\nmicrosoft\n99\nmicrosoft\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"}},
+		"end of input": {answers: "\n", err: "there is no answer, so nothing was written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := new(initFlags)
+			cmd := initCommand()
+			cmd.RunE = nil
+			flags := cmd.Flags()
+			if err := flags.Parse(strings.Fields(tt.args)); err != nil {
+				t.Fatal(err)
+			}
+			f.site, _ = flags.GetString("site")
+			f.to, _ = flags.GetString("to")
+			f.keep, _ = flags.GetBool("keep")
+			var asked strings.Builder
+			a := &asker{out: &asked}
+			a.read(strings.NewReader(tt.answers))
+			got, err := f.answers(cmd, a)
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("the error is %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v:\n%s", err, asked.String())
+			}
+			if (got.password != "") != (got.site != "") {
+				t.Error("a site and a password belong together")
+			}
+			got.password = ""
+			if *got != tt.want {
+				t.Errorf("%+v, want %+v", *got, tt.want)
+			}
+			for _, want := range tt.asks {
+				if !strings.Contains(asked.String(), want) {
+					t.Errorf("%q is not asked:\n%s", want, asked.String())
+				}
+			}
+		})
+	}
+}
