@@ -29,6 +29,8 @@ type gateway struct {
 	config string            // the Caddyfile of the first
 	ports  map[string]string // by address in the pages
 	client *http.Client
+
+	variables []string // of the environment, besides those that every Caddy has
 	*recorder
 }
 
@@ -258,7 +260,7 @@ func (g *gateway) environment() []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	return env
+	return append(env, g.variables...)
 }
 
 // caddy runs a caddy command and returns what it prints.

@@ -53,7 +53,8 @@ func TestDeployVariables(t *testing.T) {
 	for _, name := range variable.FindAllString(readFile(t, "deploy/caddy/Caddyfile"), -1) {
 		used[name] = true
 	}
-	for _, file := range []string{"deploy/caddy-notify.service", "deploy/compose.yaml"} {
+	used["NOTIFY_HTTP_PORT"], used["NOTIFY_HTTPS_PORT"] = true, true // ports of the Compose file
+	for _, file := range []string{"deploy/caddy-notify.service", "deploy/compose.yaml", "deploy/notify.env"} {
 		text := readFile(t, file)
 		for _, name := range variable.FindAllString(text, -1) {
 			if !used[name] {
@@ -61,6 +62,9 @@ func TestDeployVariables(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"NOTIFY_SITE", "NOTIFY_PASSWORD_HASH"} {
+			if strings.HasSuffix(file, ".service") {
+				continue // its variables are in notify.env
+			}
 			if !strings.Contains(text, name) {
 				t.Errorf("%s does not mention %s", file, name)
 			}
@@ -79,7 +83,7 @@ func TestUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(readFile(t, "deploy/caddy-notify.service"), "/usr/local/bin/caddy", program)
+	text := regexp.MustCompile(`(?m)^(Exec\w+=)caddy `).ReplaceAllString(readFile(t, "deploy/caddy-notify.service"), "${1}"+program+" ")
 	unit := filepath.Join(t.TempDir(), "caddy-notify.service")
 	writeFile(t, unit, text)
 	for _, args := range [][]string{
