@@ -1,0 +1,121 @@
+package caddyhttp
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// TestModuleDocs checks what Caddy's website shows of the modules: each type that their
+// JSON contains has a text, and so has each field, in whole sentences.
+func TestModuleDocs(t *testing.T) {
+	docs := readTypeDocs(t)
+	seen := map[reflect.Type]bool{}
+	var check func(typ reflect.Type)
+	check = func(typ reflect.Type) {
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			check(typ.Elem())
+			return
+		case reflect.Struct:
+		default:
+			return
+		}
+		if seen[typ] || typ.PkgPath() != reflect.TypeFor[App]().PkgPath() {
+			return
+		}
+		seen[typ] = true
+		d := docs[typ.Name()]
+		if !isSentence(d.text) {
+			t.Errorf("%s: the text is %q; write what it is, in whole sentences", typ.Name(), d.text)
+		}
+		for field := range typ.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if field.Anonymous && name == "" {
+				check(field.Type)
+				continue
+			}
+			if !field.IsExported() || name == "-" {
+				continue
+			}
+			if name == "" {
+				t.Errorf("%s.%s has no name in JSON", typ.Name(), field.Name)
+			}
+			if text := d.fields[field.Name]; !isSentence(text) {
+				t.Errorf("%s.%s: the text is %q; write what it does, in whole sentences", typ.Name(), field.Name, text)
+			}
+			check(field.Type)
+		}
+	}
+	modules := 0
+	for _, id := range caddy.Modules() {
+		info, err := caddy.GetModule(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if typ := reflect.TypeOf(info.New()); typ.Kind() == reflect.Pointer && typ.Elem().PkgPath() == reflect.TypeFor[App]().PkgPath() {
+			modules++
+			check(typ)
+		}
+	}
+	if modules < 4 || len(seen) < 10 {
+		t.Errorf("only %d modules with %d types are checked", modules, len(seen))
+	}
+}
+
+// isSentence reports whether a comment is whole sentences, or ends with an example.
+func isSentence(text string) bool {
+	text = strings.TrimSpace(text)
+	lines := strings.Split(text, "\n")
+	return strings.HasSuffix(text, ".") || text != "" && strings.HasPrefix(lines[len(lines)-1], "\t")
+}
+
+// typeDoc has the comments of a type and its fields.
+type typeDoc struct {
+	text   string
+	fields map[string]string
+}
+
+// readTypeDocs reads the comments of the types of this package.
+func readTypeDocs(t *testing.T) map[string]typeDoc {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := map[string]typeDoc{}
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				typ, ok := spec.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				d := typeDoc{text: gen.Doc.Text() + typ.Doc.Text(), fields: map[string]string{}}
+				if s, ok := typ.Type.(*ast.StructType); ok {
+					for _, field := range s.Fields.List {
+						for _, name := range field.Names {
+							d.fields[name.Name] = field.Doc.Text()
+						}
+					}
+				}
+				docs[typ.Name.Name] = d
+			}
+		}
+	}
+	return docs
+}
