@@ -47,8 +47,13 @@ func (a *App) warnUnguarded() {
 			if path := s.openManagement(); path != "" && !warnedManage[s.handler] {
 				warnedManage[s.handler] = true
 				can, setting := "read and change saved keys, as with POST ", "configs"
-				if path == routeConsole {
+				switch path {
+				case routeConsole:
 					can, setting = "use the console at ", "console"
+				case pathOf(routeInbox, "KEY"):
+					can, setting = "read the messages of keys with GET ", "console or configs"
+				case pathOf(routeDevices, "KEY"):
+					can, setting = "list and revoke devices at ", "console or configs"
 				}
 				s.warn("anyone who can reach this site can "+can+s.prefix+path+", because it requires no authentication and "+setting+" has manage open; write manage without open, and add basic_auth or another authentication",
 					zap.Strings("listen", s.server.Listen))
@@ -85,15 +90,17 @@ func (s site) isOpen() bool {
 }
 
 // openManagement returns a path with which an anonymous client on another
-// machine can manage keys, or "".
+// machine can manage keys, or "". A matcher may leave out addresses that readers and
+// phones use without a login, and who may manage with rights.
 func (s site) openManagement() string {
 	m := s.handler.resolved.managers
 	if m == nil || !m.open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
 		return ""
 	}
-	for _, pattern := range []string{routeAdd, routeGet, routeKey, routeDel, routeConsole} {
+	managed := map[access]bool{accessManage: true, accessInbox: true, accessDevice: true}
+	for _, pattern := range []string{routeAdd, routeGet, routeKey, routeDel, routeConsole, routeInbox, routeDevices} {
 		path := pathOf(pattern, "KEY")
-		if at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has); ok && at.access == accessManage && s.follow(path) == reached {
+		if at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has); ok && managed[at.access] && s.follow(path) == reached {
 			return path
 		}
 	}
@@ -141,11 +148,14 @@ func (s site) warnLinks() {
 	if r.push != nil {
 		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.keys))...) {
 			device := pathOf(routeDevices, key) + "/ID"
-			paths = append(paths, device+"/receipts", device)
+			paths = append(paths, device+"/receipts", device, device+"/test")
 			if r.push.who != devicesUsers {
 				paths = append(paths, pathOf(routeDevices, key))
 			}
 		}
+	}
+	if r.push != nil {
+		paths = append(paths, routeWorker, routeManifest, routeIcon, routeIconSmall, routeIconLarge, routeBadge)
 	}
 	if s.handler.hasEscalation() {
 		paths = append(paths, routeIncidents+"/ID")
@@ -156,12 +166,17 @@ func (s site) warnLinks() {
 		}
 		matcher := routeIncidents + "/*"
 		if r.push != nil {
-			matcher += " /notify/*/devices /notify/*/devices/* /notify/*/devices/*/* /notify/push.js /notify/app.webmanifest"
+			matcher = devicePaths + " " + matcher
 		}
 		s.warn("the authentication applies to " + s.prefix + path + ", which phones and the links of messages use without a login, so that they fail; these addresses need a secret of their own, so leave them out: write @login not path " + matcher + ", and basic_auth @login or what authenticates")
 		return
 	}
 }
+
+// devicePaths are those of Caddy's path matcher for what phones ask for without a login. A
+// star in the middle of a path stands for one segment.
+const devicePaths = "/notify/*/devices /notify/*/devices/* /notify/*/devices/*/* " +
+	routeWorker + " " + routeManifest + " " + routeIcon + " " + routeIconSmall + " " + routeIconLarge + " " + routeBadge
 
 // hasEscalation reports whether a key of the site escalates.
 func (h *Handler) hasEscalation() bool {

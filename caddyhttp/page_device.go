@@ -41,6 +41,9 @@ func (h *Handler) devicePage(r *http.Request, name string) (p console.DevicePage
 		Root: root, Key: name, Invite: query.Get(inviteQuery),
 		Manifest: root + routeManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),
 	}
+	if _, err := h.inboxReader(r, name); err == nil {
+		p.Messages = inboxAddress(r, name)
+	}
 	given := p.Invite != ""
 	x, err := h.invitation(r.Context(), name, p.Invite)
 	switch {

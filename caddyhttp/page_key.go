@@ -91,6 +91,7 @@ func (h *Handler) keyPage(r *http.Request, name string) (p console.KeyPage, err 
 		h.setBeats(r, &p, k)
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)
+		h.setInbox(r, &p, k)
 		p.Lines = h.sendingLines(r, k)
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."

@@ -14,7 +14,7 @@ import (
 func (h *Handler) sendingLines(r *http.Request, k *key) []console.CopiedLine {
 	scheme, host := siteAddress(r)
 	prefix := strippedPrefix(r)
-	notify := scheme + "://" + host + prefix + "/notify/" + k.name
+	notify := keyURL(r, k)
 	token := len(k.tokens) > 0
 	with := func(withToken, without string) string {
 		if token {
@@ -41,6 +41,12 @@ func (h *Handler) sendingLines(r *http.Request, k *key) []console.CopiedLine {
 		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
 		{Name: "Uptime Kuma", Text: notify + "/uptime_kuma" + with("?token=$TOKEN", ""), Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
 	}
+}
+
+// keyURL returns the URL of a key at which the client of r reaches it.
+func keyURL(r *http.Request, k *key) string {
+	scheme, host := siteAddress(r)
+	return scheme + "://" + host + strippedPrefix(r) + pathOf(routeNotifyKey, k.name)
 }
 
 // plainHost matches hosts that need no quotes in a shell and in YAML.

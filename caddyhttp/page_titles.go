@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -108,5 +107,5 @@ func (x *inboxReader) setTitles(ctx context.Context, messages []*console.ListedM
 // time, relative to a request.
 func inboxAt(r *http.Request, m *console.ListedMessage) string {
 	since := url.Values{"since": {m.Time.UTC().Truncate(time.Second).Format(time.RFC3339)}}
-	return rootOf(r.URL.Path) + strings.TrimPrefix(pathOf(routeInbox, url.PathEscape(m.Key)), "/") + "?" + since.Encode()
+	return inboxAddress(r, m.Key) + "?" + since.Encode()
 }

@@ -91,6 +91,10 @@ var examples = map[string]Page{
 		Invitation: &Invitation{Link: "https://alerts.example.com/notify/ops?invite=abc", Code: QRCode{3, "M1 1h1v1h-1z"}, Tags: []string{"oncall"}, Until: noon},
 		Lines:      []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
 		Tokens:     2,
+		Inbox: &KeyInbox{
+			Address: "../notify/ops/messages", Keep: "7d", Readers: 1,
+			Lines: []CopiedLine{{Name: "curl, what comes in", Text: "curl -N https://alerts.example.com/notify/ops/stream", Note: "A line of JSON for each message."}, {Name: "ntfy's app", Text: "https://alerts.example.com/notify/ops/ntfy"}},
+		},
 		Recent: Group([]ListedMessage{
 			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Type: "success", Source: "http", Outcome: Delivered, Lines: []string{"JSON json://example.com/: delivered"}},
 			{ID: "0195-2", Address: "../notify/console/messages/0195-2", Time: noon, Source: "mail", Incident: "disk <db1>", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 2},
@@ -107,6 +111,7 @@ var examples = map[string]Page{
 			},
 		},
 	},
+	"key_inbox":      KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, Inbox: &KeyInbox{Address: "../notify/ops/messages", Keep: "7d"}, Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}}},
 	"key_token":      KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Tokens: 1, NewToken: "T0KEN", Queue: &Queue{}},
 	"device":         DevicePage{Root: "../", Key: "ops", Invite: "abc", Tags: []string{"oncall"}, ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops&invite=abc", Messages: "./ops/messages"},
 	"device_open":    DevicePage{Root: "../", Key: "ops", ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops"},

@@ -26,6 +26,7 @@ type KeyPage struct {
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
 
+	Inbox      *KeyInbox   // nil if the key keeps no messages
 	Devices    []Device    // that get the messages of the key
 	Invite     bool        // devices can be invited
 	Invitation *Invitation // that was just made; it is not shown again
@@ -40,6 +41,14 @@ type KeyPage struct {
 	Recent     []ListedMessage
 	RecentHint string
 	Queue      *Queue // nil without a queue
+}
+
+// KeyInbox is where the messages of a key are read.
+type KeyInbox struct {
+	Address string       // of its page
+	Keep    string       // for how long messages are kept
+	Lines   []CopiedLine // how programs read them
+	Readers int          // how many secrets read it
 }
 
 // Beat is a beat that the key expects.
@@ -151,7 +160,7 @@ const shownLinks = 5
 func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messages), shownLinks)] }
 
 var keyParts = newParts(source{
-	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html"},
+	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html", "key_inbox.html"},
 	scripts:   []string{"destination.js", "key_editor.js"},
 	styles:    []string{mainStyle},
 	policy:    policyForms,

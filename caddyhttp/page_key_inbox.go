@@ -1,0 +1,37 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// setInbox sets where the messages of a key are read, for who may read them.
+func (h *Handler) setInbox(r *http.Request, p *console.KeyPage, k *key) {
+	if _, err := h.inboxReader(r, k.name); err != nil {
+		return
+	}
+	p.Inbox = &console.KeyInbox{
+		Address: inboxAddress(r, k.name), Keep: rules.FormatTime(k.inbox), Readers: len(k.readers), Lines: readingLines(r, k),
+	}
+}
+
+// inboxAddress returns the address of the inbox of a key, relative to a request.
+func inboxAddress(r *http.Request, key string) string {
+	return rootOf(r.URL.Path) + strings.TrimPrefix(pathOf(routeInbox, key), "/")
+}
+
+// readingLines returns what programs use to read the inbox of a key, with the address at
+// which the client of r reaches the site.
+func readingLines(r *http.Request, k *key) []console.CopiedLine {
+	notify := keyURL(r, k)
+	const header = ` -H "Authorization: Bearer $READER" `
+	return []console.CopiedLine{
+		{Name: "curl, what comes in", Text: "curl -N" + header + notify + "/stream", Note: "A line of JSON for each message, as it comes in."},
+		{Name: "curl, the messages of a day", Text: "curl" + header + `"` + notify + `/messages?since=24h"`},
+		{Name: "ntfy's app", Text: notify + "/ntfy", Note: "In the app: add a subscription, “Use another server”. This is the service URL. The topic is any, such as phone; so is the user name. The password is the reader."},
+		{Name: "ntfy's command", Text: `ntfy subscribe --token "$READER" ` + notify + "/ntfy/phone"},
+	}
+}
