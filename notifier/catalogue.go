@@ -16,7 +16,7 @@ type ServiceInfo struct {
 	Schemes     []string    `json:"schemes"`
 	Groups      []Group     `json:"groups"` // the first is the main one
 	Words       []string    `json:"words,omitempty"`
-	URLs        []string    `json:"urls"`
+	URLs        []string    `json:"urls"`           // the best for a newcomer first
 	Ways        []string    `json:"ways,omitempty"` // a name for each of URLs
 	Natives     []string    `json:"native_urls,omitempty"`
 	Examples    []string    `json:"examples"` // one for each of URLs
@@ -74,7 +74,7 @@ func (e *entry) info() ServiceInfo {
 		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, markup.Characters), Attachments: s.Attachments,
 		Incidents: s.incidents, Acknowledge: cmp.Or(s.Acknowledge, AcknowledgeInText), Groups: s.groups, Words: s.words,
 	}
-	for _, t := range s.templates {
+	for _, t := range s.forms() {
 		if t.way != "" {
 			info.Ways = append(info.Ways, t.way)
 		}

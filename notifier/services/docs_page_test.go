@@ -36,11 +36,29 @@ func page(all []notifier.ServiceInfo) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Services
 
-%d services, and how their notification URLs are written. For each: an example, where its parts are found, all forms of the URL, and the
-parameters. `+"`caddy notify services NAME`"+` prints the same, `+"`caddy notify services WORDS`"+` searches, and `+"`caddy notify check URL`"+` tries a URL
-without sending anything.
+A destination is a URL. Put it into a key:
+
+`+"```caddyfile"+`
+key me {
+	url ntfys://ntfy.sh/{env.NTFY_TOPIC}
+}
+`+"```"+`
+
+Try one without sending anything: `+"`caddy notify check URL`"+`. There are %d services:
+
+- [What most people need](#what-most-people-need)
+- [Services by group](#services-by-group)
+- [How to read the URLs](#how-to-read-the-urls)
+- [Parameters of every service](#parameters-of-every-service)
+- [Index](#index): incidents, files and limits of each
+- [What can go wrong](#what-can-go-wrong)
+
+For each there is an example, where its parts are found, all forms of the URL, and the parameters. `+"`caddy notify services NAME`"+` prints the same, and
+`+"`caddy notify services WORDS`"+` searches.
 
 `, len(all))
+	writeCommon(&b, all)
+	writeGroups(&b, all)
 	b.WriteString("## How to read the URLs\n\n" +
 		"| in a URL | means |\n| --- | --- |\n" +
 		"| `{name}` | the place of a parameter |\n" +
@@ -56,7 +74,6 @@ without sending anything.
 	b.WriteString("## Parameters of every service\n\n")
 	writeParams(&b, all[0].Params, func(p notifier.ParamInfo) bool { return p.Common })
 
-	writeGroups(&b, all)
 	b.WriteString("## Index\n\n" +
 		"The link to acknowledge an incident (see [routing](routing.md#what-each-service-shows)) is a `button`, a `link` that opens with a tap or stands beside the text, a `field` for programs,\n" +
 		"the last line of the `text`, or, where nobody could open it, `none`. Some URLs of a service with a button have it in the text, for example those with a template.\n" +
@@ -73,10 +90,63 @@ without sending anything.
 		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, incidents, s.Acknowledge, limit(s, s.MaxBody))
 	}
 	b.WriteString("\n")
-	for _, s := range all {
-		writeService(&b, s)
+	for _, g := range notifier.Groups() {
+		first := true
+		for _, s := range all {
+			if s.Groups[0] != g {
+				continue
+			}
+			if first {
+				fmt.Fprintf(&b, "## Group: %s\n\n", g.Title())
+				first = false
+			}
+			writeService(&b, s)
+		}
 	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	b.WriteString("## What can go wrong\n\n| you see | why | what to do |\n| --- | --- | --- |\n" +
+		"| `which is not a scheme of any service` | The scheme is misspelt. | the one that the error suggests |\n" +
+		"| `caddy notify check` shows a part of the password as the host | A character of it has a meaning in URLs. | `%40` for `@`, `%2F` for `/` |\n" +
+		"| `the service answered`, and 401 or 404 | The token is wrong or was deleted. | a new one |\n" +
+		"| 200, but nothing arrives | The service took it. | Look into the service: muted channel, spam folder, wrong chat. |\n" +
+		"| a long text comes in parts, or is cut | The service has a [limit](#index). | `overflow` in the URL |\n\n" +
+		"More in [troubleshooting.md](troubleshooting.md#a-destination-fails).\n")
+	return b.String()
+}
+
+// common are the services that most people need, by what they ask for.
+var common = [][2]string{
+	{"a phone, without an account", "ntfy"},
+	{"a phone, loud alarms", "Pushover"},
+	{"a phone, your own server", "Gotify"},
+	{"Telegram", "Telegram"},
+	{"WhatsApp", "WhatsApp"},
+	{"Signal", "Signal API"},
+	{"Discord", "Discord"},
+	{"Slack", "Slack"},
+	{"Teams", "Power Automate / Workflows (for MSTeams)"},
+	{"Matrix, Element", "Matrix"},
+	{"Mattermost", "Mattermost"},
+	{"Home Assistant", "HomeAssistant"},
+	{"SMS", "Twilio"},
+	{"PagerDuty", "PagerDuty"},
+	{"a webhook of your own", "JSON"},
+}
+
+// writeCommon shows for each of the services that most people need the form that is best for a newcomer.
+func writeCommon(b *strings.Builder, all []notifier.ServiceInfo) {
+	b.WriteString("## What most people need\n\n| for | write | |\n| --- | --- | --- |\n" +
+		"| mail: Gmail, Outlook, iCloud, Fastmail, Proton, GMX | [by provider](mail-providers.md) | [E-Mail](#e-mail) |\n" +
+		"| the browser of a phone, without an app | [no URL](phone.md) | |\n")
+	for _, c := range common {
+		i := slices.IndexFunc(all, func(s notifier.ServiceInfo) bool { return s.Name == c[1] })
+		s := all[i]
+		way := ""
+		if len(s.Ways) > 0 {
+			way = ", " + s.Ways[0]
+		}
+		fmt.Fprintf(b, "| %s | `%s` | [%s](#%s)%s |\n", c[0], s.Examples[0], s.Name, anchor(s.Name), way)
+	}
+	b.WriteString("\n")
 }
 
 // writeGroups lists the services by group.
@@ -90,7 +160,11 @@ func writeGroups(b *strings.Builder, all []notifier.ServiceInfo) {
 			}
 		}
 		if len(links) > 0 {
-			fmt.Fprintf(b, "| **%s** | %s |\n", g.Title(), strings.Join(links, ", "))
+			title := g.Title()
+			if slices.ContainsFunc(all, func(s notifier.ServiceInfo) bool { return s.Groups[0] == g }) {
+				title = fmt.Sprintf("[%s](#%s)", title, anchor("Group: "+title))
+			}
+			fmt.Fprintf(b, "| %s | %s |\n", title, strings.Join(links, ", "))
 		}
 	}
 	b.WriteString("\n")
@@ -126,9 +200,12 @@ func groupsAndWords(s notifier.ServiceInfo) string {
 }
 
 func writeService(b *strings.Builder, s notifier.ServiceInfo) {
-	fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n", s.Name, strings.Join(s.Examples, "\n"))
+	fmt.Fprintf(b, "### %s\n\n```text\n%s\n```\n\n", s.Name, strings.Join(s.Examples, "\n"))
 	if s.Setup != "" {
 		b.WriteString(s.Setup + "\n\n")
+	}
+	if s.Name == "E-Mail" {
+		b.WriteString("For Gmail, Outlook, iCloud, Fastmail, Proton, GMX and others: [mail-providers.md](mail-providers.md).\n\n")
 	}
 	fmt.Fprintf(b, "[Documentation of the service](%s)\n\n```text\n%s\n```\n\n", s.Site, strings.Join(slices.Concat(urlsWithWays(s), s.Natives), "\n"))
 	title := "up to " + limit(s, s.MaxTitle)
