@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 )
 
@@ -47,11 +48,12 @@ type App struct {
 
 	siteIndex func() *siteIndex // not called before all apps are provisioned
 
-	queueSettings *queueSettings // nil for no queue
-	started       chan struct{}  // closed when queue is set or failed to open
-	ready         func()         // closes started
-	queue         *openQueue     // nil if it is not open
-	mail          *mailGateway   // nil for none
+	queueSettings *queueSettings              // nil for no queue
+	tracers       func() trace.TracerProvider // that of the directive tracing; nil if no site has it
+	started       chan struct{}               // closed when queue is set or failed to open
+	ready         func()                      // closes started
+	queue         *openQueue                  // nil if it is not open
+	mail          *mailGateway                // nil for none
 
 	log     *zap.Logger
 	emitter emitter
@@ -76,6 +78,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.saved = &savedSpaces{storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.started) })
 	a.siteIndex = sync.OnceValue(a.indexSites)
+	a.tracers = sync.OnceValue(a.findTracers)
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}

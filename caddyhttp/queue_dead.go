@@ -21,8 +21,11 @@ import (
 )
 
 // settled reports a job that the queue has given up: in the log, metrics,
-// history and events.
+// history and events. The log also has a line about one that was not sent.
 func (q *openQueue) settled(j *queue.Job) {
+	if j.Status == queue.Superseded {
+		q.logSuperseded(j)
+	}
 	if j.Status != queue.Dead {
 		return
 	}
@@ -46,6 +49,15 @@ func (q *openQueue) settled(j *queue.Job) {
 		app.shared.emit(message, outcomeFailed, results)
 	}
 	app.shared.emitDead(d)
+}
+
+// logSuperseded writes a line about a delivery that was not sent. One that was sent has a
+// line of its attempt.
+func (q *openQueue) logSuperseded(j *queue.Job) {
+	if c := q.log.Check(zapcore.DebugLevel, "delivery not sent, because of a newer message or a rule"); c != nil {
+		r := decodeResult(j.Result)
+		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination))
+	}
 }
 
 // deadDelivery is a delivery that the queue has given up.

@@ -148,12 +148,13 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 	d := newDelivery(t.settings, text.Source, text.Site, message, to)
 	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true
 	d.home, _, _ = strings.Cut(j.Incident, "\x00")
-	d.repeated = func(_ int, r *notifier.Result) (zapcore.Level, []zap.Field) {
+	d.traced, d.tries = app.traceAgain(text.Trace), j.Attempts
+	d.repeated = func(_ int, r *notifier.Result) zapcore.Level {
 		id := queue.Hash{}
 		if !j.Client {
 			id = q.Hash(j.Destination)
 		}
-		return q.failures.add(id, destinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err), []zap.Field{zap.Stringer("id", m.ID)}
+		return q.failures.add(id, destinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err)
 	}
 	sent, trace := app.shared.sendNow(ctx, d)
 	r := sent.Results[0]

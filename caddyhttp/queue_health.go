@@ -279,11 +279,12 @@ func (b *lineBudget) allow() bool {
 }
 
 // write writes a line, or counts it and writes the text more with the count, once
-// a minute.
+// a minute. A line that is counted is written at the level DEBUG.
 func (b *lineBudget) write(log *zap.Logger, level zapcore.Level, text, more string, fields ...zap.Field) {
 	if b.allow() {
 		log.Log(level, text, fields...)
 		return
 	}
+	log.Debug(text, fields...)
 	b.omitted.add(1, func(n int) { log.Log(level, more, zap.Int("lines", n)) })
 }

@@ -48,6 +48,9 @@ type queuedText struct {
 	// Policy is the key of the egress policy that the message was accepted
 	// under; "" for destinations of the operator, which may go anywhere.
 	Policy string
+
+	// Trace is empty unless the request was traced.
+	Trace traceOrigin
 }
 
 // The fields of a queuedText.
@@ -73,6 +76,8 @@ const (
 	textDialect
 	textIncidentEnded
 	textIncidentAlerts
+	textTraceParent
+	textTraceState
 )
 
 // queuedFile is a file of a message, without its content.
@@ -219,7 +224,9 @@ func (t *queuedText) encode() []byte {
 	b = wire.AppendTrue(b, textForeign, t.Foreign)
 	b = wire.AppendText(b, textDialect, t.Dialect)
 	b = wire.AppendTime(b, textIncidentEnded, t.Incident.Ended)
-	return wire.AppendText(b, textIncidentAlerts, t.Incident.Alerts)
+	b = wire.AppendText(b, textIncidentAlerts, t.Incident.Alerts)
+	b = wire.AppendText(b, textTraceParent, t.Trace.Parent)
+	return wire.AppendText(b, textTraceState, t.Trace.State)
 }
 
 // decode decodes the body of a message.
@@ -275,6 +282,10 @@ func (t *queuedText) decode(b []byte) error {
 			t.Foreign = r.Bool()
 		case textDialect:
 			t.Dialect = markup.Dialect(r.Text())
+		case textTraceParent:
+			t.Trace.Parent = r.Text()
+		case textTraceState:
+			t.Trace.State = r.Text()
 		}
 	}
 	return r.Err()
@@ -393,7 +404,7 @@ func (d *delivery) record() *queue.Message {
 	m := d.message
 	text := queuedText{
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,
-		Source: d.source, Key: d.key, Site: d.site, Client: d.to.Transient,
+		Source: d.source, Key: d.key, Site: d.site, Client: d.to.Transient, Trace: d.trace,
 	}
 	if len(d.to.Targets) > 0 { // all of them have the same policy
 		text.Policy = d.to.Targets[0].Policy().Key()

@@ -137,6 +137,8 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 // of a chain is tried at once. The queue keeps the order of the numbers after a
 // crash and when all have failed (see [queuedChains]).
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
+	s.trace = newTraceOrigin(ctx)
+	s.log("message accepted", zap.Int("destinations", len(s.targets)))
 	targets := s.to.Targets
 	chained := notifier.Chained(targets)
 	for i, t := range targets {
@@ -309,8 +311,22 @@ func (s *queuedSend) isDecided() {
 	if incident := s.incidentOf(); incident != "" {
 		s.q.undecided.remove(incident, s)
 	}
+	if s.err == nil && s.entry != nil {
+		s.log("message stored", zap.Int("deliveries", len(s.entry.Jobs)))
+	}
 	if s.err == nil && s.entry != nil && s.kept != nil {
 		s.q.inboxes.note(s.kept.head)
+	}
+}
+
+// log writes a line about the message at the level DEBUG, with its ID. A message that
+// an entry of the log causes has none, because the line would be another entry.
+func (s *queuedSend) log(text string, fields ...zap.Field) {
+	if s.logger == nil {
+		return
+	}
+	if c := s.logger.Check(zap.DebugLevel, text); c != nil {
+		c.Write(append(fields, zap.Stringer("id", s.id), zap.String("source", s.source))...)
 	}
 }
 
@@ -425,14 +441,14 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 }
 
 // failed counts a failure of the k-th direct target that the queue repeats, and
-// returns the level of its log entry and the ID of the message.
-func (s *queuedSend) failed(k int, r *notifier.Result) (zapcore.Level, []zap.Field) {
+// returns the level of its log entry.
+func (s *queuedSend) failed(k int, r *notifier.Result) zapcore.Level {
 	i := s.direct[k]
 	id := queue.Hash{}
 	if s.to.Limits == nil {
 		id = s.q.Hash(s.destination(i))
 	}
-	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err), []zap.Field{zap.Stringer("id", s.id)}
+	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err)
 }
 
 // streamQueued sends the client the state of the targets that are queued from

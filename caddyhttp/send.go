@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -60,6 +61,7 @@ type delivery struct {
 	with *queue.Ruled
 
 	id          uuid.UUID   // in the queue; zero without a queue
+	trace       traceOrigin // of the request, for the attempts of the queue
 	idempotency idempotency // of the request
 
 	// single means that the client expects one response in a fixed form, so that
@@ -74,9 +76,14 @@ type delivery struct {
 	// counted before.
 	attempt bool
 
+	// traced, if set, is the trace to which an attempt of the queue belongs. tries is how
+	// many attempts there were before.
+	traced *tracedAgain
+	tries  int
+
 	// repeated, if set, means that the queue repeats what fails temporarily (see
 	// [notifier.Options]).
-	repeated func(i int, r *notifier.Result) (zapcore.Level, []zap.Field)
+	repeated func(i int, r *notifier.Result) zapcore.Level
 
 	// done, if set, is called with each result as soon as it is known, by
 	// several goroutines at once.
@@ -231,7 +238,11 @@ func (s *shared) sendNow(ctx context.Context, d delivery) (*notifier.Report, *me
 // start begins to send a message. The caller waits for the deliveries, ends the
 // trace and calls conclude.
 func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *messageTrace) {
-	ctx, trace := startTrace(ctx, d.key, len(d.to.Targets))
+	ctx, trace := startTrace(ctx, &d)
+	var id fmt.Stringer
+	if d.id != (uuid.UUID{}) {
+		id = d.id
+	}
 	var observers []notifier.Observer
 	if trace != nil {
 		observers = append(observers, trace.observer())
@@ -248,6 +259,7 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 		Transient: d.to.Transient,
 		Logger:    d.logger,
 		Repeated:  d.repeated,
+		ID:        id,
 		Observers: observers,
 		Limits:    d.to.Limits,
 		Memory:    d.memory,

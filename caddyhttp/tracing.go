@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"context"
 
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -20,19 +21,28 @@ type messageTrace struct {
 	span   trace.Span
 }
 
-// startTrace begins the span of a message. Its parent is the span in ctx, which
-// Caddy's directive tracing has begun for the request; without one, the message
-// is not traced.
-func startTrace(ctx context.Context, key string, destinations int) (context.Context, *messageTrace) {
+// startTrace begins the span of a message or, if the queue makes the delivery, of an
+// attempt. Its parent is the span of the request, which Caddy's directive tracing has
+// begun; without one, the message is not traced.
+func startTrace(ctx context.Context, d *delivery) (context.Context, *messageTrace) {
 	parent := trace.SpanFromContext(ctx)
-	if !parent.SpanContext().IsValid() {
+	provider, valid := parent.TracerProvider(), parent.SpanContext().IsValid()
+	attributes := []attribute.KeyValue{attribute.String("notify.key", d.key), attribute.Int("notify.destinations", len(d.to.Targets))}
+	var links []trace.Link
+	if d.traced != nil {
+		provider, valid = d.traced.provider, true
+		ctx = trace.ContextWithRemoteSpanContext(ctx, d.traced.request)
+		attributes = append(attributes, attribute.Int("notify.attempt", d.tries+1))
+		links = []trace.Link{{SpanContext: d.traced.request}}
+	}
+	if !valid {
 		return ctx, nil
 	}
-	t := &messageTrace{tracer: parent.TracerProvider().Tracer(tracerName)}
-	ctx, t.span = t.tracer.Start(ctx, "notify", trace.WithAttributes(
-		attribute.String("notify.key", key),
-		attribute.Int("notify.destinations", destinations),
-	))
+	if d.id != (uuid.UUID{}) {
+		attributes = append(attributes, attribute.String("notify.id", d.id.String()))
+	}
+	t := &messageTrace{tracer: provider.Tracer(tracerName)}
+	ctx, t.span = t.tracer.Start(ctx, "notify", trace.WithAttributes(attributes...), trace.WithLinks(links...))
 	return ctx, t
 }
 

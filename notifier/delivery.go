@@ -150,13 +150,12 @@ func (d *delivery) finish(attempts int, err error) {
 
 func (d *delivery) log(r *Result) {
 	level, text := zapcore.DebugLevel, "delivered"
-	var more []zap.Field
 	switch {
 	case r.Status == Skipped:
 		level, text = zapcore.WarnLevel, "nothing was sent"
 	case r.Err != nil && r.Temporary && d.options.Repeated != nil:
 		text = "delivery failed; it is tried again"
-		level, more = d.options.Repeated(d.index, r)
+		level = d.options.Repeated(d.index, r)
 	case r.Err != nil:
 		level, text = zapcore.ErrorLevel, "delivery failed"
 	}
@@ -180,5 +179,8 @@ func (d *delivery) log(r *Result) {
 			fields = append(fields, zap.String("panic", d.redact(p.Value)), zap.String("stack", d.redact(p.Stack)))
 		}
 	}
-	c.Write(append(fields, more...)...)
+	if d.options.ID != nil {
+		fields = append(fields, zap.Stringer("id", d.options.ID))
+	}
+	c.Write(fields...)
 }

@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -47,8 +48,11 @@ type Options struct {
 	Logger *zap.Logger
 	// Repeated, if set, means that the caller repeats what fails temporarily. It is
 	// called with the result of each such failure of targets[i], and returns the
-	// level and further fields of its entry. Several goroutines call it at once.
-	Repeated func(i int, r *Result) (zapcore.Level, []zap.Field)
+	// level of its entry. Several goroutines call it at once.
+	Repeated func(i int, r *Result) zapcore.Level
+	// ID, if set, is added to each entry of Logger, so that all entries about a message
+	// can be found.
+	ID fmt.Stringer
 	// Observers watch the deliveries.
 	Observers []Observer
 	// Memory counts the memory that the request holds. If the text is longer

@@ -137,8 +137,9 @@ func TestRecordsAndLog(t *testing.T) {
 	}
 }
 
-// TestLogOfRepeatedDeliveries checks that the caller decides the level and adds to
-// the entry of a failure that it repeats, and that any other failure is an error.
+// TestLogOfRepeatedDeliveries checks that the caller decides the level of the entry of a
+// failure that it repeats, that any other failure is an error, and that each entry has
+// the ID of the message.
 func TestLogOfRepeatedDeliveries(t *testing.T) {
 	for _, tt := range []struct {
 		status   int
@@ -151,17 +152,17 @@ func TestLogOfRepeatedDeliveries(t *testing.T) {
 	} {
 		base := target(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(tt.status) })
 		core, logs := observer.New(zapcore.DebugLevel)
-		o := Options{Logger: zap.New(core)}
+		o := Options{Logger: zap.New(core), ID: time.Minute}
 		if tt.repeated {
-			o.Repeated = func(i int, r *Result) (zapcore.Level, []zap.Field) {
+			o.Repeated = func(i int, r *Result) zapcore.Level {
 				if i != 0 || r.Err == nil {
 					t.Errorf("target %d: %+v", i, r)
 				}
-				return zapcore.InfoLevel, []zap.Field{zap.String("id", "1")}
+				return zapcore.InfoLevel
 			}
 		}
 		send(t, newTestSender(t), hello, o, base+"/tok")
-		if got := logs.All(); len(got) != 1 || got[0].Level != tt.want || (got[0].ContextMap()["id"] == "1") != (tt.want == zapcore.InfoLevel) {
+		if got := logs.All(); len(got) != 1 || got[0].Level != tt.want || got[0].ContextMap()["id"] != "1m0s" {
 			t.Errorf("status %d, repeated %t: %v", tt.status, tt.repeated, got)
 		}
 	}

@@ -1,0 +1,98 @@
+package caddyhttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The queue makes attempts long after the request, possibly in another process. Their
+// spans are children of the request's span, so that whoever decided to record the
+// request decides for them, too, and have a link to it.
+
+// traceOrigin is the span of a request, as it is stored with a message: the headers of
+// W3C Trace Context. It is empty if the span is not recorded.
+type traceOrigin struct{ Parent, State string }
+
+func newTraceOrigin(ctx context.Context) traceOrigin {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return traceOrigin{}
+	}
+	h := traceContext(ctx)
+	return traceOrigin{h["traceparent"], h["tracestate"]}
+}
+
+// tracedAgain is the trace to which an attempt of the queue belongs.
+type tracedAgain struct {
+	provider trace.TracerProvider
+	request  trace.SpanContext
+}
+
+// traceAgain returns nil if the request was not traced, or if this configuration does
+// not trace.
+func (a *App) traceAgain(o traceOrigin) *tracedAgain {
+	if o.Parent == "" {
+		return nil
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": o.Parent, "tracestate": o.State})
+	provider, request := a.tracers(), trace.SpanContextFromContext(ctx)
+	if provider == nil || !request.IsValid() {
+		return nil
+	}
+	return &tracedAgain{provider, request}
+}
+
+// findTracers returns the provider of tracers of Caddy's directive tracing, or nil if no
+// site has the directive. All handlers of a process have the same provider, which they
+// give only to the requests that they handle.
+func (a *App) findTracers() (provider trace.TracerProvider) {
+	app, err := a.emitter.ctx.AppIfConfigured("http")
+	if err != nil {
+		return nil // there is no http app
+	}
+	var handler caddyhttp.MiddlewareHandler
+	for _, server := range app.(*caddyhttp.App).Servers {
+		routes := server.Routes
+		for _, named := range server.NamedRoutes {
+			routes = append(routes[:len(routes):len(routes)], *named)
+		}
+		if handler = findTracing(routes); handler != nil {
+			break
+		}
+	}
+	if handler == nil {
+		return nil
+	}
+	// A parent that is not recorded makes a span that is not, either.
+	ctx := trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, caddy.ReplacerCtxKey, caddy.NewReplacer()), http.MethodGet, "/", http.NoBody)
+	if err != nil {
+		return nil
+	}
+	_ = handler.ServeHTTP(discard{}, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
+		provider = trace.SpanFromContext(r.Context()).TracerProvider()
+		return nil
+	}))
+	return provider
+}
+
+// findTracing returns a handler of the directive tracing in the routes, or nil.
+func findTracing(routes caddyhttp.RouteList) caddyhttp.MiddlewareHandler {
+	for _, route := range routes {
+		for _, handler := range route.Handlers {
+			if isModule(handler, "http.handlers.tracing") {
+				return handler
+			}
+			if sub, ok := handler.(*caddyhttp.Subroute); ok {
+				if found := findTracing(sub.Routes); found != nil {
+					return found
+				}
+			}
+		}
+	}
+	return nil
+}

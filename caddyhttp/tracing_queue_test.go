@@ -1,0 +1,142 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+)
+
+// TestTracingOfQueue checks that each attempt of the queue has a span with a link to that
+// of the request, also after a restart, and that a request that is not recorded has none.
+func TestTracingOfQueue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sampled, restart, tracing bool
+	}{
+		"recorded":                     {sampled: true, tracing: true},
+		"after a restart":              {sampled: true, restart: true, tracing: true},
+		"not recorded":                 {tracing: true},
+		"tracing was turned off":       {sampled: true, restart: true},
+		"not recorded, then restarted": {restart: true, tracing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shareNothing(t)
+			spans := tracetest.NewInMemoryExporter()
+			sampler := sdktrace.NeverSample()
+			if tt.sampled {
+				sampler = sdktrace.AlwaysSample()
+			}
+			provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.ParentBased(sampler)))
+			p := newPager(t, http.StatusServiceUnavailable)
+			dir := t.TempDir()
+			block := "key k {\nurl " + p.NotifyURL() + "\n}"
+			h := newQueueGateway(t, dir, block, "")
+			h.app.tracers = func() trace.TracerProvider { return provider }
+			ctx, request := provider.Tracer("test").Start(t.Context(), "request")
+			r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
+			r.Header.Set("Content-Type", typeForm)
+			got := do(t, h, r.WithContext(ctx))
+			request.End()
+			if got.status != http.StatusOK {
+				t.Fatalf("status %d: %s", got.status, got.body)
+			}
+			if tt.restart {
+				stopApp(t, h)
+				h = newQueueGateway(t, dir, block, "")
+				h.app.tracers = func() trace.TracerProvider { return nil }
+				if tt.tracing {
+					h.app.tracers = func() trace.TracerProvider { return provider }
+				}
+			}
+			spans.Reset()
+			retryOnce(t, h, p, queuedID(t, got), 1)
+			p.answer(http.StatusOK)
+			retryOnce(t, h, p, queuedID(t, got), 0)
+			var attempts []tracetest.SpanStub
+			for _, span := range spans.GetSpans() {
+				if span.Name == "notify" {
+					attempts = append(attempts, span)
+				}
+			}
+			if !tt.sampled || !tt.tracing {
+				if len(spans.GetSpans()) > 0 {
+					t.Errorf("spans: %v", spans.GetSpans())
+				}
+				return
+			}
+			if len(attempts) != 2 {
+				t.Fatalf("%d spans of attempts, want 2", len(attempts))
+			}
+			for i, a := range attempts {
+				if len(a.Links) != 1 || a.Links[0].SpanContext.SpanID() != request.SpanContext().SpanID() || a.Parent.SpanID() != request.SpanContext().SpanID() {
+					t.Errorf("attempt %d: links %v, parent %v", i, a.Links, a.Parent)
+				}
+				attributes := map[string]string{}
+				for _, x := range a.Attributes {
+					attributes[string(x.Key)] = x.Value.Emit()
+				}
+				if attributes["notify.attempt"] != strconv.Itoa(i+2) || attributes["notify.id"] == "" {
+					t.Errorf("attempt %d: %v", i, attributes)
+				}
+			}
+		})
+	}
+}
+
+// queuedID returns the ID of the message in an answer.
+func queuedID(t *testing.T, got reply) uuid.UUID {
+	t.Helper()
+	_, id, _ := strings.Cut(got.header.Get("Location"), "/messages/")
+	return queueID(t, id)
+}
+
+// retryOnce lets the queue try a message again, and waits until the attempt has ended and
+// this many deliveries wait.
+func retryOnce(t *testing.T, h *Handler, p *pager, id uuid.UUID, wait int) {
+	t.Helper()
+	before := len(p.told())
+	if _, err := h.app.queue.Retry(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	caddyhttptest.Eventually(t, func() bool {
+		s, err := h.app.queue.Stats(t.Context())
+		return err == nil && len(p.told()) > before && s.Queued == wait && s.Sending == 0
+	})
+}
+
+// TestLogLinesOfMessage checks that the lines about a message that is accepted, fails, is
+// tried again and arrives have its ID.
+func TestLogLinesOfMessage(t *testing.T) {
+	shareNothing(t)
+	p, good, wrong := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusNotFound)
+	h := newQueueGateway(t, t.TempDir(), "key k {\nurl "+p.NotifyURL()+"\nurl "+good.NotifyURL()+"\nurl "+wrong.NotifyURL()+"\n}", "")
+	core, logs := observer.New(zapcore.DebugLevel)
+	h.resolved.keys["k"].log = zap.New(core)
+	id := queuedID(t, post(t, h, "/notify/k", typeForm, "body=x"))
+	p.answer(http.StatusOK)
+	retryOnce(t, h, p, id, 0)
+	want := map[string]int{"message accepted": 1, "message stored": 1, "delivery failed; it is tried again": 1, "delivery failed": 1, "delivered": 2}
+	caddyhttptest.Eventually(t, func() bool { return logs.FilterMessage("delivered").Len() == 2 })
+	for text, n := range want {
+		lines := logs.FilterMessage(text).All()
+		if len(lines) != n {
+			t.Errorf("%d lines %q, want %d", len(lines), text, n)
+		}
+		for _, l := range lines {
+			if l.ContextMap()["id"] != id.String() {
+				t.Errorf("%s: %v, want the id %s", text, l.ContextMap(), id)
+			}
+		}
+	}
+}
