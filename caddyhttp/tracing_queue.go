@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -58,7 +59,7 @@ func (a *App) findTracers() (provider trace.TracerProvider) {
 	for _, server := range app.(*caddyhttp.App).Servers {
 		routes := server.Routes
 		for _, named := range server.NamedRoutes {
-			routes = append(routes[:len(routes):len(routes)], *named)
+			routes = append(slices.Clip(routes), *named)
 		}
 		if handler = findTracing(routes); handler != nil {
 			break

@@ -84,7 +84,7 @@ func TestTracingOfQueue(t *testing.T) {
 				}
 				attributes := map[string]string{}
 				for _, x := range a.Attributes {
-					attributes[string(x.Key)] = x.Value.Emit()
+					attributes[string(x.Key)] = x.Value.String()
 				}
 				if attributes["notify.attempt"] != strconv.Itoa(i+2) || attributes["notify.id"] == "" {
 					t.Errorf("attempt %d: %v", i, attributes)
