@@ -54,7 +54,7 @@ func TestIndex(t *testing.T) {
 var lists = []string{"docs/README.md", "docs/deviations.md"}
 
 // maxLead is how many lines of text a page may have before the shortest thing that works.
-const maxLead = 12
+const maxLead = 5
 
 // TestShapeOfPages checks that every page begins with something to type, a table or steps, and ends with
 // what can go wrong: what one sees, why, and what to do.
