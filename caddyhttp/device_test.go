@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
 )
@@ -593,4 +596,37 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		confirm, call(h, at+"/receipts", "x"), call(h, at+"/receipts", map[string]string{}), with(confirm, other), with(confirm, large), with(confirm, text), call(notOpen, at+"/receipts", map[string]string{}),
 	}
 	return calls
+}
+
+// TestDevicePolicy checks that what waits for a device is sent under the egress policy that
+// held for devices when the message was accepted, and what waits for a URL of the operator
+// beside it under none, in any order.
+func TestDevicePolicy(t *testing.T) {
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k {\nurl "+newPager(t, http.StatusOK).NotifyURL()+"\n}")
+	s.subscribe(t, h, "phone")
+	k, err := h.resolved.key(t.Context(), "k")
+	if err != nil || len(k.targets) != 2 {
+		t.Fatalf("%d destinations, %v", len(k.targets), err)
+	}
+	url, phone := k.targets[0], k.targets[1]
+	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
+		d := newDelivery(h.resolved, sourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).toKey(k)
+		var text queuedText
+		if err := text.decode(d.record().Body); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"", phone.Policy().Key()} {
+			if got, err := text.policy(k.targets[i].Destination); err != nil || got.Key() != want {
+				t.Errorf("%s: the policy %q, want %q, %v", k.targets[i], got.Key(), want, err)
+			}
+		}
+		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
+		for i, want := range []string{"", text.DevicePolicy} {
+			got, err := h.app.queuedTarget(t.Context(), &text, &queuedState{Hash: k.targets[i].Hash()})
+			if err != nil || got.Policy().Key() != want {
+				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.targets[i], got.Policy().Key(), want, err)
+			}
+		}
+	}
 }

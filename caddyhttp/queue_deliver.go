@@ -226,14 +226,18 @@ func (e *goneError) Error() string {
 // queuedTarget returns the destination of a job, under the rules of the site that
 // the message came to: the stricter of those when it came in and those of now.
 func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedState) (queueTarget, error) {
-	then, err := text.policy()
-	if err != nil {
-		return queueTarget{}, err
-	}
 	if text.Client {
+		then, err := text.policy(nil)
+		if err != nil {
+			return queueTarget{}, err
+		}
 		return a.clientTarget(text, state, then)
 	}
 	t, err := a.findQueued(ctx, text.Site, text.Key, state.Hash)
+	if err != nil {
+		return queueTarget{}, err
+	}
+	then, err := text.policy(t.Destination)
 	if err != nil {
 		return queueTarget{}, err
 	}
@@ -241,10 +245,14 @@ func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedS
 	return t, err
 }
 
-// policy returns the egress policy that the message was accepted under, or nil if its
-// destinations are the operator's.
-func (t *queuedText) policy() (*egress.Policy, error) {
-	then, err := egress.ParsePolicy(t.Policy)
+// policy returns the egress policy that the message was accepted under for d, or nil if
+// that is the operator's. d is nil for the URL of a client.
+func (t *queuedText) policy(d *notifier.Destination) (*egress.Policy, error) {
+	key := t.Policy
+	if d != nil && isDevice(d.String()) {
+		key = t.DevicePolicy
+	}
+	then, err := egress.ParsePolicy(key)
 	if then == nil && (t.Client || t.Untrusted) {
 		then = new(egress.Policy)
 	}

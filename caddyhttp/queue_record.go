@@ -51,6 +51,10 @@ type queuedText struct {
 
 	// Trace is empty unless the request was traced.
 	Trace traceOrigin
+
+	// DevicePolicy is that for the devices of the key, which are no destinations of the
+	// operator; "" for none.
+	DevicePolicy string
 }
 
 // The fields of a queuedText.
@@ -78,6 +82,7 @@ const (
 	textIncidentAlerts
 	textTraceParent
 	textTraceState
+	textDevicePolicy
 )
 
 // queuedFile is a file of a message, without its content.
@@ -217,6 +222,7 @@ func (t *queuedText) encode() []byte {
 	b = wire.AppendNumber(b, textTargets, t.Targets)
 	b = wire.AppendTrue(b, textClient, t.Client)
 	b = wire.AppendText(b, textPolicy, t.Policy)
+	b = wire.AppendText(b, textDevicePolicy, t.DevicePolicy)
 	b = wire.AppendText(b, textSite, t.Site)
 	b = wire.AppendText(b, textIncidentName, t.Incident.Name)
 	b = wire.AppendText(b, textIncidentID, t.Incident.ID)
@@ -266,6 +272,8 @@ func (t *queuedText) decode(b []byte) error {
 			t.Client = r.Bool()
 		case textPolicy:
 			t.Policy = r.Text()
+		case textDevicePolicy:
+			t.DevicePolicy = r.Text()
 		case textSite:
 			t.Site = r.Text()
 		case textIncidentName:
@@ -406,8 +414,12 @@ func (d *delivery) record() *queue.Message {
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,
 		Source: d.source, Key: d.key, Site: d.site, Client: d.to.Transient, Trace: d.trace,
 	}
-	if len(d.to.Targets) > 0 { // all of them have the same policy
-		text.Policy = d.to.Targets[0].Policy().Key()
+	for _, t := range d.to.Targets { // all devices have the same policy, and so have all others
+		if isDevice(t.String()) {
+			text.DevicePolicy = t.Policy().Key()
+		} else {
+			text.Policy = t.Policy().Key()
+		}
 	}
 	if d.to.Limits != nil {
 		text.Untrusted, text.Targets = true, len(d.to.Targets)

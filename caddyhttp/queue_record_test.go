@@ -20,7 +20,7 @@ func storedText() queuedText {
 		Title: "Disk full", Body: "Volume /data is at 91%\n", Type: notifier.Warning, Format: notifier.Markdown,
 		Time: time.Date(2026, 11, 22, 10, 11, 12, 13, time.FixedZone("", 5400)), Hops: 300,
 		Files:  []queuedFile{{Name: "a.txt", ContentType: "text/plain"}, {Name: "b", ContentType: ""}},
-		Source: sourceHTTP, Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Policy: "policy", Foreign: true, Dialect: markup.DialectSlack,
+		Source: sourceHTTP, Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Policy: "policy", DevicePolicy: "another", Foreign: true, Dialect: markup.DialectSlack,
 		Trace:    traceOrigin{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=value"},
 		Incident: notifier.Incident{Name: "disk db1", State: notifier.Acknowledged, Alerts: "aaaabbbb ccccdddd", Ended: time.UnixMicro(1_790_000_000_123_456)}.For("ops", ""),
 	}

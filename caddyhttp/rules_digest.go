@@ -77,7 +77,7 @@ func (p *release) digest(ctx context.Context, t *queueTarget, state *queuedState
 		if err != nil {
 			return nil, nil, err
 		}
-		then, err := text.policy()
+		then, err := text.policy(t.Destination)
 		if err != nil {
 			return nil, nil, err
 		}
