@@ -345,6 +345,8 @@ const maxBadge = 99
 // errDeviceStatus returns err with its status for clients.
 func errDeviceStatus(err error) error {
 	switch {
+	case errors.Is(err, errPushKeyLost):
+		return api.Errorf(http.StatusServiceUnavailable, "no device can be added at the moment; the log of the gateway tells its operator why")
 	case errors.Is(err, errNoInvitation):
 		return &api.Error{Status: http.StatusForbidden, Err: err}
 	case errors.Is(err, errTooManyDevices):

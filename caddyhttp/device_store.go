@@ -31,6 +31,12 @@ func (c *deviceCache) of(place string) *devicesOfKey {
 	return (*all)[place]
 }
 
+// any reports whether a device is known.
+func (c *deviceCache) any() bool {
+	all := c.places.Load()
+	return all != nil && len(*all) > 0
+}
+
 // refreshDevices reads the devices that other gateways may have changed.
 func (q *openQueue) refreshDevices(ctx context.Context) {
 	if q.app.Load().resolved.push == nil || !q.shared && q.devices.places.Load() != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
 )
@@ -627,6 +629,58 @@ func TestDevicePolicy(t *testing.T) {
 			if err != nil || got.Policy().Key() != want {
 				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.targets[i], got.Policy().Key(), want, err)
 			}
+		}
+	}
+}
+
+// TestPushKeyDamaged checks that a VAPID key that cannot be read is reported, and is not
+// replaced while a device needs it: that would end its subscription.
+func TestPushKeyDamaged(t *testing.T) {
+	for name, record := range map[string]queue.Record{
+		"none":        {},
+		"cut":         {Data: encodeRecord(kindPushKey, []byte("cut"))},
+		"another one": {Data: encodeRecord(kindDevices, make([]byte, 32))},
+	} {
+		s := newPushService(t)
+		h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
+		q := h.app.queue
+		phone := s.subscribe(t, h, "phone")
+		before, err := q.pushKey(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := func(r queue.Record) (old []byte) {
+			err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Hash("the VAPID key")}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+				old = slices.Clone(records[0])
+				if len(r.Data) > 0 {
+					r.Due = farAway(q.Now())
+				}
+				return &queue.RuledChange{Records: []queue.Record{r}}, nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.vapid.key.Store(nil) // as after a restart
+			return old
+		}
+		good := store(record)
+		a := postWith(t, h, "/notify/k", "body=b").queued(t)
+		if len(a.Results) != 1 || a.Results[0].Status != "queued" || a.Results[0].Error == nil || !strings.Contains(*a.Results[0].Error, "restore a back-up") {
+			t.Errorf("%s: %+v", name, a.Results)
+		}
+		if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.subscription("/two"), "invite": invited(t, h)}); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "the log") {
+			t.Errorf("%s: another device: status %d %s", name, got.status, got.body)
+		}
+		store(queue.Record{Data: good})
+		if after, err := q.pushKey(t.Context()); err != nil || after.Public() != before.Public() {
+			t.Errorf("%s: after the back-up was restored: %v", name, err)
+		}
+		store(record)
+		if got := askJSON(t, h, http.MethodDelete, "/notify/k/devices/"+phone.ID, nil, "Authorization", "Bearer "+phone.Secret); got.status != http.StatusOK {
+			t.Errorf("%s: status %d %s", name, got.status, got.body)
+		}
+		if after, err := q.pushKey(t.Context()); err != nil || after.Public() == before.Public() {
+			t.Errorf("%s: without a device: %v", name, err)
 		}
 	}
 }

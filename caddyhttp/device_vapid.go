@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
@@ -14,9 +16,14 @@ import (
 const kindPushKey = 'K'
 
 // pushKeyCache has the VAPID key after it was read.
-type pushKeyCache struct{ key atomic.Pointer[webpush.Key] }
+type pushKeyCache struct {
+	key  atomic.Pointer[webpush.Key]
+	told atomic.Bool // the log has that it cannot be read
+}
 
-var errPushKeyDamaged = errors.New("the VAPID key in the queue's store cannot be read")
+// errPushKeyLost is returned when devices have subscribed with a VAPID key that the store
+// does not have any more. Another one would end all their subscriptions.
+var errPushKeyLost = errors.New("the VAPID key that the devices have subscribed with is damaged in the queue's store; restore a back-up of the queue (caddy notify queue backup), or revoke all devices with caddy notify devices revoke and invite them again: without a device, a new VAPID key is made")
 
 // pushKey returns the VAPID key, which is made when it is needed first. The transaction
 // of the store is the lock.
@@ -24,27 +31,43 @@ func (q *openQueue) pushKey(ctx context.Context) (*webpush.Key, error) {
 	if key := q.vapid.key.Load(); key != nil {
 		return key, nil
 	}
+	if err := q.devices.read(ctx, q); err != nil {
+		return nil, err
+	}
 	var key *webpush.Key
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Hash("the VAPID key")}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		number := []byte(nil)
-		var err error
-		switch {
-		case len(old[0]) == 0:
-			key, number, err = webpush.NewKey()
-		case old[0][0] != kindPushKey:
-			err = errPushKeyDamaged
-		default:
-			number = old[0][1:]
-			key, err = webpush.ParseKey(number)
-		}
-		if err != nil {
-			return nil, err
+		var number []byte
+		if key, number = storedPushKey(old[0]); key == nil {
+			if q.devices.any() {
+				return nil, errPushKeyLost
+			}
+			var err error
+			if key, number, err = webpush.NewKey(); err != nil {
+				return nil, err
+			}
 		}
 		return &queue.RuledChange{Records: []queue.Record{{Data: encodeRecord(kindPushKey, number), Due: farAway(q.Now())}}}, nil
 	}})
+	if errors.Is(err, errPushKeyLost) && !q.vapid.told.Swap(true) {
+		q.log.Error("devices get no messages", zap.Error(err))
+	}
 	if err != nil {
 		return nil, err
 	}
+	q.vapid.told.Store(false)
 	q.vapid.key.Store(key)
 	return key, nil
+}
+
+// storedPushKey returns the key in a record, and the number that it is made of; nil for
+// none and for a damaged one. Stores do not tell them apart.
+func storedPushKey(record []byte) (*webpush.Key, []byte) {
+	if len(record) == 0 || record[0] != kindPushKey {
+		return nil, nil
+	}
+	key, err := webpush.ParseKey(record[1:])
+	if err != nil {
+		return nil, nil
+	}
+	return key, record[1:]
 }

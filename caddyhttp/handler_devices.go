@@ -314,6 +314,9 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	if err := h.checkDevice(&x); err != nil {
 		return err
 	}
+	if _, err := q.pushKey(ctx); err != nil { // without which no device can get a message
+		return errDeviceStatus(err)
+	}
 	secret := newSecret()
 	var d *device
 	var others []queue.Hash
