@@ -14,7 +14,10 @@ func (h *Handler) setInbox(r *http.Request, p *console.KeyPage, k *key) {
 		return
 	}
 	p.Inbox = &console.KeyInbox{
-		Address: inboxAddress(r, k.name), Keep: rules.FormatTime(k.inbox), Readers: len(k.readers), Lines: readingLines(r, k),
+		Address: inboxAddress(r, k.name), Keep: rules.FormatTime(k.inbox), Readers: len(k.readers),
+	}
+	if !k.saved { // a saved key has no reader, so programs cannot read it
+		p.Inbox.Lines = readingLines(r, k)
 	}
 }
 

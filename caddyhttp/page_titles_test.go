@@ -171,4 +171,8 @@ func TestConsoleTitlesOfSaved(t *testing.T) {
 	if got := titlesOf(get(t, h, "/notify/console/messages?title=disk", browser).body); !slices.Equal(got, []string{"Disk"}) {
 		t.Errorf("the titles are %q", got)
 	}
+	body := get(t, h, "/notify/console/keys/mine", browser).body
+	if !strings.Contains(body, `href="../../../notify/mine/messages"`) || strings.Contains(body, "$READER") {
+		t.Errorf("the page of a saved key, which has no reader: %s", body)
+	}
 }

@@ -47,7 +47,7 @@ type KeyPage struct {
 type KeyInbox struct {
 	Address string       // of its page
 	Keep    string       // for how long messages are kept
-	Lines   []CopiedLine // how programs read them
+	Lines   []CopiedLine // how programs read them; none if they cannot
 	Readers int          // how many secrets read it
 }
 

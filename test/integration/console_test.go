@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -64,6 +65,11 @@ func newConsole(t *testing.T) (address string, down *service) {
 			path %q
 			wait 300ms
 		}
+		public_url http://localhost:%d/alerts
+		push {
+			devices open
+			services localhost
+		}
 	}
 }
 http://localhost:%d {
@@ -88,7 +94,9 @@ http://localhost:%d {
 				rate 100/1h
 				inbox 7d
 			}
-			public_url http://localhost:%d/alerts
+			key family {
+				inbox 7d
+			}
 			key oncall {
 				url %s/ann 1:oncall
 				url %s/bob 2:oncall
@@ -103,7 +111,7 @@ http://localhost:%d {
 		}
 	}
 }
-`, t.TempDir(), t.TempDir(), port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to(""), port, fine.to(""), fine.to("")))
+`, t.TempDir(), t.TempDir(), port, port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to(""), fine.to(""), fine.to("")))
 	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
 	address = fmt.Sprintf("http://localhost:%d/alerts", port)
 	for range 4 {
@@ -118,7 +126,24 @@ http://localhost:%d {
 	postForm(t, address+"/notify/oncall?type=failure", http.StatusOK, url.Values{"title": {"The shop is down"}, "incident": {"shop"}, "body": {"confidential"}})
 	postForm(t, address+"/notify/billing?token=a-token-of-billing", http.StatusFailedDependency, url.Values{"body": {"confidential"}})
 	postForm(t, address+"/notify/backups", http.StatusBadRequest, url.Values{"title": {"x"}})
+	phones := newPushService(t)
+	for _, name := range []string{"Ann's phone", "Bob's laptop"} {
+		addDevice(t, address+"/notify/family/devices", name, newSubscription(t, phones, "/"+url.PathEscape(name)))
+	}
 	return address, down
+}
+
+// addDevice adds a device to a key, as its page does.
+func addDevice(t *testing.T, address, name string, s *subscription) {
+	t.Helper()
+	resp, err := http.Post(address, "application/json", strings.NewReader(fmt.Sprintf(`{"name": %q, "subscription": %s}`, name, s.json())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusCreated {
+		t.Fatalf("%s answers %d: %s", address, resp.StatusCode, text)
+	}
 }
 
 // TestConsoleFindsTheCause goes the way of somebody to whom nothing arrives: from the
@@ -330,7 +355,8 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 	}
 	return map[string]string{
 		"keys": address + "/notify/console", "key": address + "/notify/console/keys/ops", "new": address + "/notify/console/keys/new",
-		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "titles": address + "/notify/console/messages?title=port", "kept": kept, "message": message,
+		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "titles": address + "/notify/console/messages?title=port", "kept": kept,
+		"inbox": address + "/notify/family/messages", "devices": address + "/notify/console/keys/family", "device": address + "/notify/family?device", "message": message,
 		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "incident": incident("network"), "steps": incident("oncall"), "send": address + "/notify/ops", "services": address + "/cfg/new?build",
 	}
 }
@@ -399,7 +425,7 @@ func TestConsoleForEveryone(t *testing.T) {
 // set, and otherwise checks that they are there. They are not compared.
 func TestConsoleScreenshots(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "console")
-	shots := []string{"keys", "key", "messages", "message", "queue", "incidents", "silences", "steps"}
+	shots := []string{"keys", "key", "messages", "message", "queue", "incidents", "silences", "steps", "devices", "device"}
 	sizes := []struct{ width, height int64 }{{390, 844}, {768, 900}, {1280, 800}}
 	name := func(shot string, width int64, scheme string) string {
 		return filepath.Join(folder, fmt.Sprintf("%s-%d-%s.webp", shot, width, scheme))
@@ -425,6 +451,9 @@ func TestConsoleScreenshots(t *testing.T) {
 	for _, shot := range shots {
 		for _, size := range sizes {
 			run(t, ctx, emulation.SetDeviceMetricsOverride(size.width, size.height, 1, false), open(pages[shot]))
+			if shot == "devices" { // are below what the picture of a key has
+				eval[bool](t, ctx, "document.getElementById('devices').scrollIntoView(), true")
+			}
 			for _, scheme := range []string{"light", "dark"} {
 				var picture []byte
 				run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
