@@ -85,7 +85,8 @@ func (a *asker) askURL() (url, service string, err error) {
 	for {
 		text, err := a.ask(`2. Where do messages go?
    Paste what a service gave you: the address of a webhook, a token, an e-mail address,
-   a notification URL. Or type what you use, such as telegram, ntfy, gmail or teams.`)
+   a notification URL. Or choose: type what you use, such as telegram, ntfy, gmail or
+   teams, or what it is for, such as chat, phone, mail or sms.`)
 		if err != nil {
 			return "", "", err
 		}
@@ -134,8 +135,12 @@ func (a *asker) choose(text string) (*notifier.Recognized, error) {
 	}
 	var list strings.Builder
 	list.WriteString("   Which one? Type its number, or Enter for another text.")
-	found = found[:min(len(found), maxChoices)]
 	for i, r := range found {
+		if i == maxChoices {
+			fmt.Fprintf(&list, "\n   and %d more: type a name, or caddy notify services in another terminal", len(found)-i)
+			found = found[:i]
+			break
+		}
 		fmt.Fprintf(&list, "\n   %d  %s", i+1, r.Service.Name)
 	}
 	answer, err := a.ask(list.String())

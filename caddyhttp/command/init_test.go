@@ -54,6 +54,9 @@ func TestInit(t *testing.T) {
 		"a line of it": {args: "--no-test --to @-", stdin: "url json://127.0.0.1:1/", url: "json://127.0.0.1:1", says: "Start the gateway"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if strings.Contains(tt.args, "--site") {
+				skipHashes(t)
+			}
 			got.Store("")
 			out := filepath.Join(t.TempDir(), "out")
 			stdout, stderr, code := command(t, tt.stdin, append([]string{"init", "--out", out}, strings.Fields(tt.args)...)...)
@@ -180,6 +183,8 @@ func TestInitQuestions(t *testing.T) {
 		"a name":       {answers: "\ngotify\npush.example.org\nAbCdEfGhIjKlMnO\n\n", want: firstConfig{url: "gotifys://push.example.org/AbCdEfGhIjKlMnO", service: "Gotify", keep: true}, asks: []string{"(host)?", "(token)?"}},
 		"another":      {answers: "\ngotify\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}},
 		"one of":       {answers: "\nmicrosoft\n99\nmicrosoft\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"}},
+		"a group":      {answers: "\nchat\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"\n   9  ", " more: type a name"}},
+		"a number":     {answers: "\ngoogle chat\n1\nhttps://example.com\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Google Chat"}},
 		"end of input": {answers: "\n", err: "there is no answer, so nothing was written"},
 	} {
 		t.Run(name, func(t *testing.T) {
