@@ -383,6 +383,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], call{h: q, target: message})
 		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{h: q, target: message},
 			call{h: q, target: message, header: header("Sec-Fetch-Site", "cross-site")})
+		locked := newQueueGateway(t, t.TempDir(), "", "key k {\nurl json://127.0.0.1:1\ntoken 0123456789abcdef\n}")
+		secret := postWith(t, locked, "/notify/k", "body=x", "Authorization", "Bearer 0123456789abcdef").queued(t)
+		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{h: locked, target: "/notify/messages/" + secret.ID})
 		for _, op := range []string{"GET /notify/messages/{ID}", "DELETE /notify/messages/{ID}"} {
 			calls[op] = append(calls[op], call{h: notOpen, target: message}, call{h: q, target: "/notify/messages/none"})
 		}

@@ -68,6 +68,9 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 		return nil, err
 	}
 	if r.Method == http.MethodDelete {
+		if err := h.mayCancel(r, e.Message); err != nil {
+			return nil, err
+		}
 		if _, err := q.Cancel(ctx, id); err != nil {
 			return nil, messageError(err)
 		}
@@ -81,6 +84,20 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil
+}
+
+// mayCancel returns an error if the client of r may not cancel a message. The ID alone is
+// not enough where the key has a token: devices know the IDs of what they confirm.
+func (h *Handler) mayCancel(r *http.Request, m *queue.Message) error {
+	var s queuedSummary
+	if s.decode(m.Summary) != nil || s.Key == "" || h.mayManage(r) == nil {
+		return nil //nolint:nilerr // what cannot be read has no key
+	}
+	_, err := h.resolved.keyToSend(r, s.Key)
+	if errors.Is(err, errNoKey) {
+		return nil // it is gone, with its token
+	}
+	return err
 }
 
 // storedMessage returns a message that came to the site of h. Errors are for the
