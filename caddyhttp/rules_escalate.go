@@ -213,7 +213,7 @@ func (u *entryRules) stepsSilenced(now time.Time, silences *keySilences) (found 
 		if t.step == 0 {
 			continue
 		}
-		if found = silences.All.Match(now, u.message.Incident, u.incident.known.Title, t.tags); found == nil {
+		if found = silences.All.MatchIncident(now, u.incident.known, t.tags); found == nil {
 			return nil
 		}
 	}

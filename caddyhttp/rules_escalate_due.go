@@ -338,7 +338,7 @@ func (q *openQueue) silentSteps(ctx context.Context, k *key, x *rules.Incident) 
 	}
 	silent = map[string]bool{}
 	for _, t := range k.targets {
-		if silences.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, t.Tags) != nil {
+		if silences.MatchIncident(q.Now(), x, t.Tags) != nil {
 			silent[t.Hash()] = true
 		}
 	}
@@ -413,7 +413,7 @@ func (q *openQueue) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (
 	}
 	if x.IsOpen() {
 		silences, err := q.silencesAt(ctx, placeOfIncident(x))
-		if err != nil || silences.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil {
+		if err != nil || silences.MatchIncident(q.Now(), x, x.Tags) != nil {
 			return true, err
 		}
 	}

@@ -434,6 +434,36 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	})
 }
 
+// TestEscalateFollowsSilence checks that a state which is worse, and whose title the silence
+// does not match, begins no step either, and that its jobs end with the silence. A model has
+// found this.
+func TestEscalateFollowsSilence(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
+		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"}
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+			t.Fatal(err)
+		}
+		postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
+		a := postWith(t, h, "/notify/k", "title=Job+hangs&body=b&type=failure&incident=db1").queued(t)
+		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced", "skipped silenced"}; !slices.Equal(got[:len(want)], want) {
+			t.Errorf("results %q, want %q", got, want)
+		}
+		until(t, "2000-01-01 00:59:50")
+		x.wantCounts(t, 0, 0, 0)
+		until(t, "2000-01-01 01:02:00")
+		x.wantCounts(t, 1, 1, 0)
+		postWith(t, h, "/notify/k", "title=Fine&body=b&type=success&incident=db1")
+		x.wantCounts(t, 2, 2, 0)
+		stopApp(t, h)
+		newQueueGateway(t, dir, "", x.block("escalate after 20m"))
+		until(t, "2000-01-01 06:00:00")
+		x.wantCounts(t, 2, 2, 0)
+	})
+}
+
 // TestEscalateKeepsHeld checks that a message that a step does not get leaves what other
 // rules hold for it, and that a state is not told after a newer one that escalates.
 func TestEscalateKeepsHeld(t *testing.T) {

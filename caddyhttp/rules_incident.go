@@ -143,15 +143,15 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	x, m := decodeIncident(old[i.name]), i.d.message
 	i.known, i.events, i.escalated = nil, nil, false
 	state := stateOf(m)
+	var dropped []rules.StepJob
 	if i.d.source == sourceEscalation {
 		if x == nil || !i.d.again(now, x) {
 			return errIncidentChanged
 		}
 		if state == notifier.Open {
-			x.Again()
+			dropped = x.Again()
 		}
 	}
-	var dropped []rules.StepJob
 	rule := notifier.Rule("")
 	switch {
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
@@ -175,7 +175,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 		}
 		rule = notifier.RuleAcknowledged
 	case state == notifier.Open && !u.escalates:
-		dropped = x.Calm()
+		dropped = append(dropped, x.Calm()...)
 	}
 	if state == notifier.Open || state == notifier.Resolved {
 		x.Type, x.Tags = m.Type, tagNames(i.d.to.Targets)

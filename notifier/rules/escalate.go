@@ -157,6 +157,9 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 	if s.Exhausted {
 		*s = Escalation{Sent: s.Sent}
 	}
+	if s.Silenced && !silenced && !x.Own { // the silence has ended, and this message tells what is open
+		*s = Escalation{Targets: s.Targets, Waiting: s.Waiting, Sent: s.Sent}
+	}
 	for _, j := range jobs {
 		s.AddTarget(StepTarget{j.Step, j.Target})
 	}
@@ -175,7 +178,8 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 		return replaced
 	})
 	if silenced {
-		s.Round, s.Silenced, s.Next = max(s.Round, 1), true, now.Add(silenceCheck)
+		s.Round, s.Next = max(s.Round, 1), now.Add(silenceCheck)
+		x.silenced()
 		p.Silenced = true
 		if x.Own {
 			p.Hold, s.Waiting = jobs, slices.Clone(jobs)
@@ -381,11 +385,20 @@ func (x *Incident) Acknowledge(now time.Time, by string, ack time.Duration) (can
 	return cancelled, true
 }
 
+// silenced notes that a silence stops the steps.
+func (x *Incident) silenced() {
+	if s := &x.Escalation; !s.Silenced {
+		s.Silenced, s.SilencedAs = true, x.Title
+	}
+}
+
 // Again ends the steps and an acknowledgement of the incident, because a message of the
-// gateway begins them again.
-func (x *Incident) Again() {
+// gateway begins them again. It returns the jobs that wait for a step.
+func (x *Incident) Again() (waiting []StepJob) {
+	waiting = x.Escalation.Waiting
 	unnumbered := slices.DeleteFunc(x.Escalation.Targets, func(t StepTarget) bool { return t.Step != 0 })
 	x.Acknowledged, x.Escalation = Acknowledgement{}, Escalation{Targets: unnumbered}
+	return waiting
 }
 
 // stop ends the steps, and returns the jobs of those that have not ended.
@@ -415,8 +428,8 @@ func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, aga
 	if s.Next = now.Add(silenceCheck); x.Own { // only its own message can tell it
 		return nil, false
 	}
-	stopped = s.Waiting
-	s.Waiting, s.Silenced = nil, true
+	stopped, s.Waiting = s.Waiting, nil
+	x.silenced()
 	return stopped, false
 }
 

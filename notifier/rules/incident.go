@@ -66,6 +66,10 @@ type Escalation struct {
 	Exhausted bool      // all rounds have ended, and nobody has acknowledged the incident
 	Silenced  bool      // a silence has stopped it; it begins again when that ends
 
+	// SilencedAs is the title that the silence has matched. Later states follow it, whatever
+	// their titles are.
+	SilencedAs string
+
 	Targets []StepTarget // the destinations of messages that escalate
 	Waiting []StepJob    // that the next steps send
 	Sent    []StepJob    // of steps that have begun, and that have not ended
@@ -246,6 +250,7 @@ const (
 	incidentSilenced
 	incidentBegun       // one for each
 	incidentUnconfirmed // one for each
+	incidentSilencedAs
 
 	begunRound   wire.Field = 1
 	begunStep    wire.Field = 2
@@ -292,7 +297,7 @@ func (x *Incident) Encode() (b []byte) {
 	b = wire.AppendTime(b, incidentNext, e.Next)
 	b = wire.AppendTrue(b, incidentReached, e.Reached)
 	b = wire.AppendTrue(b, incidentExhausted, e.Exhausted)
-	b = wire.AppendTrue(b, incidentSilenced, e.Silenced)
+	b = wire.AppendText(wire.AppendTrue(b, incidentSilenced, e.Silenced), incidentSilencedAs, e.SilencedAs)
 	for _, t := range e.Targets {
 		b = wire.AppendItem(b, incidentTarget, wire.AppendText(wire.AppendNumber(nil, stepTargetStep, t.Step), stepTargetHash, t.Hash))
 	}
@@ -429,6 +434,8 @@ func DecodeIncident(b []byte) (*Incident, error) {
 			e.Reached = r.Bool()
 		case incidentSilenced:
 			e.Silenced = r.Bool()
+		case incidentSilencedAs:
+			e.SilencedAs = r.Text()
 		case incidentExhausted:
 			e.Exhausted = r.Bool()
 		case incidentTarget:

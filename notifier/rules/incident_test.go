@@ -19,7 +19,7 @@ func TestIncidentRecord(t *testing.T) {
 		ID: NewIncidentID(), Home: "site s", Key: "ops", Source: "grafana", Name: "disk", Derived: "abc", Own: true, Site: "s", Title: "Disk full",
 		Type: notifier.Failure, State: notifier.Resolved, Tags: []string{"a", "b"}, Opened: at(1), Changed: at(2), Resolved: at(3), ResolvedBy: "Eve",
 		Acknowledged: Acknowledgement{"Adam", at(4), at(5)},
-		Escalation:   Escalation{2, 5, at(6), true, true, true, []StepTarget{{5, "target"}}, []StepJob{job, {}}, []StepJob{job}},
+		Escalation:   Escalation{2, 5, at(6), true, true, true, "disk", []StepTarget{{5, "target"}}, []StepJob{job, {}}, []StepJob{job}},
 		Begun:        []BegunStep{{1, 5, at(6), StepTold}, {2, 5, at(7), StepSending}},
 		Unconfirmed:  []StepJob{{}, job},
 		Forget:       at(7),

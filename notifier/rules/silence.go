@@ -106,6 +106,16 @@ func (s Silences) Match(now time.Time, incident notifier.Incident, title string,
 	return s.last(func(x *Silence) bool { return x.active(now) && x.concerns(tags) && x.matches(incident, title) })
 }
 
+// MatchIncident is Match for the steps of an incident. What has stopped them goes on to match
+// when the title changes.
+func (s Silences) MatchIncident(now time.Time, x *Incident, tags []string) *Silence {
+	about := notifier.Incident{Name: x.Name, ID: x.Derived}
+	if found := s.Match(now, about, x.Title, tags); found != nil || !x.Escalation.Silenced {
+		return found
+	}
+	return s.Match(now, about, x.Escalation.SilencedAs, tags)
+}
+
 // match is Match for silences that hold for the destination.
 func (s Silences) match(now time.Time, x *Item) *Silence {
 	return s.last(func(o *Silence) bool { return o.active(now) && o.matches(x.Incident, x.Title) })
