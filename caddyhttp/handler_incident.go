@@ -16,7 +16,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
-	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -209,7 +208,7 @@ func (h *Handler) silencedUntil(ctx context.Context, x *rules.Incident) (until t
 	if err != nil {
 		return until
 	}
-	if s := all.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags); s != nil {
+	if s := all.MatchIncident(q.Now(), x, x.Tags); s != nil {
 		until = s.Until
 	}
 	return until

@@ -275,7 +275,13 @@ func (c *check) silent(i int, t *target, incident string) {
 	got := c.of(t, incident, true)
 	var opening []*post
 	for _, p := range c.posts {
-		if p.incident != incident || !p.tellsState() || p.id == "" {
+		if p.incident != incident || !p.tellsState() {
+			continue
+		}
+		if p.id == "" {
+			if p.typ == "success" { // it may have been accepted, so that the next one is of nothing known
+				opening = nil
+			}
 			continue
 		}
 		if p.typ != "success" {
