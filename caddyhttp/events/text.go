@@ -105,10 +105,9 @@ var texts = map[string]func(d data, reload bool) Text{
 		return Text{"Upstream " + d.name("host") + " is down", "The upstream " + d.name("host") + " fails its health checks and gets no requests.", notifier.Failure}
 	},
 	"rate_limit_exceeded": func(d data, _ bool) Text {
-		return Text{
-			"Rate limit exceeded by " + d.name("remote_ip"),
-			markup.JoinLines(d.line("Zone", "zone"), d.line("Next request possible in", "wait")), notifier.Warning,
-		}
+		// Without the time to wait, each refused request has the same text, and dedupe tells
+		// them once.
+		return Text{"Rate limit exceeded by " + d.name("remote_ip"), d.line("Zone", "zone"), notifier.Warning}
 	},
 	Failed: func(d data, _ bool) Text {
 		return Text{"Message not delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.text("error")), notifier.Failure}

@@ -67,7 +67,7 @@ func TestEventTexts(t *testing.T) {
 			"rate_limit_exceeded",
 			map[string]any{"zone": "api", "wait": 1500 * time.Millisecond, "remote_ip": "192.0.2.1"},
 			false,
-			"Rate limit exceeded by 192.0.2.1", "Zone: api\nNext request possible in: 1.5s", notifier.Warning,
+			"Rate limit exceeded by 192.0.2.1", "Zone: api", notifier.Warning,
 		},
 		{
 			"notify_failed",
