@@ -255,7 +255,7 @@ func (g *gateway) start(t *testing.T, config, address string) error {
 // environment returns the environment of Caddy and of the caddy commands.
 func (g *gateway) environment() []string {
 	env := []string{asCaddy + "=1", "HOME=" + g.dir, "XDG_DATA_HOME=" + g.dir, "XDG_CONFIG_HOME=" + g.dir}
-	for _, name := range []string{"PATH", "TMPDIR", "GOCOVERDIR"} {
+	for _, name := range []string{"PATH", "TMPDIR", "GOCOVERDIR", "GORACE"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

@@ -301,7 +301,7 @@ func TestGarbage(t *testing.T) {
 		`{"alerts":[` + strings.Repeat(`{},`, 100_000) + `{}]}`, `{"a":"\ud800"}`, `{"alerts":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`,
 		strings.Repeat("a&", 2000), strings.Repeat("=&", 100),
 	}
-	for _, f := range Formats() {
+	for _, f := range racetest.Part(Formats(), 8) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			s := withImages(t, f.Name)

@@ -23,7 +23,7 @@ func caddy(t *testing.T, dir string, env []string, args ...string) (string, erro
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, args...)
 	c.Dir = dir
-	c.Env = append([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, env...)
+	c.Env = append([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}, env...)
 	out, err := c.CombinedOutput()
 	return string(out), err
 }

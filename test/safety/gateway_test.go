@@ -136,7 +136,7 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 		t.Fatal(err)
 	}
 	g.config, g.env = filepath.Join(dir, "Caddyfile"), append([]string{
-		"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "TMPDIR=" + g.tmp, "PATH=" + os.Getenv("PATH"),
+		"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "TMPDIR=" + g.tmp, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
 	}, env...)
 	g.configure(options, block)
 	t.Cleanup(func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -138,17 +139,18 @@ func (d *fullDisk) drain() {
 // everything. bbolt writes changed pages to free ones; there once were none, so
 // that the same 256 messages were sent again and again.
 func TestFullDiskDrains(t *testing.T) {
-	for _, test := range []struct {
+	type test struct {
 		name  string
 		size  func() int // of the texts
 		min   int        // messages that fit on the disk
 		retry bool       // each delivery fails at first
-	}{
+	}
+	for _, test := range racetest.Part([]test{
 		{"small texts", func() int { return 100 }, 4000, false},
 		{"small texts, failing at first", func() int { return 100 }, 4000, true},
 		{"texts of many sizes", func() int { return rand.IntN(10_000) }, 500, true},
 		{"large texts", func() int { return 300_000 }, 20, true},
-	} {
+	}, 3) {
 		t.Run(test.name, func(t *testing.T) {
 			d := newFullDisk(t)
 			for d.accept(newEntry(randomText(test.size()), fmt.Sprint("a", rand.IntN(100)))) {
@@ -188,6 +190,7 @@ func TestFullDiskDrains(t *testing.T) {
 // all that waits. The fallback gets a message about the first delivery; one for
 // each once took all pages, so that nothing could be stored any more.
 func TestFullDiskGivesUp(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	d := newFullDisk(t)
 	for d.accept(newEntry(randomText(100), fmt.Sprint("a", rand.IntN(100)))) {
 	}
