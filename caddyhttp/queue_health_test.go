@@ -81,7 +81,7 @@ func TestFailureLog(t *testing.T) {
 // lines, and those of clients one.
 func TestFailureLogOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core, logs := observer.New(zapcore.DebugLevel)
+		core, logs := observer.New(zapcore.InfoLevel)
 		l := newFailureLog(zap.New(core))
 		defer l.close()
 		remembered := func() int {
