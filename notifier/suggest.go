@@ -116,8 +116,8 @@ func (d distances) nearest() []string {
 	return out[:min(len(out), maxSimilar)]
 }
 
-// distance returns the Levenshtein distance between word and name, and reports
-// whether they are similar enough for one to be a misspelling of the other. A
+// distance returns the Levenshtein distance between word and name, where two
+// neighbours that have changed places count once, and reports whether they are similar enough for one to be a misspelling of the other. A
 // beginning or part of a name counts as similar.
 func distance(word, name string) (n int, similar bool) {
 	a, b := []rune(word), []rune(name)
@@ -128,7 +128,10 @@ func distance(word, name string) (n int, similar bool) {
 	for j := range row {
 		row[j] = j
 	}
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for i := range a {
+		copy(before, last)
+		copy(last, row)
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range b {
@@ -138,6 +141,9 @@ func distance(word, name string) (n int, similar bool) {
 			}
 			diagonal = row[j+1]
 			row[j+1] = min(substitution, row[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	n = row[len(b)]
