@@ -16,7 +16,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
 )
 
-// TestDevicesPostgres checks that gateways that share a database share devices, what devices have confirmed, and the VAPID key.
+// TestDevicesPostgres checks that gateways that share a database share devices, what devices
+// have confirmed, and the VAPID key, and that an invitation is for one device at all of them.
 func TestDevicesPostgres(t *testing.T) {
 	var mu sync.Mutex
 	keys := map[string]bool{} // the public VAPID keys of the pushes
@@ -43,36 +44,79 @@ func TestDevicesPostgres(t *testing.T) {
 	}
 	t.Setenv("SSL_CERT_FILE", ca)
 	p := newPostgres(t)
-	global := "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\npush {\nservices 127.0.0.1\ndevices open\n}\nkey ops"
+	global := "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\npush {\nservices 127.0.0.1\n}\nkey ops"
 	a, b := newQueueGatewayWith(t, p, global, "console {\nmanage open\n}"), newQueueGatewayWith(t, p, global, "console {\nmanage open\n}")
 	ask := func(method, address string, body, answer any) int {
 		t.Helper()
 		text, err := json.Marshal(body)
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 		r, err := http.NewRequest(method, address, bytes.NewReader(text))
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
+			return 0
 		}
 		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		defer resp.Body.Close()
+		if answer != nil && resp.StatusCode < 300 {
+			if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+				t.Error(err)
+			}
+		}
+		return resp.StatusCode
+	}
+	invite := func(g *queueGateway) string {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, g.url+"/notify/console/keys/ops?invite", strings.NewReader("tags="))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"text/html"}}
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if answer != nil && resp.StatusCode < 300 {
-			if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
-				t.Fatal(err)
-			}
+		page, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return resp.StatusCode
+		_, rest, _ := strings.Cut(string(page), "<output>https://alerts.example.com/notify/ops?invite=")
+		token, _, ok := strings.Cut(rest, "<")
+		if !ok {
+			t.Fatalf("status %d, no link in %s", resp.StatusCode, page)
+		}
+		return token
 	}
-	device := map[string]any{"name": "phone", "subscription": browser.Subscription(service.URL + "/x")}
-	if status := ask(http.MethodPost, b.url+"/notify/ops/devices", device, nil); status != http.StatusCreated {
-		t.Fatalf("status %d", status)
+	device := func(invitation string) map[string]any {
+		return map[string]any{"name": "phone", "subscription": browser.Subscription(service.URL + "/x"), "invite": invitation}
 	}
-	if status := ask(http.MethodPost, a.url+"/notify/ops/devices", device, nil); status != http.StatusCreated { // which replaces it
+	once := invite(a)
+	statuses := make(chan int, 8)
+	for i := range cap(statuses) {
+		go func() {
+			statuses <- ask(http.MethodPost, []string{a.url, b.url}[i%2]+"/notify/ops/devices", device(once), nil)
+		}()
+	}
+	var created, refused int
+	for range cap(statuses) {
+		switch <-statuses {
+		case http.StatusCreated:
+			created++
+		case http.StatusForbidden:
+			refused++
+		}
+	}
+	if created != 1 || refused != cap(statuses)-1 {
+		t.Fatalf("%d devices have used an invitation, and %d were refused", created, refused)
+	}
+	if status := ask(http.MethodPost, a.url+"/notify/ops/devices", device(invite(b)), nil); status != http.StatusCreated { // which replaces it
 		t.Fatalf("the other gateway: status %d", status)
 	}
 	var sent struct{ ID string }
