@@ -7,8 +7,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -43,7 +45,7 @@ func (a *App) checkEffects() error {
 		case name == sourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
 		case !a.resolved.hasSource(name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(name))})
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, a.resolved.errAcceptUnknown(name))})
 		}
 	}
 	return nil
@@ -89,7 +91,7 @@ func (h *Handler) checkEffects() error {
 		case name == sourceSMTP:
 			return h.acceptError(key, name, errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
 		case !h.resolved.hasSource(name):
-			return h.acceptError(key, name, errAcceptUnknown(name))
+			return h.acceptError(key, name, h.resolved.errAcceptUnknown(name))
 		}
 	}
 	return nil
@@ -118,7 +120,16 @@ func (r *resolved) hasSource(name string) bool {
 	return name == sourceDirect || name == sourceSMTP || r.sources[name] != nil || source.Lookup(name) != nil
 }
 
-func errAcceptUnknown(name string) error {
+// errAcceptUnknown returns the error for a name in accept that is no source of r.
+func (r *resolved) errAcceptUnknown(name string) error {
+	known := append(slices.Collect(maps.Keys(r.sources)), sourceDirect, sourceSMTP)
+	for _, f := range source.Formats() {
+		known = append(known, f.Name)
+	}
+	slices.Sort(known)
+	if similar := notifier.Similar(name, known); len(similar) > 0 {
+		return fmt.Errorf("there is no source %s; you may mean %s", markup.TruncateBytes(name, 64), strings.Join(similar, " or "))
+	}
 	return fmt.Errorf("there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
 }
 

@@ -76,6 +76,31 @@ func isSentence(text string) bool {
 	return strings.HasSuffix(text, ".") || text != "" && strings.HasPrefix(lines[len(lines)-1], "\t")
 }
 
+// checkRegistrations checks that the website finds the modules that a file registers: it
+// reads the source, and accepts no argument but T{} and new(T).
+func checkRegistrations(t *testing.T, file *ast.File) {
+	t.Helper()
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 1 {
+			return true
+		}
+		if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "RegisterModule" {
+			return true
+		}
+		switch arg := call.Args[0].(type) {
+		case *ast.CompositeLit:
+			return true
+		case *ast.CallExpr:
+			if f, ok := arg.Fun.(*ast.Ident); ok && f.Name == "new" {
+				return true
+			}
+		}
+		t.Error("caddy.RegisterModule: the argument is neither new(T) nor T{}, so that Caddy's website does not find the module")
+		return true
+	})
+}
+
 // typeDoc has the comments of a type and its fields.
 type typeDoc struct {
 	text   string
@@ -95,6 +120,7 @@ func readTypeDocs(t *testing.T) map[string]typeDoc {
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkRegistrations(t, file)
 		for _, decl := range file.Decls {
 			gen, ok := decl.(*ast.GenDecl)
 			if !ok {
