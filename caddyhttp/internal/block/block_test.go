@@ -55,7 +55,8 @@ func TestRead(t *testing.T) {
 		"x {\nsize 0\n}":                "size: it must be a size above 0",
 		"x {\ntimeout -1s\n}":           "timeout: it must be a duration above 0",
 		"x {\ncount 10\n}":              "count: it must be a whole number from 1 to 9",
-		"x {\npgae on\n}":               `unknown subdirective "pgae" in x; is a } missing above?`,
+		"x {\npgae on\n}":               `unknown subdirective "pgae" in x; you may mean page`,
+		"x {\nother on\n}":              `unknown subdirective "other" in x; is a } missing above?`,
 		"x {\nrespond ok\n}":            `unknown subdirective "respond" in x; it is a directive of Caddy`,
 		"x {\ndiscord://id/secret a\n}": "unknown subdirective in x; is",
 	} {
