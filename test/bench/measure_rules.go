@@ -15,9 +15,9 @@ import (
 // silencesOfKey is the number of silences that a key can have.
 const silencesOfKey = 200
 
-// rules measures messages to a key with rules and to one without, and the memory that
-// incidents and silences take: with an empty queue, with as many delivered messages in it
-// as there are incidents later, and with the incidents and silences. The second state
+// rules measures messages to a key with rules and to one without, before and after many
+// incidents were opened and silences were made, and the memory that these take. Afterwards,
+// a process that has as many messages in its queue, but neither incidents nor silences,
 // separates what a longer history costs from what incidents cost.
 func (b *bench) rules() error {
 	rate := "\t\t\trate 1000000/1h\n\t\t}\n"
@@ -39,23 +39,29 @@ func (b *bench) rules() error {
 		return err
 	}
 	defer c.stop()
+	stored, err := b.start(b.binary, siteConfig{keys: keys.String(), global: b.queueOption("stored")})
+	if err != nil {
+		return err
+	}
+	defer stored.stop()
 	processes := []*caddy{c}
 	var rows []*queueRow
-	measure := func(state string) error {
+	measure := func(state string, others ...*queueRow) error {
 		at := []*queueRow{
 			{name: "no key has rules", processes: []*caddy{without}, paths: []string{"/notify/one"}, perSecond: pacedRate},
 			{name: "another key has rules; " + state, processes: processes, paths: []string{"/notify/one"}, perSecond: pacedRate},
 			{name: "a rule; " + state, processes: processes, paths: []string{"/notify/ruled"}, perSecond: pacedRate},
 		}
+		at = append(at, others...)
 		rows = append(rows, at...)
 		return b.measureQueueRows(at, b.clients, b.requests/2)
 	}
-	fill := func(incidents bool) (heap float64, err error) {
+	fill := func(c *caddy, incidents bool) (heap float64, err error) {
 		before, err := c.usage(true)
 		if err != nil {
 			return 0, err
 		}
-		r := &queueRow{name: "filling", processes: processes, paths: []string{"/notify/open"}, async: true, drained: true, incidents: incidents}
+		r := &queueRow{name: "filling", processes: []*caddy{c}, paths: []string{"/notify/open"}, async: true, drained: true, incidents: incidents}
 		if _, err := b.rawLoad(r, queueClients, b.incidents); err != nil {
 			return 0, err
 		}
@@ -65,14 +71,16 @@ func (b *bench) rules() error {
 	if err := measure("no incidents"); err != nil {
 		return err
 	}
-	messages, err := fill(false)
+	for range 2 {
+		if _, err := fill(stored, false); err != nil {
+			return err
+		}
+	}
+	messages, err := fill(c, false)
 	if err != nil {
 		return err
 	}
-	if err := measure(fmt.Sprintf("%d messages are stored", b.incidents)); err != nil {
-		return err
-	}
-	both, err := fill(true)
+	both, err := fill(c, true)
 	if err != nil {
 		return err
 	}
@@ -88,7 +96,8 @@ func (b *bench) rules() error {
 		return err
 	}
 	silences := after.settled - before.settled
-	if err := measure(fmt.Sprintf("%d are open, %d silences", b.incidents, b.silences)); err != nil {
+	history := &queueRow{name: fmt.Sprintf("a rule; %d messages are stored, no incidents", 2*b.incidents), processes: []*caddy{stored}, paths: []string{"/notify/ruled"}, perSecond: pacedRate}
+	if err := measure(fmt.Sprintf("%d are open, %d silences", b.incidents, b.silences), history); err != nil {
 		return err
 	}
 	printQueueRows(fmt.Sprintf("at %d requests a second", pacedRate), rows)
