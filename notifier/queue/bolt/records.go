@@ -14,19 +14,22 @@ import (
 // group. It holds about 100 bytes for each, and no content. It is ordered, so that nobody
 // waits while somebody looks for a few of very many.
 type records struct {
-	places map[seal.Hash]recordPlace
-	due    *btree.BTreeG[dueRecord]
-	groups map[seal.Hash]*recordGroup
-	bytes  int64 // size of all
+	places  map[seal.Hash]recordPlace
+	due     *btree.BTreeG[dueRecord]
+	groups  map[seal.Hash]*recordGroup
+	numbers map[uint32]*recordGroup // the groups by their numbers
+	last    uint32                  // the number that was given last
+	bytes   int64                   // size of all
 
 	dueNodes  *btree.FreeListG[dueRecord] // of due
 	nameNodes *btree.FreeListG[seal.Hash] // of all groups
 }
 
-// recordPlace is where a record stands in the order of records.
+// recordPlace is where a record stands in the order of records. It has no pointer, so that
+// the garbage collector does not look at each of very many records.
 type recordPlace struct {
 	due   int64
-	group *recordGroup // nil for none
+	group uint32 // the number of its group; 0 for none
 }
 
 type dueRecord struct {
@@ -36,8 +39,9 @@ type dueRecord struct {
 
 // recordGroup has the names of the records of a group.
 type recordGroup struct {
-	hash  seal.Hash
-	names *btree.BTreeG[seal.Hash]
+	hash   seal.Hash
+	number uint32
+	names  *btree.BTreeG[seal.Hash]
 }
 
 // recordDegree is half of the number of records in a node of a tree.
@@ -47,7 +51,7 @@ func compareHashes(a, b seal.Hash) int { return bytes.Compare(a[:], b[:]) }
 
 func newRecords() *records {
 	r := &records{
-		places: map[seal.Hash]recordPlace{}, groups: map[seal.Hash]*recordGroup{},
+		places: map[seal.Hash]recordPlace{}, groups: map[seal.Hash]*recordGroup{}, numbers: map[uint32]*recordGroup{},
 		dueNodes: btree.NewFreeListG[dueRecord](btree.DefaultFreeListSize), nameNodes: btree.NewFreeListG[seal.Hash](btree.DefaultFreeListSize),
 	}
 	r.due = btree.NewWithFreeListG(recordDegree, func(a, b dueRecord) bool {
@@ -61,14 +65,26 @@ func (r *records) put(name seal.Hash, due int64, group seal.Hash) {
 	r.remove(name)
 	p := recordPlace{due: due}
 	if group != (seal.Hash{}) {
-		if p.group = r.groups[group]; p.group == nil {
-			p.group = &recordGroup{group, btree.NewWithFreeListG(recordDegree, func(a, b seal.Hash) bool { return compareHashes(a, b) < 0 }, r.nameNodes)}
-			r.groups[group] = p.group
-		}
-		p.group.names.ReplaceOrInsert(name)
+		g := r.group(group)
+		g.names.ReplaceOrInsert(name)
+		p.group = g.number
 	}
 	r.places[name] = p
 	r.due.ReplaceOrInsert(dueRecord{due, name})
+}
+
+// group returns a group, which it makes if there is none.
+func (r *records) group(hash seal.Hash) *recordGroup {
+	if g := r.groups[hash]; g != nil {
+		return g
+	}
+	r.last++
+	for r.last == 0 || r.numbers[r.last] != nil { // each number has been given once
+		r.last++
+	}
+	g := &recordGroup{hash, r.last, btree.NewWithFreeListG(recordDegree, func(a, b seal.Hash) bool { return compareHashes(a, b) < 0 }, r.nameNodes)}
+	r.groups[hash], r.numbers[g.number] = g, g
+	return g
 }
 
 func (r *records) remove(name seal.Hash) {
@@ -78,11 +94,13 @@ func (r *records) remove(name seal.Hash) {
 	}
 	delete(r.places, name)
 	r.due.Delete(dueRecord{p.due, name})
-	if p.group == nil {
+	if p.group == 0 {
 		return
 	}
-	if p.group.names.Delete(name); p.group.names.Len() == 0 {
-		delete(r.groups, p.group.hash)
+	g := r.numbers[p.group]
+	if g.names.Delete(name); g.names.Len() == 0 {
+		delete(r.groups, g.hash)
+		delete(r.numbers, g.number)
 	}
 }
 
