@@ -31,7 +31,7 @@ func TestFirstCommands(t *testing.T) {
 			commands = append(commands, b)
 		}
 	}
-	for i, want := range []string{"go run ./cmd/caddy run ", "curl "} {
+	for i, want := range []string{"./xcaddy.sh run ", "curl "} {
 		if text := commands[i].text; !strings.HasPrefix(text, want) || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: the README begins with %q, want one command that begins with %q", commands[i], text, want)
 		}
