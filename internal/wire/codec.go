@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"encoding"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Codec encodes a record, or decodes one. A method of the record names each field once, for
+// both:
+//
+//	func (f *file) fields(c *wire.Codec) {
+//		wire.Text(c, 1, &f.Name)
+//		wire.Number(c, 2, &f.Size)
+//	}
+//
+//	func (f *file) encode() []byte        { return wire.Append(nil, f, (*file).fields) }
+//	func (f *file) decode(b []byte) error { return wire.Decode(b, f, (*file).fields) }
+//
+// A field that decodes into a value of another type has the zero value.
+type Codec struct {
+	decoding bool
+	out      []byte // what is encoded
+	in       Reader // what is decoded
+	has      bool   // in is at a field
+	took     bool   // a field was decoded since the last call of next
+	err      error
+}
+
+// Append appends a record to b. fields names the fields of v.
+func Append[T any](b []byte, v *T, fields func(*T, *Codec)) []byte {
+	c := Codec{out: b}
+	fields(v, &c)
+	return c.out
+}
+
+// Decode decodes a record into v, whose fields are zero before. If the record is damaged, it
+// returns an error, and v has what comes before the damage.
+func Decode[T any](b []byte, v *T, fields func(*T, *Codec)) error {
+	c := Codec{decoding: true, in: NewReader(b)}
+	for c.next() {
+		fields(v, &c)
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return c.in.Err()
+}
+
+// next reports whether fields of the record are left. A record whose fields stand in the
+// order in which they are named takes one turn; each field that nobody has taken is
+// skipped.
+func (c *Codec) next() bool {
+	if !c.took {
+		c.has = c.in.Next()
+	}
+	c.took = false
+	return c.has && c.err == nil
+}
+
+// at reports whether the record that is decoded is at field f.
+func (c *Codec) at(f Field) bool { return c.has && c.in.Field == f }
+
+// done goes on to the next field of the record.
+func (c *Codec) done() {
+	c.took = true
+	c.has = c.in.Next()
+}
+
+// fail ends decoding.
+func (c *Codec) fail(err error) {
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+// Text is a text. An empty one is left out.
+func Text[T ~string](c *Codec, f Field, v *T) {
+	if !c.decoding {
+		c.out = AppendText(c.out, f, *v)
+		return
+	}
+	for c.at(f) {
+		*v = T(c.in.bytes)
+		c.done()
+	}
+}
+
+// TextOrNil is a text, or nil, which is left out.
+func TextOrNil(c *Codec, f Field, v **string) {
+	if !c.decoding {
+		if *v != nil {
+			c.out = AppendItem(c.out, f, **v)
+		}
+		return
+	}
+	for c.at(f) {
+		text := c.in.Text()
+		*v = &text
+		c.done()
+	}
+}
+
+// Bytes are any number of bytes. None are left out. Decoding copies them.
+func Bytes(c *Codec, f Field, v *[]byte) {
+	if !c.decoding {
+		c.out = AppendText(c.out, f, *v)
+		return
+	}
+	for c.at(f) {
+		*v = slices.Clone(c.in.Bytes())
+		c.done()
+	}
+}
+
+// Array is an array of bytes, such as a hash. It is left out if all bytes are 0.
+func Array(c *Codec, f Field, v []byte) {
+	if !c.decoding {
+		if slices.ContainsFunc(v, func(b byte) bool { return b != 0 }) {
+			c.out = AppendItem(c.out, f, v)
+		}
+		return
+	}
+	for c.at(f) {
+		copy(v, c.in.bytes)
+		c.done()
+	}
+}
+
+// Number is a number that is not negative. 0 is left out.
+func Number[T ~int | ~int64 | ~uint8](c *Codec, f Field, v *T) {
+	if !c.decoding {
+		c.out = AppendNumber(c.out, f, *v)
+		return
+	}
+	for c.at(f) {
+		*v = T(c.in.number) //nolint:gosec // as it was appended
+		c.done()
+	}
+}
+
+// True is a bool. False is left out.
+func True(c *Codec, f Field, v *bool) {
+	if !c.decoding {
+		c.out = AppendTrue(c.out, f, *v)
+		return
+	}
+	for c.at(f) {
+		*v = c.in.Bool()
+		c.done()
+	}
+}
+
+// Time is a time, precise to a microsecond and without its zone. A zero time is left out.
+func Time(c *Codec, f Field, v *time.Time) {
+	if !c.decoding {
+		c.out = AppendTime(c.out, f, *v)
+		return
+	}
+	for c.at(f) {
+		*v = c.in.Time()
+		c.done()
+	}
+}
+
+// Binary is a value that encodes itself. It is left out if it cannot be encoded.
+func Binary[T any, P interface {
+	*T
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}](c *Codec, f Field, v P) {
+	if !c.decoding {
+		if b, err := v.MarshalBinary(); err == nil {
+			c.out = AppendText(c.out, f, b)
+		}
+		return
+	}
+	for c.at(f) {
+		c.fail(v.UnmarshalBinary(c.in.bytes))
+		c.done()
+	}
+}
+
+// Texts is a list of texts, with a field for each.
+func Texts[T ~string](c *Codec, f Field, v *[]T) {
+	if !c.decoding {
+		for _, item := range *v {
+			c.out = AppendItem(c.out, f, item)
+		}
+		return
+	}
+	for c.at(f) {
+		*v = append(*v, T(c.in.bytes))
+		c.done()
+	}
+}
+
+// Numbers is a list of numbers that are not negative, with a field for each.
+func Numbers[T ~int | ~int64 | ~uint8](c *Codec, f Field, v *[]T) {
+	if !c.decoding {
+		for _, item := range *v {
+			c.out = AppendNumberItem(c.out, f, item)
+		}
+		return
+	}
+	for c.at(f) {
+		*v = append(*v, T(c.in.number)) //nolint:gosec // as it was appended
+		c.done()
+	}
+}
+
+// Record is a record within the record. It is left out if all its fields are.
+func Record[T any](c *Codec, f Field, v *T, fields func(*T, *Codec)) {
+	if !c.decoding {
+		appendRecord(c, f, v, fields, false)
+		return
+	}
+	for c.at(f) {
+		c.fail(Decode(c.in.bytes, v, fields))
+		c.done()
+	}
+}
+
+// Records is a list of records, with a field for each.
+func Records[T any](c *Codec, f Field, v *[]T, fields func(*T, *Codec)) {
+	if !c.decoding {
+		for i := range *v {
+			appendRecord(c, f, &(*v)[i], fields, true)
+		}
+		return
+	}
+	for c.at(f) {
+		var item T
+		c.fail(Decode(c.in.bytes, &item, fields))
+		*v = append(*v, item)
+		c.done()
+	}
+}
+
+// appendRecord appends a record within the record, with its length before it.
+func appendRecord[T any](c *Codec, f Field, v *T, fields func(*T, *Codec), empty bool) {
+	before := len(c.out)
+	c.out = protowire.AppendTag(c.out, f, protowire.BytesType)
+	from := len(c.out)
+	fields(v, c)
+	n := len(c.out) - from
+	if n == 0 && !empty {
+		c.out = c.out[:before]
+		return
+	}
+	// The length takes few bytes, which move what was appended.
+	var room [10]byte
+	length := protowire.AppendVarint(room[:0], uint64(n))
+	c.out = append(c.out, length...)
+	copy(c.out[from+len(length):], c.out[from:from+n])
+	copy(c.out[from:], length)
+}
