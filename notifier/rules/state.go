@@ -225,7 +225,7 @@ func (s *Subject) Ended(m Mark, delivered bool) {
 	}
 }
 
-// The fields of a subject and of a mark.
+// The fields of a subject.
 const (
 	subjectTold wire.Field = iota + 1
 	subjectNext
@@ -237,52 +237,31 @@ const (
 	subjectSilenced
 	subjectCounted
 	subjectKey
-
-	markMessage wire.Field = 1
-	markIndex   wire.Field = 2
-	markType    wire.Field = 3
-	markState   wire.Field = 4
-	markTime    wire.Field = 5
-	markOf      wire.Field = 6
-	markAlerts  wire.Field = 7
 )
+
+// Fields names the fields of a mark in a record.
+func (m *Mark) Fields(c *wire.Codec) {
+	wire.Array(c, 1, m.Job.Message[:])
+	wire.Number(c, 2, &m.Job.Index)
+	wire.Text(c, 3, &m.Type)
+	wire.Text(c, 4, &m.State)
+	wire.Time(c, 5, &m.Time)
+	wire.Text(c, 7, &m.Alerts)
+	wire.Array(c, 6, m.Of[:])
+}
 
 // AppendMark appends a mark as the value of a field.
 func AppendMark(b []byte, f wire.Field, m *Mark) []byte {
 	if m.none() {
 		return b
 	}
-	x := wire.AppendNumber(wire.AppendText(nil, markMessage, m.Job.Message[:]), markIndex, m.Job.Index)
-	x = wire.AppendText(wire.AppendText(x, markType, m.Type), markState, m.State)
-	x = wire.AppendText(wire.AppendTime(x, markTime, m.Time), markAlerts, m.Alerts)
-	if m.IsDigest() {
-		x = wire.AppendText(x, markOf, m.Of[:])
-	}
-	return wire.AppendItem(b, f, x)
+	return wire.AppendItem(b, f, wire.Append(nil, m, (*Mark).Fields))
 }
 
 // DecodeMark decodes the value of a field.
 func DecodeMark(b []byte) (m Mark, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case markMessage:
-			copy(m.Job.Message[:], r.Bytes())
-		case markIndex:
-			m.Job.Index = r.Int()
-		case markType:
-			m.Type = notifier.Type(r.Text())
-		case markState:
-			m.State = notifier.IncidentState(r.Text())
-		case markTime:
-			m.Time = r.Time()
-		case markAlerts:
-			m.Alerts = r.Text()
-		case markOf:
-			copy(m.Of[:], r.Bytes())
-		}
-	}
-	return m, r.Err()
+	err = wire.Decode(b, &m, (*Mark).Fields)
+	return m, err
 }
 
 // Encode returns the subject as bytes, which are never empty.
