@@ -1,0 +1,157 @@
+package rules
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/internal/golden"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// record is a record as a store keeps it.
+type record struct {
+	name   string
+	value  any
+	encode func() []byte
+	decode func([]byte) (any, error)
+}
+
+func recordOf[T any](name string, value T, encode func() []byte, decode func([]byte) (T, error)) record {
+	return record{name, value, encode, func(b []byte) (any, error) { return decode(b) }}
+}
+
+// records returns an example of each record. Its fields have a value, so that each of them
+// is stored.
+func records() []record {
+	at := func(minutes int) time.Time { return time.UnixMicro(1_790_000_000_123_456 + int64(minutes)*60_000_000) }
+	job := func(n byte) queue.JobID { return queue.JobID{Message: uuid.UUID{n, 15: 0xff}, Index: int(n)} }
+	mark := Mark{job(1), notifier.Failure, notifier.Open, at(1), "ab cd", uuid.UUID{9}}
+	subject := &Subject{
+		Told: mark, Next: Mark{Job: job(2), Type: notifier.Info, Time: at(2)}, Way: mark.In(job(3)), Passed: notifier.Warning,
+		Silenced: uuid.UUID{7}, Counted: notifier.Failure, Repeats: 3, Since: at(4), Key: "ops", Forget: at(5),
+	}
+	lane := &Lane{
+		Items: []Item{
+			{
+				Job: job(1), Type: notifier.Success, State: notifier.Resolved, Time: at(1), Alerts: "ab", Subject: "s", About: "a",
+				Hold: ByRate, Until: at(2), After: job(4), Silence: uuid.UUID{8}, Passed: notifier.Failure, Past: true,
+			},
+			{Job: job(2), Type: notifier.Info, Time: at(3), After: job(3)},
+			{Job: job(3), Type: notifier.Info, Time: at(4), Hold: BySilence, Until: at(5)},
+		},
+		Spent: []*Spent{{id: "10[] 1m0s", Count: 4, Since: at(6)}, {id: "5[failure] 1h0m0s", Count: 1, Since: at(7)}},
+		More:  [2]More{{ID: uuid.UUID{1}, Counts: Counts{1, 2, 0, 4}}, {ID: uuid.UUID{2}, Counts: Counts{3: 1}}},
+		Over:  []SilencedCounts{{Silence: uuid.UUID{8}, Until: at(8), ID: uuid.UUID{3}, Counts: Counts{0, 5}}},
+		Group: queue.Hash{4, 15: 1}, Origin: []byte("origin"),
+	}
+	step := StepJob{job(3), 2, 5, "target", queue.Hash{1, 2}}
+	incident := &Incident{
+		ID: "abcdefghijklmnopqrstuvwxyz", Home: "site s", Key: "ops", Source: "grafana", Name: "disk", Derived: "abc", Own: true, Site: "s", Title: "Disk full",
+		Type: notifier.Failure, State: notifier.Resolved, Tags: []string{"a", "", "b"}, Opened: at(1), Changed: at(2), Resolved: at(3), ResolvedBy: "Eve",
+		Acknowledged: Acknowledgement{"Adam", at(4), at(5)},
+		Escalation:   Escalation{2, 5, at(6), true, true, true, "disk", []StepTarget{{5, "target"}, {}}, []StepJob{step, {Job: job(4)}}, []StepJob{step}},
+		Begun:        []BegunStep{{1, 5, at(6), StepTold}, {2, 5, at(7), StepSending}},
+		Unconfirmed:  []StepJob{{Job: job(4)}, step},
+		Forget:       at(8),
+	}
+	beat := &Beat{
+		Site: "s", Key: "ops", Name: "nightly", Gone: at(1), Last: at(2), State: BeatLate, Since: at(3), Missed: true,
+		armed: Expect{"nightly", 24 * time.Hour, time.Hour}, due: at(4), down: time.Minute,
+	}
+	uptime := &Uptime{Seen: at(1), Down: time.Hour}
+	silence := &Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
+	return []record{
+		recordOf("subject", subject, subject.Encode, DecodeSubject),
+		recordOf("subject of an ended problem", &Subject{Told: mark, Forget: at(5)}, (&Subject{Told: mark, Forget: at(5)}).Encode, DecodeSubject),
+		recordOf("empty subject", new(Subject), new(Subject).Encode, DecodeSubject),
+		recordOf("lane", lane, lane.Encode, DecodeLane),
+		recordOf("empty lane", new(Lane), new(Lane).Encode, DecodeLane),
+		recordOf("incident", incident, incident.Encode, DecodeIncident),
+		recordOf("beat", beat, beat.Encode, DecodeBeat),
+		recordOf("uptime", uptime, uptime.Encode, DecodeUptime),
+		recordOf("silence", silence, func() []byte {
+			r := wire.NewReader(Silences{*silence}.Append(nil, 1))
+			r.Next()
+			return r.Bytes()
+		}, func(b []byte) (*Silence, error) {
+			s, err := DecodeSilence(b)
+			return &s, err
+		}),
+	}
+}
+
+// TestRecords checks that what is stored is as it always was, so that a later version reads
+// it, and that it is read as it was. A record that is cut is refused, unless a field ends
+// there.
+func TestRecords(t *testing.T) {
+	var out strings.Builder
+	for _, r := range records() {
+		b := r.encode()
+		fmt.Fprintf(&out, "%s: %x\n", r.name, b)
+		if got, err := r.decode(b); err != nil || !reflect.DeepEqual(got, r.value) {
+			t.Errorf("%s: got\n%+v, %v, want\n%+v", r.name, got, err, r.value)
+		}
+		fmt.Fprint(&out, "  can end after")
+		for n := range len(b) {
+			if _, err := r.decode(b[:n]); err == nil {
+				fmt.Fprint(&out, " ", n)
+			}
+		}
+		fmt.Fprintln(&out)
+	}
+	golden.Check(t, "testdata/records.txt", out.String())
+}
+
+// TestRecordsOfDamage checks which fields in a record may be of another kind, and which must
+// not be damaged.
+func TestRecordsOfDamage(t *testing.T) {
+	for _, r := range records() {
+		for f := range byte(15) {
+			if _, err := r.decode([]byte{(f + 1) << 3, 1}); err != nil {
+				t.Errorf("%s: a number in field %d: %v", r.name, f+1, err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		err  bool
+		text string
+	}{{"subject", true, "\x0a\x01\x0a"}, {"lane", true, "\x0a\x01\x0a"}, {"lane", true, "\x0a\x03\x0a\x01\x0a"}, {"lane", true, "\x12\x01\x0a"}, {"lane", true, "\x1a\x01\x0a"}, {"lane", true, "\x2a\x03\x1a\x01\x0a"}} {
+		for _, r := range records() {
+			if _, err := r.decode([]byte(c.text)); r.name == c.name && (err != nil) != c.err {
+				t.Errorf("%s: %q: %v", c.name, c.text, err)
+			}
+		}
+	}
+}
+
+func BenchmarkRecords(b *testing.B) {
+	all := records()
+	full := &Lane{Spent: []*Spent{{id: "10[] 1m0s", Count: 4, Since: time.Now()}}}
+	for i := range MaxItems {
+		full.Items = append(full.Items, Item{Job: queue.JobID{Message: uuid.New(), Index: i}, Type: notifier.Failure, State: notifier.Open, Time: time.Now(), Subject: "sixteen bytes 16", Hold: ByQuiet, Until: time.Now()})
+	}
+	all = append(all, recordOf("full lane", full, full.Encode, DecodeLane))
+	for _, r := range all {
+		record := r.encode()
+		b.Run("encode/"+r.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r.encode()
+			}
+		})
+		b.Run("decode/"+r.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = r.decode(record)
+			}
+		})
+	}
+}
