@@ -31,46 +31,24 @@ type keySilences struct {
 	Ended     time.Time // of the last one; zero if what it has held was looked at
 }
 
-// The fields of keySilences.
-const (
-	silencesHome wire.Field = iota + 1
-	silencesKey
-	silencesEnded
-	silencesItem // one for each
-)
-
 func (s *keySilences) place() string { return s.Home + "\x00" + s.Key }
 
-func (s *keySilences) encode() []byte {
-	b := wire.AppendText(wire.AppendText(nil, silencesHome, s.Home), silencesKey, s.Key)
-	return s.All.Append(wire.AppendTime(b, silencesEnded, s.Ended), silencesItem)
+func (s *keySilences) fields(c *wire.Codec) {
+	wire.Text(c, 1, &s.Home)
+	wire.Text(c, 2, &s.Key)
+	wire.Time(c, 3, &s.Ended)
+	wire.Records(c, 4, &s.All, (*rules.Silence).Fields)
+}
+
+func (s *keySilences) record() []byte {
+	return wire.Append([]byte{kindSilences}, s, (*keySilences).fields)
 }
 
 // decodeSilences returns the silences in a record. A damaged one has none: then what they
 // have held is told.
 func decodeSilences(record []byte) *keySilences {
 	out := new(keySilences)
-	if len(record) == 0 || record[0] != kindSilences {
-		return out
-	}
-	r := wire.NewReader(record[1:])
-	for r.Next() {
-		switch r.Field {
-		case silencesHome:
-			out.Home = r.Text()
-		case silencesKey:
-			out.Key = r.Text()
-		case silencesEnded:
-			out.Ended = r.Time()
-		case silencesItem:
-			s, err := rules.DecodeSilence(r.Bytes())
-			if err != nil {
-				return new(keySilences)
-			}
-			out.All = append(out.All, s)
-		}
-	}
-	if r.Err() != nil {
+	if len(record) == 0 || record[0] != kindSilences || wire.Decode(record[1:], out, (*keySilences).fields) != nil {
 		return new(keySilences)
 	}
 	return out
@@ -96,7 +74,7 @@ func (q *openQueue) silencesRecord(s *keySilences, now time.Time) queue.Record {
 	if !s.Ended.IsZero() {
 		due = now
 	}
-	return queue.Record{Data: encodeRecord(kindSilences, s.encode()), Due: due, Group: q.silencesGroup()}
+	return queue.Record{Data: s.record(), Due: due, Group: q.silencesGroup()}
 }
 
 // silenceCache has the silences of all keys, so that a message to a key without one costs

@@ -22,7 +22,7 @@ func TestStoredSilences(t *testing.T) {
 	s := &keySilences{Home: "site s", Key: "ops", Ended: at, All: rules.Silences{
 		{ID: uuid.UUID{5}, Made: at, Until: at.Add(time.Hour), Tag: "phone"}, {ID: uuid.UUID{6}, Made: at, Until: at.Add(time.Hour), Title: "Disk"},
 	}}
-	b := encodeRecord(kindSilences, s.encode())
+	b := s.record()
 	if got := hex.EncodeToString(b); got != storedSilences {
 		t.Errorf("got %s", got)
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -29,25 +30,51 @@ type Codec struct {
 	err      error
 }
 
+// codecs are those that nobody uses. Each Append and Decode takes one: a value that is
+// passed to a function value would be on the heap otherwise.
+var codecs = sync.Pool{New: func() any { return new(Codec) }}
+
+// maxRoom is the maximum size of the room for encoding that a codec keeps, in bytes.
+const maxRoom = 64 << 10
+
 // Append appends a record to b. fields names the fields of v.
 func Append[T any](b []byte, v *T, fields func(*T, *Codec)) []byte {
-	c := Codec{out: b}
-	fields(v, &c)
-	return c.out
+	c := codecs.Get().(*Codec)
+	fields(v, c)
+	b = append(b, c.out...)
+	if c.out = c.out[:0]; cap(c.out) > maxRoom {
+		c.out = nil
+	}
+	codecs.Put(c)
+	return b
 }
 
 // Decode decodes a record into v, whose fields are zero before. If the record is damaged, it
 // returns an error, and v has what comes before the damage.
 func Decode[T any](b []byte, v *T, fields func(*T, *Codec)) error {
-	c := Codec{decoding: true, in: NewReader(b)}
-	for c.next() {
-		fields(v, &c)
-	}
-	if c.err != nil {
-		return c.err
-	}
-	return c.in.Err()
+	c := codecs.Get().(*Codec)
+	c.decoding = true
+	decodeRecord(c, b, v, fields)
+	err := c.err
+	c.decoding, c.in, c.err = false, Reader{}, nil
+	codecs.Put(c)
+	return err
 }
+
+// decodeRecord decodes a record, which may be a field of the one that c decodes.
+func decodeRecord[T any](c *Codec, b []byte, v *T, fields func(*T, *Codec)) {
+	rest := c.in.rest
+	c.in.rest = b
+	for c.took = false; c.next(); {
+		fields(v, c)
+	}
+	c.fail(c.in.err)
+	c.in.rest = rest
+}
+
+// If reports whether fields follow that are stored only if a condition holds. Those that are
+// there are always decoded.
+func (c *Codec) If(holds bool) bool { return c.decoding || holds }
 
 // next reports whether fields of the record are left. A record whose fields stand in the
 // order in which they are named takes one turn; each field that nobody has taken is
@@ -86,6 +113,28 @@ func Text[T ~string](c *Codec, f Field, v *T) {
 		*v = T(c.in.bytes)
 		c.done()
 	}
+}
+
+// Word is a text that most records share with others, such as the name of a state. Decoding
+// makes no copy of one of the words.
+func Word[T ~string](c *Codec, f Field, v *T, words []T) {
+	if !c.decoding {
+		c.out = AppendText(c.out, f, *v)
+		return
+	}
+	for c.at(f) {
+		*v = wordOf(c.in.bytes, words)
+		c.done()
+	}
+}
+
+func wordOf[T ~string](b []byte, words []T) T {
+	for _, w := range words {
+		if string(w) == string(b) {
+			return w
+		}
+	}
+	return T(b)
 }
 
 // TextOrNil is a text, or nil, which is left out.
@@ -130,7 +179,7 @@ func Array(c *Codec, f Field, v []byte) {
 }
 
 // Number is a number that is not negative. 0 is left out.
-func Number[T ~int | ~int64 | ~uint8](c *Codec, f Field, v *T) {
+func Number[T ~int | ~int64 | ~uint64 | ~uint8](c *Codec, f Field, v *T) {
 	if !c.decoding {
 		c.out = AppendNumber(c.out, f, *v)
 		return
@@ -211,6 +260,21 @@ func Numbers[T ~int | ~int64 | ~uint8](c *Codec, f Field, v *[]T) {
 	}
 }
 
+// NumberArray is an array of numbers that are not negative, with a field for each, also if it
+// is 0. Further ones are skipped.
+func NumberArray[T ~int | ~int64 | ~uint8](c *Codec, f Field, v []T) {
+	if !c.decoding {
+		Numbers(c, f, &v)
+		return
+	}
+	for i := 0; c.at(f); i++ {
+		if i < len(v) {
+			v[i] = T(c.in.number) //nolint:gosec // as it was appended
+		}
+		c.done()
+	}
+}
+
 // Record is a record within the record. It is left out if all its fields are.
 func Record[T any](c *Codec, f Field, v *T, fields func(*T, *Codec)) {
 	if !c.decoding {
@@ -218,13 +282,13 @@ func Record[T any](c *Codec, f Field, v *T, fields func(*T, *Codec)) {
 		return
 	}
 	for c.at(f) {
-		c.fail(Decode(c.in.bytes, v, fields))
+		decodeRecord(c, c.in.bytes, v, fields)
 		c.done()
 	}
 }
 
 // Records is a list of records, with a field for each.
-func Records[T any](c *Codec, f Field, v *[]T, fields func(*T, *Codec)) {
+func Records[S ~[]T, T any](c *Codec, f Field, v *S, fields func(*T, *Codec)) {
 	if !c.decoding {
 		for i := range *v {
 			appendRecord(c, f, &(*v)[i], fields, true)
@@ -232,9 +296,8 @@ func Records[T any](c *Codec, f Field, v *[]T, fields func(*T, *Codec)) {
 		return
 	}
 	for c.at(f) {
-		var item T
-		c.fail(Decode(c.in.bytes, &item, fields))
-		*v = append(*v, item)
+		*v = append(*v, *new(T))
+		decodeRecord(c, c.in.bytes, &(*v)[len(*v)-1], fields)
 		c.done()
 	}
 }

@@ -67,6 +67,55 @@ func TestCodec(t *testing.T) {
 	}
 }
 
+// choices has fields that are stored only sometimes.
+type choices struct {
+	State  kind
+	Counts [3]int
+	Reason string // stored if there is a State
+	Place  uint64
+}
+
+func (x *choices) fields(c *Codec) {
+	Word(c, 1, &x.State, []kind{"open", "resolved"})
+	NumberArray(c, 2, x.Counts[:])
+	if c.If(x.State != "") {
+		Text(c, 3, &x.Reason)
+	}
+	Number(c, 4, &x.Place)
+}
+
+func TestChoices(t *testing.T) {
+	for _, x := range []choices{{"open", [3]int{1, 0, 2}, "r", 1 << 63}, {"other", [3]int{}, "", 0}, {"", [3]int{}, "not stored", 0}} {
+		var back choices
+		err := Decode(Append(nil, &x, (*choices).fields), &back, (*choices).fields)
+		if x.State == "" {
+			x.Reason = ""
+		}
+		if err != nil || back != x {
+			t.Errorf("decoded as %+v, %v; want %+v", back, err, x)
+		}
+	}
+	var b []byte
+	b = AppendText(b, 3, "r") // before what it depends on
+	for n := range 5 {        // more than there is room for
+		b = AppendNumberItem(b, 2, n)
+	}
+	var back choices
+	if err := Decode(b, &back, (*choices).fields); err != nil || back != (choices{Counts: [3]int{0, 1, 2}, Reason: "r"}) {
+		t.Errorf("decoded as %+v, %v", back, err)
+	}
+}
+
+// What was encoded stays as it is while others encode.
+func TestAppendShares(t *testing.T) {
+	a := Append(nil, &part{"a"}, (*part).fields)
+	before := string(a)
+	b := Append(a, &part{"b"}, (*part).fields)
+	if string(a) != before || string(b) != before+string(Append(nil, &part{"b"}, (*part).fields)) {
+		t.Errorf("%q, then %q", a, b)
+	}
+}
+
 // Fields may stand in any order, and some may be those of a later version.
 func TestOtherOrder(t *testing.T) {
 	b := AppendText(nil, 99, "later")

@@ -33,7 +33,7 @@ func AppendItem[T ~string | ~[]byte](b []byte, f Field, item T) []byte {
 }
 
 // AppendNumber appends a number that is not negative.
-func AppendNumber[T ~int | ~int64 | ~uint8](b []byte, f Field, n T) []byte {
+func AppendNumber[T ~int | ~int64 | ~uint64 | ~uint8](b []byte, f Field, n T) []byte {
 	if n == 0 {
 		return b
 	}
@@ -42,7 +42,7 @@ func AppendNumber[T ~int | ~int64 | ~uint8](b []byte, f Field, n T) []byte {
 
 // AppendNumberItem appends a number that is not negative, also if it is 0, as an
 // item of a list.
-func AppendNumberItem[T ~int | ~int64 | ~uint8](b []byte, f Field, n T) []byte {
+func AppendNumberItem[T ~int | ~int64 | ~uint64 | ~uint8](b []byte, f Field, n T) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, f, protowire.VarintType), uint64(n))
 }
 
@@ -89,30 +89,48 @@ func NewReader(b []byte) Reader { return Reader{rest: b} }
 // damaged.
 func (r *Reader) Next() bool {
 	for len(r.rest) > 0 {
-		f, kind, n := protowire.ConsumeTag(r.rest)
+		tag, n := consumeVarint(r.rest)
+		f, kind := protowire.DecodeTag(tag)
+		if n >= 0 && f < protowire.MinValidNumber {
+			_, _, n = protowire.ConsumeTag(r.rest) // which is an error
+		}
 		if n < 0 {
 			return r.fail(n)
 		}
-		r.rest = r.rest[n:]
+		rest := r.rest[n:]
 		r.Field, r.bytes, r.number = f, nil, 0
 		known := true
 		switch kind {
 		case protowire.BytesType:
-			r.bytes, n = protowire.ConsumeBytes(r.rest)
+			if length, m := consumeVarint(rest); m > 0 && length <= uint64(len(rest)-m) {
+				n = m + int(length) //nolint:gosec // of what is there
+				r.bytes = rest[m:n]
+			} else {
+				_, n = protowire.ConsumeBytes(rest) // which is an error
+			}
 		case protowire.VarintType:
-			r.number, n = protowire.ConsumeVarint(r.rest)
+			r.number, n = consumeVarint(rest)
 		default:
-			n, known = protowire.ConsumeFieldValue(f, kind, r.rest), false
+			n, known = protowire.ConsumeFieldValue(f, kind, rest), false
 		}
 		if n < 0 {
 			return r.fail(n)
 		}
-		r.rest = r.rest[n:]
+		r.rest = rest[n:]
 		if known {
 			return true
 		}
 	}
 	return false
+}
+
+// consumeVarint is [protowire.ConsumeVarint], faster for the numbers below 128 that most tags
+// and lengths are.
+func consumeVarint(b []byte) (uint64, int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	return protowire.ConsumeVarint(b)
 }
 
 func (r *Reader) fail(n int) bool {

@@ -174,87 +174,42 @@ func (b *Beat) Late(now time.Time, u *Uptime) bool {
 // Miss notes that a message tells that the next beat is late.
 func (b *Beat) Miss(now time.Time) { b.State, b.Since, b.Missed = BeatLate, now, true }
 
-// The fields of a beat and of an uptime.
-const (
-	beatSite wire.Field = iota + 1
-	beatKey
-	beatName
-	beatGone
-	beatLast
-	beatState
-	beatSince
-	beatMissed
-	beatEvery
-	beatGrace
-	beatDue
-	beatDown
-
-	uptimeSeen wire.Field = 1
-	uptimeDown wire.Field = 2
-)
+func (b *Beat) fields(c *wire.Codec) {
+	wire.Text(c, 1, &b.Site)
+	wire.Text(c, 2, &b.Key)
+	wire.Text(c, 3, &b.Name)
+	wire.Time(c, 4, &b.Gone)
+	wire.Time(c, 5, &b.Last)
+	wire.Text(c, 6, &b.State)
+	wire.Time(c, 7, &b.Since)
+	wire.True(c, 8, &b.Missed)
+	wire.Number(c, 9, &b.armed.Every)
+	wire.Number(c, 10, &b.armed.Grace)
+	wire.Time(c, 11, &b.due)
+	wire.Number(c, 12, &b.down)
+}
 
 // Encode returns the beat as bytes.
-func (b *Beat) Encode() (out []byte) {
-	out = wire.AppendText(wire.AppendText(wire.AppendText(out, beatSite, b.Site), beatKey, b.Key), beatName, b.Name)
-	out = wire.AppendTime(wire.AppendTime(out, beatGone, b.Gone), beatLast, b.Last)
-	out = wire.AppendTime(wire.AppendText(out, beatState, b.State), beatSince, b.Since)
-	out = wire.AppendTrue(out, beatMissed, b.Missed)
-	out = wire.AppendNumber(wire.AppendNumber(out, beatEvery, b.armed.Every), beatGrace, b.armed.Grace)
-	return wire.AppendNumber(wire.AppendTime(out, beatDue, b.due), beatDown, b.down)
-}
+func (b *Beat) Encode() []byte { return wire.Append(nil, b, (*Beat).fields) }
 
 // DecodeBeat is the inverse of [Beat.Encode].
 func DecodeBeat(data []byte) (*Beat, error) {
 	b := new(Beat)
-	r := wire.NewReader(data)
-	for r.Next() {
-		switch r.Field {
-		case beatSite:
-			b.Site = r.Text()
-		case beatKey:
-			b.Key = r.Text()
-		case beatName:
-			b.Name = r.Text()
-		case beatGone:
-			b.Gone = r.Time()
-		case beatLast:
-			b.Last = r.Time()
-		case beatState:
-			b.State = BeatState(r.Text())
-		case beatSince:
-			b.Since = r.Time()
-		case beatMissed:
-			b.Missed = r.Bool()
-		case beatEvery:
-			b.armed.Every = time.Duration(r.Int64())
-		case beatGrace:
-			b.armed.Grace = time.Duration(r.Int64())
-		case beatDue:
-			b.due = r.Time()
-		case beatDown:
-			b.down = time.Duration(r.Int64())
-		}
-	}
+	err := wire.Decode(data, b, (*Beat).fields)
 	b.armed.Name = b.Name
-	return b, r.Err()
+	return b, err
+}
+
+func (u *Uptime) fields(c *wire.Codec) {
+	wire.Time(c, 1, &u.Seen)
+	wire.Number(c, 2, &u.Down)
 }
 
 // Encode returns the uptime as bytes.
-func (u *Uptime) Encode() []byte {
-	return wire.AppendNumber(wire.AppendTime(nil, uptimeSeen, u.Seen), uptimeDown, u.Down)
-}
+func (u *Uptime) Encode() []byte { return wire.Append(nil, u, (*Uptime).fields) }
 
 // DecodeUptime is the inverse of [Uptime.Encode].
 func DecodeUptime(data []byte) (*Uptime, error) {
 	u := new(Uptime)
-	r := wire.NewReader(data)
-	for r.Next() {
-		switch r.Field {
-		case uptimeSeen:
-			u.Seen = r.Time()
-		case uptimeDown:
-			u.Down = time.Duration(r.Int64())
-		}
-	}
-	return u, r.Err()
+	return u, wire.Decode(data, u, (*Uptime).fields)
 }

@@ -217,253 +217,72 @@ func (x *Incident) Lasts() bool { return x.Escalating() || x.IsOpen() && x.IsAck
 // MaxIncidentTitle is the maximum length of the title in a record, in bytes.
 const MaxIncidentTitle = 250
 
-// The fields of an incident.
-const (
-	incidentID wire.Field = iota + 1
-	incidentHome
-	incidentKey
-	incidentSource
-	incidentName
-	incidentDerived
-	incidentOwn
-	incidentSite
-	incidentTitle
-	incidentType
-	incidentState
-	incidentTag // one for each
-	incidentOpened
-	incidentChanged
-	incidentResolved
-	incidentResolvedBy
-	incidentAckBy
-	incidentAckAt
-	incidentAckUntil
-	incidentRound
-	incidentStep
-	incidentNext
-	incidentReached
-	incidentExhausted
-	incidentTarget  // one for each
-	incidentWaiting // one for each
-	incidentSent    // one for each
-	incidentForget
-	incidentSilenced
-	incidentBegun       // one for each
-	incidentUnconfirmed // one for each
-	incidentSilencedAs
-
-	begunRound   wire.Field = 1
-	begunStep    wire.Field = 2
-	begunAt      wire.Field = 3
-	begunOutcome wire.Field = 4
-
-	stepTargetStep wire.Field = 1
-	stepTargetHash wire.Field = 2
-
-	stepMessage wire.Field = 1
-	stepIndex   wire.Field = 2
-	stepRound   wire.Field = 3
-	stepStep    wire.Field = 4
-	stepTarget  wire.Field = 5
-	stepSubject wire.Field = 6
-)
-
-// Encode returns the incident as bytes, which are never empty.
-func (x *Incident) Encode() (b []byte) {
-	b = wire.AppendItem(b, incidentID, x.ID)
-	b = wire.AppendText(b, incidentHome, x.Home)
-	b = wire.AppendText(b, incidentKey, x.Key)
-	b = wire.AppendText(b, incidentSource, x.Source)
-	b = wire.AppendText(b, incidentName, x.Name)
-	b = wire.AppendText(b, incidentDerived, x.Derived)
-	b = wire.AppendTrue(b, incidentOwn, x.Own)
-	b = wire.AppendText(b, incidentSite, x.Site)
-	b = wire.AppendText(b, incidentTitle, x.Title)
-	b = wire.AppendText(b, incidentType, x.Type)
-	b = wire.AppendText(b, incidentState, x.State)
-	for _, tag := range x.Tags {
-		b = wire.AppendItem(b, incidentTag, tag)
-	}
-	b = wire.AppendTime(b, incidentOpened, x.Opened)
-	b = wire.AppendTime(b, incidentChanged, x.Changed)
-	b = wire.AppendTime(b, incidentResolved, x.Resolved)
-	b = wire.AppendText(b, incidentResolvedBy, x.ResolvedBy)
-	b = wire.AppendText(b, incidentAckBy, x.Acknowledged.By)
-	b = wire.AppendTime(b, incidentAckAt, x.Acknowledged.At)
-	b = wire.AppendTime(b, incidentAckUntil, x.Acknowledged.Until)
-	e := &x.Escalation
-	b = wire.AppendNumber(b, incidentRound, e.Round)
-	b = wire.AppendNumber(b, incidentStep, e.Step)
-	b = wire.AppendTime(b, incidentNext, e.Next)
-	b = wire.AppendTrue(b, incidentReached, e.Reached)
-	b = wire.AppendTrue(b, incidentExhausted, e.Exhausted)
-	b = wire.AppendText(wire.AppendTrue(b, incidentSilenced, e.Silenced), incidentSilencedAs, e.SilencedAs)
-	for _, t := range e.Targets {
-		b = wire.AppendItem(b, incidentTarget, wire.AppendText(wire.AppendNumber(nil, stepTargetStep, t.Step), stepTargetHash, t.Hash))
-	}
-	for i := range e.Waiting {
-		b = wire.AppendItem(b, incidentWaiting, e.Waiting[i].encode())
-	}
-	for i := range e.Sent {
-		b = wire.AppendItem(b, incidentSent, e.Sent[i].encode())
-	}
-	for _, s := range x.Begun {
-		item := wire.AppendNumber(wire.AppendNumber(nil, begunRound, s.Round), begunStep, s.Step)
-		b = wire.AppendItem(b, incidentBegun, wire.AppendText(wire.AppendTime(item, begunAt, s.At), begunOutcome, s.Outcome))
-	}
-	for i := range x.Unconfirmed {
-		b = wire.AppendItem(b, incidentUnconfirmed, x.Unconfirmed[i].encode())
-	}
-	return wire.AppendTime(b, incidentForget, x.Forget)
+func (x *Incident) fields(c *wire.Codec) {
+	wire.Text(c, 1, &x.ID)
+	wire.Text(c, 2, &x.Home)
+	wire.Text(c, 3, &x.Key)
+	wire.Text(c, 4, &x.Source)
+	wire.Text(c, 5, &x.Name)
+	wire.Text(c, 6, &x.Derived)
+	wire.True(c, 7, &x.Own)
+	wire.Text(c, 8, &x.Site)
+	wire.Text(c, 9, &x.Title)
+	wire.Word(c, 10, &x.Type, Types)
+	wire.Word(c, 11, &x.State, Stages)
+	wire.Texts(c, 12, &x.Tags)
+	wire.Time(c, 13, &x.Opened)
+	wire.Time(c, 14, &x.Changed)
+	wire.Time(c, 15, &x.Resolved)
+	wire.Text(c, 16, &x.ResolvedBy)
+	wire.Text(c, 17, &x.Acknowledged.By)
+	wire.Time(c, 18, &x.Acknowledged.At)
+	wire.Time(c, 19, &x.Acknowledged.Until)
+	x.Escalation.fields(c)
+	wire.Records(c, 30, &x.Begun, (*BegunStep).fields)
+	wire.Records(c, 31, &x.Unconfirmed, (*StepJob).fields)
+	wire.Time(c, 28, &x.Forget)
 }
 
-func (j *StepJob) encode() []byte {
-	b := wire.AppendNumber(wire.AppendText(nil, stepMessage, j.Job.Message[:]), stepIndex, j.Job.Index)
-	b = wire.AppendNumber(wire.AppendNumber(b, stepRound, j.Round), stepStep, j.Step)
-	b = wire.AppendText(b, stepTarget, j.Target)
-	if j.Subject != (queue.Hash{}) {
-		b = wire.AppendText(b, stepSubject, j.Subject[:])
-	}
-	return b
+// fields names fields of the incident.
+func (e *Escalation) fields(c *wire.Codec) {
+	wire.Number(c, 20, &e.Round)
+	wire.Number(c, 21, &e.Step)
+	wire.Time(c, 22, &e.Next)
+	wire.True(c, 23, &e.Reached)
+	wire.True(c, 24, &e.Exhausted)
+	wire.True(c, 29, &e.Silenced)
+	wire.Text(c, 32, &e.SilencedAs)
+	wire.Records(c, 25, &e.Targets, (*StepTarget).fields)
+	wire.Records(c, 26, &e.Waiting, (*StepJob).fields)
+	wire.Records(c, 27, &e.Sent, (*StepJob).fields)
 }
 
-func decodeStepJob(b []byte) (j StepJob, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case stepMessage:
-			copy(j.Job.Message[:], r.Bytes())
-		case stepIndex:
-			j.Job.Index = r.Int()
-		case stepRound:
-			j.Round = r.Int()
-		case stepStep:
-			j.Step = r.Int()
-		case stepTarget:
-			j.Target = r.Text()
-		case stepSubject:
-			copy(j.Subject[:], r.Bytes())
-		}
-	}
-	return j, r.Err()
+func (t *StepTarget) fields(c *wire.Codec) {
+	wire.Number(c, 1, &t.Step)
+	wire.Text(c, 2, &t.Hash)
 }
 
-func decodeStepTarget(b []byte) (t StepTarget, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case stepTargetStep:
-			t.Step = r.Int()
-		case stepTargetHash:
-			t.Hash = r.Text()
-		}
-	}
-	return t, r.Err()
+func (j *StepJob) fields(c *wire.Codec) {
+	wire.Array(c, 1, j.Job.Message[:])
+	wire.Number(c, 2, &j.Job.Index)
+	wire.Number(c, 3, &j.Round)
+	wire.Number(c, 4, &j.Step)
+	wire.Text(c, 5, &j.Target)
+	wire.Array(c, 6, j.Subject[:])
 }
 
-func decodeBegunStep(b []byte) (s BegunStep, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case begunRound:
-			s.Round = r.Int()
-		case begunStep:
-			s.Step = r.Int()
-		case begunAt:
-			s.At = r.Time()
-		case begunOutcome:
-			s.Outcome = StepOutcome(r.Text())
-		}
-	}
-	return s, r.Err()
+func (s *BegunStep) fields(c *wire.Codec) {
+	wire.Number(c, 1, &s.Round)
+	wire.Number(c, 2, &s.Step)
+	wire.Time(c, 3, &s.At)
+	wire.Text(c, 4, &s.Outcome)
 }
+
+// Encode returns the incident as bytes.
+func (x *Incident) Encode() []byte { return wire.Append(nil, x, (*Incident).fields) }
 
 // DecodeIncident is the inverse of Encode.
 func DecodeIncident(b []byte) (*Incident, error) {
 	x := new(Incident)
-	e := &x.Escalation
-	r := wire.NewReader(b)
-	for r.Next() {
-		var err error
-		switch r.Field {
-		case incidentID:
-			x.ID = r.Text()
-		case incidentHome:
-			x.Home = r.Text()
-		case incidentKey:
-			x.Key = r.Text()
-		case incidentSource:
-			x.Source = r.Text()
-		case incidentName:
-			x.Name = r.Text()
-		case incidentDerived:
-			x.Derived = r.Text()
-		case incidentOwn:
-			x.Own = r.Bool()
-		case incidentSite:
-			x.Site = r.Text()
-		case incidentTitle:
-			x.Title = r.Text()
-		case incidentType:
-			x.Type = notifier.Type(r.Text())
-		case incidentState:
-			x.State = notifier.IncidentState(r.Text())
-		case incidentTag:
-			x.Tags = append(x.Tags, r.Text())
-		case incidentOpened:
-			x.Opened = r.Time()
-		case incidentChanged:
-			x.Changed = r.Time()
-		case incidentResolved:
-			x.Resolved = r.Time()
-		case incidentResolvedBy:
-			x.ResolvedBy = r.Text()
-		case incidentAckBy:
-			x.Acknowledged.By = r.Text()
-		case incidentAckAt:
-			x.Acknowledged.At = r.Time()
-		case incidentAckUntil:
-			x.Acknowledged.Until = r.Time()
-		case incidentRound:
-			e.Round = r.Int()
-		case incidentStep:
-			e.Step = r.Int()
-		case incidentNext:
-			e.Next = r.Time()
-		case incidentReached:
-			e.Reached = r.Bool()
-		case incidentSilenced:
-			e.Silenced = r.Bool()
-		case incidentSilencedAs:
-			e.SilencedAs = r.Text()
-		case incidentExhausted:
-			e.Exhausted = r.Bool()
-		case incidentTarget:
-			var t StepTarget
-			t, err = decodeStepTarget(r.Bytes())
-			e.Targets = append(e.Targets, t)
-		case incidentWaiting:
-			var j StepJob
-			j, err = decodeStepJob(r.Bytes())
-			e.Waiting = append(e.Waiting, j)
-		case incidentSent:
-			var j StepJob
-			j, err = decodeStepJob(r.Bytes())
-			e.Sent = append(e.Sent, j)
-		case incidentBegun:
-			var s BegunStep
-			s, err = decodeBegunStep(r.Bytes())
-			x.Begun = append(x.Begun, s)
-		case incidentUnconfirmed:
-			var j StepJob
-			j, err = decodeStepJob(r.Bytes())
-			x.Unconfirmed = append(x.Unconfirmed, j)
-		case incidentForget:
-			x.Forget = r.Time()
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return x, r.Err()
+	return x, wire.Decode(b, x, (*Incident).fields)
 }

@@ -3,9 +3,12 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
 // Rate allows Count messages in a time, which begins with the first of them. The
@@ -55,6 +58,16 @@ type Spent struct {
 	Since time.Time // when the time began
 }
 
+// maxSpent is the maximum number of rates that a lane remembers, some of which the
+// configuration may not have any more.
+const maxSpent = 16
+
+func (s *Spent) fields(c *wire.Codec) {
+	wire.Text(c, 1, &s.id)
+	wire.Number(c, 2, &s.Count)
+	wire.Time(c, 3, &s.Since)
+}
+
 // per returns the time of the rate.
 func (s *Spent) per() time.Duration {
 	d, err := time.ParseDuration(s.id[strings.LastIndexByte(s.id, ' ')+1:])
@@ -67,7 +80,7 @@ func (s *Spent) per() time.Duration {
 // spend counts a message with items in the rates of the lane. If one of them is used
 // up, it counts nothing and returns when the message may be sent.
 func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
-	var used []*Spent
+	var used []int // indexes in Spent
 	for i := range r.Rate {
 		rate := &r.Rate[i]
 		covered := false
@@ -77,31 +90,31 @@ func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
 		if !covered {
 			continue
 		}
-		s := l.spent(rate.id())
+		i := l.spent(rate.id())
+		s := &l.Spent[i]
 		if !within(s.Since, now, rate.Per) {
 			s.Since, s.Count = now, 0
 		}
 		if end := s.Since.Add(rate.Per); s.Count >= rate.Count && end.After(until) {
 			until = end
 		}
-		used = append(used, s)
+		used = append(used, i)
 	}
 	if until.IsZero() {
-		for _, s := range used {
-			s.Count++
+		for _, i := range used {
+			l.Spent[i].Count++
 		}
 	}
+	l.Spent = l.Spent[max(0, len(l.Spent)-maxSpent):]
 	return until
 }
 
-// spent returns what was sent of a rate.
-func (l *Lane) spent(id string) *Spent {
-	for _, s := range l.Spent {
-		if s.id == id {
-			return s
-		}
+// spent returns the index of what was sent of a rate.
+func (l *Lane) spent(id string) int {
+	i := slices.IndexFunc(l.Spent, func(s Spent) bool { return s.id == id })
+	if i < 0 {
+		i = len(l.Spent)
+		l.Spent = append(l.Spent, Spent{id: id})
 	}
-	s := &Spent{id: id}
-	l.Spent = append(l.Spent, s)
-	return s
+	return i
 }

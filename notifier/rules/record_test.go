@@ -46,9 +46,9 @@ func records() []record {
 			{Job: job(2), Type: notifier.Info, Time: at(3), After: job(3)},
 			{Job: job(3), Type: notifier.Info, Time: at(4), Hold: BySilence, Until: at(5)},
 		},
-		Spent: []*Spent{{id: "10[] 1m0s", Count: 4, Since: at(6)}, {id: "5[failure] 1h0m0s", Count: 1, Since: at(7)}},
+		Spent: []Spent{{id: "10[] 1m0s", Count: 4, Since: at(6)}, {id: "5[failure] 1h0m0s", Count: 1, Since: at(7)}},
 		More:  [2]More{{ID: uuid.UUID{1}, Counts: Counts{1, 2, 0, 4}}, {ID: uuid.UUID{2}, Counts: Counts{3: 1}}},
-		Over:  []SilencedCounts{{Silence: uuid.UUID{8}, Until: at(8), ID: uuid.UUID{3}, Counts: Counts{0, 5}}},
+		Over:  []SilencedCounts{{Silence: uuid.UUID{8}, Until: at(8), More: More{uuid.UUID{3}, Counts{0, 5}}}},
 		Group: queue.Hash{4, 15: 1}, Origin: []byte("origin"),
 	}
 	step := StepJob{job(3), 2, 5, "target", queue.Hash{1, 2}}
@@ -76,13 +76,9 @@ func records() []record {
 		recordOf("incident", incident, incident.Encode, DecodeIncident),
 		recordOf("beat", beat, beat.Encode, DecodeBeat),
 		recordOf("uptime", uptime, uptime.Encode, DecodeUptime),
-		recordOf("silence", silence, func() []byte {
-			r := wire.NewReader(Silences{*silence}.Append(nil, 1))
-			r.Next()
-			return r.Bytes()
-		}, func(b []byte) (*Silence, error) {
-			s, err := DecodeSilence(b)
-			return &s, err
+		recordOf("silence", silence, func() []byte { return wire.Append(nil, silence, (*Silence).Fields) }, func(b []byte) (*Silence, error) {
+			s := new(Silence)
+			return s, wire.Decode(b, s, (*Silence).Fields)
 		}),
 	}
 }
@@ -134,7 +130,7 @@ func TestRecordsOfDamage(t *testing.T) {
 
 func BenchmarkRecords(b *testing.B) {
 	all := records()
-	full := &Lane{Spent: []*Spent{{id: "10[] 1m0s", Count: 4, Since: time.Now()}}}
+	full := &Lane{Spent: []Spent{{id: "10[] 1m0s", Count: 4, Since: time.Now()}}}
 	for i := range MaxItems {
 		full.Items = append(full.Items, Item{Job: queue.JobID{Message: uuid.New(), Index: i}, Type: notifier.Failure, State: notifier.Open, Time: time.Now(), Subject: "sixteen bytes 16", Hold: ByQuiet, Until: time.Now()})
 	}

@@ -302,8 +302,13 @@ func (l *Lane) silencedBy(subject string) (id uuid.UUID) {
 type SilencedCounts struct {
 	Silence uuid.UUID
 	Until   time.Time // when it ends
-	ID      uuid.UUID // of the message that will tell the numbers
-	Counts  Counts
+	More
+}
+
+func (o *SilencedCounts) fields(c *wire.Codec) {
+	wire.Array(c, 1, o.Silence[:])
+	wire.Time(c, 2, &o.Until)
+	wire.Record(c, 3, &o.More, (*More).fields)
 }
 
 // countSilenced counts a problem of a type.
@@ -311,7 +316,7 @@ func (l *Lane) countSilenced(by *Silence, t notifier.Type, id func() uuid.UUID) 
 	i := slices.IndexFunc(l.Over, func(o SilencedCounts) bool { return o.Silence == by.ID })
 	if i < 0 {
 		i = len(l.Over)
-		l.Over = append(l.Over, SilencedCounts{Silence: by.ID, Until: by.Until, ID: id()})
+		l.Over = append(l.Over, SilencedCounts{Silence: by.ID, Until: by.Until, More: More{ID: id()}})
 	}
 	l.Over[i].Counts[max(slices.Index(Types, t), 0)]++
 }
@@ -362,57 +367,15 @@ func (r *Rules) keepsSilent(now time.Time, x *Item) bool {
 	return true
 }
 
-// The fields of a silence.
-const (
-	silenceID wire.Field = iota + 1
-	silenceMade
-	silenceUntil
-	silenceIncident
-	silenceTag
-	silenceTitle
-	silenceReason
-	silenceWho
-	silenceCount
-)
-
-// Append appends the silences as items of a field.
-func (s Silences) Append(b []byte, f wire.Field) []byte {
-	for i := range s {
-		x := &s[i]
-		item := wire.AppendText(nil, silenceID, x.ID[:])
-		item = wire.AppendTime(wire.AppendTime(item, silenceMade, x.Made), silenceUntil, x.Until)
-		item = wire.AppendText(wire.AppendText(item, silenceIncident, x.Incident), silenceTag, x.Tag)
-		item = wire.AppendText(wire.AppendText(item, silenceTitle, x.Title), silenceReason, x.Reason)
-		item = wire.AppendNumber(wire.AppendText(item, silenceWho, x.Who), silenceCount, x.Count)
-		b = wire.AppendItem(b, f, item)
-	}
-	return b
-}
-
-// DecodeSilence decodes one of the items that Append has appended.
-func DecodeSilence(b []byte) (s Silence, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case silenceID:
-			copy(s.ID[:], r.Bytes())
-		case silenceMade:
-			s.Made = r.Time()
-		case silenceUntil:
-			s.Until = r.Time()
-		case silenceIncident:
-			s.Incident = r.Text()
-		case silenceTag:
-			s.Tag = r.Text()
-		case silenceTitle:
-			s.Title = r.Text()
-		case silenceReason:
-			s.Reason = r.Text()
-		case silenceWho:
-			s.Who = r.Text()
-		case silenceCount:
-			s.Count = r.Int()
-		}
-	}
-	return s, r.Err()
+// Fields names the fields of a stored silence.
+func (s *Silence) Fields(c *wire.Codec) {
+	wire.Array(c, 1, s.ID[:])
+	wire.Time(c, 2, &s.Made)
+	wire.Time(c, 3, &s.Until)
+	wire.Text(c, 4, &s.Incident)
+	wire.Text(c, 5, &s.Tag)
+	wire.Text(c, 6, &s.Title)
+	wire.Text(c, 7, &s.Reason)
+	wire.Text(c, 8, &s.Who)
+	wire.Number(c, 9, &s.Count)
 }

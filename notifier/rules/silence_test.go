@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -72,20 +71,6 @@ func TestSilenceNormalize(t *testing.T) {
 		if err := s.Normalize(now); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
-	}
-}
-
-func TestSilencesAppend(t *testing.T) {
-	at := time.UnixMicro(1_000_000).UTC()
-	all := Silences{{ID: uuid.New(), Made: at, Until: at.Add(time.Hour), Incident: "i", Tag: "t", Title: "x", Reason: "r", Who: "w", Count: 3}}
-	r := wire.NewReader(all.Append(nil, 1))
-	if !r.Next() {
-		t.Fatal("nothing is appended")
-	}
-	got, err := DecodeSilence(r.Bytes())
-	got.Made, got.Until = got.Made.UTC(), got.Until.UTC()
-	if err != nil || got != all[0] {
-		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

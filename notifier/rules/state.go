@@ -225,29 +225,20 @@ func (s *Subject) Ended(m Mark, delivered bool) {
 	}
 }
 
-// The fields of a subject.
-const (
-	subjectTold wire.Field = iota + 1
-	subjectNext
-	subjectPassed
-	subjectRepeats
-	subjectSince
-	subjectForget
-	subjectWay
-	subjectSilenced
-	subjectCounted
-	subjectKey
-)
-
-// Fields names the fields of a mark in a record.
+// Fields names the fields of a stored mark.
 func (m *Mark) Fields(c *wire.Codec) {
-	wire.Array(c, 1, m.Job.Message[:])
-	wire.Number(c, 2, &m.Job.Index)
-	wire.Text(c, 3, &m.Type)
-	wire.Text(c, 4, &m.State)
-	wire.Time(c, 5, &m.Time)
-	wire.Text(c, 7, &m.Alerts)
+	tellsFields(c, &m.Job, &m.Type, &m.State, &m.Time, &m.Alerts)
 	wire.Array(c, 6, m.Of[:])
+}
+
+// tellsFields names the fields of a mark that an [Item] has, too.
+func tellsFields(c *wire.Codec, job *queue.JobID, t *notifier.Type, state *notifier.IncidentState, at *time.Time, alerts *string) {
+	wire.Array(c, 1, job.Message[:])
+	wire.Number(c, 2, &job.Index)
+	wire.Word(c, 3, t, Types)
+	wire.Word(c, 4, state, Stages)
+	wire.Time(c, 5, at)
+	wire.Text(c, 7, alerts)
 }
 
 // AppendMark appends a mark as the value of a field.
@@ -264,55 +255,30 @@ func DecodeMark(b []byte) (m Mark, err error) {
 	return m, err
 }
 
-// Encode returns the subject as bytes, which are never empty.
-func (s *Subject) Encode() (b []byte) {
-	b = AppendMark(b, subjectTold, &s.Told)
-	b = AppendMark(b, subjectNext, &s.Next)
-	b = AppendMark(b, subjectWay, &s.Way)
-	b = wire.AppendText(b, subjectPassed, s.Passed)
-	if s.Silenced != (uuid.UUID{}) {
-		b = wire.AppendText(wire.AppendText(b, subjectSilenced, s.Silenced[:]), subjectCounted, s.Counted)
+func (s *Subject) fields(c *wire.Codec) {
+	wire.Record(c, 1, &s.Told, (*Mark).Fields)
+	wire.Record(c, 2, &s.Next, (*Mark).Fields)
+	wire.Record(c, 7, &s.Way, (*Mark).Fields)
+	wire.Word(c, 3, &s.Passed, Types)
+	wire.Array(c, 8, s.Silenced[:])
+	if c.If(s.Silenced != uuid.UUID{}) {
+		wire.Word(c, 9, &s.Counted, Types)
 	}
-	if s.Repeats > 0 {
-		b = wire.AppendText(wire.AppendNumber(b, subjectRepeats, s.Repeats), subjectKey, s.Key)
+	wire.Number(c, 4, &s.Repeats)
+	if c.If(s.Repeats > 0) {
+		wire.Text(c, 10, &s.Key)
 	}
-	b = wire.AppendTime(b, subjectSince, s.Since)
-	return wire.AppendTime(b, subjectForget, s.Forget)
+	wire.Time(c, 5, &s.Since)
+	wire.Time(c, 6, &s.Forget)
 }
+
+// Encode returns the subject as bytes.
+func (s *Subject) Encode() []byte { return wire.Append(nil, s, (*Subject).fields) }
 
 // DecodeSubject is the inverse of Encode.
 func DecodeSubject(b []byte) (*Subject, error) {
 	s := new(Subject)
-	r := wire.NewReader(b)
-	for r.Next() {
-		var err error
-		switch r.Field {
-		case subjectTold:
-			s.Told, err = DecodeMark(r.Bytes())
-		case subjectNext:
-			s.Next, err = DecodeMark(r.Bytes())
-		case subjectWay:
-			s.Way, err = DecodeMark(r.Bytes())
-		case subjectPassed:
-			s.Passed = notifier.Type(r.Text())
-		case subjectSilenced:
-			copy(s.Silenced[:], r.Bytes())
-		case subjectCounted:
-			s.Counted = notifier.Type(r.Text())
-		case subjectRepeats:
-			s.Repeats = r.Int()
-		case subjectKey:
-			s.Key = r.Text()
-		case subjectSince:
-			s.Since = r.Time()
-		case subjectForget:
-			s.Forget = r.Time()
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s, r.Err()
+	return s, wire.Decode(b, s, (*Subject).fields)
 }
 
 // MaxItems is the maximum number of items that a lane holds. Further ones are counted
@@ -323,7 +289,7 @@ const MaxItems = 200
 // The zero value is empty.
 type Lane struct {
 	Items []Item // held, in the order in which they came in
-	Spent []*Spent
+	Spent []Spent
 	More  [2]More // by the kind of the digest: others, and failures
 	Over  []SilencedCounts
 
@@ -389,200 +355,47 @@ func (l *Lane) Due(now time.Time) time.Time {
 	return due
 }
 
-// The fields of a lane.
-const (
-	laneItem  wire.Field = 1 // one for each
-	laneSpent wire.Field = 2 // one for each
-	laneMore  wire.Field = 3 // of others
-	laneFails wire.Field = 4 // of failures
-	laneOver  wire.Field = 5 // one for each
-	laneGroup wire.Field = 6
-	laneFrom  wire.Field = 7
+func (l *Lane) fields(c *wire.Codec) {
+	wire.Records(c, 1, &l.Items, (*Item).fields)
+	wire.Records(c, 2, &l.Spent, (*Spent).fields)
+	for kind, f := range []wire.Field{3, 4} {
+		if more := &l.More[kind]; c.If(more.Counts.Total() > 0) {
+			wire.Record(c, f, more, (*More).fields)
+		}
+	}
+	wire.Records(c, 5, &l.Over, (*SilencedCounts).fields)
+	silenced := l.Silenced()
+	if c.If(silenced) {
+		wire.Array(c, 6, l.Group[:])
+	}
+	if c.If(silenced || l.More[0].Counts.Total()+l.More[1].Counts.Total() > 0) {
+		wire.Bytes(c, 7, &l.Origin)
+	}
+}
 
-	itemMark         wire.Field = 1
-	itemSubject      wire.Field = 2
-	itemHold         wire.Field = 3
-	itemUntil        wire.Field = 4
-	itemAfter        wire.Field = 5
-	itemAfterMessage wire.Field = 6
-	itemPassed       wire.Field = 7
-	itemPast         wire.Field = 8
-	itemAbout        wire.Field = 9
-	itemSilence      wire.Field = 10
+func (x *Item) fields(c *wire.Codec) {
+	wire.Record(c, 1, x, func(x *Item, c *wire.Codec) { tellsFields(c, &x.Job, &x.Type, &x.State, &x.Time, &x.Alerts) })
+	wire.Text(c, 2, &x.Subject)
+	wire.Number(c, 3, &x.Hold)
+	wire.Time(c, 4, &x.Until)
+	wire.Word(c, 7, &x.Passed, Types)
+	wire.True(c, 8, &x.Past)
+	wire.Text(c, 9, &x.About)
+	wire.Array(c, 6, x.After.Message[:])
+	wire.Number(c, 5, &x.After.Index)
+	wire.Array(c, 10, x.Silence[:])
+}
 
-	spentID    wire.Field = 1
-	spentCount wire.Field = 2
-	spentSince wire.Field = 3
-
-	moreID    wire.Field = 1
-	moreCount wire.Field = 2 // one for each type
-
-	overSilence wire.Field = 1
-	overUntil   wire.Field = 2
-	overMore    wire.Field = 3
-)
-
-// maxSpent is the maximum number of rates that a lane remembers, some of which the
-// configuration may not have any more.
-const maxSpent = 16
+func (m *More) fields(c *wire.Codec) {
+	wire.Array(c, 1, m.ID[:])
+	wire.NumberArray(c, 2, m.Counts[:])
+}
 
 // Encode returns the lane as bytes.
-func (l *Lane) Encode() (b []byte) {
-	for i := range l.Items {
-		x := &l.Items[i]
-		m := x.Mark()
-		item := wire.AppendText(AppendMark(nil, itemMark, &m), itemSubject, x.Subject)
-		item = wire.AppendTime(wire.AppendNumber(item, itemHold, x.Hold), itemUntil, x.Until)
-		item = wire.AppendTrue(wire.AppendText(item, itemPassed, x.Passed), itemPast, x.Past)
-		item = wire.AppendText(item, itemAbout, x.About)
-		if x.After != (queue.JobID{}) {
-			item = wire.AppendNumber(wire.AppendText(item, itemAfterMessage, x.After.Message[:]), itemAfter, x.After.Index)
-		}
-		if x.Silence != (uuid.UUID{}) {
-			item = wire.AppendText(item, itemSilence, x.Silence[:])
-		}
-		b = wire.AppendItem(b, laneItem, item)
-	}
-	for _, s := range l.Spent[max(0, len(l.Spent)-maxSpent):] {
-		b = wire.AppendItem(b, laneSpent, wire.AppendTime(wire.AppendNumber(wire.AppendText(nil, spentID, s.id), spentCount, s.Count), spentSince, s.Since))
-	}
-	for i, f := range []wire.Field{laneMore, laneFails} {
-		if more := &l.More[i]; more.Counts.Total() > 0 {
-			b = wire.AppendItem(b, f, more.encode())
-		}
-	}
-	for _, o := range l.Over {
-		more := More{o.ID, o.Counts}
-		x := wire.AppendTime(wire.AppendText(nil, overSilence, o.Silence[:]), overUntil, o.Until)
-		b = wire.AppendItem(b, laneOver, wire.AppendItem(x, overMore, more.encode()))
-	}
-	silenced := l.Silenced()
-	if silenced {
-		b = wire.AppendText(b, laneGroup, l.Group[:])
-	}
-	if silenced || l.More[0].Counts.Total()+l.More[1].Counts.Total() > 0 {
-		b = wire.AppendText(b, laneFrom, l.Origin)
-	}
-	return b
-}
-
-func (m *More) encode() []byte {
-	b := wire.AppendText(nil, moreID, m.ID[:])
-	for _, n := range m.Counts {
-		b = wire.AppendNumberItem(b, moreCount, n)
-	}
-	return b
-}
+func (l *Lane) Encode() []byte { return wire.Append(nil, l, (*Lane).fields) }
 
 // DecodeLane is the inverse of Encode.
 func DecodeLane(b []byte) (*Lane, error) {
 	l := new(Lane)
-	r := wire.NewReader(b)
-	for r.Next() {
-		var err error
-		switch r.Field {
-		case laneItem:
-			var x Item
-			x, err = decodeItem(r.Bytes())
-			l.Items = append(l.Items, x)
-		case laneSpent:
-			s := new(Spent)
-			x := wire.NewReader(r.Bytes())
-			for x.Next() {
-				switch x.Field {
-				case spentID:
-					s.id = x.Text()
-				case spentCount:
-					s.Count = x.Int()
-				case spentSince:
-					s.Since = x.Time()
-				}
-			}
-			l.Spent, err = append(l.Spent, s), x.Err()
-		case laneMore:
-			l.More[0], err = decodeMore(r.Bytes())
-		case laneFails:
-			l.More[1], err = decodeMore(r.Bytes())
-		case laneGroup:
-			copy(l.Group[:], r.Bytes())
-		case laneFrom:
-			l.Origin = slices.Clone(r.Bytes())
-		case laneOver:
-			var o SilencedCounts
-			o, err = decodeOver(r.Bytes())
-			l.Over = append(l.Over, o)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return l, r.Err()
-}
-
-func decodeItem(b []byte) (out Item, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case itemMark:
-			m, err := DecodeMark(r.Bytes())
-			if err != nil {
-				return out, err
-			}
-			out.Job, out.Type, out.State, out.Time, out.Alerts = m.Job, m.Type, m.State, m.Time, m.Alerts
-		case itemSubject:
-			out.Subject = r.Text()
-		case itemHold:
-			out.Hold = Hold(r.Int())
-		case itemUntil:
-			out.Until = r.Time()
-		case itemAfter:
-			out.After.Index = r.Int()
-		case itemPassed:
-			out.Passed = notifier.Type(r.Text())
-		case itemSilence:
-			copy(out.Silence[:], r.Bytes())
-		case itemPast:
-			out.Past = r.Bool()
-		case itemAbout:
-			out.About = r.Text()
-		case itemAfterMessage:
-			copy(out.After.Message[:], r.Bytes())
-		}
-	}
-	return out, r.Err()
-}
-
-func decodeOver(b []byte) (o SilencedCounts, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case overSilence:
-			copy(o.Silence[:], r.Bytes())
-		case overUntil:
-			o.Until = r.Time()
-		case overMore:
-			more, err := decodeMore(r.Bytes())
-			if err != nil {
-				return o, err
-			}
-			o.ID, o.Counts = more.ID, more.Counts
-		}
-	}
-	return o, r.Err()
-}
-
-func decodeMore(b []byte) (m More, err error) {
-	r := wire.NewReader(b)
-	for n := 0; r.Next(); {
-		switch r.Field {
-		case moreID:
-			copy(m.ID[:], r.Bytes())
-		case moreCount:
-			if n < len(m.Counts) {
-				m.Counts[n] = r.Int()
-			}
-			n++
-		}
-	}
-	return m, r.Err()
+	return l, wire.Decode(b, l, (*Lane).fields)
 }

@@ -96,7 +96,7 @@ func TestEncoding(t *testing.T) {
 			{Job: job(1), Type: notifier.Success, State: notifier.Resolved, Time: now, Alerts: "ab", Subject: "s", Hold: ByRate, Until: now, Passed: notifier.Failure, Past: true},
 			{Job: job(2), Type: notifier.Info, Time: now, After: job(3)},
 		},
-		Spent: []*Spent{{id: "10[] 1m0s", Count: 4, Since: now}},
+		Spent: []Spent{{id: "10[] 1m0s", Count: 4, Since: now}},
 		More:  [2]More{{ID: uuid.UUID{1}, Counts: Counts{1, 2, 3, 4}}, {ID: uuid.UUID{2}, Counts: Counts{3: 1}}},
 	}
 	later := []byte{0xa0, 0x06, 0x01} // field 100
