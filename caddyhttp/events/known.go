@@ -17,7 +17,7 @@ import (
 // event is the app notify. Its data are
 //
 //	key           the name of the key; "" for a message without one
-//	source        the source of the message: http, smtp, test, event, log or fallback
+//	source        the source of the message: http, smtp, test, event, log, fallback, digest, expect, device or escalation
 //	incident      the name of what the message is about; "" for a message without one
 //	services      the services that have the message (notify_delivered) or do not (notify_failed)
 //	destinations  their URLs with the secrets masked, in the same order
@@ -72,7 +72,7 @@ const (
 //
 //	key           the name of the key
 //	space         the name of its space, or default
-//	change        saved or deleted
+//	change        saved, deleted, token_added or tokens_removed
 //	destinations  how many it has now
 //	user          who made the change; "" if Caddy's authentication has found nobody
 const ConfigChanged = "notify_config_changed"
@@ -105,7 +105,6 @@ const Device = "notify_device"
 //	key       the name of the key
 //	source    the source of its messages
 //	incident  its name
-//	title     the title of its last message
 //	type      the type of its last message
 //	round     the round of the escalation, from 1; 0 without one
 //	step      the number of the step that was begun last
