@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // minSecret is the minimum length of a secret of a key, in characters.
@@ -175,7 +176,7 @@ func (h *Handler) keyToRead(r *http.Request, name string) (*key, error) {
 }
 
 func newSourceRequest(r *http.Request) *source.Request {
-	return &source.Request{Header: r.Header, Query: r.URL.Query()}
+	return &source.Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
 }
 
 // askForSecret tells the client of a 401 how it can send a secret. The script of a device

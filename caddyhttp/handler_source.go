@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -78,7 +79,7 @@ func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a *route) 
 
 // sourceRequest returns a request to a source, without its body.
 func sourceRequest(r *http.Request, a *route, now time.Time) *source.Request {
-	return &source.Request{Method: r.Method, Address: sourceAddress(r, a), Header: r.Header, Query: r.URL.Query(), Path: a.rest, Time: now}
+	return &source.Request{Method: r.Method, Address: sourceAddress(r, a), Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery), Path: a.rest, Time: now}
 }
 
 // sourceAddress returns the address of a source as the client of r knows it, also if

@@ -18,6 +18,28 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
+// TestUnescapedForms checks that the APIs of other programs, as the gateway's own, take a
+// percent sign and a semicolon that are not encoded, in a form and in the address.
+func TestUnescapedForms(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nfrom backup {\nbody {{.text}}\n}", "")
+	const text = "91% of 100%; act now"
+	for _, tt := range []struct{ target, body string }{
+		{"/notify/ops", "body=" + text},
+		{"/notify/ops/gotify/message", "message=" + text},
+		{"/notify/ops/gotify/message?message=" + strings.ReplaceAll(text, " ", "+"), "priority=5"},
+		{"/notify/ops/slack", `payload={"text":"` + text + `"}`},
+		{"/notify/ops/backup", "text=" + text},
+	} {
+		got := post(t, h, tt.target, typeForm, tt.body)
+		if got.status != 200 {
+			t.Errorf("%s: %d %s", tt.target, got.status, got.body)
+		} else if arrived := s.One(t); arrived.Message != text {
+			t.Errorf("%s: %q arrives", tt.target, arrived.Message)
+		}
+	}
+}
+
 // TestDiscordClient sends messages with the Discord service to the source discord, and
 // checks that texts, embeds and files arrive. The service has a fixed address, so its
 // requests are passed on to the handler.

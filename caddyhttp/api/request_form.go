@@ -25,17 +25,13 @@ func parsePairs(s string) (out []pair, err error) {
 			return nil, fmt.Errorf("more than %d fields", maxFields)
 		}
 		name, value, _ := strings.Cut(part, "=")
-		p := pair{unescape(name), unescape(value)}
+		p := pair{percent.DecodeForm(name), percent.DecodeForm(value)}
 		if !utf8.ValidString(p.name) || !utf8.ValidString(p.value) {
 			return nil, errors.New("it is not UTF-8; encode it as UTF-8")
 		}
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-func unescape(s string) string {
-	return percent.Decode(strings.ReplaceAll(s, "+", " "))
 }
 
 // readForm reads an urlencoded form.

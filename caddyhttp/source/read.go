@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // maxFields is the maximum number of fields of a form.
@@ -61,8 +63,7 @@ func parseForm(s string) (url.Values, error) {
 	if strings.Count(s, "&") >= maxFields {
 		return nil, errorf(http.StatusBadRequest, "the form has more than %d fields", maxFields)
 	}
-	form, _ := url.ParseQuery(s) // malformed fields are left out
-	return form, nil
+	return percent.ParseForm(s), nil
 }
 
 // fields returns the fields of a form or query string as an object. It leaves out the
