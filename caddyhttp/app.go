@@ -42,6 +42,7 @@ type App struct {
 	resolved *resolved
 	sites    []*resolved // of the handlers, which add theirs in Provision
 	handlers []*Handler  // those of sites, in the same order
+	allSites int         // how many sites there will be, if a check waits for the last one
 	saved    *savedSpaces
 
 	unknownSources []unknownSource // that keys accept
@@ -114,7 +115,6 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.checkEffects(); err != nil {
 		return logRejected(a.log, err)
 	}
-	a.Caddyfile.trim()
 	for _, r := range a.shared.logs.expectedBy(ctx) {
 		if _, _, err := r.find(a.resolved); err != nil {
 			return logRejected(a.log, r.Caddyfile.describe("log output notify: ", err))
@@ -125,7 +125,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.emitter, err = newEmitter(ctx); err != nil {
 		return err
 	}
-	return logRejected(a.log, a.provisionSMTP(ctx))
+	return logRejected(a.log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
 }
 
 // Check makes the checks for which all apps must be provisioned. It returns an
@@ -133,7 +133,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.
 func (a *App) Check() error {
-	if err := cmp.Or(a.checkReaders(), a.checkInboxReaders(), a.checkReach(), a.checkSources(), a.checkPush()); err != nil {
+	if err := cmp.Or(a.checkSites(), a.checkReach()); err != nil {
 		return err
 	}
 	a.warnUnguarded()
@@ -145,6 +145,7 @@ func (a *App) Check() error {
 // of all sites are known.
 func (a *App) Start() error {
 	defer a.ready()
+	defer a.Caddyfile.trim() // of what errors of sites and of the start may name
 	if err := a.Check(); err != nil {
 		return logRejected(a.log, err)
 	}

@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 )
 
-// loadCaddyfile adapts and provisions a Caddyfile, and makes the checks of the start. It
-// returns the warnings of notify in the log.
+// loadCaddyfile adapts and provisions a Caddyfile, and makes the checks of the start, whose
+// errors begin with atStart. It returns the warnings of notify in the log.
 func loadCaddyfile(t *testing.T, text string) (warnings []string, err error) {
 	t.Helper()
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
@@ -47,7 +48,7 @@ func loadCaddyfile(t *testing.T, text string) (warnings []string, err error) {
 		}
 	}
 	if err := app.Check(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s%w", atStart, err)
 	}
 	f, err := os.Open(log)
 	if err != nil {
@@ -65,6 +66,9 @@ func loadCaddyfile(t *testing.T, text string) (warnings []string, err error) {
 	}
 	return warnings, nil
 }
+
+// atStart is the beginning of an error that `caddy validate` does not find.
+const atStart = "at the start: "
 
 // withOptions returns a Caddyfile with the global option notify and a site.
 func withOptions(options, site string) string {
@@ -135,11 +139,47 @@ func TestNoEffect(t *testing.T) {
 		"fallback that does not exist":         {"queue\n" + keyWith("ops", "fallback door"), "", "Caddyfile:6: key ops: fallback: there is no key door here"},
 	} {
 		warnings, err := loadCaddyfile(t, withOptions(tt.options, tt.site))
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.HasPrefix(err.Error(), atStart) {
 			t.Errorf("%s: error %v, want %q, warnings %q", name, err, tt.want, warnings)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error shows the URL: %v", name, err)
+		}
+	}
+}
+
+// TestNoEffectWithSeveralSites checks that what depends on the sites is checked with all of
+// them, wherever they are and in whichever order Caddy provisions them and the app.
+func TestNoEffectWithSeveralSites(t *testing.T) {
+	const (
+		plain  = "notify {\nstateless off\n}\nrespond 404\n"
+		backup = "notify {\nstateless off\nfrom backup {\ntitle x\n}\n}\nrespond 404\n"
+		nested = "handle_path /a/* {\nroute {\n" + backup + "}\n}\n"
+	)
+	sites := func(blocks ...string) string {
+		text := "{\nnotify {\n" + keyWith("ops", "accept backup") + "}\n}\n"
+		for i, block := range blocks {
+			text += fmt.Sprintf("http://h:%d {\n%s}\n", 9470+i, block)
+		}
+		return text
+	}
+	for name, tt := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"the last site has the source":   {sites(plain, plain, backup), true},
+		"the first site has the source":  {sites(backup, plain, plain), true},
+		"a nested block has the source":  {sites(plain, nested, plain), true},
+		"a page of errors has it":        {sites(plain, "handle_errors {\n"+backup+"}\n"+plain), true},
+		"no site has the source":         {sites(plain, plain, strings.ReplaceAll(nested, "backup", "other")), false},
+		"a site of something else alone": {sites("respond ok\n"), false},
+	} {
+		for range 4 { // the order is random
+			_, err := loadCaddyfile(t, tt.text)
+			const want = "Caddyfile:5: key ops: accept: there is no source backup"
+			if tt.ok && err != nil || !tt.ok && (err == nil || !strings.Contains(err.Error(), want) || strings.HasPrefix(err.Error(), atStart)) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

@@ -104,8 +104,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		server.RegisterOnShutdown(h.streams.stop)
 	}
 	h.Caddyfile.trim()
-	h.app.sites, h.app.handlers = append(h.app.sites, h.resolved), append(h.app.handlers, h)
-	return nil
+	return logRejected(h.log, h.app.addSite(ctx, h))
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.

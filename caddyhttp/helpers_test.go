@@ -47,13 +47,16 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	off := false
 	provisioning.Lock()
 	defer provisioning.Unlock()
-	ctx, err := caddy.ProvisionContext(&caddy.Config{
+	config := &caddy.Config{
 		Admin:   &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}},
-		AppsRaw: caddy.ModuleMap{"notify": caddyconfig.JSON(app, nil)},
-	})
+		AppsRaw: caddy.ModuleMap{},
+	}
+	ctx, err := caddy.ProvisionContext(config)
 	if err != nil {
 		return nil, err
 	}
+	// The handler provisions the app. If Caddy did so, there would be no site.
+	config.AppsRaw["notify"] = caddyconfig.JSON(app, nil)
 	m, err := ctx.LoadModuleByID("http.handlers.notify", caddyconfig.JSON(site, nil))
 	if err != nil {
 		return nil, err

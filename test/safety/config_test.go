@@ -80,6 +80,18 @@ var wrongConfigs = map[string]wrongConfig{
 		":0 {\n	notify {\n		client_limits { # HERE\n			memory 1MiB\n		}\n	}\n}\n",
 		"client_limits: memory is 1.0 MiB",
 	},
+	"the source of no site": {
+		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n			accept direct garfana # HERE\n		}\n	}\n}\n:0 {\n	notify {\n		stateless off\n	}\n}\n:1 {\n	notify {\n		from backup {\n			title x\n		}\n	}\n}\n",
+		"key ops: accept: there is no source garfana; you may mean grafana",
+	},
+	"a source without a site": {
+		"{\n	notify {\n		smtp 127.0.0.1:2525\n		key ops {\n			url json://127.0.0.1:1\n			accept smtp backup # HERE\n		}\n	}\n}\n",
+		"key ops: accept: there is no source backup",
+	},
+	"devices without a site": {
+		"{\n	notify {\n		queue {\n			path queue\n		}\n		push # HERE\n	}\n}\n",
+		"push: no site has notify",
+	},
 	"the key of an event": {
 		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n		}\n	}\n	events {\n		on started notify nobody # HERE\n	}\n}\n",
 		"on started notify: the global option notify has no key nobody",

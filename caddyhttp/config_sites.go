@@ -1,0 +1,69 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// Some settings of the app have an effect only if a site has another one, such as the
+// source that a key accepts. They are checked as soon as all sites are known, so that
+// `caddy validate`, which starts nothing, refuses what `caddy run` would. But Caddy
+// provisions apps in any order and tells none of them when the others are ready.
+
+// checkSites returns an error if a setting of the app can have no effect with these
+// sites. It returns nil without sites only if it does so with any.
+func (a *App) checkSites() error {
+	return cmp.Or(a.checkReaders(), a.checkInboxReaders(), a.checkSources(), a.checkPush())
+}
+
+// awaitSites makes checkSites at the end of Provision if all sites are known then, or can
+// be. If another app needs this one, such as that of the sites, addSite makes it.
+func (a *App) awaitSites(ctx caddy.Context) error {
+	if a.checkSites() == nil || len(ctx.Modules()) > 1 {
+		return nil
+	}
+	// This provisions the sites if they are not, for which this app is ready.
+	if _, err := ctx.AppIfConfigured("http"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
+		return nil // Caddy reports it as an error of the http app
+	}
+	return a.checkSites()
+}
+
+// addSite adds a site. With the last one it makes checkSites.
+func (a *App) addSite(ctx caddy.Context, h *Handler) error {
+	if len(a.sites) == 0 && a.checkSites() != nil {
+		a.allSites = countSites(ctx)
+	}
+	a.sites, a.handlers = append(a.sites, h.resolved), append(a.handlers, h)
+	if len(a.sites) != a.allSites {
+		return nil
+	}
+	return a.checkSites()
+}
+
+// countSites returns the number of notify handlers, of which ctx is that of the first to
+// be provisioned: then the http app still has the JSON of all of them. It returns 0 if
+// they cannot be counted; Start makes the checks in any case.
+func countSites(ctx caddy.Context) int {
+	for _, m := range ctx.Modules() {
+		app, ok := m.(*caddyhttp.App)
+		if !ok {
+			continue
+		}
+		text, err := json.Marshal(app)
+		var tree any
+		if err != nil || json.Unmarshal(text, &tree) != nil {
+			return 0
+		}
+		sites, err := findHandlers(tree, nil)
+		if err != nil {
+			return 0
+		}
+		return len(sites)
+	}
+	return 0
+}
