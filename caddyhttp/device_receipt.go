@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -253,7 +254,7 @@ func (q *openQueue) confirmStep(ctx context.Context, x *receipt) error {
 	if i < 0 || len(e.Jobs[i].Ruled) == 0 {
 		return nil
 	}
-	r, err := decodeRuled(e.Jobs[i].Ruled)
+	r, err := queued.DecodeRuled(e.Jobs[i].Ruled)
 	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -616,18 +617,18 @@ func TestDevicePolicy(t *testing.T) {
 	url, phone := k.targets[0], k.targets[1]
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
 		d := newDelivery(h.resolved, sourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).toKey(k)
-		var text queuedText
-		if err := text.decode(d.record().Body); err != nil {
+		var text queued.Text
+		if err := text.Decode(d.record().Body); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"", phone.Policy().Key()} {
-			if got, err := text.policy(k.targets[i].Destination); err != nil || got.Key() != want {
+			if got, err := policyThen(&text, k.targets[i].Destination); err != nil || got.Key() != want {
 				t.Errorf("%s: the policy %q, want %q, %v", k.targets[i], got.Key(), want, err)
 			}
 		}
 		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
 		for i, want := range []string{"", text.DevicePolicy} {
-			got, err := h.app.queuedTarget(t.Context(), &text, &queuedState{Hash: k.targets[i].Hash()})
+			got, err := h.app.queuedTarget(t.Context(), &text, &queued.State{Hash: k.targets[i].Hash()})
 			if err != nil || got.Policy().Key() != want {
 				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.targets[i], got.Policy().Key(), want, err)
 			}

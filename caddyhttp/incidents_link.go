@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -29,8 +30,8 @@ func ownIncident(message uuid.UUID) string { return "message " + message.String(
 // incidentOfMessage returns the incident that a message of the queue is about, or nil if
 // there is none, if it is forgotten, or if it was opened anew later.
 func (q *openQueue) incidentOfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
-	var s queuedSummary
-	if s.decode(m.Summary) != nil || s.Known == "" {
+	var s queued.Summary
+	if s.Decode(m.Summary) != nil || s.Known == "" {
 		return nil
 	}
 	b, err := q.CallersRecord(ctx, q.Hash("incident\x00"+s.Known))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -76,11 +77,11 @@ func (v *healthView) addRecords(ctx context.Context) {
 	}
 	records := lastResults{}
 	for _, e := range slices.Backward(entries) {
-		var s queuedSummary
-		if s.decode(e.Message.Summary) != nil || s.Key == "" {
+		var s queued.Summary
+		if s.Decode(e.Message.Summary) != nil || s.Key == "" {
 			continue
 		}
-		for _, r := range queuedMessage(e).Results {
+		for _, r := range queued.Message(e).Results {
 			records.add(keyID{s.Site, s.Key}, e.Message.Created, &r.Result)
 		}
 	}

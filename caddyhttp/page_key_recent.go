@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -84,7 +85,7 @@ func newPageQueue(ctx context.Context, q *openQueue, key keyID) *console.Queue {
 				g := console.QueuedGroup{Service: d.result.Service, URL: d.result.Destination, Outcome: console.Queued}
 				if status == queue.Dead {
 					g.Outcome, g.Reason = console.GivenUp, d.reason
-				} else if r := jobResult(&jobs[i]); r.Error != nil {
+				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {
 					g.Reason = *r.Error
 				}
 				id := groupID{g.Outcome, g.Service, g.URL, jobs[i].Destination, g.Reason}
@@ -265,8 +266,8 @@ func (h *Handler) dropDestination(r *http.Request, q *openQueue, id queue.Hash, 
 // as a global key. The messages of a site that is not in the configuration any more are
 // everybody's, because no other page shows them.
 func (h *Handler) mayDrop(ctx context.Context, j *queue.Job) bool {
-	var state queuedState
-	if state.decode(j.State) != nil || state.Site == h.site() {
+	var state queued.State
+	if state.Decode(j.State) != nil || state.Site == h.site() {
 		return true
 	}
 	others := h.app.settingsOf(state.Site)

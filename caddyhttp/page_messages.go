@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -85,7 +86,7 @@ func (h *Handler) listMessages(r *http.Request, f messageFilter, titles *inboxTi
 			list.until = e.Message.Created
 			if m := h.queueMessage(r, e); m.Time.Before(f.since) {
 				list.next = uuid.UUID{}
-			} else if siteOfMessage(e.Message) == site && f.fits(&m) {
+			} else if queued.SiteOf(e.Message) == site && f.fits(&m) {
 				fitting = append(fitting, m)
 			}
 		}
@@ -140,13 +141,13 @@ func (h *Handler) historyMessage(r *http.Request, e *historyEntry) console.Liste
 
 // queueMessage returns a message of the queue as the pages show it.
 func (h *Handler) queueMessage(r *http.Request, e *queue.Entry) console.ListedMessage {
-	stored := queuedMessage(e)
+	stored := queued.Message(e)
 	m := console.ListedMessage{
 		ID: stored.ID, Address: rootOf(r.URL.Path) + routeConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
 		Outcome: console.Outcome(stored.State), Incident: stored.Incident,
 	}
-	var s queuedSummary
-	if s.decode(e.Message.Summary) == nil {
+	var s queued.Summary
+	if s.Decode(e.Message.Summary) == nil {
 		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
 		if m.Key != "" {
 			m.KeyAddress = consoleKey(r, m.Key)
@@ -287,7 +288,7 @@ func (h *Handler) serveMessagePage(w http.ResponseWriter, r *http.Request, at *r
 	if x := q.incidentOfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = listedIncident(r, x).Address
 	}
-	for i, result := range queuedMessage(e).Results {
+	for i, result := range queued.Message(e).Results {
 		j := &e.Jobs[i]
 		d := newPageDelivery(result, j)
 		waits := j.Status.Waits()
@@ -333,7 +334,7 @@ func newPageDelivery(r api.QueuedResult, j *queue.Job) console.Delivery {
 	if j.Status == queue.Queued && r.NextAttempt != nil {
 		d.Next = *r.NextAttempt
 	}
-	for _, t := range decodeTries(j.Result) {
+	for _, t := range queued.Tries(j.Result) {
 		if last := len(d.Tries) - 1; last >= 0 && d.Tries[last].Error == t.Error {
 			d.Tries[last].Time = t.At
 			d.Tries[last].Count++

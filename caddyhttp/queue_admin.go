@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -90,7 +91,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	for i := range jobs {
 		d := newDeadDelivery(&jobs[i])
 		if jobs[i].Status != queue.Dead {
-			d.result = jobResult(&jobs[i])
+			d.result = queued.JobResult(&jobs[i])
 		}
 		out.Deliveries = append(out.Deliveries, adminDelivery{d.id, d.state.Key, d.state.Source, d.state.Incident, d.result, jobs[i].Expires})
 	}

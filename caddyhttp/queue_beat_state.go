@@ -21,42 +21,23 @@ type watchdogState struct {
 	problem string    // of the last failure, without the address; "" for none
 }
 
-// The fields of a watchdogState.
-const (
-	watchdogNext wire.Field = iota + 1
-	watchdogSuccess
-	watchdogSince
-	watchdogProblem
-)
+func (s *watchdogState) fields(c *wire.Codec) {
+	wire.Time(c, 1, &s.next)
+	wire.Time(c, 2, &s.success)
+	wire.Time(c, 3, &s.since)
+	wire.Text(c, 4, &s.problem)
+}
 
 // maxWatchdogProblem is the maximum length of the text of a failure, in bytes.
 const maxWatchdogProblem = 300
 
 func (s *watchdogState) record() queue.Record {
-	b := wire.AppendTime(wire.AppendTime(nil, watchdogNext, s.next), watchdogSuccess, s.success)
-	b = wire.AppendText(wire.AppendTime(b, watchdogSince, s.since), watchdogProblem, s.problem)
-	return queue.Record{Data: encodeRecord(kindWatchdog, b), Due: s.next}
+	return queue.Record{Data: encodeRecord(kindWatchdog, wire.Append(nil, s, (*watchdogState).fields)), Due: s.next}
 }
 
 // decodeWatchdog returns the state in a record. A damaged one knows nothing.
 func decodeWatchdog(record []byte) (s watchdogState) {
-	if len(record) == 0 || record[0] != kindWatchdog {
-		return s
-	}
-	r := wire.NewReader(record[1:])
-	for r.Next() {
-		switch r.Field {
-		case watchdogNext:
-			s.next = r.Time()
-		case watchdogSuccess:
-			s.success = r.Time()
-		case watchdogSince:
-			s.since = r.Time()
-		case watchdogProblem:
-			s.problem = r.Text()
-		}
-	}
-	if r.Err() != nil {
+	if len(record) == 0 || record[0] != kindWatchdog || wire.Decode(record[1:], &s, (*watchdogState).fields) != nil {
 		return watchdogState{}
 	}
 	return s

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -44,7 +45,7 @@ func (q *openQueue) settled(j *queue.Job) {
 	about := &notifier.Message{Time: time.Now(), Incident: notifier.Incident{Name: d.state.Incident}}
 	message := delivery{message: about, source: d.state.Source, key: d.state.Key, site: d.state.Site}
 	if !d.state.Reported {
-		results := storedResults(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
+		results := queued.Results(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
 		app.shared.history.add(message, outcomeFailed, results)
 		app.shared.emit(message, outcomeFailed, results)
 	}
@@ -55,7 +56,7 @@ func (q *openQueue) settled(j *queue.Job) {
 // line of its attempt.
 func (q *openQueue) logSuperseded(j *queue.Job) {
 	if c := q.log.Check(zapcore.DebugLevel, "delivery not sent, because of a newer message or a rule"); c != nil {
-		r := decodeResult(j.Result)
+		r := queued.DecodeResult(j.Result)
 		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination))
 	}
 }
@@ -63,14 +64,14 @@ func (q *openQueue) logSuperseded(j *queue.Job) {
 // deadDelivery is a delivery that the queue has given up.
 type deadDelivery struct {
 	id     string // of the message
-	state  queuedState
+	state  queued.State
 	result api.QueuedResult
 	reason string // without secrets
 }
 
 func newDeadDelivery(j *queue.Job) deadDelivery {
-	d := deadDelivery{id: j.Message.String(), result: jobResult(j)}
-	_ = d.state.decode(j.State) // if the state is damaged, the key is unknown
+	d := deadDelivery{id: j.Message.String(), result: queued.JobResult(j)}
+	_ = d.state.Decode(j.State) // if the state is damaged, the key is unknown
 	last := ""
 	if d.result.Error != nil {
 		last = *d.result.Error

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -78,20 +79,23 @@ func (a *App) findQueued(ctx context.Context, site, name, hash string) (queueTar
 // attempt makes one attempt for a job of the queue.
 func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
 	app := q.app.Load()
-	var text queuedText
-	var state queuedState
-	if err := text.decode(m.Body); err != nil {
+	var text queued.Text
+	var state queued.State
+	if err := text.Decode(m.Body); err != nil {
 		return unreadable(j, err)
 	}
-	if err := state.decode(j.State); err != nil {
+	if err := state.Decode(j.State); err != nil {
 		return unreadable(j, err)
 	}
 	state.Reported = false
 	turn := q.turn(ctx, m, j)
-	if turn.outcome != nil {
-		return *turn.outcome
+	if turn.Wait {
+		return queue.Outcome{Postponed: true, RetryAfter: postponeChain}
 	}
-	message, err := text.message(m)
+	if turn.Outcome != nil {
+		return *turn.Outcome
+	}
+	message, err := text.Message(m)
 	if err != nil {
 		return unreadable(j, err)
 	}
@@ -134,7 +138,7 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 		} // otherwise it is of another version; everything is sent again
 	}
 	to := &api.Selection{Targets: []notifier.Target{t.Target}, Transient: text.Client}
-	to.Targets[0].Tags, to.Targets[0].Progress, to.Targets[0].Missed = state.Tags, progress, missedOf(j)
+	to.Targets[0].Tags, to.Targets[0].Progress, to.Targets[0].Missed = state.Tags, progress, queued.Missed(j)
 	if t.limits != nil {
 		// The queue makes the attempts, and each delivery has its share of the limits
 		// of one request.
@@ -159,9 +163,9 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 	sent, trace := app.shared.sendNow(ctx, d)
 	r := sent.Results[0]
 	all := r
-	all.Attempts += decodeResult(j.Result).Attempts
+	all.Attempts += queued.DecodeResult(j.Result).Attempts
 	o := outcomeOf(message, state, all, j.Result)
-	if o.Status == queue.Dead && turn.laterDecides {
+	if o.Status == queue.Dead && turn.LaterDecides {
 		o.Status = queue.Failed
 	}
 	if retryable(&r) {
@@ -176,11 +180,25 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 const (
 	postponeMemory = time.Second
 	postponeSaved  = 10 * time.Second // until saved keys can be read again
+	postponeChain  = 2 * time.Second  // while lower numbers of its chain are to be tried
 
 	// copiesOfQueuedText is the number of copies of a text in memory during a
 	// delivery: as stored, decoded, and as part of the request.
 	copiesOfQueuedText = 4
 )
+
+// turn returns whether the job can be attempted now, if the message has chains.
+func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) queued.Turn {
+	var s queued.Summary
+	if s.Decode(m.Summary) != nil || s.Chains.All == nil {
+		return queued.Turn{}
+	}
+	e, err := q.Get(ctx, m.ID)
+	if err != nil {
+		return queued.Turn{Wait: true}
+	}
+	return queued.TurnOf(e, j, q.Now())
+}
 
 // unreadable returns the outcome for a record that cannot be decoded, which
 // another version of the program may have written.
@@ -190,25 +208,25 @@ func unreadable(j *queue.Job, err error) queue.Outcome {
 
 // outcomeOf returns the outcome of an attempt for the queue. before is the stored
 // result of the attempts before it.
-func outcomeOf(m *notifier.Message, state queuedState, r notifier.Result, before []byte) queue.Outcome {
+func outcomeOf(m *notifier.Message, state queued.State, r notifier.Result, before []byte) queue.Outcome {
 	o := queue.Outcome{Status: queue.Delivered, About: destinationName{state.Key, r.Service, r.Destination}.encode()}
 	if r.Err != nil {
 		o.Reason = r.Err.Error()
 	}
 	if r.Err != nil && r.Unclear && m.Incident.ID != "" {
-		o.Note = noteOf(stateOf(m), m.Time, true)
+		o.Note = queued.Note(stateOf(m), m.Time, true)
 	}
 	switch {
 	case r.Err == nil:
 	case r.Temporary:
 		r.Status = api.StatusQueued
-		o.Status, o.State, o.RetryAfter = queue.Queued, state.with(r.Progress), r.RetryAfter
+		o.Status, o.State, o.RetryAfter = queue.Queued, state.With(r.Progress), r.RetryAfter
 	case r.Optional:
 		o.Status = queue.Failed
 	default:
-		o.Status, o.State = queue.Dead, state.with(r.Progress)
+		o.Status, o.State = queue.Dead, state.With(r.Progress)
 	}
-	o.Result = appendTry(resultOf(r), before, r)
+	o.Result = queued.AppendTry(queued.AppendResult(make([]byte, 0, queued.RoomForResult), r), before, r)
 	return o
 }
 
@@ -225,9 +243,9 @@ func (e *goneError) Error() string {
 
 // queuedTarget returns the destination of a job, under the rules of the site that
 // the message came to: the stricter of those when it came in and those of now.
-func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedState) (queueTarget, error) {
+func (a *App) queuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (queueTarget, error) {
 	if text.Client {
-		then, err := text.policy(nil)
+		then, err := policyThen(text, nil)
 		if err != nil {
 			return queueTarget{}, err
 		}
@@ -237,7 +255,7 @@ func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedS
 	if err != nil {
 		return queueTarget{}, err
 	}
-	then, err := text.policy(t.Destination)
+	then, err := policyThen(text, t.Destination)
 	if err != nil {
 		return queueTarget{}, err
 	}
@@ -245,9 +263,9 @@ func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedS
 	return t, err
 }
 
-// policy returns the egress policy that the message was accepted under for d, or nil if
+// policyThen returns the egress policy that a message was accepted under for d, or nil if
 // that is the operator's. d is nil for the URL of a client.
-func (t *queuedText) policy(d *notifier.Destination) (*egress.Policy, error) {
+func policyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error) {
 	key := t.Policy
 	if d != nil && isDevice(d.String()) {
 		key = t.DevicePolicy
@@ -283,7 +301,7 @@ func (t *queueTarget) restrict(policy *egress.Policy) error {
 }
 
 // clientTarget returns the destination of a client's URL.
-func (a *App) clientTarget(text *queuedText, state *queuedState, then *egress.Policy) (queueTarget, error) {
+func (a *App) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (queueTarget, error) {
 	settings, now, services := a.siteRules(text.Site, then)
 	d, err := a.shared.sender.ParseOnce(state.URL, egress.Strictest(now, then))
 	if err != nil {

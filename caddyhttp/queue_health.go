@@ -22,46 +22,32 @@ type destinationName struct {
 	URL     string // with its secrets masked
 }
 
-// The fields of a destinationName.
-const (
-	nameKey wire.Field = iota + 1
-	nameService
-	nameURL
-)
+func (n *destinationName) fields(c *wire.Codec) {
+	wire.Text(c, 1, &n.Key)
+	wire.Text(c, 2, &n.Service)
+	wire.Text(c, 3, &n.URL)
+}
 
 // encode is the inverse of decodeName.
 func (n destinationName) encode() string {
-	b := make([]byte, 0, 8+len(n.Key)+len(n.Service)+len(n.URL))
-	b = wire.AppendText(b, nameKey, n.Key)
-	b = wire.AppendText(b, nameService, n.Service)
-	return string(wire.AppendText(b, nameURL, n.URL))
+	return string(wire.Append(make([]byte, 0, 8+len(n.Key)+len(n.Service)+len(n.URL)), &n, (*destinationName).fields))
 }
 
 // decodeName returns the name of a destination, without what is damaged.
 func decodeName(text string) (n destinationName) {
-	r := wire.NewReader([]byte(text))
-	for r.Next() {
-		switch r.Field {
-		case nameKey:
-			n.Key = r.Text()
-		case nameService:
-			n.Service = r.Text()
-		case nameURL:
-			n.URL = r.Text()
-		}
-	}
+	_ = wire.Decode([]byte(text), &n, (*destinationName).fields)
 	return n
 }
 
-// fields returns the fields of log entries about the destination.
-func (n destinationName) fields() []zap.Field {
+// logFields returns the fields of log entries about the destination.
+func (n destinationName) logFields() []zap.Field {
 	return []zap.Field{zap.String("key", n.Key), zap.String("service", n.Service), zap.String("destination", n.URL)}
 }
 
 // down reports a destination that has failed several times in a row.
 func (q *openQueue) down(h queue.Health) {
 	name := decodeName(h.About)
-	fields := append(name.fields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
+	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.down(h.Destination, name)...)
 	q.failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
 	q.app.Load().shared.emitHealth(events.Down, h, 0)
@@ -70,7 +56,7 @@ func (q *openQueue) down(h queue.Health) {
 // up reports a destination that is back.
 func (q *openQueue) up(h queue.Health) {
 	down := q.Now().Sub(h.DownSince).Round(time.Second)
-	fields := append(decodeName(h.About).fields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
+	fields := append(decodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.up(h.Destination)...)
 	q.failures.write(zapcore.InfoLevel, "destination is back", fields...)
 	q.app.Load().shared.emitHealth(events.Up, h, down)
@@ -182,7 +168,7 @@ func (l *failureLog) report(id queue.Hash, d *failing) {
 		l.mu.Unlock()
 		return
 	}
-	text, fields := "deliveries fail and are tried again", d.name.fields()
+	text, fields := "deliveries fail and are tried again", d.name.logFields()
 	switch {
 	case id == queue.Hash{}:
 		text, fields = "deliveries to URLs of clients fail and are tried again", nil

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -49,7 +48,7 @@ func (d *delivery) setIncident(j *queue.Job) {
 	}
 	state := stateOf(d.message)
 	j.NewState = state == notifier.Open || state == notifier.Resolved
-	j.Note = noteOf(state, d.message.Time, false)
+	j.Note = queued.Note(state, d.message.Time, false)
 }
 
 // undecidedSends are the messages of incidents that may be sent without being
@@ -113,38 +112,4 @@ func (s *queuedSend) storeNow(ctx context.Context) {
 		s.store(ctx)
 	}
 	s.decided.Wait()
-}
-
-// The fields of a note, which describes a message to the one that tells it.
-const (
-	noteState wire.Field = iota + 1
-	noteTime
-	noteUnclear
-)
-
-func noteOf(state notifier.IncidentState, t time.Time, unclear bool) []byte {
-	b := wire.AppendText(nil, noteState, state)
-	return wire.AppendTrue(wire.AppendTime(b, noteTime, t), noteUnclear, unclear)
-}
-
-// missedOf returns what a destination did not get before a job.
-func missedOf(j *queue.Job) (m notifier.Missed) {
-	m.Omitted = j.Missed.Omitted
-	repeatsOf(j, &m)
-	for _, note := range j.Missed.Notes {
-		var x notifier.MissedMessage
-		r := wire.NewReader(note)
-		for r.Next() {
-			switch r.Field {
-			case noteState:
-				x.State = notifier.IncidentState(r.Text())
-			case noteTime:
-				x.Time = r.Time()
-			case noteUnclear:
-				x.Unclear = r.Bool()
-			}
-		}
-		m.Messages = append(m.Messages, x)
-	}
-	return m
 }

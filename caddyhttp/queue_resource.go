@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -78,7 +79,7 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 			return nil, messageError(err)
 		}
 	}
-	m := queuedMessage(e)
+	m := queued.Message(e)
 	q.setReceipts(ctx, m)
 	if x := q.incidentOfMessage(ctx, e.Message); x != nil {
 		m.IncidentID = x.ID
@@ -89,8 +90,8 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 // mayCancel returns an error if the client of r may not cancel a message. The ID alone is
 // not enough where the key has a token: devices know the IDs of what they confirm.
 func (h *Handler) mayCancel(r *http.Request, m *queue.Message) error {
-	var s queuedSummary
-	if s.decode(m.Summary) != nil || s.Key == "" || h.mayManage(r) == nil {
+	var s queued.Summary
+	if s.Decode(m.Summary) != nil || s.Key == "" || h.mayManage(r) == nil {
 		return nil //nolint:nilerr // what cannot be read has no key
 	}
 	_, err := h.resolved.keyToSend(r, s.Key)
@@ -107,7 +108,7 @@ func (h *Handler) storedMessage(ctx context.Context, q *openQueue, id uuid.UUID)
 	if err != nil {
 		return nil, messageError(err)
 	}
-	if siteOfMessage(e.Message) != h.site() {
+	if queued.SiteOf(e.Message) != h.site() {
 		return nil, errNoMessage
 	}
 	return e, nil

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -31,8 +32,8 @@ func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateErro
 	if err != nil {
 		return nil, queueError(err)
 	}
-	m := queuedMessage(stored)
-	report := &notifier.Report{Results: storedResults(m), Records: m.Response().Records}
+	m := queued.Message(stored)
+	report := &notifier.Report{Results: queued.Results(m), Records: m.Response().Records}
 	resp := d.response(report)
 	setQueued(resp, r, m.ID, p)
 	return resp, nil
@@ -71,7 +72,7 @@ type queuedSend struct {
 
 	direct   []int             // indexes of the targets that are sent to at once; the others are queued
 	rounds   map[int][]int     // of a message that escalates: the jobs for the rounds after the first, by that of the first
-	states   []queuedState     // of the targets; nil unless they are stored
+	states   []queued.State    // of the targets; nil unless they are stored
 	silences rules.Silences    // that may keep the message from a destination
 	ruled    *entryRules       // what the rules decide; nil without rules
 	begun    []notifier.Result // if begin has stored the message: the results before anything is sent
@@ -135,7 +136,7 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 //
 // If there are chains, run sends to all targets itself, so that the next number
 // of a chain is tried at once. The queue keeps the order of the numbers after a
-// crash and when all have failed (see [queuedChains]).
+// crash and when all have failed (see [queued.Chains]).
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	s.trace = newTraceOrigin(ctx)
 	s.log("message accepted", zap.Int("destinations", len(s.targets)))
@@ -217,7 +218,7 @@ func (s *queuedSend) waitForTurns(chained bool) {
 	s.direct = slices.DeleteFunc(s.direct, func(i int) bool {
 		j := s.entry.Jobs[positions[i]]
 		if !all && !held(i) {
-			s.targets[i].missed = missedOf(&j)
+			s.targets[i].missed = queued.Missed(&j)
 			return false
 		}
 		s.targets[i].direct = false
@@ -372,9 +373,9 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	}
 	if s.entry == nil {
 		// The jobs can be on the stack, because Record keeps a copy.
-		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, roomForResult), report.Results)
+		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, queued.RoomForResult), report.Results)
 		summary := s.finalSummary()
-		s.q.Record(s.id, s.message.Time, summary.encode(), jobs)
+		s.q.Record(s.id, s.message.Time, summary.Encode(), jobs)
 	}
 	trace.end(!slices.ContainsFunc(report.Results, api.Failed))
 	s.shared.conclude(s.delivery, made, report)
@@ -531,55 +532,6 @@ func (s *queuedSend) resultsSoFar() []notifier.Result {
 	return results
 }
 
-// makeEntry sets the entry to store. results are those that resultsSoFar
-// returns. The caller holds the lock, or no delivery is in progress.
-func (s *queuedSend) makeEntry(results []notifier.Result) {
-	m := s.record()
-	m.Key, m.Request = s.idempotency.key, s.idempotency.request
-	s.states = make([]queuedState, len(s.targets))
-	results = s.to.Report(&notifier.Report{Results: results}).Results
-	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, roomForResult*len(results)), results)
-	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.to.Limits != nil}
-	chained := len(s.chains().Chains) > 0 // deliveries depend on each other
-	for i, at := range s.to.Positions() {
-		j := &s.entry.Jobs[at]
-		switch r := s.targets[i].result; {
-		case r == nil || retryable(r):
-			s.setJob(j, i)
-			j.OwnAttempts = chained
-		case r.Err != nil:
-			j.Destination = s.destination(i)
-			s.setIncident(j)
-		}
-	}
-	s.addRounds()
-	s.applyRules()
-	if s.with != nil {
-		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.with)
-	}
-	s.keepInInbox()
-	s.entry.Unlimited = s.source == sourceExpect // an alarm must not be lost because much waits
-}
-
-// setJob sets the job of the i-th target, which is not final.
-func (s *queuedSend) setJob(j *queue.Job, i int) {
-	t := s.to.Targets[i]
-	s.states[i] = s.state(t)
-	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.to.Limits != nil
-	s.setIncident(j)
-	j.State = s.states[i].with(s.targets[i].progress)
-	switch r := s.targets[i].result; {
-	case r != nil:
-		j.State = s.states[i].with(r.Progress)
-		j.Result = appendTry(j.Result, nil, *r)
-		j.TryAgain(s.q.Now(), r.RetryAfter)
-	case s.targets[i].direct:
-		j.Status = queue.Sending
-	default:
-		j.Status = queue.Queued
-	}
-}
-
 // destination returns what the queue knows the i-th target by.
 func (s *queuedSend) destination(i int) string { return destinationOf(s.to.Targets[i], s.to.Limits) }
 
@@ -599,24 +551,4 @@ func (s *queuedSend) observe(i int) {
 		}
 	}
 	s.q.Observe(a)
-}
-
-// appendFinalJobs appends the jobs of a message whose results are all final,
-// including the results of URLs that cannot be used. It stores the results in
-// room if they fit.
-func appendFinalJobs(jobs []queue.Job, room []byte, results []notifier.Result) []queue.Job {
-	for _, r := range results {
-		from := len(room)
-		result := api.NewResult(r)
-		room = appendResult(room, &result)
-		j := queue.Job{Status: queue.Delivered, Result: room[from:len(room):len(room)]}
-		if r.Err != nil {
-			j.Status = queue.Failed
-		}
-		if r.Attempts > 0 {
-			j.Attempts = 1
-		}
-		jobs = append(jobs, j)
-	}
-	return jobs
 }

@@ -274,6 +274,21 @@ func TestQueueChainStored(t *testing.T) {
 	}
 }
 
+// A destination without a number beside those with one is tried again. Each attempt of the
+// queue once ended in a panic.
+func TestQueueBesideChain(t *testing.T) {
+	good, unused, p := newPager(t, http.StatusOK), newPager(t, http.StatusOK), newPager(t, http.StatusBadGateway)
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+good.NotifyURL()+" 1:ops\nurl "+unused.NotifyURL()+" 2:ops\nurl "+p.NotifyURL()+" dev\n}")
+		id := postWith(t, h, "/notify/k", "body=hello&tag=ops,dev").queued(t).ID
+		p.answer(http.StatusOK)
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "delivered" })
+		if p.count() != 2 || unused.count() != 0 {
+			t.Errorf("the destination has %d requests, and the number that is not needed %d", p.count(), unused.count())
+		}
+	})
+}
+
 // A delivery that fails temporarily is queued and tried again, also after a
 // restart of the gateway. The folder does not contain the text in the clear.
 func TestQueueTriesAgain(t *testing.T) {

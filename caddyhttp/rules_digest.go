@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -36,7 +37,7 @@ type digestLine struct {
 
 // digest returns the message about the messages of the group, and restricts t to what
 // each of them may reach. The caller calls done when the message is stored.
-func (p *release) digest(ctx context.Context, t *queueTarget, state *queuedState) (m *notifier.Message, done func(), err error) {
+func (p *release) digest(ctx context.Context, t *queueTarget, state *queued.State) (m *notifier.Message, done func(), err error) {
 	var releases []func()
 	done = func() {
 		for _, f := range releases {
@@ -68,16 +69,16 @@ func (p *release) digest(ctx context.Context, t *queueTarget, state *queuedState
 		} else {
 			release()
 		}
-		var text queuedText
-		if err := text.decode(stored.Body); err != nil {
+		var text queued.Text
+		if err := text.Decode(stored.Body); err != nil {
 			lines = append(lines, digestLine{time: x.Time, typ: x.Type, text: "(the message cannot be read)", count: 1})
 			continue
 		}
-		one, err := text.message(stored)
+		one, err := text.Message(stored)
 		if err != nil {
 			return nil, nil, err
 		}
-		then, err := text.policy(t.Destination)
+		then, err := policyThen(&text, t.Destination)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -211,16 +212,6 @@ func clockTime(t, now time.Time, zone *time.Location) string {
 		return t.Format("15:04")
 	}
 	return t.Format("Mon 2 Jan 15:04")
-}
-
-// repeatsOf adds what a job tells of suppressed messages.
-func repeatsOf(j *queue.Job, m *notifier.Missed) {
-	if len(j.Ruled) == 0 {
-		return
-	}
-	if r, err := decodeRuled(j.Ruled); err == nil {
-		m.Repeats, m.Since = r.Repeats, r.Since
-	}
 }
 
 // digestZone returns the time zone of the times in a digest: that of the rule that has

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -93,7 +94,7 @@ func (q *openQueue) forgetSubject(ctx context.Context, name queue.Hash, crowded 
 // heldJob is a job that a lane holds, as it was read before a transaction.
 type heldJob struct {
 	queue.Job
-	ruled ruledJob
+	ruled queued.Ruled
 }
 
 // errLaneChanged is returned when a lane has changed since it was read.
@@ -127,16 +128,16 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	if err != nil {
 		return false, err
 	}
-	var state queuedState
+	var state queued.State
 	for _, x := range lane.Items {
 		if j := jobs[x.Job]; j != nil && j.Status == queue.Held {
-			if state.decode(j.State) == nil {
+			if state.Decode(j.State) == nil {
 				break
 			}
 		}
 	}
-	if state.Key == "" && len(lane.Origin) > 0 && state.decode(lane.Origin) != nil {
-		state = queuedState{}
+	if state.Key == "" && len(lane.Origin) > 0 && state.Decode(lane.Origin) != nil {
+		state = queued.State{}
 	}
 	var r *rules.Rules
 	t, err := q.app.Load().findQueued(ctx, state.Site, state.Key, state.Hash)
@@ -193,7 +194,7 @@ func (q *openQueue) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.Job
 			return nil, err
 		}
 		j := &heldJob{Job: e.Jobs[x.Job.Index]}
-		if j.ruled, err = decodeRuled(j.Ruled); err == nil {
+		if j.ruled, err = queued.DecodeRuled(j.Ruled); err == nil {
 			jobs[x.Job] = j
 		}
 	}
@@ -320,9 +321,9 @@ func (p *release) count(outcome string) {
 func (q *openQueue) recheck(ctx context.Context, held []queue.Job) {
 	lanes, steps := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
 	for _, j := range held {
-		r, err := decodeRuled(j.Ruled)
+		r, err := queued.DecodeRuled(j.Ruled)
 		if err != nil {
-			r = ruledJob{}
+			r = queued.Ruled{}
 		}
 		if r.Incident != (queue.Hash{}) && j.Rule == string(notifier.RuleEscalating) {
 			steps[r.Incident] = append(steps[r.Incident], j)
@@ -374,7 +375,7 @@ func (q *openQueue) releaseLost(ctx context.Context, jobs []queue.Job) {
 }
 
 // sendDigest replaces the messages of the group by one.
-func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedState) error {
+func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.State) error {
 	app := p.q.app.Load()
 	m, done, err := p.digest(ctx, &t, state)
 	if err != nil {
@@ -396,11 +397,11 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedSt
 	e.Untrusted, e.Unlimited = false, true
 	own := queue.JobID{Message: s.id}
 	names := p.names()
-	ruled := ruledJob{Lane: p.name, Digest: true}
+	ruled := queued.Ruled{Lane: p.name, Digest: true}
 	for i, m := range p.newest {
-		ruled.Subjects = append(ruled.Subjects, ruledSubject{p.subjects[i], m.In(own)})
+		ruled.Subjects = append(ruled.Subjects, queued.Subject{Name: p.subjects[i], Mark: m.In(own)})
 	}
-	e.Jobs[0].Ruled = ruled.encode()
+	e.Jobs[0].Ruled = ruled.Encode()
 	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		if err := p.check(old, status); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -228,15 +229,6 @@ func (t *steppedTarget) told(u *entryRules, c *queue.RuledChange, change func(s 
 	}
 }
 
-// stepOfJob returns the number of the step that a job waits for, or 0.
-func stepOfJob(j *queue.Job) int {
-	r, err := decodeRuled(j.Ruled)
-	if err != nil {
-		return 0
-	}
-	return r.Step
-}
-
 // acknowledgeURL returns the address of the page of an incident, or "".
 func (r *resolved) acknowledgeURL(x *rules.Incident) string {
 	if x == nil || r.publicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
@@ -264,7 +256,7 @@ func (s *queuedSend) concludeIncident() {
 // outcome is not nil if the job belongs to a step and is not sent, because somebody takes
 // care of the incident, or it is resolved.
 func (q *openQueue) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
-	r, err := decodeRuled(j.Ruled)
+	r, err := queued.DecodeRuled(j.Ruled)
 	if err != nil || r.Incident == (queue.Hash{}) {
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -70,10 +71,10 @@ func (q *openQueue) changeIncident(ctx context.Context, name queue.Hash, change 
 		var held []queue.Job
 		for _, j := range p.jobs {
 			held = append(held, *j)
-			if r, err := decodeRuled(j.Ruled); err == nil {
+			if r, err := queued.DecodeRuled(j.Ruled); err == nil {
 				for _, s := range r.Subjects {
-					if !slices.Contains(names, s.name) {
-						names = append(names, s.name)
+					if !slices.Contains(names, s.Name) {
+						names = append(names, s.Name)
 					}
 				}
 			}
@@ -176,19 +177,19 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 		c.Records[0] = p.q.incidentRecord(p.x)
 	}
 	for _, j := range c.Release { // which its destination knows from now on
-		r, err := decodeRuled(j.Ruled)
+		r, err := queued.DecodeRuled(j.Ruled)
 		if err != nil {
 			continue
 		}
 		for _, s := range r.Subjects {
-			subject := decodeSubject(old[slices.Index(names, s.name)])
-			mark := s.mark
+			subject := decodeSubject(old[slices.Index(names, s.Name)])
+			mark := s.Mark
 			mark.Job = j.JobID
 			subject.Paged(mark, func(id queue.JobID) bool { return statuses[id].Waits() })
 			if forget := now.Add(time.Hour); subject.Forget.Before(forget) {
 				subject.Forget = forget
 			}
-			c.Records[slices.Index(names, s.name)] = subjectRecord(subject)
+			c.Records[slices.Index(names, s.Name)] = subjectRecord(subject)
 		}
 	}
 	return c, nil

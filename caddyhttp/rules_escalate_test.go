@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -150,7 +151,7 @@ func TestEscalateAcknowledged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := resultsOf(queuedMessage(m).Results)[:3], []string{"delivered", "delivered", "skipped acknowledged"}; !slices.Equal(got, want) {
+		if got, want := resultsOf(queued.Message(m).Results)[:3], []string{"delivered", "delivered", "skipped acknowledged"}; !slices.Equal(got, want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		until(t, "2000-01-01 01:00:00")

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -93,99 +93,6 @@ func itemState(m *notifier.Message) notifier.IncidentState {
 	return ""
 }
 
-// ruledJob is what a job remembers for the rules until it ends.
-type ruledJob struct {
-	Lane     queue.Hash // zero for none
-	Subjects []ruledSubject
-	Digest   bool // others may wait for it
-
-	// Repeats is the number of messages that were suppressed before it, and Since is when
-	// the first of them came in.
-	Repeats int
-	Since   time.Time
-
-	// Incident is the name of the record of the incident of a message that escalates, and
-	// Step is the number of the destination; 0 for one that is told at once. Opening is the
-	// public ID of the incident, which is another one when it opens again.
-	Incident queue.Hash
-	Step     int
-	Opening  string
-}
-
-// ruledSubject is a subject that a job tells.
-type ruledSubject struct {
-	name queue.Hash
-	mark rules.Mark
-}
-
-// The fields of a ruledJob, and of a subject in it.
-const (
-	ruledLane    wire.Field = 1
-	ruledItem    wire.Field = 2 // one for each subject
-	ruledDigest  wire.Field = 3
-	ruledRepeats wire.Field = 4
-	ruledSince   wire.Field = 5
-
-	ruledIncident wire.Field = 6
-	ruledStep     wire.Field = 7
-	ruledOpening  wire.Field = 8
-
-	ruledName wire.Field = 1
-	ruledMark wire.Field = 2
-)
-
-func (r *ruledJob) encode() (b []byte) {
-	if r.Lane != (queue.Hash{}) {
-		b = wire.AppendText(b, ruledLane, r.Lane[:])
-	}
-	for _, s := range r.Subjects {
-		b = wire.AppendItem(b, ruledItem, rules.AppendMark(wire.AppendText(nil, ruledName, s.name[:]), ruledMark, &s.mark))
-	}
-	b = wire.AppendTrue(b, ruledDigest, r.Digest)
-	if r.Incident != (queue.Hash{}) {
-		b = wire.AppendNumber(wire.AppendText(b, ruledIncident, r.Incident[:]), ruledStep, r.Step)
-		b = wire.AppendText(b, ruledOpening, r.Opening)
-	}
-	return wire.AppendTime(wire.AppendNumber(b, ruledRepeats, r.Repeats), ruledSince, r.Since)
-}
-
-func decodeRuled(b []byte) (out ruledJob, err error) {
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case ruledLane:
-			copy(out.Lane[:], r.Bytes())
-		case ruledItem:
-			var s ruledSubject
-			x := wire.NewReader(r.Bytes())
-			for x.Next() {
-				switch x.Field {
-				case ruledName:
-					copy(s.name[:], x.Bytes())
-				case ruledMark:
-					if s.mark, err = rules.DecodeMark(x.Bytes()); err != nil {
-						return out, err
-					}
-				}
-			}
-			out.Subjects = append(out.Subjects, s)
-		case ruledDigest:
-			out.Digest = r.Bool()
-		case ruledRepeats:
-			out.Repeats = r.Int()
-		case ruledSince:
-			out.Since = r.Time()
-		case ruledIncident:
-			copy(out.Incident[:], r.Bytes())
-		case ruledStep:
-			out.Step = r.Int()
-		case ruledOpening:
-			out.Opening = r.Text()
-		}
-	}
-	return out, r.Err()
-}
-
 // entryRules applies the rules of a key to the jobs of a message.
 type entryRules struct {
 	q       *openQueue
@@ -261,7 +168,7 @@ func (s *queuedSend) applyRules() {
 			},
 		}
 		if silenced || holds {
-			x.origin = s.states[i].encode()
+			x.origin = s.states[i].Encode()
 		}
 		// What one policy forbids must neither hold up nor suppress what another one lets
 		// pass.
@@ -372,13 +279,13 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 	for _, t := range u.targets {
 		j := &u.entry.Jobs[t.job]
 		lane, subject := new(rules.Lane), new(rules.Subject)
-		job := ruledJob{}
+		job := queued.Ruled{}
 		if t.lane >= 0 {
 			lane, job.Lane = lanes[t.lane], u.names[t.lane]
 		}
 		if t.subject >= 0 {
 			subject = subjects[t.subject]
-			job.Subjects = []ruledSubject{{u.names[t.subject], t.item.Mark()}}
+			job.Subjects = []queued.Subject{{Name: u.names[t.subject], Mark: t.item.Mark()}}
 		}
 		if t.about >= 0 {
 			t.item.After = subjects[t.about].Before(waits)
@@ -428,7 +335,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		if u.escalates && t.rules.IsStep() {
 			job.Incident, job.Step, job.Opening = u.names[u.incident.name], t.step, u.incident.known.ID
 		}
-		j.Ruled = job.encode()
+		j.Ruled = job.Encode()
 		applyVerdict(j, v, now)
 		u.decided = append(u.decided, v)
 		if v.Silence != (uuid.UUID{}) && !slices.Contains(kept, v.Silence) {
@@ -466,7 +373,7 @@ func replaceHeld(c *queue.RuledChange, j *queue.Job, replaced []rules.Item, stat
 	for _, x := range replaced {
 		if statuses[x.Job] == queue.Held {
 			c.Release = append(c.Release, queue.Job{
-				JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: noteOf(x.State, x.Time, false),
+				JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: queued.Note(x.State, x.Time, false),
 			})
 		}
 	}
@@ -532,7 +439,7 @@ func ruled(r *notifier.Result, j *queue.Job) bool {
 	case queue.Held:
 		r.Status, r.Rule, r.Until = api.StatusQueued, notifier.Rule(j.Rule), j.Due
 		if r.Rule == notifier.RuleEscalating {
-			r.Step = stepOfJob(j)
+			r.Step = queued.Step(j)
 		}
 	case queue.Superseded:
 		r.Status, r.Rule, r.Err = notifier.Skipped, notifier.Rule(j.Rule), nil
@@ -568,20 +475,20 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 	if len(j.Ruled) == 0 {
 		return nil
 	}
-	r, err := decodeRuled(j.Ruled)
+	r, err := queued.DecodeRuled(j.Ruled)
 	if err != nil || len(r.Subjects) == 0 && !r.Digest && r.Step == 0 {
 		return nil
 	}
 	u := new(queue.Ruled)
 	for _, s := range r.Subjects {
-		u.Names = append(u.Names, s.name)
+		u.Names = append(u.Names, s.Name)
 	}
 	if r.Digest {
 		u.Names = append(u.Names, r.Lane)
 	} else if r.Step != 0 {
 		u.Names = append(u.Names, r.Incident)
 	}
-	confirms := r.Step != 0 && j.Status == queue.Delivered && isDevice(decodeResult(j.Result).Destination)
+	confirms := r.Step != 0 && j.Status == queue.Delivered && isDevice(queued.DecodeResult(j.Result).Destination)
 	if confirms {
 		u.Names = append(u.Names, q.receiptRecordName(hashOfDestination(j.Destination), j.Message.String()))
 	}
@@ -593,7 +500,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 			if len(old[i]) == 0 {
 				subject.Forget = now.Add(q.app.Load().queueSettings.keep)
 			}
-			subject.Ended(s.mark, j.Status == queue.Delivered)
+			subject.Ended(s.Mark, j.Status == queue.Delivered)
 			c.Records[i] = subjectRecord(subject)
 		}
 		if r.Digest {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -60,9 +61,9 @@ type delivery struct {
 	// which is stored before it is sent.
 	with *queue.Ruled
 
-	id          uuid.UUID   // in the queue; zero without a queue
-	trace       traceOrigin // of the request, for the attempts of the queue
-	idempotency idempotency // of the request
+	id          uuid.UUID    // in the queue; zero without a queue
+	trace       queued.Trace // of the request, for the attempts of the queue
+	idempotency idempotency  // of the request
 
 	// single means that the client expects one response in a fixed form, so that
 	// Accept cannot ask for a stream.

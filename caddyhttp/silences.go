@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -316,8 +317,8 @@ func (q *openQueue) setSilences(ctx context.Context, r *rules.Rules, lane *rules
 		if err != nil {
 			return r, err
 		}
-		var text queuedText
-		if text.decode(m.Body) == nil {
+		var text queued.Text
+		if text.Decode(m.Body) == nil {
 			lane.Items[i].Incident, lane.Items[i].Title = text.Incident, text.Title
 		}
 		release()

@@ -9,22 +9,21 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 )
 
 // The queue makes attempts long after the request, possibly in another process. Their
 // spans are children of the request's span, so that whoever decided to record the
 // request decides for them, too, and have a link to it.
 
-// traceOrigin is the span of a request, as it is stored with a message: the headers of
-// W3C Trace Context. It is empty if the span is not recorded.
-type traceOrigin struct{ Parent, State string }
-
-func newTraceOrigin(ctx context.Context) traceOrigin {
+// newTraceOrigin returns the span of a request, as it is stored with a message.
+func newTraceOrigin(ctx context.Context) queued.Trace {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
-		return traceOrigin{}
+		return queued.Trace{}
 	}
 	h := traceContext(ctx)
-	return traceOrigin{h["traceparent"], h["tracestate"]}
+	return queued.Trace{Parent: h["traceparent"], State: h["tracestate"]}
 }
 
 // tracedAgain is the trace to which an attempt of the queue belongs.
@@ -35,7 +34,7 @@ type tracedAgain struct {
 
 // traceAgain returns nil if the request was not traced, or if this configuration does
 // not trace.
-func (a *App) traceAgain(o traceOrigin) *tracedAgain {
+func (a *App) traceAgain(o queued.Trace) *tracedAgain {
 	if o.Parent == "" {
 		return nil
 	}

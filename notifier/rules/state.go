@@ -241,20 +241,6 @@ func tellsFields(c *wire.Codec, job *queue.JobID, t *notifier.Type, state *notif
 	wire.Text(c, 7, alerts)
 }
 
-// AppendMark appends a mark as the value of a field.
-func AppendMark(b []byte, f wire.Field, m *Mark) []byte {
-	if m.none() {
-		return b
-	}
-	return wire.AppendItem(b, f, wire.Append(nil, m, (*Mark).Fields))
-}
-
-// DecodeMark decodes the value of a field.
-func DecodeMark(b []byte) (m Mark, err error) {
-	err = wire.Decode(b, &m, (*Mark).Fields)
-	return m, err
-}
-
 func (s *Subject) fields(c *wire.Codec) {
 	wire.Record(c, 1, &s.Told, (*Mark).Fields)
 	wire.Record(c, 2, &s.Next, (*Mark).Fields)

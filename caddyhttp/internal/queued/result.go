@@ -1,0 +1,117 @@
+package queued
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// RoomForResult is the number of bytes that most results need.
+const RoomForResult = 192
+
+// resultFields names the fields of a result. The last ones are those of its tries.
+func resultFields(r *api.Result, c *wire.Codec) {
+	wire.Text(c, 1, &r.Service)
+	wire.Text(c, 2, &r.Destination)
+	wire.Texts(c, 3, &r.Tags)
+	wire.Text(c, 4, &r.Status)
+	wire.Number(c, 5, &r.Attempts)
+	wire.Number(c, 6, &r.ElapsedMS)
+	wire.TextOrNil(c, 7, &r.Error)
+	wire.True(c, 8, &r.Optional)
+	wire.Text(c, 9, &r.Rule)
+	wire.Text(c, 10, &r.By)
+}
+
+// AppendResult appends the stored form of a result.
+func AppendResult(b []byte, r notifier.Result) []byte {
+	result := api.NewResult(r)
+	return appendResult(b, &result)
+}
+
+func appendResult(b []byte, r *api.Result) []byte {
+	r.ElapsedMS = max(r.ElapsedMS, 0)
+	return wire.Append(b, r, resultFields)
+}
+
+// DecodeResult is the inverse of [AppendResult]. If b is damaged, it returns what comes
+// before the damage.
+func DecodeResult(b []byte) api.Result {
+	r := api.Result{Tags: []string{}}
+	_ = wire.Decode(b, &r, resultFields)
+	return r
+}
+
+// JobResult returns the result of a job as clients see it.
+func JobResult(j *queue.Job) (r api.QueuedResult) {
+	r.Result = DecodeResult(j.Result)
+	switch j.Status {
+	case queue.Queued, queue.Sending:
+		r.Status, r.NextAttempt = api.StatusQueued, &j.Due
+	case queue.Held:
+		r.Status, r.Rule = api.StatusQueued, notifier.Rule(j.Rule)
+		switch {
+		case j.Rule == "" || j.Due.IsZero():
+		case r.Rule == notifier.RuleEscalating:
+			r.Next, r.Step = &j.Due, Step(j)
+		default:
+			r.Until = &j.Due
+		}
+	case queue.Superseded:
+		r.Status, r.Rule, r.Error = notifier.Skipped, cmp.Or(notifier.Rule(j.Rule), notifier.RuleSuperseded), nil
+		if j.By != (queue.JobID{}) {
+			r.By = j.By.Message.String()
+		}
+	case queue.Delivered, queue.Failed:
+	case queue.Cancelled:
+		r.Status = api.StatusCancelled
+	default:
+		r.Status = notifier.Failed
+		if r.Error == nil || j.Status == queue.Lost {
+			r.Error = &j.Reason
+		}
+	}
+	return r
+}
+
+// Message returns a stored message as clients see it.
+func Message(e *queue.Entry) *api.QueuedMessage {
+	m := &api.QueuedMessage{ID: e.Message.ID.String(), Created: e.Message.Created, Results: make([]api.QueuedResult, len(e.Jobs))}
+	for i := range e.Jobs {
+		m.Results[i] = JobResult(&e.Jobs[i])
+	}
+	var s Summary
+	if s.Decode(e.Message.Summary) == nil {
+		m.Incident = s.Incident
+	}
+	chains := chainsOf(e)
+	chains.setOptional(e.Jobs, m.Results)
+	m.SetState()
+	return m
+}
+
+// Results returns the results of a stored message in the form of the response to its
+// request.
+func Results(m *api.QueuedMessage) []notifier.Result {
+	out := make([]notifier.Result, len(m.Results))
+	for i, r := range m.Results {
+		out[i] = notifier.Result{
+			Service: r.Service, Destination: r.Destination, Tags: r.Tags, Status: r.Status, Optional: r.Optional, Rule: r.Rule, By: r.By,
+			Attempts: r.Attempts, Elapsed: time.Duration(r.ElapsedMS) * time.Millisecond,
+		}
+		if r.Until != nil {
+			out[i].Until = *r.Until
+		} else if r.Next != nil {
+			out[i].Until, out[i].Step = *r.Next, r.Step
+		}
+		if r.Error != nil {
+			out[i].Err = errors.New(*r.Error)
+		}
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package queued
+
+import (
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// State has what the next attempt of one delivery needs.
+type State struct {
+	// Key, Source and Site are those of the message, and Incident is the name of what
+	// it is about.
+	Key      string
+	Source   string
+	Site     string
+	Incident string
+	// Reported means that events and the history report a failure as part of the
+	// outcome of the message.
+	Reported bool
+	// Hash identifies the destination in the configuration.
+	Hash string
+	// URL is the URL of a client, if the destination is not in the configuration.
+	URL      string
+	Tags     []string
+	Progress []byte // as [notifier.Progress] encodes it
+}
+
+func (s *State) fields(c *wire.Codec) {
+	wire.Text(c, 1, &s.Key)
+	wire.Text(c, 2, &s.Source)
+	wire.True(c, 3, &s.Reported)
+	wire.Text(c, 4, &s.Hash)
+	wire.Text(c, 5, &s.URL)
+	wire.Texts(c, 6, &s.Tags)
+	wire.Bytes(c, 7, &s.Progress)
+	wire.Text(c, 8, &s.Site)
+	wire.Text(c, 9, &s.Incident)
+}
+
+// Encode is the inverse of Decode.
+func (s *State) Encode() []byte {
+	return wire.Append(make([]byte, 0, 64+len(s.Key)+len(s.Source)+len(s.Hash)+len(s.URL)+32*len(s.Tags)+len(s.Progress)), s, (*State).fields)
+}
+
+// Decode decodes the state of a job.
+func (s *State) Decode(b []byte) error { return wire.Decode(b, s, (*State).fields) }
+
+// With returns the encoded state with the progress p.
+func (s State) With(p *notifier.Progress) []byte {
+	if p != nil {
+		if b, err := p.MarshalJSON(); err == nil { // without progress, everything is sent again
+			s.Progress = b
+		}
+	}
+	return s.Encode()
+}

@@ -1,0 +1,54 @@
+package queued
+
+import (
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Summary is the summary of a message, which the queue stores and keeps with the
+// results.
+type Summary struct {
+	Site     string // the ID of the site that the message came to
+	Incident string // the name of the incident; "" for none
+	Key      string
+	Source   string
+	Type     notifier.Type
+
+	// Known is what the record of the incident is named by; "" for a message to a key
+	// without rules.
+	Known string
+
+	Chains Chains // none for a message that is final
+}
+
+func (s *Summary) fields(c *wire.Codec) {
+	wire.Records(c, 1, &s.Chains.All, chainFields)
+	wire.Numbers(c, 2, &s.Chains.Optional)
+	wire.Text(c, 3, &s.Site)
+	wire.Text(c, 4, &s.Incident)
+	wire.Text(c, 5, &s.Key)
+	wire.Text(c, 6, &s.Source)
+	wire.Text(c, 7, &s.Type)
+	wire.Text(c, 8, &s.Known)
+}
+
+func chainFields(chain *[][]int, c *wire.Codec) { wire.Records(c, 1, chain, numberFields) }
+
+func numberFields(jobs *[]int, c *wire.Codec) { wire.Numbers(c, 1, jobs) }
+
+// Encode is the inverse of Decode.
+func (s *Summary) Encode() []byte { return wire.Append(nil, s, (*Summary).fields) }
+
+// Decode decodes the summary of a message.
+func (s *Summary) Decode(b []byte) error { return wire.Decode(b, s, (*Summary).fields) }
+
+// SiteOf returns the ID of the site that a stored message came to. A damaged one came to
+// no site of HTTP.
+func SiteOf(m *queue.Message) string {
+	var s Summary
+	if s.Decode(m.Summary) != nil {
+		return ""
+	}
+	return s.Site
+}

@@ -1,0 +1,133 @@
+package caddyhttp
+
+import (
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// makeEntry sets the entry to store. results are those that resultsSoFar
+// returns. The caller holds the lock, or no delivery is in progress.
+func (s *queuedSend) makeEntry(results []notifier.Result) {
+	m := s.record()
+	m.Key, m.Request = s.idempotency.key, s.idempotency.request
+	s.states = make([]queued.State, len(s.targets))
+	results = s.to.Report(&notifier.Report{Results: results}).Results
+	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
+	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.to.Limits != nil}
+	chained := len(queued.NewChains(s.to.Targets, s.to.Positions()).All) > 0 // deliveries depend on each other
+	for i, at := range s.to.Positions() {
+		j := &s.entry.Jobs[at]
+		switch r := s.targets[i].result; {
+		case r == nil || retryable(r):
+			s.setJob(j, i)
+			j.OwnAttempts = chained
+		case r.Err != nil:
+			j.Destination = s.destination(i)
+			s.setIncident(j)
+		}
+	}
+	s.addRounds()
+	s.applyRules()
+	if s.with != nil {
+		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.with)
+	}
+	s.keepInInbox()
+	s.entry.Unlimited = s.source == sourceExpect // an alarm must not be lost because much waits
+}
+
+// setJob sets the job of the i-th target, which is not final.
+func (s *queuedSend) setJob(j *queue.Job, i int) {
+	t := s.to.Targets[i]
+	s.states[i] = s.state(t)
+	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.to.Limits != nil
+	s.setIncident(j)
+	j.State = s.states[i].With(s.targets[i].progress)
+	switch r := s.targets[i].result; {
+	case r != nil:
+		j.State = s.states[i].With(r.Progress)
+		j.Result = queued.AppendTry(j.Result, nil, *r)
+		j.TryAgain(s.q.Now(), r.RetryAfter)
+	case s.targets[i].direct:
+		j.Status = queue.Sending
+	default:
+		j.Status = queue.Queued
+	}
+}
+
+// record returns the message of d for the queue, without jobs.
+func (d *delivery) record() *queue.Message {
+	m := d.message
+	text := queued.Text{
+		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,
+		Source: d.source, Key: d.key, Site: d.site, Client: d.to.Transient, Trace: d.trace,
+	}
+	for _, t := range d.to.Targets { // all devices have the same policy, and so have all others
+		if isDevice(t.String()) {
+			text.DevicePolicy = t.Policy().Key()
+		} else {
+			text.Policy = t.Policy().Key()
+		}
+	}
+	if d.to.Limits != nil {
+		text.Untrusted, text.Targets = true, len(d.to.Targets)
+	}
+	r := &queue.Message{ID: d.id, Created: m.Time, Summary: d.summary()}
+	for _, a := range m.Attachments {
+		text.Files = append(text.Files, queued.File{Name: a.Name, ContentType: a.ContentType})
+		r.Files = append(r.Files, queue.File{Size: a.Size, ReaderAt: a.ReaderAt()})
+	}
+	r.Body = text.Encode()
+	return r
+}
+
+// summary returns the summary of a message.
+func (d *delivery) summary() []byte {
+	s := d.finalSummary()
+	s.Chains = queued.NewChains(d.to.Targets, d.to.Positions())
+	s.Known = d.knownIncident()
+	return s.Encode()
+}
+
+// finalSummary returns the summary of a message that needs no chains, because it is
+// final.
+func (d *delivery) finalSummary() queued.Summary {
+	return queued.Summary{Site: d.site, Incident: d.message.Incident.Name, Key: d.key, Source: d.source, Type: d.message.Type}
+}
+
+// state returns the state of a delivery to t before its first attempt.
+func (d *delivery) state(t notifier.Target) queued.State {
+	s := queued.State{Key: d.key, Source: d.source, Site: d.site, Incident: d.message.Incident.Name, Tags: t.Tags}
+	if d.to.Transient {
+		s.URL = t.URL()
+	} else {
+		s.Hash = t.Hash()
+	}
+	return s
+}
+
+// appendFinalJobs appends the jobs of a message whose results are all final,
+// including the results of URLs that cannot be used. It stores the results in
+// room if they fit.
+func appendFinalJobs(jobs []queue.Job, room []byte, results []notifier.Result) []queue.Job {
+	for _, r := range results {
+		from := len(room)
+		room = queued.AppendResult(room, r)
+		j := queue.Job{Status: queue.Delivered, Result: room[from:len(room):len(room)]}
+		if r.Err != nil {
+			j.Status = queue.Failed
+		}
+		if r.Attempts > 0 {
+			j.Attempts = 1
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// queuedNotYet returns the result of a delivery to t whose outcome is not known
+// yet.
+func queuedNotYet(t notifier.Target) notifier.Result {
+	return notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: api.StatusQueued, Optional: t.Optional()}
+}
