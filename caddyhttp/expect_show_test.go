@@ -78,51 +78,47 @@ func TestBeatsShown(t *testing.T) {
 // TestWatchdogShown checks that the admin API and the console show since when the watchdog
 // is not called and why, without its address, also after a restart, and when it was.
 func TestWatchdogShown(t *testing.T) {
-	shareNothing(t)
 	o := newOutside(t)
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
-	t.Setenv("WATCHDOG_URL", o.URL+"/ping/s3cret")
-	start := func() *Handler {
-		h := newGateway(t, managed, "queue {\npath "+dir+"\nbeat {env.WATCHDOG_URL} 1s\n}\nkey ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 24h\n}")
-		startApp(t, h)
-		return h
-	}
-	state := func(h *Handler) *watchdogJSON {
-		t.Helper()
-		w, err := h.app.queue.watchdog(t.Context())
-		if err != nil || w == nil {
-			t.Fatalf("%v, %v", w, err)
+	inBubble(t, func(t *testing.T) {
+		start := func() *Handler {
+			h := newGateway(t, managed, "queue {\npath "+dir+"\nbeat {env.WATCHDOG_URL} 1s\n}\nkey ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 24h\n}")
+			startApp(t, h)
+			return h
 		}
-		return w
-	}
-	h := start()
-	caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).LastSuccess != nil })
-	o.mu.Lock()
-	o.status = http.StatusTeapot
-	o.mu.Unlock()
-	caddyhttptest.Eventually(t, func() bool { return state(h).State == "failing" })
-	since := *state(h).FailingSince
-	stopApp(t, h)
-	h = start()
-	for _, path := range []string{"/notify/console", "/notify/console/keys/ops"} {
-		body := get(t, h, path, browser).body
-		for _, want := range []string{"The watchdog is not told that the gateway works since <time", "the watchdog answers with status 418"} {
-			if !strings.Contains(body, want) || strings.Contains(body, "s3cret") {
-				t.Errorf("%s lacks %q, or has the address: %s", path, want, body)
+		state := func(h *Handler) *watchdogJSON {
+			t.Helper()
+			w, err := h.app.queue.watchdog(t.Context())
+			if err != nil || w == nil {
+				t.Fatalf("%v, %v", w, err)
+			}
+			return w
+		}
+		h := start()
+		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).LastSuccess != nil })
+		o.answer(http.StatusTeapot)
+		caddyhttptest.Eventually(t, func() bool { return state(h).State == "failing" })
+		since := *state(h).FailingSince
+		stopApp(t, h)
+		h = start()
+		for _, path := range []string{"/notify/console", "/notify/console/keys/ops"} {
+			body := get(t, h, path, browser).body
+			for _, want := range []string{"The watchdog is not told that the gateway works since <time", "the watchdog answers with status 418"} {
+				if !strings.Contains(body, want) || strings.Contains(body, "s3cret") {
+					t.Errorf("%s lacks %q, or has the address: %s", path, want, body)
+				}
 			}
 		}
-	}
-	if w := state(h); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess == nil || w.Interval != "1s" || strings.Contains(w.LastError, "s3cret") {
-		t.Errorf("after a restart: %+v", w)
-	}
-	o.mu.Lock()
-	o.status = http.StatusOK
-	o.mu.Unlock()
-	caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).FailingSince == nil })
-	if body := get(t, h, "/notify/console", browser).body; strings.Contains(body, "The watchdog is not told") {
-		t.Error("the page shows a watchdog that works")
-	}
+		if w := state(h); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess == nil || w.Interval != "1s" || strings.Contains(w.LastError, "s3cret") {
+			t.Errorf("after a restart: %+v", w)
+		}
+		o.answer(http.StatusOK)
+		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).FailingSince == nil })
+		if body := get(t, h, "/notify/console", browser).body; strings.Contains(body, "The watchdog is not told") {
+			t.Error("the page shows a watchdog that works")
+		}
+	})
 }
 
 // TestBeatMakesTheKeyFail checks that a missed beat is a trouble of its key in the list of

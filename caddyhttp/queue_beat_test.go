@@ -28,15 +28,25 @@ type outside struct {
 func newOutside(t *testing.T) *outside {
 	t.Helper()
 	o := &outside{status: http.StatusOK}
-	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	o.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.calls++
 		o.path, o.method = r.URL.Path, r.Method
 		w.WriteHeader(o.status)
 	}))
+	o.Config.SetKeepAlivesEnabled(false) // the clock of a bubble stands while a connection is open
+	o.Start()
 	t.Cleanup(o.Close)
+	t.Setenv("WATCHDOG_URL", o.URL+"/ping/s3cret")
 	return o
+}
+
+// answer sets the status of the answers.
+func (o *outside) answer(status int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.status = status
 }
 
 func (o *outside) called() int {
@@ -55,12 +65,11 @@ func watchdogCalls(t *testing.T, h *Handler, outcome string) int {
 	return int(m.GetCounter().GetValue())
 }
 
-// newWatchedGateway starts a gateway that calls a watchdog each second. log gets its log,
-// if it is not nil.
-func newWatchedGateway(t *testing.T, o *outside, maxAge, key string, log zapcore.WriteSyncer) *Handler {
+// newWatchedGateway starts a gateway that calls $WATCHDOG_URL each second. log gets its
+// log, if it is not nil.
+func newWatchedGateway(t *testing.T, dir, maxAge, key string, log zapcore.WriteSyncer) *Handler {
 	t.Helper()
-	t.Setenv("WATCHDOG_URL", o.URL+"/ping/s3cret")
-	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\nmax_age "+maxAge+"\nwait 10ms\nbeat {env.WATCHDOG_URL} 1s\n}\n"+key)
+	h := newGateway(t, "", "queue {\npath "+dir+"\nmax_age "+maxAge+"\nwait 10ms\nbeat {env.WATCHDOG_URL} 1s\n}\n"+key)
 	if log != nil {
 		h.app.log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), log, zap.InfoLevel))
 	}
@@ -71,27 +80,26 @@ func newWatchedGateway(t *testing.T, o *outside, maxAge, key string, log zapcore
 // TestWatchdog checks that the gateway calls the watchdog again and again, that a failure
 // is counted and logged once without the address, and that it goes on after it.
 func TestWatchdog(t *testing.T) {
-	shareNothing(t)
-	o := newOutside(t)
+	o, dir := newOutside(t), t.TempDir()
 	log := new(lockedWriter)
-	h := newWatchedGateway(t, o, "1h", "", zapcore.AddSync(log))
-	caddyhttptest.Eventually(t, func() bool { return o.called() >= 2 && watchdogCalls(t, h, "ok") >= 2 })
-	o.mu.Lock()
-	if o.path != "/ping/s3cret" || o.method != http.MethodGet {
-		t.Errorf("%s %s", o.method, o.path)
-	}
-	o.status = http.StatusInternalServerError
-	o.mu.Unlock()
-	caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "failed") >= 2 })
-	o.mu.Lock()
-	o.status = http.StatusOK
-	o.mu.Unlock()
-	before := watchdogCalls(t, h, "ok")
-	caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "ok") > before })
-	o.Close()
-	fails := watchdogCalls(t, h, "failed")
-	caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "failed") > fails })
-	stopApp(t, h)
+	inBubble(t, func(t *testing.T) {
+		h := newWatchedGateway(t, dir, "1h", "", zapcore.AddSync(log))
+		caddyhttptest.Eventually(t, func() bool { return o.called() >= 2 && watchdogCalls(t, h, "ok") >= 2 })
+		o.mu.Lock()
+		if o.path != "/ping/s3cret" || o.method != http.MethodGet {
+			t.Errorf("%s %s", o.method, o.path)
+		}
+		o.mu.Unlock()
+		o.answer(http.StatusInternalServerError)
+		caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "failed") >= 2 })
+		o.answer(http.StatusOK)
+		before := watchdogCalls(t, h, "ok")
+		caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "ok") > before })
+		o.Close()
+		fails := watchdogCalls(t, h, "failed")
+		caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "failed") > fails })
+		stopApp(t, h)
+	})
 	text := log.text()
 	if strings.Contains(text, "s3cret") || strings.Count(text, "the watchdog answers with status 500") != 1 || strings.Count(text, "is told again") != 1 || !strings.Contains(text, "the watchdog cannot be called") {
 		t.Errorf("the log is %s", text)
@@ -119,16 +127,17 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 // TestWatchdogWithheld checks that the watchdog is not called while a delivery has waited
 // for more than half of max_age, and is called again when it has arrived.
 func TestWatchdogWithheld(t *testing.T) {
-	shareNothing(t)
-	o, p := newOutside(t), newPager(t, http.StatusServiceUnavailable)
-	h := newWatchedGateway(t, o, "8s", "key k {\nurl "+p.NotifyURL()+"?retry=0\n}\nkey held {\nurl "+p.NotifyURL()+"held\ndigest 1h\n}", nil)
-	caddyhttptest.Eventually(t, func() bool { return o.called() >= 1 })
-	postWith(t, h, "/notify/held", "body=y") // what a rule holds does not wait in this sense
-	postWith(t, h, "/notify/k", "body=x")
-	caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "withheld") >= 1 })
-	p.answer(http.StatusOK)
-	called := o.called()
-	caddyhttptest.Eventually(t, func() bool { return o.called() > called })
+	o, p, dir := newOutside(t), newPager(t, http.StatusServiceUnavailable), t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newWatchedGateway(t, dir, "8s", "key k {\nurl "+p.NotifyURL()+"?retry=0\n}\nkey held {\nurl "+p.NotifyURL()+"held\ndigest 1h\n}", nil)
+		caddyhttptest.Eventually(t, func() bool { return o.called() >= 1 })
+		postWith(t, h, "/notify/held", "body=y") // what a rule holds does not wait in this sense
+		postWith(t, h, "/notify/k", "body=x")
+		caddyhttptest.Eventually(t, func() bool { return watchdogCalls(t, h, "withheld") >= 1 })
+		p.answer(http.StatusOK)
+		called := o.called()
+		caddyhttptest.Eventually(t, func() bool { return o.called() > called })
+	})
 }
 
 // TestWatchdogMistakes checks that the configuration is refused.

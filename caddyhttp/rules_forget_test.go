@@ -65,7 +65,11 @@ func TestForgottenRepetitions(t *testing.T) {
 			postWith(t, h, "/notify/k", alertForm("failure", "confidential", "db1"))
 		}
 		wantResult(t, h, alertForm("success", "confidential", "db1"), notifier.Delivered, "")
-		time.Sleep(8 * 24 * time.Hour)
+		away(t, h, "2000-01-07 23:00:00", func() *Handler {
+			h, logs = newLoggedGateway(t, dir, ruledKey(p, "dedupe 1h"), "")
+			return h
+		})
+		until(t, "2000-01-09 00:00:00")
 		wantForgotten(t, logs, "repetitions that dedupe has left out", map[string]any{"key": "k", "messages": int64(2)})
 	})
 }

@@ -310,11 +310,15 @@ func TestDigestWeekly(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
-		h := newQueueGateway(t, dir, "", ruledKey(p, "digest mon 08:00 UTC"))
+		start := func() *Handler { return newQueueGateway(t, dir, "", ruledKey(p, "digest mon 08:00 UTC")) }
+		h := start()
 		wantResult(t, h, "body=a", "queued", notifier.RuleDigested)
 		wantResult(t, h, alertForm("failure", "down", "db1"), notifier.Delivered, "")
-		until(t, "2000-01-02 12:00:00")
+		h = away(t, h, "2000-01-02 12:00:00", start)
 		wantResult(t, h, "body=b", "queued", notifier.RuleDigested)
+		away(t, h, "2000-01-03 07:00:00", start)
+		until(t, "2000-01-03 07:59:59")
+		p.wantTold(t, "failure: down")
 		until(t, "2000-01-03 08:00:05")
 		p.wantTold(t, "failure: down", "info: k: 2 messages | Sat 1 Jan 00:00 a\nSun 2 Jan 12:00 b")
 	})
@@ -472,7 +476,8 @@ func TestRuleRemoved(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
-		h := newQueueGateway(t, dir, "", ruledKey(p, "digest mon 08:00 UTC"))
+		start := func() *Handler { return newQueueGateway(t, dir, "", ruledKey(p, "digest mon 08:00 UTC")) }
+		h := start()
 		wantResult(t, h, "body=a", "queued", notifier.RuleDigested)
 		wantResult(t, h, "body=b", "queued", notifier.RuleDigested)
 		stopApp(t, h)

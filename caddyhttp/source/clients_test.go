@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/golden"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // clientRequest is a request of a client of an API, from testdata/clients.
@@ -141,7 +142,7 @@ func TestHostileClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	for _, file := range racetest.Part(files, 5) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			seen := map[string]bool{}

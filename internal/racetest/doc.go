@@ -1,21 +1,28 @@
-// Package racetest tells tests whether the race detector is on. It makes code that only
-// computes about ten times slower and finds nothing there. Such tests use a part of their
-// cases with it, and .ci/run runs all cases without it.
+// Package racetest decides how much tests do. The race detector makes code that only
+// computes about ten times slower and finds nothing there, and whoever works on one thing
+// wants to know soon whether the rest still works. So a test that computes for long uses all
+// its cases only in .ci/run, which sets CI, and there without the race detector.
 package racetest
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
-// SkipIfSlow skips a test that only computes if the race detector is on.
-func SkipIfSlow(t testing.TB) {
-	if Enabled {
-		t.Helper()
-		t.Skip("it only computes, and takes long with the race detector")
+// All reports whether tests use all their cases.
+func All() bool { return !Enabled && os.Getenv("CI") != "" }
+
+// Amount returns most if [All] is true, and else few.
+func Amount(most, few int) int {
+	if All() {
+		return most
 	}
+	return few
 }
 
-// Part returns all cases, or with the race detector every nth.
+// Part returns all cases if [All] is true, or every nth.
 func Part[T any](cases []T, n int) []T {
-	if !Enabled {
+	if All() {
 		return cases
 	}
 	var part []T
@@ -23,4 +30,12 @@ func Part[T any](cases []T, n int) []T {
 		part = append(part, cases[i])
 	}
 	return part
+}
+
+// SkipIfSlow skips a test that only computes if the race detector is on.
+func SkipIfSlow(t testing.TB) {
+	if Enabled {
+		t.Helper()
+		t.Skip("it only computes, and takes long with the race detector")
+	}
 }

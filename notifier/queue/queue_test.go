@@ -17,9 +17,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
 func open(t *testing.T, dir string) queue.Store {
@@ -600,7 +600,7 @@ func TestRecordMany(t *testing.T) {
 		}
 		check := func() {
 			t.Helper()
-			for i := 0; i < len(ids); i += queuetest.Amount(1, 5) {
+			for i := 0; i < len(ids); i += racetest.Amount(1, 5) {
 				wantRecorded(t, q, ids[i], results[ids[i]])
 			}
 		}

@@ -598,7 +598,7 @@ func TestModel(t *testing.T) {
 	}
 	days := []time.Time{time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC)}
 	steps, worlds := 0, uint64(2000)
-	if racetest.Enabled {
+	if !racetest.All() {
 		worlds /= 10
 	}
 	for seed := range worlds {

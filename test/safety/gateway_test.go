@@ -36,11 +36,9 @@ var program string
 // build of the gateway.
 const programVariable = "SAFETY_PROGRAM"
 
-// full reports whether CI is set, as .ci/run does. Without it, the tests whose
-// comments name it make fewer repetitions, or use a sample of their cases that
-// has each kind of case. They do so too with the race detector, which finds the
-// same races in the sample and takes five times as long.
-var full = os.Getenv("CI") != "" && !racetest.Enabled
+// full reports whether tests use all their cases. Without it, those whose comments
+// name it make fewer repetitions, or use a sample that has each kind of case.
+var full = racetest.All()
 
 // soak reports whether SAFETY_SOAK is set, as .ci/run does. The tests of the
 // queue whose comments name it then do more of the same.
@@ -84,7 +82,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
@@ -141,7 +139,7 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 	g.configure(options, block)
 	t.Cleanup(func() {
 		g.kill()
-		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); racetest.Enabled && found {
+		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); found {
 			t.Errorf("a data race in the gateway:%.5000s", race)
 		}
 	})

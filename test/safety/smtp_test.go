@@ -242,7 +242,7 @@ func TestMailFloods(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
 	// A busy machine opens all connections before the first one times out.
-	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", "trusted_clients none\nmax_connections 80\ntimeout 20s")
+	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", "trusted_clients none\nmax_connections 80\ntimeout 8s")
 	var open []*mailClient
 	refused := 0
 	for range 30 {
@@ -270,7 +270,7 @@ func TestMailFloods(t *testing.T) {
 		t.Errorf("after the flood: %q", greeting)
 	}
 
-	g.reload(mailOptions("key k {\nurl "+k.url+"/\n}", address, "timeout 5s"), "")
+	g.reload(mailOptions("key k {\nurl "+k.url+"/\n}", address, "timeout 3s"), "")
 	var c *mailClient
 	eventually(t, "the new configuration answers", func() bool {
 		c, _ = dialMail(t, address)

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
 // copyDir copies a store that is closed.
@@ -328,10 +328,10 @@ func TestFlippedBits(t *testing.T) {
 		places      []int
 		maxLoss     losses // per run
 	}{
-		{"one bit", 1, queuetest.Amount(100, 30), all, oneBit},
-		{"one bit of a page's head", 1, queuetest.Amount(100, 30), heads, oneBit},
-		{"100 bits", 100, queuetest.Amount(20, 6), all, anything},
-		{"10 bits of pages' heads", 10, queuetest.Amount(20, 6), heads, anything},
+		{"one bit", 1, racetest.Amount(100, 30), all, oneBit},
+		{"one bit of a page's head", 1, racetest.Amount(100, 30), heads, oneBit},
+		{"100 bits", 100, racetest.Amount(20, 6), all, anything},
+		{"10 bits of pages' heads", 10, racetest.Amount(20, 6), heads, anything},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -427,7 +427,7 @@ func TestDamageFoundLater(t *testing.T) {
 	p := newSample(t, 60)
 	path := filepath.Join(p.dir, "queue.db")
 	all, _ := used(t, path)
-	for i := range queuetest.Amount(30, 10) {
+	for i := range racetest.Amount(30, 10) {
 		dir := t.TempDir()
 		copyDir(t, dir, p.dir)
 		log, text := logged()

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
@@ -355,7 +356,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	for _, noSync := range []bool{false, true} {
 		cuts, lost, damaged, total := 0, 0, 0, 0
-		for ; cuts < queuetest.Amount(3, 1) || noSync && cuts < 3 && lost+damaged == 0; cuts++ {
+		for ; cuts < racetest.Amount(3, 1) || noSync && cuts < 3 && lost+damaged == 0; cuts++ {
 			l, d, n := powerCut(t, noSync)
 			lost, total = lost+l, total+n
 			if d {

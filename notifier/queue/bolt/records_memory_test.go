@@ -15,7 +15,7 @@ import (
 // what a destination knows of it, and of 10,000 silences hold less than 60 MB. It
 // logs how long the store takes to look for some of them.
 func TestRecordsMemory(t *testing.T) {
-	if testing.Short() || racetest.Enabled {
+	if !racetest.All() {
 		t.Skip("stores 310,000 records")
 	}
 	s, err := Open(Options{Path: t.TempDir()})

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
@@ -76,7 +77,7 @@ func TestConformance(t *testing.T) {
 			}
 		}})
 	}
-	if !queuetest.Full() {
+	if !racetest.All() {
 		run(t, variants)
 		return
 	}
@@ -389,7 +390,7 @@ func TestThreeGateways(t *testing.T) {
 		waits = append(waits, reports.Start(t, cmd))
 		children = append(children, cmd)
 	}
-	each := queuetest.Amount(500, 150)
+	each := racetest.Amount(500, 150)
 	reports.Wait(t, each)
 	if err := children[0].Process.Kill(); err != nil {
 		t.Fatal(err)

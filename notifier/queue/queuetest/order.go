@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -75,7 +76,7 @@ func (s *suite) runOrder(handles ...queue.Store) {
 	})
 	defer closeAll()
 	destinations := []string{"a", "b"}
-	incidents, each := 8, Amount(60, 20)
+	incidents, each := 8, racetest.Amount(60, 20)
 	last := make([]int, incidents)
 	var wg sync.WaitGroup
 	for i := range incidents {

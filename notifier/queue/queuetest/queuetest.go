@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -121,18 +120,6 @@ func Run(t *testing.T, e Engine) {
 			test.run(newSuite(t, e))
 		})
 	}
-}
-
-// Full reports whether the environment variable CI is set, and the race detector is off.
-// Otherwise tests do less.
-func Full() bool { return os.Getenv("CI") != "" && !racetest.Enabled }
-
-// Amount returns most if [Full] returns true, and else few.
-func Amount(most, few int) int {
-	if Full() {
-		return most
-	}
-	return few
 }
 
 // suite is one test with a store.
@@ -1144,7 +1131,7 @@ func (s *suite) closed() {
 }
 
 func (s *suite) manyJobs() {
-	destinations := make([]string, Amount(1000, 200))
+	destinations := make([]string, racetest.Amount(1000, 200))
 	for i := range destinations {
 		destinations[i] = fmt.Sprint("destination ", i)
 	}
@@ -1178,7 +1165,7 @@ func (s *suite) manyJobs() {
 // claimed and settled at the same time.
 func (s *suite) concurrency() {
 	const writers, readers = 8, 4
-	each := Amount(50, 15)
+	each := racetest.Amount(50, 15)
 	var accepting, settling sync.WaitGroup
 	var given sync.Map
 	var settled atomic.Int64

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -401,7 +402,7 @@ func (s *suite) updateOfSettlement() {
 func (s *suite) updatesAtOnce() { s.concurrentUpdates(s.Store) }
 
 func (s *suite) concurrentUpdates(handles ...queue.Store) {
-	each := Amount(40, 15)
+	each := racetest.Amount(40, 15)
 	const writers = 4
 	var claimed, replaced sync.Map
 	var updating, claiming sync.WaitGroup
@@ -507,7 +508,7 @@ func (s *suite) updatesAfterEntries() {
 			}
 		})
 	}
-	for range Amount(200, 50) {
+	for range racetest.Amount(200, 50) {
 		e := s.entry("a")
 		id := e.Jobs[0].JobID
 		e.Jobs[0].Ruled, e.Jobs[0].Status = []byte("digest"), queue.Sending
