@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 )
 
 var errAdminWithoutPush = errors.New("the running configuration has no devices; add push to the global option notify")
@@ -70,11 +71,11 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 	if err := d.Decode(&x); err != nil || d.More() {
 		return adminError(http.StatusBadRequest, errors.New("the body must be one JSON object with the field tags, an array of texts"))
 	}
-	if err := checkDeviceTags(x.Tags, true); err != nil {
+	if err := device.CheckTags(x.Tags, true, CheckTag); err != nil {
 		return adminError(http.StatusBadRequest, err)
 	}
 	k := definitions[0]
-	token, made, err := q.invite(context.WithoutCancel(r.Context()), k.key.home(app.siteOf(k.settings)), k.key.name, x.Tags)
+	token, made, err := q.invite(context.WithoutCancel(r.Context()), k.key.devicePlace(app.siteOf(k.settings)), x.Tags)
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
@@ -92,9 +93,9 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	all := []deviceJSON{}
+	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.listDevices(ctx, d.key.home(app.siteOf(d.settings)), d.key.name)
+		some, err := q.listDevices(ctx, d.key.devicePlace(app.siteOf(d.settings)))
 		if err != nil {
 			return adminDeviceError(w, err)
 		}
@@ -109,10 +110,10 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	var removed *device
+	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.removeDevice(context.WithoutCancel(r.Context()), d.key.home(app.siteOf(d.settings)), d.key.name, r.PathValue("id"), func(*device) bool { return true })
-		if !errors.Is(err, errDeviceUnknown) {
+		removed, err = q.removeDevice(context.WithoutCancel(r.Context()), d.key.devicePlace(app.siteOf(d.settings)), r.PathValue("id"), anyDevice)
+		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
 	}
@@ -120,10 +121,15 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 		return adminDeviceError(w, err)
 	}
 	q.deviceChanged(deviceRemoved, r.PathValue("key"), removed.Name, "")
-	return writeAdminJSON(w, newDeviceJSON(removed, nil))
+	return writeAdminJSON(w, removed.JSON(nil))
 }
 
+// adminDeviceError returns the error for an operator, who is told what clients must not
+// know.
 func adminDeviceError(w http.ResponseWriter, err error) error {
+	if errors.Is(err, errDevicesDamaged) || errors.Is(err, errPushKeyLost) {
+		return adminError(http.StatusServiceUnavailable, err)
+	}
 	if e, ok := errors.AsType[*api.Error](errDeviceStatus(err)); ok {
 		if e.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))

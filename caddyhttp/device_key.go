@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -14,13 +15,13 @@ type keyDevices struct {
 	settings *resolved
 
 	mu   sync.Mutex
-	keys map[string]keyWithDevices // by place
+	keys map[device.Place]keyWithDevices
 }
 
 // keyWithDevices is a key before and after its devices are added.
 type keyWithDevices struct {
 	before, after *key
-	devices       *devicesOfKey
+	devices       *device.List
 }
 
 // newKeyDevices returns nil if no device can subscribe.
@@ -28,7 +29,7 @@ func newKeyDevices(a *App, r *resolved) *keyDevices {
 	if r.push == nil {
 		return nil
 	}
-	return &keyDevices{app: a, settings: r, keys: map[string]keyWithDevices{}}
+	return &keyDevices{app: a, settings: r, keys: map[device.Place]keyWithDevices{}}
 }
 
 // wait waits until the app has started, because it has no queue before.
@@ -57,37 +58,35 @@ func (x *keyDevices) with(k *key) *key {
 	if q == nil {
 		return k
 	}
-	site := x.app.siteOf(x.settings)
-	devices := q.devices.of(k.home(site) + "\x00" + k.name)
+	devices := q.devices.of(k.devicePlace(x.app.siteOf(x.settings)))
 	if devices == nil {
 		return k
 	}
-	place := devices.place()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known := x.keys[place]
+	known := x.keys[devices.Place]
 	if known.before == k && known.devices == devices {
 		return known.after
 	}
 	after := *k
 	after.targets = slices.Clone(k.targets)
-	for _, d := range devices.All {
-		after.targets = append(after.targets, x.target(q, d, known, devices))
+	for i := range devices.All {
+		after.targets = append(after.targets, x.target(q, devices, i, known))
 	}
 	after.defaultTargets = k.defaults.choose(after.targets)
-	x.keys[place] = keyWithDevices{k, &after, devices}
+	x.keys[devices.Place] = keyWithDevices{k, &after, devices}
 	return &after
 }
 
-// target returns the destination of a device. It is the one of before if the device has
-// not changed.
-func (x *keyDevices) target(q *openQueue, d *device, known keyWithDevices, devices *devicesOfKey) notifier.Target {
-	i := slices.IndexFunc(devices.All, func(o *device) bool { return o == d })
-	if old := known.devices; old != nil && i < len(old.All) && old.All[i].same(d) {
+// target returns the destination of the device with an index. It is the one of before if
+// the device has not changed.
+func (x *keyDevices) target(q *openQueue, devices *device.List, i int, known keyWithDevices) notifier.Target {
+	d := &devices.All[i]
+	if old := known.devices; old != nil && i < len(old.All) && old.All[i].Same(d) {
 		t := known.after.targets[len(known.before.targets)+i]
-		t.Tags = d.tags()
+		t.Tags = d.Tags()
 		return t
 	}
-	service := &deviceService{devices: x, queue: q, home: devices.Home, key: devices.Key, device: d, endpoint: d.subscription.Endpoint}
-	return notifier.Target{Destination: notifier.NewPrivate(service, deviceScheme+d.Name, d.ID, x.settings.limits.Egress), Tags: d.tags()}
+	service := &deviceService{devices: x, queue: q, key: devices.Place, device: d, endpoint: d.Subscription.Endpoint}
+	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.settings.limits.Egress), Tags: d.Tags()}
 }

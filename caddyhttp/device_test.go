@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -41,7 +42,7 @@ type pushed struct {
 	path    string
 	header  http.Header
 	size    int
-	payload pushPayload
+	payload device.Payload
 }
 
 func newPushService(t *testing.T) *pushService {
@@ -128,7 +129,7 @@ func askJSON(t *testing.T, h *Handler, method, target string, body any, header .
 func invited(t *testing.T, h *Handler, tags ...string) string {
 	t.Helper()
 	k := h.resolved.keys["k"]
-	token, _, err := h.app.queue.invite(t.Context(), h.home(k), "k", tags)
+	token, _, err := h.app.queue.invite(t.Context(), h.devicePlace(k), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +293,7 @@ func TestDeviceRefusals(t *testing.T) {
 		{"a name that ends alike", endpoint("https://evilpush.apple.com.evil.example/x"), nil, 400, "not that of a push service"},
 		{"no dot before it", endpoint("https://xfcm.googleapis.com/x"), nil, 400, "not that of a push service"},
 	} {
-		h.app.queue.registrations = registrationLimiter{}
+		h.app.queue.registrations = device.Limiter{}
 		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", tt.body, tt.header...)
 		if got.status != tt.status || !strings.Contains(got.body, tt.want) {
 			t.Errorf("%s: status %d %s", tt.name, got.status, got.body)
@@ -304,7 +305,7 @@ func TestDeviceRefusals(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"https://fcm.googleapis.com/x", "https://web.push.apple.com/x", "https://FCM.googleapis.com:443/x"} {
-		h.app.queue.registrations = registrationLimiter{}
+		h.app.queue.registrations = device.Limiter{}
 		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", endpoint(address))
 		if got.status != http.StatusCreated && got.status != http.StatusConflict {
 			t.Errorf("%s: status %d %s", address, got.status, got.body)
@@ -314,7 +315,7 @@ func TestDeviceRefusals(t *testing.T) {
 		t.Errorf("one more: status %d %s", got.status, got.body)
 	}
 	limited := false
-	for range registrationsAtOnce + 1 {
+	for range device.AttemptsAtOnce + 1 {
 		limited = askJSON(t, h, http.MethodPost, "/notify/k/devices", good()).status == http.StatusTooManyRequests
 	}
 	if !limited {
@@ -416,12 +417,12 @@ func TestDeviceSilent(t *testing.T) {
 		}
 		h := start()
 		p := s.subscribe(t, h, "phone", "phone")
-		send := func() pushPayload {
+		send := func() device.Payload {
 			postWith(t, h, "/notify/k", "body=b&tag=phone")
 			all := s.all()
 			return all[len(all)-1].payload
 		}
-		confirm := func(m pushPayload) {
+		confirm := func(m device.Payload) {
 			if got := askJSON(t, h, http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts", map[string]string{"receipt": m.Receipt}); got.status != http.StatusOK {
 				t.Fatalf("status %d %s", got.status, got.body)
 			}
@@ -542,7 +543,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		c := describedCall{h: h, target: target, contentType: typeJSON, body: string(text), header: http.Header{}, before: func() func() {
 			h.app.ready()
 			if q := h.app.queue; q != nil {
-				q.registrations = registrationLimiter{}
+				q.registrations = device.Limiter{}
 			}
 			return func() {}
 		}}
@@ -560,7 +561,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	large := func(c *describedCall) { c.body = `{"name":"` + strings.Repeat("x", maxDeviceRequest) + `"}` }
 	often := func(c *describedCall) {
 		c.before = func() func() {
-			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.queue.registrations.allow(clientAddress(r)); {
+			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.queue.registrations.Allow(clientAddress(r), time.Now()); {
 			}
 			return func() {}
 		}
@@ -569,7 +570,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
-		invite, _, err := h.app.queue.invite(t.Context(), "", "k", nil)
+		invite, _, err := h.app.queue.invite(t.Context(), device.Place{Key: "k"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -590,7 +591,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	test := call(h, at+"/test", nil, own...)
 	refused := with(test, func(c *describedCall) {
 		c.before = func() func() {
-			h.app.queue.registrations = registrationLimiter{}
+			h.app.queue.registrations = device.Limiter{}
 			s.answer(http.StatusForbidden)
 			return func() { s.answer(http.StatusCreated) }
 		}

@@ -11,11 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
-// kindPushKey begins the record of the VAPID key, of which a store has one. All gateways
-// that share the store use it, because browsers bind their subscriptions to it.
-const kindPushKey = 'K'
-
-// pushKeyCache has the VAPID key after it was read.
+// pushKeyCache has the VAPID key after it was read. A store has one, which all gateways that
+// share the store use, because browsers bind their subscriptions to it.
 type pushKeyCache struct {
 	key  atomic.Pointer[webpush.Key]
 	told atomic.Bool // the log has that it cannot be read

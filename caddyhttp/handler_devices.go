@@ -2,7 +2,6 @@ package caddyhttp
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -11,12 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
 // maxDeviceRequest bounds the body of a request about a device, in bytes.
@@ -26,58 +23,23 @@ const maxDeviceRequest = 8 << 10
 var (
 	errDevicesInvited  = api.Errorf(http.StatusForbidden, "a device needs an invitation to this key; ask for one, which caddy notify invite and the console make")
 	errDevicesOff      = api.Errorf(http.StatusForbidden, "the devices of a key are listed for those who may manage, and nobody may here; the operator can add console, or use caddy notify devices")
-	errDeviceSecret    = &api.Error{Status: http.StatusUnauthorized, Err: errNoDevice}
+	errDeviceSecret    = &api.Error{Status: http.StatusUnauthorized, Err: device.ErrNone}
 	errDeviceBody      = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the fields name, tags, subscription (as PushSubscription.toJSON returns it) and invite")
 	errReceiptBody     = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the field receipt, the token of the push")
 	errDeviceMedia     = api.Errorf(http.StatusUnsupportedMediaType, "the body is JSON; set Content-Type to application/json")
-	errEndpoint        = api.Errorf(http.StatusBadRequest, "subscription: the endpoint is not that of a push service that is known; the operator can allow its host with push { services <host> }")
 	errNoSubscription  = api.Errorf(http.StatusBadRequest, "subscription: it is missing; give what PushManager.subscribe returns")
 	errTooManyAttempts = func() *api.Error {
-		e := api.Errorf(http.StatusTooManyRequests, "too many devices were added from this address; try again in %s", registrationEvery)
-		e.RetryAfter = registrationEvery
+		e := api.Errorf(http.StatusTooManyRequests, "too many devices were added from this address; try again in %s", device.AttemptEvery)
+		e.RetryAfter = device.AttemptEvery
 		return e
 	}
 )
 
 // deviceRequest is the JSON of a device that subscribes, or changes.
 type deviceRequest struct {
-	Name         *string               `json:"name"`
-	Tags         *[]string             `json:"tags"`
-	Subscription *webpush.Subscription `json:"subscription"`
-	Invite       string                `json:"invite"`
-}
+	device.Change
 
-// deviceJSON is the JSON of a device.
-type deviceJSON struct {
-	ID      string     `json:"id"`
-	Name    string     `json:"name"`
-	Tags    []string   `json:"tags"`
-	Secret  string     `json:"secret,omitempty"` // of a new device
-	Created *time.Time `json:"created,omitempty"`
-	By      string     `json:"by,omitempty"`      // the user who has subscribed
-	Service string     `json:"service,omitempty"` // the host of the push service
-	Sent    *time.Time `json:"sent,omitempty"`    // the last message that its push service has taken
-	Seen    *time.Time `json:"seen,omitempty"`    // the last receipt
-	Missing int        `json:"missing,omitempty"` // receipts in a row
-}
-
-// newDeviceJSON returns the JSON of a device. s is what is known of it, or nil.
-func newDeviceJSON(d *device, s *deviceState) deviceJSON {
-	created := d.Created.UTC()
-	out := deviceJSON{ID: d.ID, Name: d.Name, Tags: append([]string{}, d.tags()...), Created: &created, By: d.By, Service: d.subscription.Host()}
-	if s == nil {
-		return out
-	}
-	out.Missing = s.Missing
-	if !s.Sent.IsZero() {
-		sent := s.Sent.UTC()
-		out.Sent = &sent
-	}
-	if !s.Seen.IsZero() {
-		seen := s.Seen.UTC()
-		out.Seen = &seen
-	}
-	return out
+	Invite string `json:"invite"`
 }
 
 // serveDevices answers a request about the devices of a key, or about one of them.
@@ -150,7 +112,7 @@ func (h *Handler) doDevices(w http.ResponseWriter, r *http.Request, at *route) e
 		return err
 	}
 	d, err := h.ownDevice(r, q, k, at.id)
-	managed := errors.Is(err, errNoDevice) && r.Method != http.MethodPut && h.mayManage(r) == nil
+	managed := errors.Is(err, device.ErrNone) && r.Method != http.MethodPut && h.mayManage(r) == nil
 	if err != nil && !managed {
 		return err
 	}
@@ -163,11 +125,11 @@ func (h *Handler) doDevices(w http.ResponseWriter, r *http.Request, at *route) e
 	if managed {
 		return api.Errorf(http.StatusNotFound, "GET with the ID is for the device itself; %s lists all", pathOf(routeDevices, at.key))
 	}
-	states, err := q.deviceStates(r.Context(), []*device{d})
+	states, err := q.deviceStates(r.Context(), []device.Device{*d})
 	if err != nil {
-		return errQueueUnavailable(err)
+		return errDeviceStatus(err)
 	}
-	return writeJSON(w, http.StatusOK, newDeviceJSON(d, states[0]))
+	return writeJSON(w, http.StatusOK, d.JSON(states[0]))
 }
 
 // listDevices writes the devices of a key for who may manage.
@@ -182,44 +144,44 @@ func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request, name strin
 	if err != nil {
 		return err
 	}
-	list, err := q.listDevices(r.Context(), h.home(k), k.name)
+	list, err := q.listDevices(r.Context(), h.devicePlace(k))
 	if err != nil {
-		return errQueueUnavailable(err)
+		return errDeviceStatus(err)
 	}
 	return writeJSON(w, http.StatusOK, list)
 }
 
 // listDevices returns the JSON of the devices of a key, which is never nil.
-func (q *openQueue) listDevices(ctx context.Context, home, key string) ([]deviceJSON, error) {
-	devices, err := q.devicesOf(ctx, home+"\x00"+key)
+func (q *openQueue) listDevices(ctx context.Context, key device.Place) ([]device.JSON, error) {
+	devices, err := q.devicesOf(ctx, key)
 	if err != nil || devices == nil {
-		return []deviceJSON{}, err
+		return []device.JSON{}, err
 	}
 	states, err := q.deviceStates(ctx, devices.All)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]deviceJSON, len(devices.All))
-	for i, d := range devices.All {
-		out[i] = newDeviceJSON(d, states[i])
+	out := make([]device.JSON, len(devices.All))
+	for i := range devices.All {
+		out[i] = devices.All[i].JSON(states[i])
 	}
 	return out, nil
 }
 
-// home returns where a key of the site is defined.
-func (h *Handler) home(k *key) string { return k.home(h.site()) }
+// devicePlace returns the place of the devices of a key of the site.
+func (h *Handler) devicePlace(k *key) device.Place { return k.devicePlace(h.site()) }
 
 // invitation returns the invitation to a key that a token stands for. It opens the page of
 // the key for that alone, also if the key has a token.
-func (h *Handler) invitation(ctx context.Context, name, token string) (*invitation, error) {
+func (h *Handler) invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
 	k, q, err := h.deviceKey(ctx, name)
 	if errors.Is(err, errNoKey) {
-		return nil, errDeviceStatus(errNoInvitation)
+		return nil, errDeviceStatus(device.ErrInvitation)
 	}
 	if err != nil {
 		return nil, err
 	}
-	x, err := q.invitation(ctx, h.home(k), k.name, token)
+	x, err := q.invitation(ctx, h.devicePlace(k), token)
 	if err != nil {
 		return nil, errDeviceStatus(err)
 	}
@@ -252,30 +214,16 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 	return nil
 }
 
-// check returns an error if the fields that are set are not those of a device.
-func (h *Handler) checkDevice(x *deviceRequest) error {
-	bad := func(err error) error { return &api.Error{Status: http.StatusBadRequest, Err: err} }
-	if x.Name != nil {
-		if err := checkDeviceName(*x.Name); err != nil {
-			return bad(err)
-		}
-		*x.Name = strings.TrimSpace(*x.Name)
-	}
-	if x.Tags != nil {
-		if err := checkDeviceTags(*x.Tags, false); err != nil {
-			return bad(err)
+// checkDevice returns an error if a device cannot be like this.
+func (h *Handler) checkDevice(x *device.Change) error {
+	err := x.Check(h.resolved.push.hosts, CheckTag)
+	if err == nil && x.Subscription != nil {
+		if err = h.resolved.limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
+			err = prefixError("subscription", err)
 		}
 	}
-	if s := x.Subscription; s != nil {
-		if err := s.Parse(); err != nil {
-			return bad(prefixError("subscription", err))
-		}
-		if err := h.resolved.push.checkEndpoint(s); err != nil {
-			return err
-		}
-		if err := h.resolved.limits.Egress.CheckHost(s.Host()); err != nil {
-			return bad(prefixError("subscription", err))
-		}
+	if err != nil {
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
 	return nil
 }
@@ -286,7 +234,7 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	if err != nil && !errors.Is(err, errNoKey) {
 		return err
 	}
-	if !q.registrations.allow(clientAddress(r)) {
+	if !q.registrations.Allow(clientAddress(r), time.Now()) {
 		return errTooManyAttempts()
 	}
 	var x deviceRequest
@@ -297,7 +245,6 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 		return errDevicesInvited
 	}
 	ctx := context.WithoutCancel(r.Context())
-	home := h.home(k)
 	if x.Invite != "" {
 		if _, err := h.invitation(ctx, k.name, x.Invite); err != nil {
 			return err
@@ -309,107 +256,85 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	case x.Subscription == nil:
 		return errNoSubscription
 	case x.Name == nil:
-		return &api.Error{Status: http.StatusBadRequest, Err: checkDeviceName("")}
+		return &api.Error{Status: http.StatusBadRequest, Err: device.CheckName("")}
 	}
-	if err := h.checkDevice(&x); err != nil {
+	if err := h.checkDevice(&x.Change); err != nil {
 		return err
 	}
 	if _, err := q.pushKey(ctx); err != nil { // without which no device can get a message
 		return errDeviceStatus(err)
 	}
-	secret := newSecret()
-	var d *device
+	secret, place := device.NewSecret(), h.devicePlace(k)
+	var d *device.Device
 	var others []queue.Hash
 	if x.Invite != "" {
 		others = append(others, q.invitationName(x.Invite))
 	}
-	err = q.changeDevices(ctx, home, k.name, true, others, func(now time.Time, s *devicesOfKey, old [][]byte) ([]queue.Record, error) {
-		d = &device{ID: uuid.NewString(), By: requestUser(r), Created: now, secret: sha256.Sum256([]byte(secret)), subscription: x.Subscription}
+	err = q.changeDevices(ctx, place, true, others, func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error) {
+		d = device.New(secret)
+		d.By, d.Created = requestUser(r), now
 		if x.Invite != "" {
 			invitation := decodeInvitation(old[0])
-			if err := invitation.check(now, home, k.name); err != nil {
+			if err := invitation.Check(place, now); err != nil {
 				return nil, err
 			}
 			d.Granted = invitation.Tags
 		}
-		// A browser has one subscription. A device that subscribes again replaces itself.
-		s.All = slices.DeleteFunc(s.All, func(o *device) bool { return o.subscription.Endpoint == x.Subscription.Endpoint })
-		if len(s.All) >= h.resolved.push.max {
-			return nil, errTooManyDevices
-		}
-		d.Name = s.uniqueName(*x.Name, d.ID)
-		d.setTags(x.Tags)
-		s.All = append(s.All, d)
-		return make([]queue.Record, len(others)), nil
+		return make([]queue.Record, len(others)), l.Add(d, &x.Change, h.resolved.push.max)
 	})
 	if err != nil {
 		return errDeviceStatus(err)
 	}
 	q.deviceChanged(deviceAdded, k.name, d.Name, d.By)
-	q.tellOfDevice(ctx, h.resolved.devices, home, k.name, d.ID, textOfAdded(d.Name, d.By), nil)
+	q.tellOfDevice(ctx, h.resolved.devices, place, d.ID, d.Added(), nil)
 	w.Header().Set("Location", messageRoot(r)+pathOf(routeDevices, k.name)+"/"+d.ID)
-	return writeJSON(w, http.StatusCreated, deviceJSON{ID: d.ID, Secret: secret, Name: d.Name, Tags: append([]string{}, d.tags()...)})
-}
-
-// setTags sets the tags that the device has chosen itself.
-func (d *device) setTags(tags *[]string) {
-	if tags == nil {
-		return
-	}
-	d.Own = slices.DeleteFunc(slices.Clone(*tags), func(tag string) bool { return slices.Contains(d.Granted, tag) })
+	added := d.Short()
+	added.Secret = secret
+	return writeJSON(w, http.StatusCreated, added)
 }
 
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
-func (h *Handler) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*device, error) {
-	d, err := q.findDevice(r.Context(), h.home(k)+"\x00"+k.name, id)
+func (h *Handler) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*device.Device, error) {
+	d, err := q.findDevice(r.Context(), h.devicePlace(k), id)
 	if err != nil {
-		return nil, errQueueUnavailable(err)
+		return nil, errDeviceStatus(err)
 	}
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if d != nil && bearer && d.hasSecret(secret) {
+	if d != nil && bearer && d.HasSecret(secret) {
 		return d, nil
 	}
 	return nil, errDeviceSecret
 }
 
 // changeDevice changes the name, the tags or the subscription of a device.
-func (h *Handler) changeDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, own *device) error {
+func (h *Handler) changeDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, own *device.Device) error {
 	var x deviceRequest
 	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
 		return err
 	}
-	if err := h.checkDevice(&x); err != nil {
+	if err := h.checkDevice(&x.Change); err != nil {
 		return err
 	}
-	var d *device
-	err := q.changeDevices(context.WithoutCancel(r.Context()), h.home(k), k.name, false, nil, func(_ time.Time, s *devicesOfKey, _ [][]byte) ([]queue.Record, error) {
-		if d = s.find(own.ID); d == nil {
-			return nil, errNoDevice
-		}
-		if x.Name != nil {
-			d.Name = s.uniqueName(*x.Name, d.ID)
-		}
-		d.setTags(x.Tags)
-		if x.Subscription != nil {
-			d.subscription = x.Subscription
-		}
-		return nil, nil
+	var d *device.Device
+	err := q.changeDevices(context.WithoutCancel(r.Context()), h.devicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
+		d, err = l.Change(own.ID, &x.Change)
+		return nil, err
 	})
 	if err != nil {
 		return errDeviceStatus(err)
 	}
-	return writeJSON(w, http.StatusOK, deviceJSON{ID: d.ID, Name: d.Name, Tags: append([]string{}, d.tags()...)})
+	return writeJSON(w, http.StatusOK, d.Short())
 }
 
 // deleteDevice removes a device of a key.
 func (h *Handler) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, id string) error {
-	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.home(k), k.name, id, func(*device) bool { return true })
+	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), id, anyDevice)
 	if err != nil {
 		return errDeviceStatus(err)
 	}
 	q.deviceChanged(deviceRemoved, k.name, d.Name, requestUser(r))
-	return writeJSON(w, http.StatusOK, newDeviceJSON(d, nil))
+	return writeJSON(w, http.StatusOK, d.JSON(nil))
 }
 
 // doReceipt takes a receipt. The token of the push is the right to do so.
@@ -434,17 +359,17 @@ func (h *Handler) doReceipt(w http.ResponseWriter, r *http.Request, at *route) e
 	if !ok {
 		return errDeviceSecret
 	}
-	d, err := q.findDevice(r.Context(), h.home(k)+"\x00"+k.name, at.id)
+	d, err := q.findDevice(r.Context(), h.devicePlace(k), at.id)
 	if err != nil {
-		return errQueueUnavailable(err)
+		return errDeviceStatus(err)
 	}
 	if d == nil {
 		return errDeviceSecret
 	}
-	if err := q.received(context.WithoutCancel(r.Context()), h.home(k), k.name, d, message); err != nil {
+	if err := q.received(context.WithoutCancel(r.Context()), h.devicePlace(k), d, message); err != nil {
 		return errDeviceStatus(err)
 	}
-	return writeJSON(w, http.StatusOK, deviceJSON{ID: d.ID, Name: d.Name, Tags: append([]string{}, d.tags()...)})
+	return writeJSON(w, http.StatusOK, d.Short())
 }
 
 // doDeviceTest sends a test to a device.
@@ -463,10 +388,10 @@ func (h *Handler) doDeviceTest(w http.ResponseWriter, r *http.Request, at *route
 	if err != nil {
 		return nil, err
 	}
-	if !q.registrations.allow(clientAddress(r)) {
+	if !q.registrations.Allow(clientAddress(r), time.Now()) {
 		return nil, errTooManyAttempts()
 	}
-	i := slices.IndexFunc(k.targets, func(t notifier.Target) bool { return t.Hash() == deviceHash(d.ID) })
+	i := slices.IndexFunc(k.targets, func(t notifier.Target) bool { return t.Hash() == device.Hash(d.ID) })
 	if i < 0 {
 		return nil, errDeviceSecret
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 )
 
 // isDevicePage reports whether a GET of a key's address is for the page of a device.
@@ -49,7 +50,7 @@ func (h *Handler) devicePage(r *http.Request, name string) (p console.DevicePage
 	switch {
 	case err == nil:
 		p.Tags = x.Tags
-	case !errors.Is(err, errNoInvitation):
+	case !errors.Is(err, device.ErrInvitation):
 		return p, err
 	default:
 		p.Invite = ""

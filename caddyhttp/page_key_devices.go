@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/qrcode"
 )
 
@@ -24,7 +25,7 @@ func (h *Handler) setDevices(r *http.Request, p *console.KeyPage, k *key) {
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	devices, err := q.devicesOf(r.Context(), h.home(k)+"\x00"+k.name)
+	devices, err := q.devicesOf(r.Context(), h.devicePlace(k))
 	if err != nil {
 		return
 	}
@@ -36,13 +37,11 @@ func (h *Handler) setDevices(r *http.Request, p *console.KeyPage, k *key) {
 	if err != nil {
 		return
 	}
-	for i, d := range devices.All {
-		s := states[i]
-		shown := console.Device{ID: d.ID, Name: d.Name, Tags: d.tags(), Service: d.subscription.Host(), Added: d.Created, Sent: s.Sent, Seen: s.Seen}
-		if s.Told || s.silent(time.Now()) {
-			shown.Problem = textOfSilent(d.Name, s).Body
-		}
-		p.Devices = append(p.Devices, shown)
+	for i := range devices.All {
+		d, s := &devices.All[i], states[i]
+		p.Devices = append(p.Devices, console.Device{
+			ID: d.ID, Name: d.Name, Tags: d.Tags(), Service: d.Subscription.Host(), Added: d.Created, Sent: s.Sent, Seen: s.Seen, Problem: s.Problem(time.Now()),
+		})
 	}
 }
 
@@ -56,10 +55,10 @@ func (h *Handler) postInvite(w http.ResponseWriter, r *http.Request, name string
 		return err
 	}
 	tags := strings.FieldsFunc(r.PostForm.Get("tags"), func(c rune) bool { return c == ' ' || c == ',' })
-	if err := checkDeviceTags(tags, true); err != nil {
+	if err := device.CheckTags(tags, true, CheckTag); err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	token, x, err := q.invite(context.WithoutCancel(r.Context()), h.home(k), k.name, tags)
+	token, x, err := q.invite(context.WithoutCancel(r.Context()), h.devicePlace(k), tags)
 	if err != nil {
 		return errDeviceStatus(err)
 	}
@@ -85,7 +84,7 @@ func (h *Handler) postRevoke(w http.ResponseWriter, r *http.Request, name string
 	if err != nil {
 		return err
 	}
-	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.home(k), k.name, r.PostForm.Get("device"), func(*device) bool { return true })
+	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), r.PostForm.Get("device"), anyDevice)
 	if err != nil {
 		return errDeviceStatus(err)
 	}

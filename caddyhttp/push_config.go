@@ -7,15 +7,14 @@ import (
 	"math"
 	"net"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
-	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
 // Push lets phones and browsers subscribe to keys with Web Push. A device is a
@@ -53,10 +52,6 @@ const (
 	maxMaxDevices     = 500
 )
 
-// pushHosts are the hosts of the services that deliver the pushes of Chrome, Firefox,
-// Safari and Edge.
-var pushHosts = []string{"fcm.googleapis.com", "push.services.mozilla.com", "push.apple.com", "notify.windows.com"}
-
 // pushSettings are the settings of devices, checked and with defaults.
 type pushSettings struct {
 	contact string   // "" for the public URL
@@ -81,7 +76,7 @@ func (c *Push) resolve() (*pushSettings, error) {
 		return nil, fmt.Errorf("max_devices is %d; it must be from 1 to %d", s.max, maxMaxDevices)
 	}
 	for _, host := range c.Services {
-		if err := checkPushHost(host); err != nil {
+		if err := device.CheckHost(host); err != nil {
 			return nil, prefixError("services", err)
 		}
 		s.hosts = append(s.hosts, strings.ToLower(host))
@@ -105,40 +100,6 @@ func checkContact(text string) error {
 	}
 	return nil
 }
-
-// checkPushHost returns an error if text is no name of a host and no IP address.
-func checkPushHost(text string) error {
-	u, err := url.Parse("https://" + text)
-	if err != nil || text == "" || u.Host != text || u.Port() != "" || strings.HasSuffix(text, ".") || strings.ContainsAny(text, "*{}@/ ") {
-		return errors.New("it must be the name of a host, such as push.example.com, without a scheme, a port or a wildcard")
-	}
-	return nil
-}
-
-// checkEndpoint returns an error if the endpoint of a subscription is not that of a push
-// service that is allowed. The host is compared as it is parsed, because names can be
-// disguised in a URL.
-func (s *pushSettings) checkEndpoint(sub *webpush.Subscription) error {
-	u, err := url.Parse(sub.Endpoint)
-	if err != nil || len(sub.Endpoint) > maxEndpoint {
-		return errEndpoint
-	}
-	host := strings.ToLower(u.Hostname())
-	of := func(service string) bool {
-		ip, err := netip.ParseAddr(strings.Trim(service, "[]"))
-		return host == strings.Trim(service, "[]") || err != nil && !ip.IsValid() && strings.HasSuffix(host, "."+service)
-	}
-	if slices.ContainsFunc(s.hosts, of) {
-		return nil
-	}
-	if port := u.Port(); port != "" && port != "443" || net.ParseIP(host) != nil || !slices.ContainsFunc(pushHosts, of) {
-		return errEndpoint
-	}
-	return nil
-}
-
-// maxEndpoint is the maximum length of the address of a subscription.
-const maxEndpoint = 2 << 10
 
 // Errors of settings that cannot work.
 var (
@@ -212,7 +173,7 @@ func (b *settingsBlock) readPush(d *caddyfile.Dispenser, _ []string) error {
 		"services": {Usage: "services <host...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(args []string) error {
 			p.Services = append(p.Services, args...)
 			for _, host := range args {
-				if err := checkPushHost(host); err != nil {
+				if err := device.CheckHost(host); err != nil {
 					return err
 				}
 			}

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-
-	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
 // TestPushMistakes checks that mistakes in push are refused with their line.
@@ -68,29 +66,5 @@ func TestPushRefused(t *testing.T) {
 	}
 	if _, err := provision(t, "", queue+address+"key ops {\naccept direct\n}"); err == nil || !strings.Contains(err.Error(), "has no URL") {
 		t.Errorf("a key without a URL and without push: %v", err)
-	}
-}
-
-// TestPushHosts checks which endpoints are those of push services.
-func TestPushHosts(t *testing.T) {
-	s := &pushSettings{hosts: []string{"push.example.com", "192.0.2.7", "[2001:db8::1]"}}
-	for endpoint, want := range map[string]bool{
-		"https://fcm.googleapis.com/fcm/send/x":         true,
-		"https://updates.push.services.mozilla.com/w/x": true,
-		"https://wns2-by3p.notify.windows.com/w/?token": true,
-		"https://a.push.example.com:8443/x":             true,
-		"https://192.0.2.7/x":                           true,
-		"https://[2001:db8::1]:8443/x":                  true,
-		"https://1.192.0.2.7/x":                         false,
-		"https://googleapis.com/x":                      false,
-		"https://fcm.googleapis.com./x":                 false,
-		"https://fcm.googleapis.com.evil.example/x":     false,
-		"https://evil.example#fcm.googleapis.com":       false,
-		"https://evil.example\\fcm.googleapis.com/x":    false,
-		"https://evil.example?.push.apple.com":          false,
-	} {
-		if err := s.checkEndpoint(&webpush.Subscription{Endpoint: endpoint}); (err == nil) != want {
-			t.Errorf("%s: %v", endpoint, err)
-		}
 	}
 }

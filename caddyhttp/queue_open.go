@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
@@ -45,7 +46,7 @@ type openQueue struct {
 	devices  deviceCache
 	vapid    pushKeyCache
 
-	registrations registrationLimiter
+	registrations device.Limiter
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up

@@ -54,6 +54,11 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 	case len(data) > 0 && data[0] == kindUptime:
 		return q.dueUptime(ctx, name)
 	}
+	return q.removeRecord(ctx, name)
+}
+
+// removeRecord removes a record.
+func (q *openQueue) removeRecord(ctx context.Context, name queue.Hash) error {
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
 	}})

@@ -514,7 +514,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 				delivered, decided := j.Status == queue.Delivered, true
 				if confirms {
 					c.Records[i+1] = q.keepReceipt(old[i+1])
-					delivered, decided = decodeReceipt(old[i+1]).confirms(now)
+					delivered, decided = decodeReceipt(old[i+1]).Confirms(now)
 				}
 				if decided {
 					x.NoteOutcome(j.JobID, r.Step, delivered)

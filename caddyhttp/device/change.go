@@ -1,0 +1,85 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/webpush"
+)
+
+// The bounds of a device.
+const (
+	maxName = 64 // characters
+	maxTags = 20
+	maxTag  = 64 // bytes
+)
+
+// Change is what the client of a device chooses when it subscribes, and can change later.
+// What is nil stays.
+type Change struct {
+	Name         *string               `json:"name"`
+	Tags         *[]string             `json:"tags"`
+	Subscription *webpush.Subscription `json:"subscription"`
+}
+
+// Check returns an error if a device cannot be like this. It removes the space around the
+// name, and decodes the keys of the subscription. services are the hosts of push services
+// besides the known ones, and checkTag returns an error if no URL of a key can have a tag.
+func (c *Change) Check(services []string, checkTag func(string) error) error {
+	if c.Name != nil {
+		if err := CheckName(*c.Name); err != nil {
+			return err
+		}
+		*c.Name = strings.TrimSpace(*c.Name)
+	}
+	if c.Tags != nil {
+		if err := CheckTags(*c.Tags, false, checkTag); err != nil {
+			return err
+		}
+	}
+	if c.Subscription == nil {
+		return nil
+	}
+	if err := c.Subscription.Parse(); err != nil {
+		return fmt.Errorf("subscription: %w", err)
+	}
+	return CheckEndpoint(c.Subscription.Endpoint, services)
+}
+
+// CheckName returns an error if a device cannot have a name.
+func CheckName(name string) error {
+	switch {
+	case !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxName || strings.TrimSpace(name) == "":
+		return fmt.Errorf("name: a device needs a name of 1 to %d characters, such as Jo's phone", maxName)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		return errors.New("name: it has a character that is not shown, such as a line break; remove it")
+	}
+	return nil
+}
+
+// CheckTags returns an error if a device cannot have the tags. granted means that they are
+// those of an invitation. check returns an error if no URL of a key can have a tag.
+func CheckTags(tags []string, granted bool, check func(string) error) error {
+	if len(tags) > maxTags {
+		return fmt.Errorf("tags: there are %d; a device can have %d", len(tags), maxTags)
+	}
+	for _, tag := range tags {
+		n, name := notifier.SplitTag(tag)
+		switch err := check(tag); {
+		case err != nil:
+			return fmt.Errorf("tags: %w", err)
+		case len(tag) > maxTag:
+			return fmt.Errorf("tags: a tag has more than %d characters; shorten it", maxTag)
+		case granted:
+		case strings.EqualFold(name, "always"):
+			return errors.New("tags: always is for invitations; remove it, or ask for an invitation with it")
+		case n != 0:
+			return errors.New("tags: a number is for invitations; remove it, or ask for an invitation with it")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package device
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+)
+
+// invitationTime is how long an invitation can be used.
+const invitationTime = 24 * time.Hour
+
+// Invitation lets one device subscribe to a key. It is found by its token.
+type Invitation struct {
+	Place
+
+	Tags  []string // that the device gets
+	Until time.Time
+}
+
+// ErrInvitation is returned for a token that opens nothing.
+var ErrInvitation = errors.New("the invitation is used up, is older than 24 hours, or is for another key; ask for another one")
+
+// NewInvitation returns an invitation to a key that is made now.
+func NewInvitation(to Place, tags []string, now time.Time) *Invitation {
+	return &Invitation{Place: to, Tags: slices.Clone(tags), Until: now.Add(invitationTime)}
+}
+
+// Check returns [ErrInvitation] if the invitation, which may be nil, does not hold for a
+// key.
+func (x *Invitation) Check(to Place, now time.Time) error {
+	if x == nil || x.Place != to || !x.Until.After(now) {
+		return ErrInvitation
+	}
+	return nil
+}
+
+func (x *Invitation) fields(c *wire.Codec) {
+	wire.Text(c, 1, &x.Home)
+	wire.Text(c, 2, &x.Key)
+	wire.Texts(c, 3, &x.Tags)
+	wire.Time(c, 4, &x.Until)
+}
+
+// Encode returns x as it is stored.
+func (x *Invitation) Encode() []byte { return wire.Append(nil, x, (*Invitation).fields) }
+
+// DecodeInvitation returns a stored invitation.
+func DecodeInvitation(b []byte) (*Invitation, error) {
+	x := new(Invitation)
+	return x, wire.Decode(b, x, (*Invitation).fields)
+}

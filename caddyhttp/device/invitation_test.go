@@ -1,0 +1,30 @@
+package device
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestInvitation(t *testing.T) {
+	now := second(0)
+	x := NewInvitation(ops, []string{"night"}, now)
+	for _, tt := range []struct {
+		name string
+		x    *Invitation
+		to   Place
+		at   time.Time
+		want error
+	}{
+		{"at once", x, ops, now, nil},
+		{"until the end", x, ops, now.Add(24*time.Hour - 1), nil},
+		{"too late", x, ops, now.Add(24 * time.Hour), ErrInvitation},
+		{"another key", x, Place{ops.Home, "dev"}, now, ErrInvitation},
+		{"the key of another site", x, Place{"other", ops.Key}, now, ErrInvitation},
+		{"none", nil, ops, now, ErrInvitation},
+	} {
+		if err := tt.x.Check(tt.to, tt.at); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}

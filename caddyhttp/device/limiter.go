@@ -1,0 +1,46 @@
+package device
+
+import (
+	"maps"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// The bounds of how often one address can try to subscribe a device.
+const (
+	AttemptsAtOnce = 10
+	AttemptEvery   = 6 * time.Second
+
+	maxAddresses = 10_000 // that are remembered
+)
+
+// Limiter limits how often the clients at one address try to subscribe devices. The zero
+// value is ready for use.
+type Limiter struct {
+	mu sync.Mutex
+	by map[netip.Addr]*rate.Limiter
+}
+
+// Allow reports whether a client may try at a time.
+func (l *Limiter) Allow(client netip.Addr, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by == nil {
+		l.by = map[netip.Addr]*rate.Limiter{}
+	}
+	one := l.by[client]
+	if one == nil {
+		if len(l.by) >= maxAddresses {
+			maps.DeleteFunc(l.by, func(_ netip.Addr, x *rate.Limiter) bool { return x.TokensAt(now) >= AttemptsAtOnce })
+		}
+		if len(l.by) >= maxAddresses {
+			return false
+		}
+		one = rate.NewLimiter(rate.Every(AttemptEvery), AttemptsAtOnce)
+		l.by[client] = one
+	}
+	return one.AllowN(now, 1)
+}

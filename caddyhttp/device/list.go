@@ -1,0 +1,120 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+)
+
+// List has the devices of a key.
+type List struct {
+	Place
+
+	All []Device
+}
+
+// Errors of changes of a list.
+var (
+	ErrNone    = errors.New("there is no such device, or the secret is not its own; subscribe again")
+	ErrUnknown = errors.New("the key has no such device; caddy notify devices list shows them")
+	ErrTooMany = errors.New("the key has as many devices as it can have (push max_devices); revoke one of them with caddy notify devices revoke")
+)
+
+// Find returns the device with an ID, or nil. l may be nil.
+func (l *List) Find(id string) *Device {
+	if l == nil {
+		return nil
+	}
+	for i := range l.All {
+		if l.All[i].ID == id {
+			return &l.All[i]
+		}
+	}
+	return nil
+}
+
+// Add adds d with what its client has chosen. A browser has one subscription: a device that
+// subscribes again replaces itself. The error is [ErrTooMany] if there are limit others.
+func (l *List) Add(d *Device, c *Change, limit int) error {
+	l.All = slices.DeleteFunc(l.All, func(o Device) bool { return o.Subscription.Endpoint == c.Subscription.Endpoint })
+	if len(l.All) >= limit {
+		return ErrTooMany
+	}
+	l.apply(d, c)
+	l.All = append(l.All, *d)
+	return nil
+}
+
+// Change changes the device with an ID, and returns it. The error is [ErrNone] if there is
+// none.
+func (l *List) Change(id string, c *Change) (*Device, error) {
+	d := l.Find(id)
+	if d == nil {
+		return nil, ErrNone
+	}
+	l.apply(d, c)
+	return d, nil
+}
+
+// Remove removes the device with an ID, and returns it. The error is [ErrUnknown] if there
+// is none, or if it is not one that allowed reports.
+func (l *List) Remove(id string, allowed func(*Device) bool) (*Device, error) {
+	found := l.Find(id)
+	if found == nil || !allowed(found) {
+		return nil, ErrUnknown
+	}
+	d := *found
+	l.All = slices.DeleteFunc(l.All, func(o Device) bool { return o.ID == id })
+	return &d, nil
+}
+
+// apply sets what the client of d has chosen.
+func (l *List) apply(d *Device, c *Change) {
+	if c.Name != nil {
+		d.Name = l.uniqueName(*c.Name, d.ID)
+	}
+	if c.Tags != nil {
+		d.Own = slices.DeleteFunc(slices.Clone(*c.Tags), func(tag string) bool { return slices.Contains(d.Granted, tag) })
+	}
+	if c.Subscription != nil {
+		d.Subscription = *c.Subscription
+	}
+}
+
+// uniqueName returns name, with a number if a device with another ID has it.
+func (l *List) uniqueName(name, id string) string {
+	out := name
+	for n := 2; slices.ContainsFunc(l.All, func(d Device) bool { return d.ID != id && strings.EqualFold(d.Name, out) }); n++ {
+		suffix := fmt.Sprintf(" %d", n)
+		runes := []rune(name)
+		out = strings.TrimSpace(string(runes[:min(len(runes), maxName-len(suffix))])) + suffix
+	}
+	return out
+}
+
+func (l *List) fields(c *wire.Codec) {
+	wire.Text(c, 1, &l.Home)
+	wire.Text(c, 2, &l.Key)
+	wire.Records(c, 3, &l.All, (*Device).fields)
+}
+
+// Encode returns l as it is stored.
+func (l *List) Encode() []byte { return wire.Append(nil, l, (*List).fields) }
+
+// DecodeList returns a stored list. If it is damaged, it also returns an error; the list
+// has what comes before the damage, and must not be stored.
+func DecodeList(b []byte) (*List, error) {
+	l := new(List)
+	if err := wire.Decode(b, l, (*List).fields); err != nil {
+		return l, err
+	}
+	for i := range l.All {
+		if err := l.All[i].Subscription.Parse(); err != nil {
+			return l, fmt.Errorf("device %s: %w", l.All[i].ID, err)
+		}
+	}
+	return l, nil
+}

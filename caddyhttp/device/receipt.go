@@ -1,0 +1,124 @@
+package device
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+)
+
+// receiptTime is how long a device may take for a receipt before it counts as one that does
+// not have the message.
+const receiptTime = time.Minute
+
+// Receipt is what is known of one message to one device. A push service says that it has
+// taken a message, not that a device has it. The device says so itself.
+type Receipt struct {
+	Device, Name string // ID and name of the device
+	Place
+
+	Message     uuid.UUID
+	Target      string    // the hash of the destination
+	Began, Sent time.Time // when the last push of it began, and when the push service took that
+	Received    time.Time // when the device confirmed it first; zero if it has not
+	Last        time.Time // when the device confirmed it last
+	Checked     bool      // the time for it is over
+}
+
+// newReceipt returns the receipt for a push of a message to d.
+func (d *Device) newReceipt(of Place, message uuid.UUID, began, sent time.Time) *Receipt {
+	return &Receipt{Device: d.ID, Name: d.Name, Place: of, Message: message, Target: Hash(d.ID), Began: began, Sent: sent}
+}
+
+// Pushed returns the receipt for a message to a device of a key after a push service has
+// taken it. before is the one until then, or nil.
+func (d *Device) Pushed(of Place, message uuid.UUID, before *Receipt, began, now time.Time) *Receipt {
+	x := d.newReceipt(of, message, began, now)
+	if before != nil { // of an earlier push, or the device was faster than the push service
+		x.Received, x.Last = before.Received, before.Last
+	}
+	return x
+}
+
+// Confirmed returns the receipt for a message to a device of a key after the device has
+// confirmed it. before is the one until then, or nil if the device was faster than the
+// answer of the push service.
+func (d *Device) Confirmed(of Place, message uuid.UUID, before *Receipt, now time.Time) *Receipt {
+	x := before
+	if x == nil {
+		x = d.newReceipt(of, message, now, now)
+	}
+	if x.Received.IsZero() {
+		x.Received = now
+	}
+	x.Last = now
+	return x
+}
+
+// Answered reports whether the device has confirmed the last push. A step of a later round
+// pushes a message again.
+func (x *Receipt) Answered() bool { return !x.Last.IsZero() && !x.Last.Before(x.Began) }
+
+// Confirms reports whether the device has the message, and whether that is known: it may
+// still confirm it. x may be nil.
+func (x *Receipt) Confirms(now time.Time) (received, known bool) {
+	if x == nil {
+		return false, false
+	}
+	received = x.Answered()
+	return received, received || x.late(now)
+}
+
+// late reports whether the time for the receipt is over.
+func (x *Receipt) late(now time.Time) bool { return !x.Sent.Add(receiptTime).After(now) }
+
+// Overdue reports whether the time for the receipt is over, and [Receipt.Expire] has not
+// noted that.
+func (x *Receipt) Overdue(now time.Time) bool { return !x.Checked && x.late(now) }
+
+// Due returns when something has to be done about the receipt, which is kept for a time.
+func (x *Receipt) Due(keep time.Duration) time.Time {
+	if x.Checked {
+		return x.Sent.Add(keep)
+	}
+	return x.Sent.Add(receiptTime)
+}
+
+// Expire does what is due about the receipt, and reports whether it is still kept. If it is
+// missing, it counts as such in the state of the device.
+func (x *Receipt) Expire(s *State, keep time.Duration, now time.Time) (kept bool) {
+	switch {
+	case x.Overdue(now):
+		x.Checked = true
+		if !x.Answered() && x.Sent.After(s.Seen) {
+			s.Missing++
+		}
+	case x.Checked && !x.Due(keep).After(now):
+		return false
+	}
+	return true
+}
+
+func (x *Receipt) fields(c *wire.Codec) {
+	wire.Text(c, 1, &x.Device)
+	wire.Text(c, 2, &x.Name)
+	wire.Text(c, 3, &x.Home)
+	wire.Text(c, 4, &x.Key)
+	wire.Array(c, 5, x.Message[:])
+	wire.Text(c, 6, &x.Target)
+	wire.Time(c, 7, &x.Sent)
+	wire.Time(c, 8, &x.Received)
+	wire.True(c, 9, &x.Checked)
+	wire.Time(c, 10, &x.Began)
+	wire.Time(c, 11, &x.Last)
+}
+
+// Encode returns x as it is stored.
+func (x *Receipt) Encode() []byte { return wire.Append(nil, x, (*Receipt).fields) }
+
+// DecodeReceipt returns a stored receipt.
+func DecodeReceipt(b []byte) (*Receipt, error) {
+	x := new(Receipt)
+	return x, wire.Decode(b, x, (*Receipt).fields)
+}

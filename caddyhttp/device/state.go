@@ -1,0 +1,119 @@
+package device
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// When a key is told that a device does not answer.
+const (
+	maxMissing = 3                   // receipts in a row
+	unseenTime = 14 * 24 * time.Hour // in which something was sent
+)
+
+// State is what is known of a device. It changes with each message. Without an ID, nothing
+// is known.
+type State struct {
+	ID, Name string
+	Place
+
+	Created time.Time
+	Sent    time.Time // the last push that a push service has taken; zero for none
+	Seen    time.Time // the last receipt; zero for none
+	Missing int       // receipts in a row
+	Told    bool      // the key was told that the device does not answer
+}
+
+// of notes whose state it is.
+func (s *State) of(d *Device, key Place) {
+	s.ID, s.Name, s.Place, s.Created = d.ID, d.Name, key, d.Created
+}
+
+// Pushed notes that a push service has taken a message for a device of a key.
+func (s *State) Pushed(d *Device, key Place, now time.Time) {
+	s.of(d, key)
+	s.Sent = now
+}
+
+// Confirmed notes that a device of a key has confirmed a message.
+func (s *State) Confirmed(d *Device, key Place, now time.Time) {
+	s.of(d, key)
+	s.Seen, s.Missing, s.Told = now, 0, false
+}
+
+// last returns when the device was seen last, or when it subscribed.
+func (s *State) last() time.Time {
+	if s.Seen.After(s.Created) {
+		return s.Seen
+	}
+	return s.Created
+}
+
+// Silent reports whether the key has to be told that the device does not answer.
+func (s *State) Silent(now time.Time) bool {
+	return !s.Told && (s.Missing >= maxMissing || s.Sent.After(s.last()) && !s.last().Add(unseenTime).After(now))
+}
+
+// Tell reports whether the key has to be told, and notes that it is.
+func (s *State) Tell(now time.Time) bool {
+	silent := s.Silent(now)
+	s.Told = s.Told || silent
+	return silent
+}
+
+// Due returns when something has to be done about the device; zero for never.
+func (s *State) Due(now time.Time) time.Time {
+	switch {
+	case s.Told:
+	case s.Missing >= maxMissing:
+		return now
+	case s.Sent.After(s.last()):
+		return s.last().Add(unseenTime)
+	}
+	return time.Time{}
+}
+
+// Problem says why the device seems not to answer; "" if it answers.
+func (s *State) Problem(now time.Time) string {
+	if s.Told || s.Silent(now) {
+		return s.NoAnswer("").Body
+	}
+	return ""
+}
+
+// NoAnswer returns the message to a key whose device does not answer. name is the name of
+// the device now.
+func (s *State) NoAnswer(name string) *notifier.Message {
+	body := fmt.Sprintf("It has confirmed none of the last %d messages.", s.Missing)
+	if s.Missing < maxMissing {
+		body = fmt.Sprintf("It has confirmed no message since %s, and there were some.", s.last().UTC().Format("2 January 15:04 UTC"))
+	}
+	return &notifier.Message{
+		Title: "No answer from " + name, Type: notifier.Warning,
+		Body: body + " It may be off, or does not show notifications any more. Open the page of the key on it, or revoke it.",
+	}
+}
+
+func (s *State) fields(c *wire.Codec) {
+	wire.Text(c, 1, &s.ID)
+	wire.Text(c, 2, &s.Name)
+	wire.Text(c, 3, &s.Home)
+	wire.Text(c, 4, &s.Key)
+	wire.Time(c, 5, &s.Created)
+	wire.Time(c, 6, &s.Sent)
+	wire.Time(c, 7, &s.Seen)
+	wire.Number(c, 8, &s.Missing)
+	wire.True(c, 9, &s.Told)
+}
+
+// Encode returns s as it is stored.
+func (s *State) Encode() []byte { return wire.Append(nil, s, (*State).fields) }
+
+// DecodeState returns a stored state.
+func DecodeState(b []byte) (*State, error) {
+	s := new(State)
+	return s, wire.Decode(b, s, (*State).fields)
+}

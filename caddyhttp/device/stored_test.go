@@ -1,0 +1,142 @@
+package device
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/webpush"
+)
+
+// subscriptionAt returns a subscription with an endpoint, whose keys are those of the
+// example in RFC 8291.
+func subscriptionAt(t *testing.T, endpoint string) webpush.Subscription {
+	t.Helper()
+	var s webpush.Subscription
+	s.Endpoint = endpoint
+	s.Keys.P256DH = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+	s.Keys.Auth = "BTBZMqHH6r4Tts7J_aSIgg"
+	if err := s.Parse(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// second is a time in the minute of the tests.
+func second(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, 0, time.UTC).Local() }
+
+var (
+	ops     = Place{Home: "site", Key: "ops"}
+	message = uuid.MustParse("01890000-0000-7000-8000-000000000001")
+)
+
+// stored is a record that can be stored.
+type stored interface{ Encode() []byte }
+
+// example is a record, and how it is decoded.
+type example struct {
+	record stored
+	decode func([]byte) (stored, error)
+}
+
+// examples returns a record of each kind, all of whose fields are set.
+func examples(t *testing.T) map[string]example {
+	t.Helper()
+	list := &List{Place: ops, All: []Device{
+		{
+			ID: "id-1", Name: "Jo's phone", Granted: []string{"always", "1:oncall"}, Own: []string{"night"}, By: "jo", Created: second(0).Add(5 * time.Microsecond),
+			secret: sha256.Sum256([]byte("secret")), Subscription: subscriptionAt(t, "https://fcm.googleapis.com/1"),
+		},
+		{ID: "id-2", Name: "Tablet", Created: second(24 * 3600), secret: sha256.Sum256([]byte("other")), Subscription: subscriptionAt(t, "https://fcm.googleapis.com/2")},
+	}}
+	return map[string]example{
+		"list": {list, func(b []byte) (stored, error) { return DecodeList(b) }},
+		"invitation": {
+			&Invitation{Place: ops, Tags: []string{"ops", "1:oncall"}, Until: second(24 * 3600).Add(5 * time.Microsecond)},
+			func(b []byte) (stored, error) { return DecodeInvitation(b) },
+		},
+		"receipt": {
+			&Receipt{
+				Device: "id-1", Name: "Jo's phone", Place: ops, Message: message, Target: "target", Began: second(1), Sent: second(2), Received: second(3),
+				Last: second(4), Checked: true,
+			},
+			func(b []byte) (stored, error) { return DecodeReceipt(b) },
+		},
+		"state": {
+			&State{ID: "id-1", Name: "Jo's phone", Place: ops, Created: second(0), Sent: second(2), Seen: second(3), Missing: 300, Told: true},
+			func(b []byte) (stored, error) { return DecodeState(b) },
+		},
+	}
+}
+
+// TestStored checks that records which were stored before can be read, and that what is
+// stored now is what is read. The file stays as it is, because gateways have stored such
+// records.
+func TestStored(t *testing.T) {
+	file, err := os.ReadFile("testdata/records.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string][]byte{}
+	for line := range strings.Lines(string(file)) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		b, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records[name] = b
+	}
+	for name, x := range examples(t) {
+		for _, b := range [][]byte{records[name], x.record.Encode()} {
+			got, err := x.decode(b)
+			if err != nil || !reflect.DeepEqual(got, x.record) {
+				t.Errorf("%s: %x is %+v, %v; want %+v", name, b, got, err, x.record)
+			}
+		}
+		if got := x.record.Encode(); len(got) != len(records[name]) {
+			t.Errorf("%s: stored as %x, which is not as long as before", name, got)
+		}
+	}
+}
+
+// TestDamaged checks that a record that was cut is an error, unless it ends between two
+// fields.
+func TestDamaged(t *testing.T) {
+	for name, x := range examples(t) {
+		b := x.record.Encode()
+		refused := 0
+		for n := range len(b) {
+			if got, err := x.decode(b[:n]); err != nil {
+				refused++
+			} else if bytes.Equal(got.Encode(), b) {
+				t.Errorf("%s: the first %d of %d bytes are the whole", name, n, len(b))
+			}
+		}
+		if refused < len(b)/2 {
+			t.Errorf("%s: %d of %d cut records are refused", name, refused, len(b))
+		}
+	}
+	list := &List{Place: ops, All: []Device{{ID: "id-1", Name: "Jo's phone"}}}
+	if got, err := DecodeList(list.Encode()); err == nil || got.Place != ops || !strings.Contains(err.Error(), "id-1") {
+		t.Errorf("a device without a subscription: %+v, %v", got, err)
+	}
+}
+
+// TestNothingStored checks what an empty record is.
+func TestNothingStored(t *testing.T) {
+	l, err1 := DecodeList(nil)
+	x, err2 := DecodeInvitation(nil)
+	r, err3 := DecodeReceipt(nil)
+	s, err4 := DecodeState(nil)
+	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.Check(Place{}, second(0)) == nil || r.Answered() || s.ID != "" {
+		t.Errorf("%+v, %+v, %+v, %+v, %v", l, x, r, s, err)
+	}
+}

@@ -1,0 +1,79 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// TestDevicesDamaged checks that devices that cannot be read are reported, and that nothing
+// overwrites them: another version of the gateway may be able to read them.
+func TestDevicesDamaged(t *testing.T) {
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), managed, pushOptions("devices open")+"key k")
+	q := h.app.queue
+	core, logs := observer.New(zap.ErrorLevel)
+	q.log = zap.New(core)
+	phone := s.subscribe(t, h, "phone")
+	place := h.devicePlace(h.resolved.keys["k"])
+	// store replaces the record of the devices, as another version would, and returns the
+	// one before.
+	store := func(data []byte) (old []byte) {
+		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.devicesName(place), q.devicesVersion()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			old = slices.Clone(records[0])
+			now := q.Now()
+			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: farAway(now), Group: q.devicesGroup()}, devicesVersionRecord(now)}}, nil
+		}})
+		if err == nil {
+			err = q.devices.read(t.Context(), q)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return old
+	}
+	good := store(encodeRecord(kindReceipt, []byte("another kind")))
+	for name, bad := range map[string][]byte{
+		"of another kind": encodeRecord(kindReceipt, []byte("another kind")),
+		"cut":             good[:len(good)-1],
+		"empty":           {kindDevices, 0xff},
+	} {
+		store(bad)
+		logs.TakeAll()
+		store(bad) // a line for each time that they are read
+		if lines := logs.TakeAll(); len(lines) != 1 || !strings.Contains(lines[0].ContextMap()["error"].(string), "restore a back-up") {
+			t.Errorf("%s: the log has %v", name, lines)
+		}
+		at, bearer := "/notify/k/devices/"+phone.ID, []string{"Authorization", "Bearer " + phone.Secret}
+		for what, got := range map[string]reply{
+			"another device":  askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.subscription("/two")}),
+			"the list":        askJSON(t, h, http.MethodGet, "/notify/k/devices", nil),
+			"the device":      askJSON(t, h, http.MethodGet, at, nil, bearer...),
+			"another name":    askJSON(t, h, http.MethodPut, at, map[string]any{"name": "x"}, bearer...),
+			"revoking":        askJSON(t, h, http.MethodDelete, at, nil, bearer...),
+			"another's phone": askJSON(t, h, http.MethodGet, at, nil),
+		} {
+			if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "cannot be read; the log") {
+				t.Errorf("%s: %s: status %d %s", name, what, got.status, got.body)
+			}
+		}
+		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusFailedDependency {
+			t.Errorf("%s: a message: status %d %s", name, got.status, got.body)
+		}
+		if !q.devices.any() {
+			t.Errorf("%s: a new VAPID key would be made, and end the subscriptions", name)
+		}
+		if old := store(good); !slices.Equal(old, bad) {
+			t.Errorf("%s: the record has become %q", name, old)
+		}
+		if a := postWith(t, h, "/notify/k", "body=b").queued(t); len(a.Results) != 1 || a.Results[0].Status != "delivered" {
+			t.Errorf("%s: after the back-up was restored: %+v", name, a)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// What happens to a device.
+const (
+	deviceAdded   = "added"
+	deviceRemoved = "removed"
+	deviceGone    = "gone"   // its browser has ended the subscription
+	deviceSilent  = "silent" // it does not answer
+)
+
+// deviceChanged writes a line and emits an event about a device. by is who made the
+// change; "" if nobody is known.
+func (q *openQueue) deviceChanged(change, key, name, by string) {
+	app := q.app.Load()
+	app.log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
+	app.emitter.emit(events.Device, func() map[string]any {
+		return map[string]any{"change": change, "key": key, "device": name, "by": by}
+	})
+}
+
+// tellOfDevice stores a message to a key about a device, which does not get it, and makes
+// a change in the same transaction. It reports whether it has done so: the key may have no
+// other destination, or be gone.
+func (q *openQueue) tellOfDevice(ctx context.Context, at *keyDevices, of device.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+	app := q.app.Load()
+	settings, site := app.settingsOfKey(ctx, of)
+	if settings == nil && at != nil {
+		settings = at.settings
+		site = at.app.siteOf(settings)
+	}
+	if settings == nil {
+		return false
+	}
+	k, err := settings.key(ctx, of.Key)
+	if err != nil {
+		return false
+	}
+	var targets []notifier.Target
+	for _, t := range k.defaultTargets {
+		if t.Hash() != device.Hash(id) {
+			targets = append(targets, t)
+		}
+	}
+	if len(targets) == 0 && k.inbox == 0 {
+		return false
+	}
+	m.Format, m.Foreign = markup.Text, true // the name is that of a client
+	d := newDelivery(settings, sourceDevice, site, m, &api.Selection{Targets: targets}).toKey(k)
+	d.rules, d.with = nil, with // it is sent at once
+	s := newQueuedSend(d, q, app.shared.shared)
+	s.makeEntry(s.resultsSoFar())
+	s.entry.Unlimited = true
+	if err := q.Accept(ctx, s.entry); err != nil {
+		q.log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
+		return false
+	}
+	return true
+}
+
+// settingsOfKey returns the settings that have the key of a place, and the ID of their site;
+// nil if it is gone.
+func (a *App) settingsOfKey(ctx context.Context, of device.Place) (*resolved, string) {
+	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
+		site := a.siteOf(s)
+		k, err := s.key(ctx, of.Key)
+		if err == nil && k.devicePlace(site) == of {
+			return s, site
+		}
+	}
+	return nil, ""
+}
+
+// ignoreNotFound returns err, or nil if it is about a message that is not there any more.
+func ignoreNotFound(err error) error {
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// openIncidents returns how many incidents of a key are open, or nil if it is not known.
+func (q *openQueue) openIncidents(ctx context.Context, of device.Place) *int {
+	n := 0
+	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
+		records, err := q.CallersGroup(ctx, q.incidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
+		if err != nil {
+			return nil
+		}
+		n += len(records)
+	}
+	n = min(n, maxBadge)
+	return &n
+}
+
+// maxBadge is the greatest number on the icon of a device.
+const maxBadge = 99
+
+// errDeviceStatus returns err with its status for clients.
+func errDeviceStatus(err error) error {
+	switch {
+	case errors.Is(err, errPushKeyLost):
+		return api.Errorf(http.StatusServiceUnavailable, "no device can be added at the moment; the log of the gateway tells its operator why")
+	case errors.Is(err, errDevicesDamaged):
+		return api.Errorf(http.StatusServiceUnavailable, "the devices of this key cannot be read; the log of the gateway tells its operator why")
+	case errors.Is(err, device.ErrInvitation):
+		return &api.Error{Status: http.StatusForbidden, Err: err}
+	case errors.Is(err, device.ErrTooMany):
+		return &api.Error{Status: http.StatusConflict, Err: err}
+	case errors.Is(err, device.ErrUnknown):
+		return &api.Error{Status: http.StatusNotFound, Err: err}
+	case errors.Is(err, device.ErrNone):
+		return &api.Error{Status: http.StatusUnauthorized, Err: err}
+	case errors.Is(err, queue.ErrClosed):
+		return errQueueUnavailable(err)
+	}
+	return queueError(err)
+}
