@@ -74,7 +74,7 @@ func (h *Handler) doInbox(w http.ResponseWriter, r *http.Request, at *route) err
 // writeList writes the first messages that the client wants.
 func (x *inboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.Since) error {
 	out, size := messagesJSON{Messages: []inbox.JSON{}}, 0
-	err := x.each(r.Context(), s, func(m *inbox.Message, until time.Time) bool {
+	err := x.Each(r.Context(), s, func(m *inbox.Message, until time.Time) bool {
 		if len(out.Messages) == listedMessages || size > listedSize {
 			out.Next = &out.Messages[len(out.Messages)-1].ID
 			return false
@@ -100,8 +100,8 @@ func (x *inboxReader) writePage(w http.ResponseWriter, r *http.Request, since st
 	if err != nil {
 		return err
 	}
-	p := console.InboxPage{Key: x.name, Keep: rules.FormatTime(x.keep), Since: since}
-	err = x.each(r.Context(), s, func(m *inbox.Message, _ time.Time) bool {
+	p := console.InboxPage{Key: x.name, Keep: rules.FormatTime(x.Keep), Since: since}
+	err = x.Each(r.Context(), s, func(m *inbox.Message, _ time.Time) bool {
 		if len(p.Messages) == shownMessages {
 			p.Messages, p.More = append(p.Messages[:0], p.Messages[1:]...), true
 		}
@@ -151,7 +151,7 @@ const writeTimeout = 30 * time.Second
 func (x *inboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox.Since, contentType string, encode func(event string, m *inbox.Message, until time.Time) ([]byte, error)) error {
 	c := http.NewResponseController(w)
 	begun := false
-	err := x.follow(r.Context(), s, func(event string, m *inbox.Message, until time.Time) error {
+	err := x.Follow(r.Context(), s, func(event string, m *inbox.Message, until time.Time) error {
 		if !begun {
 			begun = true
 			w.Header().Set("Content-Type", contentType)
@@ -170,8 +170,8 @@ func (x *inboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox
 		return c.Flush()
 	})
 	_ = c.SetWriteDeadline(time.Time{})
-	if !begun {
-		return err
+	if err != nil && !begun {
+		return errInboxUnavailable(err)
 	}
 	x.ended(r, err)
 	return nil
@@ -183,7 +183,7 @@ func (x *inboxReader) ended(r *http.Request, err error) {
 		return
 	}
 	if isTimeout(err) {
-		x.q.inboxes.slow.add(1, func(n int) {
+		x.q.slowReaders.add(1, func(n int) {
 			x.q.log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
 		})
 		return

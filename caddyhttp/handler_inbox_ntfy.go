@@ -144,7 +144,7 @@ func (n *ntfyRequest) events(event string, m *inbox.Message, until time.Time, f 
 // polled calls f with the events for the messages that are there.
 func (n *ntfyRequest) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) error {
 	var failed error
-	err := n.each(r.Context(), n.since, func(m *inbox.Message, until time.Time) bool {
+	err := n.Each(r.Context(), n.since, func(m *inbox.Message, until time.Time) bool {
 		failed = n.events(inbox.EventMessage, m, until, f)
 		return failed == nil
 	})

@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
@@ -28,8 +27,9 @@ func (s *queuedSend) keepInInbox() {
 		return
 	}
 	m := inbox.New(s.message, s.id.String(), s.format, time.Now().Add(s.inbox))
-	s.kept = s.q.keep(s.place(), m)
-	s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.kept.Ruled)
+	var keep *queue.Ruled
+	keep, s.kept = s.q.inboxes.Keep(s.place(), m)
+	s.entry.Rules = queue.JoinRuled(s.entry.Rules, keep)
 }
 
 // inboxRecord returns the record for a client whose message has no destination besides
@@ -37,10 +37,4 @@ func (s *queuedSend) keepInInbox() {
 func (s *queuedSend) inboxRecord() notifier.Record {
 	text := "Kept in the inbox of the key " + s.key + " until " + time.Now().Add(s.inbox).UTC().Format(time.RFC3339) + "."
 	return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
-}
-
-// keyOfPlace returns the name of the key with a place (see delivery.place).
-func keyOfPlace(place string) string {
-	_, key, _ := strings.Cut(place, "\x00")
-	return key
 }

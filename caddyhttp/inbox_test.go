@@ -159,12 +159,12 @@ func TestInboxExpires(t *testing.T) {
 		post(t, h, "/notify/ops", typeJSON, `{"body":"new"}`)
 		time.Sleep(11 * time.Minute)
 		q, place := h.app.queue, "site "+h.site()+"\x00ops"
-		stored, err := q.readInbox(t.Context(), place, 0)
+		stored, err := q.inboxes.Read(t.Context(), place, 0)
 		if err != nil || len(stored) != 1 || stored[0].Body != "new" {
 			t.Errorf("%d messages are stored, %v", len(stored), err)
 		}
-		head, err := q.inboxHead(t.Context(), place)
-		if err != nil || head.count != 1 || head.size != int64(stored[0].Size()) {
+		head, err := q.inboxes.Head(t.Context(), place)
+		if err != nil || head.Count != 1 || head.Size != int64(stored[0].Size()) {
 			t.Errorf("%+v, %v", head, err)
 		}
 		time.Sleep(3 * time.Hour)
@@ -187,10 +187,7 @@ func TestInboxIsFull(t *testing.T) {
 			t.Fatalf("%d %s", resp.status, resp.body)
 		}
 	}
-	if err := h.app.queue.readInboxes(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h.app.queue.trimInboxes(t.Context())
+	h.app.queue.inboxes.Refresh(t.Context())
 	list := inboxOf(t, h, "/notify/loud/messages").Messages
 	if len(list) == 0 || len(list) > 70 || list[len(list)-1].Title != "99" {
 		t.Errorf("%d messages, the last is %q", len(list), list[len(list)-1].Title)
@@ -405,7 +402,7 @@ func TestInboxListeners(t *testing.T) {
 	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}", "")
 	s := inboxServer(t, h)
 	var all []*listener
-	for range maxListeners {
+	for range inbox.MaxListeners {
 		l := listen(t, s, "/notify/ops/ntfy/x/json")
 		l.wants("open")
 		all = append(all, l)
@@ -422,11 +419,9 @@ func TestInboxListeners(t *testing.T) {
 	}
 	all[0].cancel()
 	for range 1000 { // until the gateway has noticed
-		h.app.queue.inboxes.mu.Lock()
-		f := h.app.queue.inboxes.feeds["site "+h.site()+"\x00ops"]
-		n := f.listeners
-		h.app.queue.inboxes.mu.Unlock()
-		if n < maxListeners {
+		_, leave, err := h.app.queue.inboxes.Listen(t.Context(), "site "+h.site()+"\x00ops")
+		if err == nil {
+			leave()
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -444,8 +439,8 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	notOpen.app.ready()
 	post(t, h, "/notify/k", typeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
 	h.streams.stop() // so that a stream ends
-	for range maxListeners {
-		if _, _, err := full.app.queue.listen(t.Context(), "site "+full.site()+"\x00k"); err != nil {
+	for range inbox.MaxListeners {
+		if _, _, err := full.app.queue.inboxes.Listen(t.Context(), "site "+full.site()+"\x00k"); err != nil {
 			t.Fatal(err)
 		}
 	}

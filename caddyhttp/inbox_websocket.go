@@ -18,7 +18,7 @@ import (
 const (
 	socketBuffer    = 1 << 10 // bytes
 	socketReadLimit = 64
-	pongTimeout     = keepaliveInterval + 15*time.Second
+	pongTimeout     = inbox.KeepaliveInterval + 15*time.Second
 )
 
 // socketBuffers lends the buffers for writing, so that a socket on which nothing happens
@@ -42,7 +42,7 @@ func (n *ntfyRequest) websocket(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	// A client that cannot listen gets its answer before the connection is taken over.
-	_, leave, err := n.q.listen(r.Context(), n.place)
+	_, leave, err := n.Store.Listen(r.Context(), n.Place)
 	if err != nil {
 		return errInboxUnavailable(err)
 	}
@@ -69,7 +69,7 @@ func (n *ntfyRequest) websocket(w http.ResponseWriter, r *http.Request) error {
 	if n.poll {
 		err = n.polled(r, send)
 	} else {
-		err = n.follow(ctx, n.since, func(event string, m *inbox.Message, until time.Time) error {
+		err = n.Follow(ctx, n.since, func(event string, m *inbox.Message, until time.Time) error {
 			if event == inbox.EventKeepalive {
 				if err := conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)); err != nil {
 					return err

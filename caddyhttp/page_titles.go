@@ -15,10 +15,6 @@ import (
 // The queue knows no texts. The titles of messages are those that the inboxes of their
 // keys keep, for who may read them.
 
-// storingTime is the most that a message takes from when it came in until it is in the
-// inbox of its key.
-const storingTime = time.Minute
-
 // inboxTitles finds the titles of messages for the client of a request.
 type inboxTitles struct {
 	h *Handler
@@ -85,22 +81,13 @@ func (x *inboxReader) setTitles(ctx context.Context, messages []*console.ListedM
 			last = m.Time
 		}
 	}
-	end := inbox.At(last.Add(storingTime))
-	for after := max(inbox.At(first), 1) - 1; len(missing) > 0 && after < end; {
-		kept, err := x.q.readInbox(ctx, x.place, after)
-		if err != nil || len(kept) == 0 {
-			return err
+	return x.CameIn(ctx, first, last, func(kept *inbox.Message) bool {
+		if m := missing[kept.ID]; m != nil {
+			m.Title, m.Kept = kept.Title, true
+			delete(missing, kept.ID)
 		}
-		now := time.Now()
-		for _, k := range kept {
-			after = k.Cursor
-			if m := missing[k.ID]; m != nil && k.Until(x.keep).After(now) {
-				m.Title, m.Kept = k.Title, true
-				delete(missing, k.ID)
-			}
-		}
-	}
-	return nil
+		return len(missing) > 0
+	})
 }
 
 // inboxAt returns the address of the inbox of a key with the message that came in at a

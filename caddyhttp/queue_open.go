@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
@@ -42,11 +43,14 @@ type openQueue struct {
 	groups   groupSizes
 	counts   incidentCounts
 	silences silenceCache
-	inboxes  inboxes
+	inboxes  *inbox.Store
 	devices  deviceCache
 	vapid    pushKeyCache
 
 	registrations device.Limiter
+
+	inboxFull   logLimiter // messages that were removed because the inboxes had no room
+	slowReaders logLimiter // of inboxes
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -105,6 +109,7 @@ func (a *App) newQueue() (*openQueue, error) {
 	}
 	q.app.Store(a)
 	q.Queue = queue.New(store, q.options(s))
+	q.inboxes = q.newInboxes()
 	return q, nil
 }
 
@@ -117,6 +122,13 @@ func (q *openQueue) options(s *queueSettings) queue.Options {
 		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refresh,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}
+}
+
+// refresh reads what other gateways may have changed. The queue calls it each second.
+func (q *openQueue) refresh(ctx context.Context) {
+	q.refreshSilences(ctx)
+	q.inboxes.Refresh(ctx)
+	q.refreshDevices(ctx)
 }
 
 // use lets an app make the deliveries from now on.

@@ -84,7 +84,7 @@ type queuedSend struct {
 	decided sync.WaitGroup
 	err     error
 	entry   *queue.Entry
-	kept    *keptMessage // in the inbox of the key; nil if it keeps none
+	kept    func() // called when the message is stored; nil if the key keeps none
 
 	mu       sync.Mutex
 	deciding bool // a goroutine decides, or has done so
@@ -316,7 +316,7 @@ func (s *queuedSend) isDecided() {
 		s.log("message stored", zap.Int("deliveries", len(s.entry.Jobs)))
 	}
 	if s.err == nil && s.entry != nil && s.kept != nil {
-		s.q.inboxes.note(s.kept.head)
+		s.kept()
 	}
 }
 

@@ -20,6 +20,9 @@ import (
 // due does what is due in a record of the rules. crowded means that there are too many
 // records.
 func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
+	if ours, err := q.inboxes.Due(ctx, name, data); ours {
+		return err
+	}
 	switch {
 	case len(data) > 0 && data[0] == kindLane:
 		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
@@ -28,12 +31,6 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 		return q.releaseLane(ctx, name)
 	case len(data) > 0 && data[0] == kindSubject:
 		return q.forgetSubject(ctx, name, crowded)
-	case len(data) > 0 && data[0] == kindInboxMessage:
-		if _, _, ok := decodeInboxMessage(data); ok {
-			return q.dueInboxMessage(ctx, data)
-		}
-	case len(data) > 0 && data[0] == kindInboxHead:
-		return q.dueInboxHead(ctx, name, data)
 	case len(data) > 0 && data[0] == kindSilences:
 		if crowded {
 			return nil

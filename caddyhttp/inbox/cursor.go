@@ -49,6 +49,18 @@ type Since struct {
 	After  Cursor // those after it
 }
 
+// from returns the cursor after which the messages are that the reader wants. last is that of
+// the last message.
+func (s Since) from(last Cursor) Cursor {
+	switch {
+	case s.None:
+		return last
+	case s.Latest:
+		return max(last, 1) - 1
+	}
+	return s.After
+}
+
 // errSince is returned for a text that is none of those that [ParseSince] takes.
 var errSince = errors.New("since must be the id of a message, a time such as 2026-07-01T08:00:00Z or 1782892800, a duration such as 10m or 7d, all, none or latest")
 

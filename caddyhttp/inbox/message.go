@@ -117,94 +117,24 @@ func (m *Message) Size() int {
 // overhead is about what a store needs for a message besides its texts.
 const overhead = 400
 
-// The fields of a stored message.
-const (
-	messageID wire.Field = iota + 1
-	messageTime
-	messageExpires
-	messageType
-	messageTitle
-	messageBody
-	messageFormat
-	messageCut
-	messageForeign
-	messageIncident
-	messageSource
-	messageFile // one for each
-	messageCursor
-)
-
-// The fields of a file.
-const (
-	fileName wire.Field = iota + 1
-	fileType
-	fileSize
-)
-
-// Append appends m as it is stored.
-func (m *Message) Append(b []byte) []byte {
-	b = wire.AppendText(b, messageID, m.ID)
-	b = wire.AppendTime(b, messageTime, m.Time)
-	b = wire.AppendTime(b, messageExpires, m.Expires)
-	b = wire.AppendText(b, messageType, m.Type)
-	b = wire.AppendText(b, messageTitle, m.Title)
-	b = wire.AppendText(b, messageBody, m.Body)
-	b = wire.AppendText(b, messageFormat, m.Format)
-	b = wire.AppendTrue(b, messageCut, m.Cut)
-	b = wire.AppendTrue(b, messageForeign, m.Foreign)
-	b = wire.AppendText(b, messageIncident, m.Incident)
-	b = wire.AppendText(b, messageSource, m.Source)
-	for _, f := range m.Files {
-		file := wire.AppendText(wire.AppendText(nil, fileName, f.Name), fileType, f.Type)
-		b = wire.AppendItem(b, messageFile, wire.AppendNumber(file, fileSize, f.Size))
-	}
-	return wire.AppendNumber(b, messageCursor, int64(m.Cursor)) //nolint:gosec // microseconds since 1970
+func (m *Message) fields(c *wire.Codec) {
+	wire.Text(c, 1, &m.ID)
+	wire.Time(c, 2, &m.Time)
+	wire.Time(c, 3, &m.Expires)
+	wire.Text(c, 4, &m.Type)
+	wire.Text(c, 5, &m.Title)
+	wire.Text(c, 6, &m.Body)
+	wire.Text(c, 7, &m.Format)
+	wire.True(c, 8, &m.Cut)
+	wire.True(c, 9, &m.Foreign)
+	wire.Text(c, 10, &m.Incident)
+	wire.Text(c, 11, &m.Source)
+	wire.Records(c, 12, &m.Files, (*File).fields)
+	wire.Number(c, 13, &m.Cursor)
 }
 
-// Decode returns a stored message.
-func Decode(b []byte) (*Message, error) {
-	m := new(Message)
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case messageID:
-			m.ID = r.Text()
-		case messageTime:
-			m.Time = r.Time()
-		case messageExpires:
-			m.Expires = r.Time()
-		case messageType:
-			m.Type = notifier.Type(r.Text())
-		case messageTitle:
-			m.Title = r.Text()
-		case messageBody:
-			m.Body = r.Text()
-		case messageFormat:
-			m.Format = notifier.Format(r.Text())
-		case messageCut:
-			m.Cut = r.Bool()
-		case messageForeign:
-			m.Foreign = r.Bool()
-		case messageIncident:
-			m.Incident = r.Text()
-		case messageSource:
-			m.Source = r.Text()
-		case messageFile:
-			var f File
-			for x := wire.NewReader(r.Bytes()); x.Next(); {
-				switch x.Field {
-				case fileName:
-					f.Name = x.Text()
-				case fileType:
-					f.Type = x.Text()
-				case fileSize:
-					f.Size = x.Int64()
-				}
-			}
-			m.Files = append(m.Files, f)
-		case messageCursor:
-			m.Cursor = Cursor(r.Int64()) //nolint:gosec // as it was appended
-		}
-	}
-	return m, r.Err()
+func (f *File) fields(c *wire.Codec) {
+	wire.Text(c, 1, &f.Name)
+	wire.Text(c, 2, &f.Type)
+	wire.Number(c, 3, &f.Size)
 }

@@ -1,0 +1,206 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// The limits of inboxes.
+const (
+	MaxListeners = 100 // of an inbox at a gateway
+
+	maxCount    = 10_000  // messages of an inbox
+	maxAllCount = 100_000 // messages of all inboxes
+)
+
+// ErrTooManyListeners is returned when an inbox has [MaxListeners] already.
+var ErrTooManyListeners = errors.New("the inbox has as many listeners as are allowed")
+
+// known is what a gateway knows of inboxes: who listens to them, and how large they are. The
+// zero value is ready for use.
+type known struct {
+	mu    sync.Mutex
+	feeds map[string]*sharedFeed // by the place; those with listeners
+	heads map[string]Head        // by the place
+	read  time.Time              // when all heads were read
+}
+
+// sharedFeed is the feed of an inbox for all its listeners.
+type sharedFeed struct {
+	*Feed
+	listeners int
+}
+
+// note takes note of the head of an inbox, and tells its listeners.
+func (k *known) note(h Head) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.heads == nil {
+		k.heads = map[string]Head{}
+	}
+	switch before, ok := k.heads[h.Place]; {
+	case h.Count <= 0:
+		delete(k.heads, h.Place)
+	case !ok || before.Last <= h.Last:
+		k.heads[h.Place] = h
+	}
+	if f := k.feeds[h.Place]; f != nil {
+		f.Tell(h.Last)
+	}
+}
+
+func (k *known) forget(place string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.heads, place)
+}
+
+// join counts a listener in. newFeed makes the feed for the first one.
+func (k *known) join(place string, newFeed func() *Feed) (f *Feed, leave func(), err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	shared := k.feeds[place]
+	if shared == nil {
+		shared = &sharedFeed{Feed: newFeed()}
+		if k.feeds == nil {
+			k.feeds = map[string]*sharedFeed{}
+		}
+		k.feeds[place] = shared
+	}
+	if shared.listeners == MaxListeners {
+		return nil, nil, ErrTooManyListeners
+	}
+	shared.listeners++
+	return shared.Feed, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if shared.listeners--; shared.listeners == 0 {
+			delete(k.feeds, place)
+		}
+	}, nil
+}
+
+// followed returns the places of the inboxes that somebody listens to.
+func (k *known) followed() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Keys(k.feeds))
+}
+
+// crowded returns the inbox whose oldest messages have to go, or "" if there is room for
+// all: one with too many messages, or the largest one if all together take too much.
+func (k *known) crowded(maxSize int64) (place string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var largest, all Head
+	for _, h := range k.heads {
+		if h.Count > maxCount {
+			return h.Place
+		}
+		if all.Count, all.Size = all.Count+h.Count, all.Size+h.Size; h.Size > largest.Size {
+			largest = h
+		}
+	}
+	if all.Size > maxSize || all.Count > maxAllCount {
+		return largest.Place
+	}
+	return ""
+}
+
+// Listen returns the feed of an inbox. The caller calls leave when it does not listen any
+// more.
+func (s *Store) Listen(ctx context.Context, place string) (f *Feed, leave func(), err error) {
+	// What comes in between the two times that the head is read is after the first, and
+	// the feed is told of it.
+	before, err := s.Head(ctx, place)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f, leave, err = s.known.join(place, func() *Feed {
+		return NewFeed(before.Last, func(ctx context.Context, after Cursor) ([]*Message, error) { return s.Read(ctx, place, after) })
+	}); err != nil {
+		return nil, nil, err
+	}
+	now, err := s.Head(ctx, place)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	f.Tell(now.Last)
+	return f, leave, nil
+}
+
+// readEvery is how often the heads of all inboxes are read that other gateways use, too.
+const readEvery = 30 * time.Second
+
+// Refresh tells listeners what other gateways have accepted, and removes the oldest messages
+// where there are too many. The caller calls it each second: what fails is tried again then.
+func (s *Store) Refresh(ctx context.Context) {
+	for _, place := range s.known.followed() {
+		h, err := s.Head(ctx, place)
+		if err != nil {
+			return
+		}
+		s.known.note(h)
+	}
+	s.known.mu.Lock()
+	due := s.known.read.IsZero() || s.Shared && time.Since(s.known.read) > readEvery
+	s.known.mu.Unlock()
+	if due && s.Used() {
+		if err := s.readHeads(ctx); err != nil {
+			return
+		}
+	}
+	s.trim(ctx)
+}
+
+// readHeads reads the heads of all inboxes.
+func (s *Store) readHeads(ctx context.Context) error {
+	began := time.Now()
+	for after := (queue.Hash{}); ; {
+		records, err := s.Queue.CallersGroup(ctx, s.heads(), after, page)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			after = r.Name
+			s.known.note(decodeHead("", r.Data))
+		}
+		if len(records) < page {
+			break
+		}
+	}
+	s.known.mu.Lock()
+	defer s.known.mu.Unlock()
+	s.known.read = began
+	return nil
+}
+
+// maxTrims is the maximum number of pages of messages that are removed at once.
+const maxTrims = 20
+
+// trim removes the oldest messages where there are too many.
+func (s *Store) trim(ctx context.Context) {
+	for range maxTrims {
+		place := s.known.crowded(s.MaxSize())
+		if place == "" {
+			return
+		}
+		n, err := s.remove(ctx, place, math.MaxUint64)
+		if err != nil {
+			return
+		}
+		if n == 0 { // what is known of it is wrong
+			s.known.forget(place)
+			continue
+		}
+		s.Removed(place, n)
+	}
+}

@@ -1,0 +1,178 @@
+package inbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Store keeps the inboxes of keys in a queue. An inbox is known by the place of its key,
+// which no other key has.
+//
+// Messages are records of the queue, whose names sort by their cursors. A further record, the
+// head of the inbox, owns them: it gives out the cursors in the transactions that accept the
+// messages, so that whoever has seen a message has seen all with smaller cursors. What is in
+// the inboxes counts for the size of the queue, as all records do, but has a limit of its own:
+// an inbox that is full must not keep alerts from being accepted.
+type Store struct {
+	Queue  *queue.Queue
+	Shared bool // other gateways use the queue, too
+
+	// MaxSize returns how many bytes all inboxes may take, and Used reports whether a key has
+	// one.
+	MaxSize func() int64
+	Used    func() bool
+
+	// Removed is called after n of the oldest messages were removed because there was no room.
+	Removed func(place string, n int)
+
+	known known
+}
+
+// overdue is how long after its time the record of a head is looked at again.
+const overdue = time.Hour
+
+// page is the number of records that are read at once.
+const page = 50
+
+// change returns a change of a head that depends on nothing else. size is that of the
+// messages that it adds or removes.
+func change(head queue.Hash, size int, f func(old []byte) *queue.RuledChange) *queue.Ruled {
+	return &queue.Ruled{Names: []queue.Hash{head}, Size: size, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		return f(old[0]), nil
+	}}
+}
+
+// heads returns the name of the group of all heads.
+func (s *Store) heads() queue.Hash { return s.Queue.Hash("all inboxes") }
+
+func (s *Store) headName(place string) queue.Hash {
+	return s.Queue.Hash("head of the inbox\x00" + place)
+}
+
+// group returns the name of the group of the messages of an inbox.
+func (s *Store) group(place string) queue.Hash { return s.Queue.Hash("inbox\x00" + place) }
+
+// record returns the record of a head. The last message is removed at a time.
+func (s *Store) record(h Head, until time.Time) queue.Record {
+	return queue.Record{Data: h.encode(), Due: until.Add(overdue), Group: s.heads()}
+}
+
+// Keep returns a change that adds a message to an inbox and sets its Cursor. The caller calls
+// stored after it, so that listeners get the message.
+func (s *Store) Keep(place string, m *Message) (keep *queue.Ruled, stored func()) {
+	var head Head
+	group := s.group(place)
+	keep = change(s.headName(place), m.Size(), func(old []byte) *queue.RuledChange {
+		head = decodeHead(place, old).added(m, time.Now())
+		m.Cursor = head.Last
+		return &queue.RuledChange{
+			Records: []queue.Record{s.record(head, m.Expires)},
+			Owned: []queue.OwnedRecord{{
+				Name:   messageName(group, m.Cursor),
+				Record: queue.Record{Data: encodeMessage(place, m), Due: m.Expires, Group: group},
+			}},
+		}
+	})
+	return keep, func() { s.known.note(head) }
+}
+
+// Read returns the first messages of an inbox after a cursor, also those that have expired.
+// If there are none, no more follow.
+func (s *Store) Read(ctx context.Context, place string, after Cursor) ([]*Message, error) {
+	group := s.group(place)
+	for name := messageName(group, after); ; {
+		records, err := s.Queue.CallersGroup(ctx, group, name, page)
+		if err != nil || len(records) == 0 {
+			return nil, err
+		}
+		messages := make([]*Message, 0, len(records))
+		for _, r := range records {
+			name = r.Name
+			if _, m, ok := decodeMessage(r.Data); ok {
+				messages = append(messages, m)
+			}
+		}
+		if len(messages) > 0 {
+			return messages, nil
+		}
+	}
+}
+
+// Head returns the head of an inbox.
+func (s *Store) Head(ctx context.Context, place string) (Head, error) {
+	b, err := s.Queue.CallersRecord(ctx, s.headName(place))
+	return decodeHead(place, b), err
+}
+
+// Due does what is due in a record. It reports false if the record is no part of an inbox, or
+// a damaged message, which the caller removes.
+func (s *Store) Due(ctx context.Context, name queue.Hash, record []byte) (bool, error) {
+	if len(record) > 0 && record[0] == kindHead {
+		return true, s.dueHead(ctx, name, decodeHead("", record))
+	}
+	place, m, ok := decodeMessage(record)
+	if !ok {
+		return false, nil
+	}
+	for {
+		n, err := s.remove(ctx, place, m.Cursor)
+		if err != nil || n < page {
+			return true, err
+		}
+	}
+}
+
+// remove removes the oldest messages of an inbox: a page of those with a cursor of at most
+// upTo. It returns how many there were.
+func (s *Store) remove(ctx context.Context, place string, upTo Cursor) (n int, err error) {
+	group := s.group(place)
+	records, err := s.Queue.CallersGroup(ctx, group, queue.Hash{}, page)
+	if err != nil || len(records) == 0 {
+		return 0, err
+	}
+	var oldest []*Message
+	size := 0
+	for _, r := range records {
+		if _, m, ok := decodeMessage(r.Data); ok && m.Cursor <= upTo {
+			oldest, size = append(oldest, m), size+m.Size()
+		}
+	}
+	if len(oldest) == 0 {
+		return 0, nil
+	}
+	var head Head
+	err = s.Queue.Apply(ctx, change(s.headName(place), size, func(old []byte) *queue.RuledChange {
+		c := new(queue.RuledChange)
+		head = decodeHead(place, old)
+		for _, m := range oldest {
+			if m.Cursor > head.Gone { // otherwise another gateway has removed it
+				head = head.removed(m)
+				c.Owned = append(c.Owned, queue.OwnedRecord{Name: messageName(group, m.Cursor)})
+			}
+		}
+		c.Records = []queue.Record{s.record(head, time.Now())}
+		return c
+	}))
+	if err == nil {
+		s.known.note(head)
+	}
+	return len(oldest), err
+}
+
+// dueHead removes the head of an inbox that is empty.
+func (s *Store) dueHead(ctx context.Context, name queue.Hash, before Head) error {
+	messages, err := s.Read(ctx, before.Place, 0)
+	if err != nil {
+		return err
+	}
+	return s.Queue.Apply(ctx, change(name, 0, func(old []byte) *queue.RuledChange {
+		head := decodeHead(before.Place, old)
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		if len(messages) > 0 || head.Last != before.Last {
+			c.Records[0] = s.record(head, time.Now())
+		}
+		return c
+	}))
+}
