@@ -175,7 +175,7 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 		return nil
 	}
 	source := sourceEvent
-	if events.AboutDelivery(e.Name()) {
+	if events.CausesNone(e.Name()) {
 		source = sourceOwnEvent
 	}
 	// The message is made here, because the emitter may change the event's data

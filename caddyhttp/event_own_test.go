@@ -30,6 +30,9 @@ func TestOwnEvents(t *testing.T) {
 			url `+gone+`/secretsecret?+x=secretsecret
 			url `+s.NotifyURL("/fine")+`
 		}
+		key fine {
+			url `+s.NotifyURL("/fine")+`
+		}
 		key meta {
 			url `+s.NotifyURL("/meta")+`
 		}
@@ -48,11 +51,19 @@ func TestOwnEvents(t *testing.T) {
 		on notify_failed notify meta_broken
 		on notify_delivered notify ok
 		on notify_delivered notify meta
+		on notify_incident notify fine
 	}`)
 	emit("ok", nil)
 	sent(t, notify)
 	if paths := s.Paths(); paths != "meta ok" {
 		t.Errorf("delivered: messages at %q", paths)
+	}
+	// A key with escalate would make an incident of the message that nobody has acknowledged
+	// one, and tell that nobody has acknowledged that one either.
+	emit(events.Incident, map[string]any{"change": events.IncidentExhausted, "key": "fine", "type": "failure"})
+	sent(t, notify)
+	if paths := s.Paths(); paths != "fine" {
+		t.Errorf("a message about an incident: messages at %q", paths)
 	}
 	emit("broken", nil)
 	sent(t, notify)

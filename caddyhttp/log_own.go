@@ -24,7 +24,7 @@ func isOwnEntry(e *logdigest.Entry, line []byte) bool {
 		// The encoder may write the name elsewhere.
 		return ownLoggerText.Match(line)
 	case "events":
-		return slices.ContainsFunc(e.Fields, func(f logdigest.Field) bool { return f.Name == "name" && events.AboutDelivery(f.Value) })
+		return slices.ContainsFunc(e.Fields, func(f logdigest.Field) bool { return f.Name == "name" && events.CausesNone(f.Value) })
 	}
 	return slices.ContainsFunc(ownLoggers, func(name string) bool {
 		return e.Logger == name || strings.HasPrefix(e.Logger, name+".")

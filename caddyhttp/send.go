@@ -23,8 +23,8 @@ const (
 	sourceHTTP = "http" // a client of the HTTP API
 	sourceTest = "test" // a test through the admin API or a page
 
-	sourceEvent    = "event"     // an event of Caddy or of a plugin
-	sourceOwnEvent = "own_event" // an event of this module
+	sourceEvent    = "event"     // an event of Caddy or of a plugin, or another one of this module
+	sourceOwnEvent = "own_event" // an event of this module about a message, a destination or an incident
 	sourceLog      = "log"       // entries of Caddy's log
 	sourceFallback = "fallback"  // a delivery that the queue has given up
 	sourceDigest   = "digest"    // several messages that a rule has held

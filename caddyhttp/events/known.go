@@ -208,6 +208,9 @@ func Data(name string) []string { return slices.Clone(known[name]) }
 // key.
 func AboutMessage(name string) bool { return slices.Contains([]string{Failed, Delivered, Dead}, name) }
 
-// AboutDelivery reports whether an event of the gateway is about a message or a
-// destination, so that a message about it must not cause another one.
-func AboutDelivery(name string) bool { return AboutMessage(name) || name == Down || name == Up }
+// CausesNone reports whether a message about an event of the gateway causes no further
+// event, because that would never end: the event is about a message, a destination or an
+// incident.
+func CausesNone(name string) bool {
+	return AboutMessage(name) || slices.Contains([]string{Down, Up, Incident}, name)
+}
