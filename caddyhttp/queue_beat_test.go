@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
@@ -158,5 +159,22 @@ func TestWatchdogMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Caddyfile:") || strings.Contains(err.Error(), "//host/s3cret") {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
+	}
+}
+
+// TestStoredWatchdog checks that what earlier versions have stored of the watchdog can be
+// read, and that this one stores the same.
+func TestStoredWatchdog(t *testing.T) {
+	const stored = "W\b\x82\x80\xaf\xa2\xdb\xff\xad\x06\x10\x84\x80\xaf\xa2\xdb\xff\xad\x06\x18\x86\x80\xaf\xa2\xdb\xff\xad\x06\"\tno answer"
+	at := func(us int64) time.Time { return time.UnixMicro(1_790_000_000_000_000 + us) }
+	s := watchdogState{at(1), at(2), at(3), "no answer"}
+	if got := s.record().Data; string(got) != stored {
+		t.Errorf("it is stored as %q, but queues that exist have %q", got, stored)
+	}
+	if got := decodeWatchdog([]byte(stored)); got != s {
+		t.Errorf("it is read as %+v", got)
+	}
+	if got := decodeWatchdog([]byte(stored[:len(stored)-1])); got != (watchdogState{}) {
+		t.Errorf("a damaged one is read as %+v", got)
 	}
 }

@@ -256,3 +256,19 @@ func TestStatus(t *testing.T) {
 		t.Errorf("with a broken queue: %+v", got)
 	}
 }
+
+// TestStoredName checks that names of destinations which earlier versions have stored can be
+// read, and that this one stores the same.
+func TestStoredName(t *testing.T) {
+	const stored = "\n\x03ops\x12\x04JSON\x1a\bjson://h"
+	name := destinationName{"ops", "JSON", "json://h"}
+	if got := name.encode(); got != stored {
+		t.Errorf("it is stored as %q, but queues that exist have %q", got, stored)
+	}
+	if got := decodeName(stored); got != name {
+		t.Errorf("it is read as %+v", got)
+	}
+	if got := decodeName(stored[:len(stored)-1]); got != (destinationName{"ops", "JSON", ""}) {
+		t.Errorf("a damaged one is read as %+v", got)
+	}
+}

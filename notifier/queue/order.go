@@ -52,75 +52,36 @@ type missedJob struct {
 	note []byte
 }
 
-// The fields of a line and of its jobs.
-const (
-	lineJob     wire.Field = 1 // one for each
-	lineMissed  wire.Field = 2 // one for each
-	lineOmitted wire.Field = 3
-
-	linedMessage  wire.Field = 1
-	linedIndex    wire.Field = 2
-	linedNewState wire.Field = 3
-	linedNote     wire.Field = 4
-	linedBy       wire.Field = 5
-	linedByIndex  wire.Field = 6
-)
-
-func (l *line) encode() (b []byte) {
-	item := func(id JobID) []byte {
-		return wire.AppendNumber(wire.AppendText(nil, linedMessage, id.Message[:]), linedIndex, id.Index)
-	}
-	for _, j := range l.jobs {
-		b = wire.AppendItem(b, lineJob, wire.AppendText(wire.AppendTrue(item(j.id), linedNewState, j.newState), linedNote, j.note))
-	}
-	for _, m := range l.missed {
-		x := wire.AppendText(item(m.id), linedNote, m.note)
-		if m.by != (JobID{}) {
-			x = wire.AppendNumber(wire.AppendText(x, linedBy, m.by.Message[:]), linedByIndex, m.by.Index)
-		}
-		b = wire.AppendItem(b, lineMissed, x)
-	}
-	return wire.AppendNumber(b, lineOmitted, l.omitted)
+func (l *line) fields(c *wire.Codec) {
+	wire.Records(c, 1, &l.jobs, (*linedJob).fields)
+	wire.Records(c, 2, &l.missed, (*missedJob).fields)
+	wire.Number(c, 3, &l.omitted)
 }
+
+func (j *linedJob) fields(c *wire.Codec) {
+	idFields(c, 1, 2, &j.id)
+	wire.True(c, 3, &j.newState)
+	wire.Bytes(c, 4, &j.note)
+}
+
+func (m *missedJob) fields(c *wire.Codec) {
+	idFields(c, 1, 2, &m.id)
+	wire.Bytes(c, 4, &m.note)
+	idFields(c, 5, 6, &m.by)
+}
+
+// idFields names the fields of an ID.
+func idFields(c *wire.Codec, message, index wire.Field, id *JobID) {
+	wire.Array(c, message, id.Message[:])
+	wire.Number(c, index, &id.Index)
+}
+
+func (l *line) encode() []byte { return wire.Append(nil, l, (*line).fields) }
 
 func decodeLine(b []byte) (*line, error) {
 	l := new(line)
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case lineJob, lineMissed:
-			var j linedJob
-			var by JobID
-			x := wire.NewReader(r.Bytes())
-			for x.Next() {
-				switch x.Field {
-				case linedMessage:
-					copy(j.id.Message[:], x.Bytes())
-				case linedIndex:
-					j.id.Index = x.Int()
-				case linedNewState:
-					j.newState = x.Bool()
-				case linedNote:
-					j.note = slices.Clone(x.Bytes())
-				case linedBy:
-					copy(by.Message[:], x.Bytes())
-				case linedByIndex:
-					by.Index = x.Int()
-				}
-			}
-			if x.Err() != nil {
-				return nil, x.Err()
-			}
-			if r.Field == lineJob {
-				l.jobs = append(l.jobs, j)
-			} else {
-				l.missed = append(l.missed, missedJob{j.id, by, j.note})
-			}
-		case lineOmitted:
-			l.omitted = r.Int()
-		}
-	}
-	return l, r.Err()
+	err := wire.Decode(b, l, (*line).fields)
+	return l, err
 }
 
 // empty reports whether there is nothing to remember.
