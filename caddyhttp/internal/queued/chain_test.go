@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
 // entry returns a message with a chain of three numbers: jobs 0 and 1, job 2, job 3. Job 4
@@ -103,5 +104,28 @@ func TestDamagedChains(t *testing.T) {
 		if c := chainsOf(e); c.All != nil {
 			t.Errorf("the chains are %v", c.All)
 		}
+	}
+}
+
+// TestNewChains checks that a message has the chains of several numbers, by the indexes of
+// its jobs.
+func TestNewChains(t *testing.T) {
+	target := func(chain string, number int, url string) notifier.Target {
+		d, err := notifier.Parse(url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(d.Close)
+		return notifier.Target{Destination: d, Chain: chain, Number: number}
+	}
+	targets := []notifier.Target{
+		target("ops", 2, "json://a"), target("", 0, "json://b"), target("ops", 1, "json://c"), target("ops", 2, "json://d?optional=yes"), target("one", 1, "json://e"),
+	}
+	want := Chains{All: [][][]int{{{5}, {1, 6}}}, Optional: []int{6}}
+	if got := NewChains(targets, []int{1, 2, 5, 6, 7}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := NewChains(targets[:1], []int{0}); got.All != nil {
+		t.Errorf("a message to one number has %+v", got)
 	}
 }
