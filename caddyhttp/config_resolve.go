@@ -59,7 +59,9 @@ type resolved struct {
 // key returns a key of the configuration or, if there is none, a saved one. The
 // error is an [*api.Error].
 func (r *resolved) key(ctx context.Context, name string) (*key, error) {
-	r.devices.wait()
+	if err := r.devices.wait(); err != nil {
+		return nil, err
+	}
 	if k := r.configured(name); k != nil {
 		return k, nil
 	}

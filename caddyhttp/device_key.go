@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -32,11 +33,18 @@ func newKeyDevices(a *App, r *resolved) *keyDevices {
 	return &keyDevices{app: a, settings: r, keys: map[device.Place]keyWithDevices{}}
 }
 
-// wait waits until the app has started, because it has no queue before.
-func (x *keyDevices) wait() {
-	if x != nil {
-		<-x.app.started
+// wait waits until the app has started, because it has no queue before. The error, an
+// [*api.Error], is returned if the devices are not known, so that no message is answered as
+// if there were none.
+func (x *keyDevices) wait() error {
+	if x == nil {
+		return nil
 	}
+	<-x.app.started
+	if q := x.app.queue; q != nil && q.devices.known.Load() == nil {
+		return errQueueUnavailable(errors.New("the devices cannot be read"))
+	}
+	return nil
 }
 
 // queue returns the queue, or nil if the app has not started, or is stopped.

@@ -460,6 +460,36 @@ func TestDeviceSilent(t *testing.T) {
 	})
 }
 
+// TestDevicesKnown checks that the first message after a start reaches the devices, and that
+// messages are refused while it is not known which devices a key has. Messages in the first
+// moments after a start once went to nobody, or to all others.
+func TestDevicesKnown(t *testing.T) {
+	s, dir := newPushService(t), t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		start := func() *Handler { return newQueueGateway(t, dir, "", pushOptions("")+"key k {\n}") }
+		h := start()
+		s.subscribe(t, h, "phone", "")
+		for range 20 {
+			stopApp(t, h)
+			h = start()
+			if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusOK {
+				t.Fatalf("after a start: status %d %s", got.status, got.body)
+			}
+		}
+		if n := len(s.all()); n != 20 {
+			t.Errorf("the device got %d messages, want 20", n)
+		}
+		h.app.queue.devices.known.Store(nil) // as if the store had failed
+		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+			t.Errorf("devices that are not known: status %d %s", got.status, got.body)
+		}
+		time.Sleep(2 * time.Second)
+		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusOK {
+			t.Errorf("after the store has answered: status %d %s", got.status, got.body)
+		}
+	})
+}
+
 // TestDeviceEscalates checks that a device without a receipt for a minute counts as not
 // reached, so that the next step begins, and that one with a receipt counts as reached.
 func TestDeviceEscalates(t *testing.T) {

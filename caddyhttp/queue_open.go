@@ -81,11 +81,19 @@ func (a *App) openQueue() error {
 	}
 	a.queue = q
 	q.use(a)
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+	defer cancel()
+	q.refreshSilences(ctx) // the first message needs them
+	q.refreshDevices(ctx)
 	if !isOpen {
 		q.Start()
 	}
 	return nil
 }
+
+// refreshTimeout is how long the start waits for what messages need. If it takes longer,
+// messages to keys with devices are refused until it is read.
+const refreshTimeout = 5 * time.Second
 
 // newQueue opens the queue of the configuration.
 func (a *App) newQueue() (*openQueue, error) {
