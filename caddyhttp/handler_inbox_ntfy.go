@@ -1,24 +1,19 @@
 package caddyhttp
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
+
+	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
 )
 
-// ntfyRequest is a request of one of ntfy's clients for the messages of topics. Each topic
-// has all messages of the key.
-type ntfyRequest struct {
+// ntfyReader is one of ntfy's clients.
+type ntfyReader struct {
 	*inboxReader
-	topics []string
-	poll   bool
-	since  inbox.Since
-	filter inbox.NtfyFilter
+	*inbox.NtfyRequest
 }
 
 // serveNtfyInbox answers a request of one of ntfy's clients for messages. Other methods
@@ -41,111 +36,28 @@ func (h *Handler) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *route)
 	if err != nil {
 		return err
 	}
-	n, err := x.ntfyRequest(r, at.topics)
+	query := &inbox.NtfyParameters{Query: r.URL.Query(), Header: r.Header.Get}
+	wanted, err := inbox.ParseNtfyRequest(at.topics, query, time.Now(), caddy.ParseDuration)
 	if err != nil {
-		return err
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
+	n := &ntfyReader{x, wanted}
 	switch at.verb {
 	case "auth":
 		return writeJSON(w, http.StatusOK, map[string]bool{"success": true})
 	case "ws":
 		return n.websocket(w, r)
 	case "sse":
-		return n.serve(w, r, "text/event-stream; charset=utf-8", func(e *inbox.NtfyEvent) ([]byte, error) {
-			data, err := ntfyLine(e)
-			event := ""
-			if e.Event != inbox.EventMessage {
-				event = "event: " + e.Event + "\n"
-			}
-			return append([]byte(event+"data: "), append(data, '\n')...), err
-		})
+		return n.serve(w, r, "text/event-stream; charset=utf-8", (*inbox.NtfyEvent).ServerSent)
 	}
-	return n.serve(w, r, "application/x-ndjson; charset=utf-8", ntfyLine)
-}
-
-// ntfyLine returns an event as a line of JSON.
-func ntfyLine(e *inbox.NtfyEvent) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(e)
-	return b.Bytes(), err
-}
-
-// ntfyRequest returns what one of ntfy's clients asks for. Its parameters are in the query
-// or in headers.
-func (x *inboxReader) ntfyRequest(r *http.Request, topics string) (*ntfyRequest, error) {
-	query := map[string]string{}
-	for name, values := range r.URL.Query() {
-		if len(values) > 0 {
-			query[strings.ToLower(name)] = values[0]
-		}
-	}
-	get := func(names ...string) string {
-		for _, name := range names {
-			for _, value := range []string{query["x-"+name], query[name], r.Header.Get("X-" + name)} {
-				if value = strings.TrimSpace(value); value != "" {
-					return value
-				}
-			}
-		}
-		// Names without X- are those of headers of HTTP, too; only these two are ntfy's.
-		switch names[0] {
-		case "since", "poll":
-			return strings.TrimSpace(r.Header.Get(names[0]))
-		}
-		return ""
-	}
-	n := &ntfyRequest{inboxReader: x}
-	var ok bool
-	if n.topics, ok = inbox.ParseTopics(topics); !ok {
-		return nil, api.Errorf(http.StatusBadRequest, "a topic has 1 to 64 letters, digits, - and _, and an address has at most 20 topics")
-	}
-	switch strings.ToLower(get("poll", "po")) {
-	case "1", "true", "yes":
-		n.poll = true
-	}
-	var err error
-	since := get("since", "si")
-	if n.since, err = x.since(since, inbox.Since{None: !n.poll}); err != nil {
-		if !isNtfyID(since) {
-			return nil, err
-		}
-		n.since = inbox.Since{} // the ID is that of another server: as ntfy does, all
-	}
-	if n.filter, ok = inbox.ParseNtfyFilter(get); !ok {
-		return nil, api.Errorf(http.StatusBadRequest, "a priority is a number from 1 to 5, or min, low, default, high, max or urgent")
-	}
-	return n, nil
-}
-
-// isNtfyID reports whether a text has the form of the ID of a message of ntfy.
-func isNtfyID(text string) bool {
-	const length = 12
-	return len(text) == length && isKeyName(text)
-}
-
-// events calls f with the events for a message, or for a stream.
-func (n *ntfyRequest) events(event string, m *inbox.Message, until time.Time, f func(e *inbox.NtfyEvent) error) error {
-	if m == nil {
-		e := inbox.NewNtfyEvent(event, strings.Join(n.topics, ","), time.Now())
-		return f(&e)
-	}
-	for _, topic := range n.topics {
-		if e := m.Ntfy(topic, until); n.filter.Selects(&e) {
-			if err := f(&e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return n.serve(w, r, "application/x-ndjson; charset=utf-8", (*inbox.NtfyEvent).Line)
 }
 
 // polled calls f with the events for the messages that are there.
-func (n *ntfyRequest) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) error {
+func (n *ntfyReader) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) error {
 	var failed error
-	err := n.Each(r.Context(), n.since, func(m *inbox.Message, until time.Time) bool {
-		failed = n.events(inbox.EventMessage, m, until, f)
+	err := n.Each(r.Context(), n.Since, func(m *inbox.Message, until time.Time) bool {
+		failed = n.Events(inbox.EventMessage, m, until, f)
 		return failed == nil
 	})
 	if err != nil {
@@ -155,10 +67,10 @@ func (n *ntfyRequest) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) 
 }
 
 // serve writes the messages that the client wants, as encode writes them.
-func (n *ntfyRequest) serve(w http.ResponseWriter, r *http.Request, contentType string, encode func(e *inbox.NtfyEvent) ([]byte, error)) error {
-	if !n.poll {
-		return n.streamHTTP(w, r, n.since, contentType, func(event string, m *inbox.Message, until time.Time) (out []byte, err error) {
-			err = n.events(event, m, until, func(e *inbox.NtfyEvent) error {
+func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType string, encode func(e *inbox.NtfyEvent) ([]byte, error)) error {
+	if !n.Poll {
+		return n.streamHTTP(w, r, n.Since, contentType, func(event string, m *inbox.Message, until time.Time) (out []byte, err error) {
+			err = n.Events(event, m, until, func(e *inbox.NtfyEvent) error {
 				data, err := encode(e)
 				out = append(out, data...)
 				return err

@@ -34,7 +34,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // websocket sends the client messages as they come in.
-func (n *ntfyRequest) websocket(w http.ResponseWriter, r *http.Request) error {
+func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 	if !websocket.IsWebSocketUpgrade(r) {
 		return api.Errorf(http.StatusBadRequest, "this address is for WebSockets; use …/json or …/sse without one")
 	}
@@ -59,23 +59,23 @@ func (n *ntfyRequest) websocket(w http.ResponseWriter, r *http.Request) error {
 	var reader sync.WaitGroup
 	reader.Go(func() { readSocket(conn, cancel) })
 	send := func(e *inbox.NtfyEvent) error {
-		data, err := ntfyLine(e)
+		data, err := e.Line()
 		if err != nil {
 			return err
 		}
 		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // the next write fails if the connection does not work
 		return conn.WriteMessage(websocket.TextMessage, data)
 	}
-	if n.poll {
+	if n.Poll {
 		err = n.polled(r, send)
 	} else {
-		err = n.Follow(ctx, n.since, func(event string, m *inbox.Message, until time.Time) error {
+		err = n.Follow(ctx, n.Since, func(event string, m *inbox.Message, until time.Time) error {
 			if event == inbox.EventKeepalive {
 				if err := conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)); err != nil {
 					return err
 				}
 			}
-			return n.events(event, m, until, send)
+			return n.Events(event, m, until, send)
 		})
 	}
 	if err == nil {

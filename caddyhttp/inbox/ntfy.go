@@ -1,13 +1,12 @@
 package inbox
 
 import (
+	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -30,8 +29,8 @@ type NtfyEvent struct {
 // ntfyIDLength is the length of the IDs of ntfy.
 const ntfyIDLength = 12
 
-// NewNtfyEvent returns an event that is not a message.
-func NewNtfyEvent(event, topics string, now time.Time) NtfyEvent {
+// newNtfyEvent returns an event that is not a message.
+func newNtfyEvent(event, topics string, now time.Time) NtfyEvent {
 	return NtfyEvent{ID: rand.Text()[:ntfyIDLength], Time: now.Unix(), Event: event, Topic: topics}
 }
 
@@ -67,62 +66,21 @@ func (m *Message) Ntfy(topic string, until time.Time) NtfyEvent {
 // lines of at most 64 KiB, in which a byte can take six.
 const maxNtfy = 8 << 10
 
-// maxTopics is the maximum number of topics of a request.
-const maxTopics = 20
-
-var ntfyTopic = lazyregexp.New(`^[-_A-Za-z0-9]{1,64}$`)
-
-// ParseTopics returns the topics in an address, with commas between them. It reports
-// whether they are well-formed.
-func ParseTopics(text string) ([]string, bool) {
-	topics := strings.Split(text, ",")
-	return topics, len(topics) <= maxTopics && !slices.ContainsFunc(topics, func(t string) bool { return !ntfyTopic.MatchString(t) })
+// Line returns the event as a line of JSON.
+func (e *NtfyEvent) Line() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(e)
+	return b.Bytes(), err
 }
 
-// NtfyFilter selects messages as ntfy's clients ask for them. An empty field selects all.
-type NtfyFilter struct {
-	ID, Message, Title string
-	Priorities         []int
-	Tags               []string
-}
-
-// ntfyPriorities are the names of priorities.
-var ntfyPriorities = map[string]int{"min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5}
-
-// ParseNtfyFilter returns the filter of a request. get returns the first parameter that
-// has one of the names and is not empty. It reports whether the filter is well-formed.
-func ParseNtfyFilter(get func(names ...string) string) (f NtfyFilter, ok bool) {
-	f = NtfyFilter{ID: get("id"), Message: get("message", "m"), Title: get("title", "t")}
-	for text := range strings.SplitSeq(get("priority", "prio", "p"), ",") {
-		text = strings.ToLower(strings.TrimSpace(text))
-		if text == "" {
-			continue
-		}
-		n, named := ntfyPriorities[text]
-		if !named {
-			var err error
-			if n, err = strconv.Atoi(text); err != nil || n < 1 || n > 5 {
-				return f, false
-			}
-		}
-		f.Priorities = append(f.Priorities, n)
+// ServerSent returns the event in the format of server-sent events.
+func (e *NtfyEvent) ServerSent() ([]byte, error) {
+	line, err := e.Line()
+	event := ""
+	if e.Event != EventMessage {
+		event = "event: " + e.Event + "\n"
 	}
-	for tag := range strings.SplitSeq(get("tags", "tag", "ta"), ",") {
-		if tag = strings.TrimSpace(tag); tag != "" {
-			f.Tags = append(f.Tags, tag)
-		}
-	}
-	return f, true
-}
-
-// Selects reports whether the client wants a message.
-func (f *NtfyFilter) Selects(e *NtfyEvent) bool {
-	switch {
-	case f.ID != "" && f.ID != e.ID,
-		f.Message != "" && f.Message != e.Message,
-		f.Title != "" && f.Title != e.Title,
-		len(f.Priorities) > 0 && !slices.Contains(f.Priorities, e.Priority):
-		return false
-	}
-	return !slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(e.Tags, tag) })
+	return slices.Concat([]byte(event+"data: "), line, []byte("\n")), err
 }

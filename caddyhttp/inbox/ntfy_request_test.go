@@ -1,0 +1,89 @@
+package inbox
+
+import (
+	"errors"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// TestNtfyRequest checks what a client asks for with parameters in the query, in any case,
+// and in headers.
+func TestNtfyRequest(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 7, 1, 8, 0, 0, 0, time.UTC)
+	topics := []string{"a", "b-c"}
+	for _, c := range []struct {
+		query   string
+		headers map[string]string
+		want    NtfyRequest
+	}{
+		{"", nil, NtfyRequest{Since: Since{None: true}}},
+		{"POLL=1", nil, NtfyRequest{Poll: true}},
+		{"x-poll=yes&si=latest", nil, NtfyRequest{Poll: true, Since: Since{Latest: true}}},
+		{"", map[string]string{"Poll": "1", "X-Since": "none"}, NtfyRequest{Poll: true, Since: Since{None: true}}},
+		{"since=" + At(now).String(), nil, NtfyRequest{Since: Since{After: At(now)}}},
+		{"since=hwQ2YpKdmgzz", nil, NtfyRequest{}}, // the ID of another server
+		{"since=12000h32m10s", nil, NtfyRequest{Since: Since{After: At(now.Add(-12000*time.Hour-32*time.Minute-10*time.Second)) - 1}}},
+		{"poll=1&m=x&t=y&id=z&p=high,5&tags=a,+b", nil, NtfyRequest{Poll: true, Filter: NtfyFilter{"z", "x", "y", []int{4, 5}, []string{"a", "b"}}}},
+		{"", map[string]string{"Title": "of another header", "Tags": "x", "Poll": "0"}, NtfyRequest{Since: Since{None: true}}},
+	} {
+		query, err := url.ParseQuery(c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &NtfyParameters{Query: query, Header: func(name string) string {
+			for given, value := range c.headers {
+				if strings.EqualFold(given, name) {
+					return value
+				}
+			}
+			return ""
+		}}
+		c.want.Topics = topics
+		if got, err := ParseNtfyRequest("a,b-c", p, now, time.ParseDuration); err != nil || !reflect.DeepEqual(*got, c.want) {
+			t.Errorf("%s, %v: %+v, %v, want %+v", c.query, c.headers, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		topics, since, priority string
+		want                    error
+	}{{"a,", "", "", errNtfyTopics}, {"a" + strings.Repeat(",a", maxTopics), "", "", errNtfyTopics}, {"a", "never", "", errSince}, {"a", "", "6", errNtfyPriority}} {
+		p := &NtfyParameters{Query: url.Values{"since": {c.since}, "priority": {c.priority}}, Header: func(string) string { return "" }}
+		if _, err := ParseNtfyRequest(c.topics, p, now, time.ParseDuration); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestNtfyEvents checks that each topic has the message, unless the client does not want it,
+// and the form of events.
+func TestNtfyEvents(t *testing.T) {
+	t.Parallel()
+	m := &Message{Cursor: 1, Time: time.Unix(10, 0), Type: notifier.Info, Title: "<T>", Body: "x", Format: notifier.Text}
+	n := &NtfyRequest{Topics: []string{"a", "b"}}
+	var lines []string
+	list := func(e *NtfyEvent) error {
+		line, err := e.ServerSent()
+		lines = append(lines, string(line))
+		return err
+	}
+	if err := n.Events(EventMessage, m, time.Unix(20, 0), list); err != nil {
+		t.Fatal(err)
+	}
+	n.Filter.Title = "other"
+	if err := n.Events(EventMessage, m, time.Unix(20, 0), list); err != nil || len(lines) != 2 {
+		t.Fatalf("%q, %v", lines, err)
+	}
+	const line = `data: {"id":"m00000000001","time":10,"expires":20,"event":"message","topic":"b","title":"<T>","message":"x","priority":3}` + "\n\n"
+	if lines[1] != line {
+		t.Errorf("got %q", lines[1])
+	}
+	if err := n.Events(EventOpen, nil, time.Time{}, list); err != nil || !strings.HasPrefix(lines[2], "event: open\ndata: {") || !strings.Contains(lines[2], `"topic":"a,b"`) {
+		t.Errorf("%q, %v", lines[2], err)
+	}
+}
