@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,18 +28,60 @@ var buildGateway = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// newGateway runs a gateway whose notify directive contains block, and returns
-// its host and port.
-func newGateway(t *testing.T, block string) string {
+// startGateway runs the gateway with a Caddyfile, which begins with global options, and
+// waits until it listens at the port. Its data, such as a queue without a path, are in a
+// folder of this run.
+func startGateway(t *testing.T, port int, caddyfile string) *server {
 	t.Helper()
 	caddy, err := buildGateway()
 	if err != nil {
 		t.Fatal(err)
 	}
+	options, ok := strings.CutPrefix(caddyfile, "{\n")
+	if !ok {
+		t.Fatal("the Caddyfile does not begin with global options")
+	}
+	config := writeFile(t, "Caddyfile", "{\n\tadmin off\n\tpersist_config off\n"+options)
+	return start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+}
+
+// newGateway runs a gateway whose notify directive contains block, and returns
+// its host and port.
+func newGateway(t *testing.T, block string) string {
+	t.Helper()
 	port := freePort(t)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf("{\nadmin off\npersist_config off\n}\nhttp://127.0.0.1:%d {\nhandle_path /sub/* {\nnotify {\n%[2]s\n}\n}\nnotify {\n%[2]s\n}\n}\n", port, block))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+	startGateway(t, port, fmt.Sprintf("{\n}\nhttp://127.0.0.1:%d {\nhandle_path /sub/* {\nnotify {\n%[2]s\n}\n}\nnotify {\n%[2]s\n}\n}\n", port, block))
 	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// request returns a request whose body, if it has one, is a form.
+func request(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return r
+}
+
+// ask sends a request and returns the status and the body of the answer, which may lead
+// elsewhere.
+func ask(t *testing.T, r *http.Request) (int, string) {
+	t.Helper()
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
 }
 
 // to returns the notification URL of a path of the webhook.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -27,18 +26,11 @@ func TestClockPostgres(t *testing.T) {
 	gateways := []*queueGateway{newQueueGatewayWith(t, p, key, site), newQueueGatewayWith(t, p, key, site)}
 	post := func(g *queueGateway, path string, fields url.Values, status int, answer any) {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, g.url+path, strings.NewReader(fields.Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if err := json.NewDecoder(resp.Body).Decode(answer); err != nil || resp.StatusCode != status {
-			t.Fatalf("%s: status %d, %v", path, resp.StatusCode, err)
+		r := request(t, http.MethodPost, g.url+path, fields.Encode())
+		r.Header.Set("Accept", "application/json")
+		got, body := ask(t, r)
+		if err := json.Unmarshal([]byte(body), answer); err != nil || got != status {
+			t.Fatalf("%s: status %d, %v", path, got, err)
 		}
 	}
 	near := func(what string, got time.Time, want time.Duration) {

@@ -50,19 +50,10 @@ func newConsole(t *testing.T) (address string, down *service) {
 	down, fine, refusing := newService(t), newService(t), newService(t)
 	down.status.Store(http.StatusServiceUnavailable)
 	refusing.status.Store(http.StatusUnauthorized)
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := freePort(t)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
-	auto_https off
-	storage file_system %q
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		queue {
-			path %q
 			wait 300ms
 		}
 		public_url http://localhost:%d/alerts
@@ -111,8 +102,7 @@ http://localhost:%d {
 		}
 	}
 }
-`, t.TempDir(), t.TempDir(), port, port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to(""), fine.to(""), fine.to("")))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+`, port, port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to(""), fine.to(""), fine.to("")))
 	address = fmt.Sprintf("http://localhost:%d/alerts", port)
 	for range 4 {
 		postForm(t, address+"/notify/ops?type=failure", http.StatusOK, url.Values{"body": {"confidential"}, "incident": {"disk db1"}})
@@ -184,9 +174,7 @@ func TestConsoleFindsTheCause(t *testing.T) {
 	eventually(t, "the page shows that nothing waits", func() bool {
 		return strings.Contains(text(t, ctx, "#live-queue"), "Nothing waits") || !strings.Contains(text(t, ctx, "#live-queue"), "Down")
 	})
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestConsoleWithoutScript tries a message again, drops what waits, tests a destination
@@ -225,9 +213,7 @@ func TestConsoleWithoutScript(t *testing.T) {
 	if got := eval[string](t, ctx, "document.querySelector('.lines code').textContent"); !strings.Contains(got, `-H "Authorization: Bearer $TOKEN"`) || !strings.Contains(got, address+"/notify/mine") {
 		t.Errorf("the line for curl is %s", got)
 	}
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestConsoleMessages filters the messages and leaves the page through its links.
@@ -250,19 +236,13 @@ func TestConsoleMessages(t *testing.T) {
 	})
 	run(t, ctx, open(address+"/notify/console/messages?state=refused"))
 	shows(t, ctx, "#live-messages .row", "400: the field body is missing")
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestConsoleIncidents filters the incidents, with a script and without it.
 func TestConsoleIncidents(t *testing.T) {
 	address, _ := newConsole(t)
-	for _, script := range []bool{true, false} {
-		ctx, complaints := newBrowser(t)
-		if !script {
-			run(t, ctx, withoutScript)
-		}
+	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
 		run(t, ctx, open(address+"/notify/console"))
 		shows(t, ctx, ".top nav", "3 open")
 		run(t, ctx, chromedp.Click(".top nav a[href$='console/incidents']", chromedp.ByQuery))
@@ -274,21 +254,14 @@ func TestConsoleIncidents(t *testing.T) {
 		shows(t, ctx, "#live-incidents li:first-child", "Port 7 is up")
 		run(t, ctx, open(address+"/notify/console/incidents?key=ops"))
 		shows(t, ctx, "#live-incidents", "No incident fits")
-		if got := complaints(); len(got) > 0 {
-			t.Errorf("errors on the browser console: %q", got)
-		}
-	}
+	})
 }
 
 // TestConsoleSilences makes a silence for a night from the page of a key, and ends it,
 // with a script and without it.
 func TestConsoleSilences(t *testing.T) {
 	address, _ := newConsole(t)
-	for _, script := range []bool{true, false} {
-		ctx, complaints := newBrowser(t)
-		if !script {
-			run(t, ctx, withoutScript)
-		}
+	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
 		run(t, ctx, open(address+"/notify/console/keys/ops"), chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
 		shows(t, ctx, "#silence", "Make one")
 		run(t, ctx,
@@ -302,21 +275,14 @@ func TestConsoleSilences(t *testing.T) {
 		}
 		run(t, ctx, chromedp.Click("#live-silences button", chromedp.ByQuery))
 		shows(t, ctx, "#live-silences", "Nothing is silent")
-		if got := complaints(); len(got) > 0 {
-			t.Errorf("errors on the browser console: %q", got)
-		}
-	}
+	})
 }
 
 // TestConsoleTitles finds messages by their titles, with a script and without it, and
 // goes on to the text of one.
 func TestConsoleTitles(t *testing.T) {
 	address, _ := newConsole(t)
-	for _, script := range []bool{true, false} {
-		ctx, complaints := newBrowser(t)
-		if !script {
-			run(t, ctx, withoutScript)
-		}
+	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
 		run(t, ctx, open(address+"/notify/console/messages"))
 		shows(t, ctx, "#live-messages", "The backup is late")
 		if got := text(t, ctx, "#live-messages"); strings.Contains(got, "The shop is down") || strings.Contains(got, "confidential") {
@@ -333,10 +299,7 @@ func TestConsoleTitles(t *testing.T) {
 		shows(t, ctx, "#live-message", "Port 7 is up")
 		run(t, ctx, chromedp.Click("main a[href*='/network/messages?since=']", chromedp.ByQuery))
 		shows(t, ctx, "#live-messages", "confidential")
-		if got := complaints(); len(got) > 0 {
-			t.Errorf("errors on the browser console: %q", got)
-		}
-	}
+	})
 }
 
 // consolePages returns the addresses of all pages, with a message that waits.

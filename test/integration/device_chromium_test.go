@@ -166,19 +166,10 @@ func checkPage(t *testing.T, ctx context.Context, name string) {
 // that devices can subscribe to; one has a token.
 func newDeviceGateway(t *testing.T, services *pushService) (address string) {
 	t.Helper()
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := freePort(t)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
-	auto_https off
-	storage file_system %[2]q
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		queue {
-			path %[3]q
 			wait 300ms
 		}
 		public_url http://localhost:%[1]d/alerts
@@ -192,7 +183,7 @@ http://localhost:%[1]d {
 		notify {
 			key ops {
 				token a-long-token-of-ops
-				url %[4]s 2:oncall
+				url %[2]s 2:oncall
 				escalate after 1h
 			}
 			key home {
@@ -206,8 +197,7 @@ http://localhost:%[1]d {
 		}
 	}
 }
-`, port, t.TempDir(), t.TempDir(), newService(t).to("")))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+`, port, newService(t).to("")))
 	return fmt.Sprintf("http://localhost:%d/alerts", port)
 }
 
@@ -305,9 +295,7 @@ func TestDeviceInChromium(t *testing.T) {
 		t.Errorf("a click opens %+v", shown)
 	}
 
-	if got := errorsOf(append(p.complaints(), complaints()...)); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, errorsOf(append(p.complaints(), complaints()...)))
 }
 
 // TestDeviceChanges sends a test, changes the subscription, revokes the device, and
@@ -366,9 +354,7 @@ func TestDeviceChanges(t *testing.T) {
 	shows(t, p.ctx, "#refused:not([hidden])", "invitation")
 	postForm(t, address+"/notify/home", http.StatusFailedDependency, url.Values{"body": {"hello"}})
 	refused := func(text string) bool { return strings.Contains(text, "401 (Unauthorized)") } // to the revoked device
-	if got := slices.DeleteFunc(errorsOf(append(p.complaints(), complaints()...)), refused); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, slices.DeleteFunc(errorsOf(append(p.complaints(), complaints()...)), refused))
 }
 
 // TestDevicePageExplains checks what the page says where no device can be added, in
@@ -409,9 +395,7 @@ func TestDevicePageExplains(t *testing.T) {
 			run(t, p.ctx, open(c.link))
 			shows(t, p.ctx, "#device", c.want)
 			checkPage(t, p.ctx, c.name)
-			if got := errorsOf(p.complaints()); len(got) > 0 {
-				t.Errorf("errors on the browser console: %q", got)
-			}
+			noErrors(t, errorsOf(p.complaints()))
 		})
 	}
 	ctx, _ := newBrowser(t)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/browser"
@@ -90,19 +89,10 @@ func loginForPages(t *testing.T, ctx context.Context) {
 // the documentation: whatever it asks for besides pages needs no login.
 func TestDeviceBehindALogin(t *testing.T) {
 	services := newPushService(t)
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port, log := freePort(t), filepath.Join(t.TempDir(), "access.log")
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
-	auto_https off
-	storage file_system %[2]q
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		queue {
-			path %[3]q
 			wait 300ms
 		}
 		public_url http://localhost:%[1]d
@@ -113,17 +103,17 @@ func TestDeviceBehindALogin(t *testing.T) {
 }
 http://localhost:%[1]d {
 	log {
-		output file %[4]q
+		output file %[2]q
 		format json
 	}
-	%[5]s
+	%[3]s
 	basic_auth @login {
-		ann %[6]s
+		ann %[4]s
 	}
 	notify {
 		stateless off
 		key ops {
-			url %[7]s 2:oncall
+			url %[5]s 2:oncall
 			escalate after 1h
 		}
 		egress {
@@ -132,8 +122,7 @@ http://localhost:%[1]d {
 		console
 	}
 }
-`, port, t.TempDir(), t.TempDir(), log, documentedMatcher(t), basicHash, newService(t).to("")))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+`, port, log, documentedMatcher(t), basicHash, newService(t).to("")))
 	address := fmt.Sprintf("http://localhost:%d", port)
 	operator, complaints := newBrowser(t)
 	run(t, operator, network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"Authorization": basicLogin}))
@@ -174,19 +163,10 @@ http://localhost:%[1]d {
 	}
 
 	// An alert that is confirmed and acknowledged in the background.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/notify/ops?type=failure", strings.NewReader(url.Values{"title": {"Disk full"}, "incident": {"disk"}, "body": {"x"}}.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := request(t, http.MethodPost, address+"/notify/ops?type=failure", "title=Disk+full&incident=disk&body=x")
 	r.Header.Set("Authorization", basicLogin)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the alert: %s", resp.Status)
+	if status, answer := ask(t, r); status != http.StatusOK {
+		t.Fatalf("the alert: %d %s", status, answer)
 	}
 	p.deliver(t, services.take(t))
 	eventually(t, "the notification is shown", func() bool {
@@ -222,7 +202,5 @@ http://localhost:%[1]d {
 			t.Errorf("the phone has not asked for %s without a login: %v", want, without)
 		}
 	}
-	if got := errorsOf(append(p.complaints(), complaints()...)); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, errorsOf(append(p.complaints(), complaints()...)))
 }

@@ -46,7 +46,7 @@ func TestDevicesPostgres(t *testing.T) {
 	p := newPostgres(t)
 	global := "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\npush {\nservices 127.0.0.1\n}\nkey ops"
 	a, b := newQueueGatewayWith(t, p, global, "console {\nmanage open\n}"), newQueueGatewayWith(t, p, global, "console {\nmanage open\n}")
-	ask := func(method, address string, body, answer any) int {
+	call := func(method, address string, body, answer any) int {
 		t.Helper()
 		text, err := json.Marshal(body)
 		if err != nil {
@@ -73,24 +73,13 @@ func TestDevicesPostgres(t *testing.T) {
 	}
 	invite := func(g *queueGateway) string {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, g.url+"/notify/console/keys/ops?invite", strings.NewReader("tags="))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"text/html"}}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		page, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(page), "<output>https://alerts.example.com/notify/ops?invite=")
+		r := request(t, http.MethodPost, g.url+"/notify/console/keys/ops?invite", "tags=")
+		r.Header.Set("Accept", "text/html")
+		status, page := ask(t, r)
+		_, rest, _ := strings.Cut(page, "<output>https://alerts.example.com/notify/ops?invite=")
 		token, _, ok := strings.Cut(rest, "<")
 		if !ok {
-			t.Fatalf("status %d, no link in %s", resp.StatusCode, page)
+			t.Fatalf("status %d, no link in %s", status, page)
 		}
 		return token
 	}
@@ -101,7 +90,7 @@ func TestDevicesPostgres(t *testing.T) {
 	statuses := make(chan int, 8)
 	for i := range cap(statuses) {
 		go func() {
-			statuses <- ask(http.MethodPost, []string{a.url, b.url}[i%2]+"/notify/ops/devices", device(once), nil)
+			statuses <- call(http.MethodPost, []string{a.url, b.url}[i%2]+"/notify/ops/devices", device(once), nil)
 		}()
 	}
 	var created, refused int
@@ -116,27 +105,27 @@ func TestDevicesPostgres(t *testing.T) {
 	if created != 1 || refused != cap(statuses)-1 {
 		t.Fatalf("%d devices have used an invitation, and %d were refused", created, refused)
 	}
-	if status := ask(http.MethodPost, a.url+"/notify/ops/devices", device(invite(b)), nil); status != http.StatusCreated { // which replaces it
+	if status := call(http.MethodPost, a.url+"/notify/ops/devices", device(invite(b)), nil); status != http.StatusCreated { // which replaces it
 		t.Fatalf("the other gateway: status %d", status)
 	}
 	var sent struct{ ID string }
 	for _, g := range []*queueGateway{b, a} { // the first one learns of it within seconds
 		eventually(t, "a message reaches the device", func() bool {
-			return ask(http.MethodPost, g.url+"/notify/ops", map[string]string{"title": "t", "body": "b"}, &sent) == http.StatusOK
+			return call(http.MethodPost, g.url+"/notify/ops", map[string]string{"title": "t", "body": "b"}, &sent) == http.StatusOK
 		})
 	}
 	mu.Lock()
 	receipt := last
 	mu.Unlock()
-	if status := ask(http.MethodPost, b.url+"/notify/ops/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt}, nil); status != http.StatusOK {
+	if status := call(http.MethodPost, b.url+"/notify/ops/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt}, nil); status != http.StatusOK {
 		t.Errorf("the receipt: status %d", status)
 	}
 	eventually(t, "the result tells the receipt", func() bool {
 		var m struct{ Results []struct{ Received string } }
-		return ask(http.MethodGet, a.url+"/notify/messages/"+sent.ID, nil, &m) == http.StatusOK && len(m.Results) == 1 && m.Results[0].Received != ""
+		return call(http.MethodGet, a.url+"/notify/messages/"+sent.ID, nil, &m) == http.StatusOK && len(m.Results) == 1 && m.Results[0].Received != ""
 	})
 	var list []struct{ Name, Seen string }
-	if status := ask(http.MethodGet, a.url+"/notify/ops/devices", nil, &list); status != http.StatusOK || len(list) != 1 || list[0].Name != "phone" || list[0].Seen == "" {
+	if status := call(http.MethodGet, a.url+"/notify/ops/devices", nil, &list); status != http.StatusOK || len(list) != 1 || list[0].Name != "phone" || list[0].Seen == "" {
 		t.Errorf("status %d, %+v", status, list)
 	}
 	mu.Lock()

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,10 +18,6 @@ import (
 // TestAcknowledgeOnAPhone follows the link of a message on a phone, acknowledges there, and
 // sees who has done so, with a script and without it.
 func TestAcknowledgeOnAPhone(t *testing.T) {
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	links := make(chan string, 10)
 	phone := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -33,15 +30,9 @@ func TestAcknowledgeOnAPhone(t *testing.T) {
 	defer phone.Close()
 	port := freePort(t)
 	address := fmt.Sprintf("http://localhost:%d", port)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
-	auto_https off
-	storage file_system %q
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
-		queue {
-			path %q
-		}
+		queue
 	}
 }
 http://localhost:%d {
@@ -56,15 +47,10 @@ http://localhost:%d {
 		}
 	}
 }
-`, t.TempDir(), t.TempDir(), port, strings.TrimPrefix(phone.URL, "http://")))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
-	for _, script := range []bool{true, false} {
+`, port, strings.TrimPrefix(phone.URL, "http://")))
+	withAndWithoutScript(t, func(ctx context.Context, script bool) {
 		postForm(t, address+"/notify/ops?type=failure", http.StatusOK, url.Values{"title": {"The router does not answer"}, "body": {"confidential"}, "incident": {fmt.Sprint("router ", script)}})
 		link := address + "/notify/incidents/" + <-links
-		ctx, complaints := newBrowser(t)
-		if !script {
-			run(t, ctx, withoutScript)
-		}
 		run(t, ctx, emulation.SetDeviceMetricsOverride(320, 640, 1, true), open(link))
 		shows(t, ctx, "h1", "The router does not answer")
 		shows(t, ctx, ".state", "Open")
@@ -79,8 +65,5 @@ http://localhost:%d {
 		if got := text(t, ctx, "main"); strings.Contains(got, "confidential") {
 			t.Errorf("the page has the text of the message: %s", got)
 		}
-		if got := complaints(); len(got) > 0 {
-			t.Errorf("errors on the browser console: %q", got)
-		}
-	}
+	})
 }

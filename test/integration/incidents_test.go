@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -156,17 +155,10 @@ func (x *incidentTools) of(tool string, names map[string]string) []string {
 func TestAlertmanagerStory(t *testing.T) {
 	tools := newIncidentTools(t)
 	tools.down = true
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := freePort(t)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		queue {
-			path %s
 			wait 1s
 		}
 		stateless off
@@ -180,8 +172,7 @@ func TestAlertmanagerStory(t *testing.T) {
 http://127.0.0.1:%d {
 	notify
 }
-`, filepath.Join(t.TempDir(), "queue"), port))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+`, port))
 	address := alertmanager(t, "[alertname, instance]", webhookOf(fmt.Sprintf("127.0.0.1:%d", port)))
 
 	is := func(tool string, names map[string]string, want ...string) {

@@ -43,34 +43,6 @@ func blockOf(t *testing.T, text string) string {
 	return ""
 }
 
-// ask sends a request and returns the status and the body.
-func ask(t *testing.T, r *http.Request) (int, string) {
-	t.Helper()
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
-}
-
-func request(t *testing.T, method, url, body string) *http.Request {
-	t.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body != "" {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	return r
-}
-
 // TestRateLimit checks that the limit of docs/modules.md counts users after the login, so
 // that strangers do not use it up, and that 295 refused requests are one message.
 func TestRateLimit(t *testing.T) {
@@ -123,10 +95,6 @@ func TestRateLimit(t *testing.T) {
 // TestForwardAuth checks with a server that answers as Authelia does that the Caddyfile of
 // docs/modules.md asks for a login, except at the addresses of phones and links.
 func TestForwardAuth(t *testing.T) {
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	login := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/authz/forward-auth" || r.Header.Get("X-Forwarded-Uri") == "" {
 			t.Errorf("asked for %s, with %v", r.URL, r.Header)
@@ -143,10 +111,9 @@ func TestForwardAuth(t *testing.T) {
 	t.Setenv("DISCORD_URL", station.to("/ops"))
 	port := freePort(t)
 	site := fmt.Sprintf("http://127.0.0.1:%d", port)
-	text := strings.Replace(blockOf(t, "forward_auth @login"), "{\n", "{\n\tadmin off\n\tpersist_config off\n", 1)
-	text = strings.Replace(text, "public_url https://alerts.example.com", "public_url https://alerts.example.com\n\t\tpush {\n\t\t\tcontact mailto:ann@example.com\n\t\t}\n\t\tqueue", 1)
+	text := strings.Replace(blockOf(t, "forward_auth @login"), "public_url https://alerts.example.com", "public_url https://alerts.example.com\n\t\tpush {\n\t\t\tcontact mailto:ann@example.com\n\t\t}\n\t\tqueue", 1)
 	text = strings.Replace(text, "127.0.0.1:9091", strings.TrimPrefix(login.URL, "http://"), 1)
-	start(t, port, caddy, "run", "--config", writeFile(t, "Caddyfile", strings.Replace(text, "alerts.example.com {", site+" {", 1)), "--adapter", "caddyfile")
+	startGateway(t, port, strings.Replace(text, "alerts.example.com {", site+" {", 1))
 	for _, path := range []string{"/notify/ops", "/notify/console", "/notify", "/notify/ops/messages", "/notify/incidents"} {
 		if status, _ := ask(t, request(t, http.MethodGet, site+path, "")); status != http.StatusFound {
 			t.Errorf("%s without a login: %d, want 302", path, status)

@@ -73,9 +73,7 @@ func TestFirstDestination(t *testing.T) {
 	}
 	postForm(t, address+"/notify/fresh", http.StatusOK, url.Values{"body": {"hello"}})
 	hook.take(t, "/chat")
-	if got := errorsOf(complaints()); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, errorsOf(complaints()))
 }
 
 // TestBuilderByKeyboard finds a service while it is typed, fills in its form, tests the
@@ -140,9 +138,7 @@ func TestBuilderByKeyboard(t *testing.T) {
 	run(t, ctx, open(address+"/cfg/fixed"), chromedp.Click("#destination-1 button", chromedp.ByQuery))
 	shows(t, ctx, "#destination-1.delivered", "Delivered in ")
 	hook.take(t, "/fixed")
-	if got := errorsOf(complaints()); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, errorsOf(complaints()))
 }
 
 // TestBuilderKeepsWhatIsTyped checks that the browser asks before a form is left that
@@ -217,9 +213,7 @@ func TestBuilderWithoutScript(t *testing.T) {
 	}
 	run(t, ctx, chromedp.Click("#destination-1 button", chromedp.ByQuery), chromedp.WaitReady("#destination-1.failed", chromedp.ByQuery))
 	hook.take(t, "/refuse")
-	if got := errorsOf(complaints()); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, errorsOf(complaints()))
 }
 
 // TestBuilderForEveryone checks that the pages of the builder can be used in both

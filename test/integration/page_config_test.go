@@ -23,19 +23,10 @@ import (
 func newKeyPages(t *testing.T) (string, *webhook) {
 	t.Helper()
 	hook := newWebhook(t)
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := freePort(t)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
-	auto_https off
-	storage file_system %[2]q
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		queue {
-			path %[3]q
 			wait 500ms
 		}
 	}
@@ -44,7 +35,7 @@ http://localhost:%[1]d {
 	handle_path /alerts/* {
 		notify {
 			key fixed {
-				url %[4]s
+				url %[2]s
 			}
 			egress {
 				allow 127.0.0.1
@@ -55,8 +46,7 @@ http://localhost:%[1]d {
 		}
 	}
 }
-`, port, t.TempDir(), t.TempDir(), hook.to("/fixed")))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+`, port, hook.to("/fixed")))
 	return fmt.Sprintf("http://localhost:%d/alerts", port), hook
 }
 
@@ -146,9 +136,7 @@ func TestKeyPageMistakes(t *testing.T) {
 	shows(t, ctx, "h1", "Saved")
 	run(t, ctx, chromedp.Click("p a", chromedp.ByQuery))
 	shows(t, ctx, "#live-destinations", "JSON")
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestKeyPageMistakesWithoutScript checks that, without scripts, Check and Save
@@ -193,16 +181,9 @@ func TestKeyPageQueue(t *testing.T) {
 	run(t, ctx, withoutScript)
 	giveUp := func() {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, address+"/notify/ops", strings.NewReader("body=confidential"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Prefer": {"respond-async"}}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		r := request(t, http.MethodPost, address+"/notify/ops", "body=confidential")
+		r.Header.Set("Prefer", "respond-async")
+		ask(t, r)
 		eventually(t, "the message is given up", func() bool {
 			run(t, ctx, open(address+"/cfg/ops"))
 			return strings.Contains(text(t, ctx, "#queue + ul"), "Given up") && strings.Contains(text(t, ctx, "#live-recent"), "Failed")
@@ -230,9 +211,7 @@ func TestKeyPageQueue(t *testing.T) {
 	if got := eval[string](t, ctx, "location.pathname + location.hash"); got != "/alerts/notify/console/keys/ops#queue" {
 		t.Errorf("dropping leads to %s", got)
 	}
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestKeyListPages checks that the list of keys has pages and a search.
@@ -252,9 +231,7 @@ func TestKeyListPages(t *testing.T) {
 	shows(t, ctx, "h1", "Key key59")
 	run(t, ctx, open(address+"/cfg"), chromedp.SendKeys("#new", "fresh"+kb.Enter, chromedp.ByQuery))
 	shows(t, ctx, "h1", "Key fresh")
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // contrast is a script that returns the visible texts whose contrast with what

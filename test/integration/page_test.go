@@ -91,15 +91,8 @@ func newPageWith(t *testing.T, options string) (string, *webhook) {
 	t.Helper()
 	hook := newWebhook(t)
 	to := "json://" + strings.TrimPrefix(hook.URL, "http://")
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := freePort(t)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
-	auto_https off
+	startGateway(t, port, fmt.Sprintf(`{
 	%[3]s
 }
 http://localhost:%[1]d {
@@ -119,7 +112,6 @@ http://localhost:%[1]d {
 	}
 }
 `, port, to, options))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
 	return fmt.Sprintf("http://localhost:%d/alerts/notify", port), hook
 }
 
@@ -164,6 +156,28 @@ func newBrowser(t *testing.T) (ctx context.Context, complaints func() []string) 
 		mu.Lock()
 		defer mu.Unlock()
 		return said
+	}
+}
+
+// noErrors checks that a browser has written no errors to its console.
+func noErrors(t *testing.T, complaints []string) {
+	t.Helper()
+	if len(complaints) > 0 {
+		t.Errorf("errors on the browser console: %q", complaints)
+	}
+}
+
+// withAndWithoutScript runs a test in a browser with scripts and in one without, and
+// checks that they have written no errors.
+func withAndWithoutScript(t *testing.T, test func(ctx context.Context, script bool)) {
+	t.Helper()
+	for _, script := range []bool{true, false} {
+		ctx, complaints := newBrowser(t)
+		if !script {
+			run(t, ctx, withoutScript)
+		}
+		test(ctx, script)
+		noErrors(t, complaints())
 	}
 }
 
@@ -236,9 +250,7 @@ func TestPageByKeyboard(t *testing.T) {
 	hook.release()
 	shows(t, ctx, "#results li:nth-child(2)", "delivered")
 	shows(t, ctx, "#outcome", "Sent.")
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestPageFollowsQueue checks that the page shows that a message is queued, and
@@ -260,9 +272,7 @@ func TestPageFollowsQueue(t *testing.T) {
 		shows(t, ctx, "#results li.delivered", "JSON (slow) delivered")
 		hook.take(t, "/slow")
 	}
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 func TestPageWithoutKey(t *testing.T) {
@@ -303,9 +313,7 @@ func TestPageFiles(t *testing.T) {
 	if got := text(t, ctx, "#chosen"); got != "" {
 		t.Errorf("files that were sent are still chosen: %s", got)
 	}
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestPagePreview checks that the preview follows the text, and that nothing in it
@@ -366,9 +374,7 @@ func TestPageWithoutScript(t *testing.T) {
 	if got := colour(t, ctx, ".logs .optional"); got != warningColour {
 		t.Errorf("an optional failure has the colour %s", got)
 	}
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 }
 
 // TestPageForEveryone checks that every control has an accessible name, and that
@@ -468,9 +474,7 @@ func TestPageOfErrors(t *testing.T) {
 	const look = "['body', 'h1', '.card'].map((s) => { const c = getComputedStyle(document.querySelector(s)); return [c.backgroundColor, c.fontFamily, c.fontSize, c.borderRadius, c.padding].join(' ') }).join('; ') + document.querySelector('link[rel=icon]').href.length"
 	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery))
 	want := eval[string](t, ctx, look)
-	if got := complaints(); len(got) > 0 {
-		t.Errorf("errors on the browser console: %q", got)
-	}
+	noErrors(t, complaints())
 	run(t, ctx, chromedp.Navigate(address+"/nobody"), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
 	if got := eval[string](t, ctx, look); got != want {
 		t.Errorf("the page of an error has the look %s, want %s", got, want)

@@ -160,13 +160,7 @@ func newQueueGatewayWith(t *testing.T, p *postgres, all, site string) *queueGate
 // newQueueGatewayOn is newQueueGatewayWith with the port of the gateway.
 func newQueueGatewayOn(t *testing.T, p *postgres, port int, all, site string) *queueGateway {
 	t.Helper()
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
+	s := startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		queue postgres postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable {
 			secret a-secret-for-the-test
@@ -180,7 +174,7 @@ http://127.0.0.1:%d {
 	}
 }
 `, p.port, all, port, site))
-	return &queueGateway{server: start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile"), url: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	return &queueGateway{server: s, url: fmt.Sprintf("http://127.0.0.1:%d", port)}
 }
 
 // postgresTexts are texts that must not be in the database in plain, by what they
@@ -224,20 +218,11 @@ func TestQueuePostgresInPlain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequest(http.MethodPost, g.url+"/notify/closed", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := request(t, http.MethodPost, g.url+"/notify/closed", string(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", postgresTexts["Idempotency-Key"])
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _ := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || !strings.Contains(string(text), "Queued") {
-		t.Fatalf("%d %s", resp.StatusCode, text)
+	if status, text := ask(t, r); status != http.StatusOK || !strings.Contains(text, "Queued") {
+		t.Fatalf("%d %s", status, text)
 	}
 	found, rows := p.inDatabase(t)
 	if len(found) > 0 {

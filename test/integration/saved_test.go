@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -16,32 +15,20 @@ func TestAppriseConfig(t *testing.T) {
 	// The storage is in the folder of the test.
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	gateway := newGateway(t, "egress {\nallow 127.0.0.1\n}\nconfigs shared {\nmanage open\n}")
-	request := func(method, path, contentType, body string) (int, string) {
+	call := func(method, path, contentType, body string) (int, string) {
 		t.Helper()
-		r, err := http.NewRequest(method, "http://"+gateway+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := request(t, method, "http://"+gateway+path, body)
 		if contentType != "" {
 			r.Header.Set("Content-Type", contentType)
 		}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(text)
+		return ask(t, r)
 	}
 	yaml := fmt.Sprintf("urls:\n  - %s:\n      tag: ops\n  - %s:\n      tag: dev\n", hook.to("/ops"), hook.to("/dev"))
 	for _, c := range []struct{ name, path, contentType, body string }{
 		{"text", "/add/text", "application/json", `{"urls": "` + hook.to("/text") + `"}`},
 		{"yaml", "/sub/add/yaml/", "application/x-www-form-urlencoded", "format=yaml&config=" + strings.NewReplacer("\n", "%0A", " ", "+", ":", "%3A").Replace(yaml)},
 	} {
-		if status, answer := request(http.MethodPost, c.path, c.contentType, c.body); status != http.StatusOK {
+		if status, answer := call(http.MethodPost, c.path, c.contentType, c.body); status != http.StatusOK {
 			t.Fatalf("saving the key %s: %d %s", c.name, status, answer)
 		}
 	}
@@ -74,17 +61,17 @@ assert a.notify(body="The garage is open", title="Home Assistant", tag=sys.argv[
 		"Diun":            `{"body": "new image", "title": "Diun", "tags": null, "urls": null}`,
 		"multi-scrobbler": `{"title": "ms - Test", "body": "scrobbled", "tags": "", "type": "info"}`,
 	} {
-		status, answer := request(http.MethodPost, "/notify/yaml", "application/json", body)
+		status, answer := call(http.MethodPost, "/notify/yaml", "application/json", body)
 		if got := hook.paths(); status != http.StatusOK || got != "dev ops" {
 			t.Errorf("%s: %d %s, messages at %q", name, status, answer, got)
 		}
 	}
 	// multi-scrobbler asks first whether a key exists; health checks ask for the
 	// status.
-	if status, answer := request(http.MethodGet, "/json/urls/yaml", "", ""); status != http.StatusOK || !strings.Contains(answer, `"tags":["dev","ops"]`) {
+	if status, answer := call(http.MethodGet, "/json/urls/yaml", "", ""); status != http.StatusOK || !strings.Contains(answer, `"tags":["dev","ops"]`) {
 		t.Errorf("/json/urls: %d %s", status, answer)
 	}
-	if status, answer := request(http.MethodGet, "/status", "", ""); status != http.StatusOK || answer != "OK" {
+	if status, answer := call(http.MethodGet, "/status", "", ""); status != http.StatusOK || answer != "OK" {
 		t.Errorf("/status: %d %s", status, answer)
 	}
 	if ok, said := apprise(t, "-b", "x", "apprise://"+gateway+"/yaml"); !ok || hook.paths() != "dev ops" {

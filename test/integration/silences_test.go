@@ -73,15 +73,9 @@ func TestSilencePostgres(t *testing.T) {
 	if got := all(); len(got) != before+1 || !strings.HasPrefix(got[before], "known is success") {
 		t.Fatalf("the end of what was known is not told: %q", got[before:])
 	}
-	request, err := http.NewRequest(http.MethodDelete, b.url+"/notify/ops/silences/"+silence.ID, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
+	if status, answer := ask(t, request(t, http.MethodDelete, b.url+"/notify/ops/silences/"+silence.ID, "")); status != http.StatusOK {
+		t.Fatalf("ending the silence: %d %s", status, answer)
 	}
-	resp, err := http.DefaultClient.Do(request)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("ending the silence: %v, %v", resp, err)
-	}
-	_ = resp.Body.Close()
 	eventually(t, "what is open is told", func() bool { return len(all()) > before+1 })
 	eventually(t, "both gateways send again", func() bool {
 		_, x := post(a, "/notify/ops", url.Values{"body": {"again"}})

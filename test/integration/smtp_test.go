@@ -23,9 +23,7 @@ func newMailGateway(t *testing.T) (port int, hook *webhook) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		key ops {
 			url %s
@@ -42,7 +40,6 @@ func newMailGateway(t *testing.T) (port int, hook *webhook) {
 	}
 }
 `, hook.to("/ops"), hook.to("/disk"), port, cert, key, hash))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
 	return port, hook
 }
 

@@ -23,15 +23,9 @@ import (
 // that is an ntfy server.
 func apiGateway(t *testing.T) (gateway, ntfy string, hook *webhook) {
 	t.Helper()
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	hook = newWebhook(t)
 	port, ntfyPort := freePort(t), freePort(t)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		key ops {
 			url %s?format=markdown
@@ -64,7 +58,6 @@ http://127.0.0.1:%d {
 	notify
 }
 `, hook.to("/hook"), port, ntfyPort))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
 	return fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", ntfyPort), hook
 }
 

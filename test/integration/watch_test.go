@@ -29,19 +29,12 @@ func TestAlertRules(t *testing.T) {
 // refused requests fires.
 func TestPrometheus(t *testing.T) {
 	prometheus := program(t, "prometheus", "prometheus")
-	caddy, err := buildGateway()
-	if err != nil {
-		t.Fatal(err)
-	}
 	station := newWebhook(t)
 	port := freePort(t)
 	site := fmt.Sprintf("http://127.0.0.1:%d", port)
-	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
-	admin off
-	persist_config off
+	startGateway(t, port, fmt.Sprintf(`{
 	notify {
 		queue {
-			path %s
 			wait 10ms
 		}
 		key ops {
@@ -58,8 +51,7 @@ func TestPrometheus(t *testing.T) {
 	metrics /metrics
 	notify
 }
-`, t.TempDir(), station.to("/"), freePort(t), site))
-	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+`, station.to("/"), freePort(t), site))
 
 	rules, err := filepath.Abs("../../deploy/prometheus/alerts.yml")
 	if err != nil {
