@@ -36,9 +36,6 @@ func ask(t *testing.T, method, path, body string) (int, string) {
 // configuration and the last messages, sends test messages, and never shows a
 // secret, and that metrics and recent messages survive a reload.
 func TestAdminAPI(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	shareNothing(t)
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	s := caddyhttptest.NewStation(t)

@@ -77,7 +77,7 @@ func checkWarnings(t *testing.T, format string, tests map[string]siteWarning) {
 
 const (
 	notifyBlock = "notify {\nkey ops {\nurl json://127.0.0.1:1\n}\n}\n"
-	// The hash of "correct horse".
+	// The hash of "hiccup".
 	account = " {\nops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}\n"
 )
 

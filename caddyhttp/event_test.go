@@ -161,9 +161,6 @@ var emptySite = caddyhttptest.Server + " {\nrespond ok\n}\n"
 // TestFailingIssuance checks that a message is sent if a certificate cannot be
 // obtained.
 func TestFailingIssuance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	s := caddyhttptest.NewStation(t)
 	dir, err := os.MkdirTemp("", "notify")
 	if err != nil {
@@ -210,9 +207,6 @@ func TestFailingIssuance(t *testing.T) {
 // TestUpstreamHealth checks that a message is sent when an upstream becomes
 // unhealthy, and another when it is healthy again.
 func TestUpstreamHealth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	s := caddyhttptest.NewStation(t)
 	checks := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -256,9 +250,6 @@ func TestUpstreamHealth(t *testing.T) {
 // TestStartAndReload checks that starts and reloads have different messages,
 // and that the end of a configuration is not reported as the end of Caddy.
 func TestStartAndReload(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	s := caddyhttptest.NewStation(t)
 	options := `
 	notify {

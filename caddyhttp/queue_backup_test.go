@@ -16,9 +16,6 @@ import (
 // TestQueueBackup checks that the admin API responds with a copy of the queue,
 // and names the file of its key, but does not send the key.
 func TestQueueBackup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	folder := filepath.Join(t.TempDir(), "a folder: 1/2")
 	caddyhttptest.ServeQueue(t, folder)
 	resp, err := caddyhttptest.Client.Get("http://" + caddyhttptest.Admin + "/notify/queue/backup")

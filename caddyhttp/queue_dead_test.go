@@ -15,9 +15,6 @@ import (
 // Deliveries that the queue gives up are in the admin API and the metrics, cause a
 // message to the fallback and an event, and can be retried and dropped.
 func TestQueueDead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	p, backup, watch := newPager(t, http.StatusNotFound), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	caddyhttptest.Serve(t, `
 	notify {

@@ -152,7 +152,7 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 	d := newDelivery(t.settings, text.Source, text.Site, message, to)
 	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true
 	d.home, _, _ = strings.Cut(j.Incident, "\x00")
-	d.traced, d.tries = app.traceAgain(text.Trace), j.Attempts
+	d.resumed, d.tries = app.resumeTrace(text.Trace), j.Attempts
 	d.repeated = func(_ int, r *notifier.Result) zapcore.Level {
 		id := queue.Hash{}
 		if !j.Client {

@@ -117,9 +117,6 @@ func TestFailureLogOfMany(t *testing.T) {
 // TestDestinations checks what people see of a destination that is down and comes
 // back: events, metrics, the admin API.
 func TestDestinations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	p, good, watch := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	caddyhttptest.Serve(t, `
 	notify {

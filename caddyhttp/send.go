@@ -77,10 +77,10 @@ type delivery struct {
 	// counted before.
 	attempt bool
 
-	// traced, if set, is the trace to which an attempt of the queue belongs. tries is how
+	// resumed, if set, is the trace that an attempt of the queue goes on with. tries is how
 	// many attempts there were before.
-	traced *tracedAgain
-	tries  int
+	resumed *resumedTrace
+	tries   int
 
 	// repeated, if set, means that the queue repeats what fails temporarily (see
 	// [notifier.Options]).

@@ -23,9 +23,6 @@ import (
 )
 
 func TestServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	s := caddyhttptest.NewStation(t)
 	caddyhttptest.Serve(t, "", "key k {\nurl "+s.NotifyURL("/k")+"\n}")
 	for path, want := range map[string]int{"/notify/k": 200, "/prefix/notify/k/": 200, "/notify/none": 404, "/other": 404} {
@@ -41,9 +38,6 @@ func TestServer(t *testing.T) {
 // TestReloadAndHangUp checks that a delivery continues after a reload, and
 // after the client has disconnected.
 func TestReloadAndHangUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	arrived, release, cut := make(chan struct{}, 2), make(chan struct{}), make(chan bool, 2)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		// The server notices the end of the connection only once the body is
@@ -90,9 +84,6 @@ func TestReloadAndHangUp(t *testing.T) {
 
 // TestReloadKeepsConnections checks that connections are kept over a reload.
 func TestReloadKeepsConnections(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	var opened atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -118,9 +109,6 @@ func TestReloadKeepsConnections(t *testing.T) {
 // destinations that the new configuration does not have, keeps the others, and
 // closes all with the last key.
 func TestReloadClosesConnections(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	b := broker.New(&broker.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err := b.AddHook(new(auth.AllowHook), nil); err != nil {
 		t.Fatal(err)
@@ -169,9 +157,6 @@ func TestReloadClosesConnections(t *testing.T) {
 // of clients, are in no log, even at level debug, and in no response of the
 // admin API.
 func TestSecretsStayHidden(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "caddy.log")
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")

@@ -29,11 +29,11 @@ func startTrace(ctx context.Context, d *delivery) (context.Context, *messageTrac
 	provider, valid := parent.TracerProvider(), parent.SpanContext().IsValid()
 	attributes := []attribute.KeyValue{attribute.String("notify.key", d.key), attribute.Int("notify.destinations", len(d.to.Targets))}
 	var links []trace.Link
-	if d.traced != nil {
-		provider, valid = d.traced.provider, true
-		ctx = trace.ContextWithRemoteSpanContext(ctx, d.traced.request)
+	if d.resumed != nil {
+		provider, valid = d.resumed.provider, true
+		ctx = trace.ContextWithRemoteSpanContext(ctx, d.resumed.request)
 		attributes = append(attributes, attribute.Int("notify.attempt", d.tries+1))
-		links = []trace.Link{{SpanContext: d.traced.request}}
+		links = []trace.Link{{SpanContext: d.resumed.request}}
 	}
 	if !valid {
 		return ctx, nil

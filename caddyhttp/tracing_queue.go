@@ -26,15 +26,15 @@ func newTraceOrigin(ctx context.Context) queued.Trace {
 	return queued.Trace{Parent: h["traceparent"], State: h["tracestate"]}
 }
 
-// tracedAgain is the trace to which an attempt of the queue belongs.
-type tracedAgain struct {
+// resumedTrace is the trace of a request, with which an attempt of the queue goes on.
+type resumedTrace struct {
 	provider trace.TracerProvider
 	request  trace.SpanContext
 }
 
-// traceAgain returns nil if the request was not traced, or if this configuration does
-// not trace.
-func (a *App) traceAgain(o queued.Trace) *tracedAgain {
+// resumeTrace returns the trace of a request from what is stored with its message, or nil
+// if the request was not traced or this configuration does not trace.
+func (a *App) resumeTrace(o queued.Trace) *resumedTrace {
 	if o.Parent == "" {
 		return nil
 	}
@@ -43,12 +43,15 @@ func (a *App) traceAgain(o queued.Trace) *tracedAgain {
 	if provider == nil || !request.IsValid() {
 		return nil
 	}
-	return &tracedAgain{provider, request}
+	return &resumedTrace{provider, request}
 }
 
 // findTracers returns the provider of tracers of Caddy's directive tracing, or nil if no
-// site has the directive. All handlers of a process have the same provider, which they
-// give only to the requests that they handle.
+// site has the directive. All handlers of a process have the same provider. Caddy keeps
+// it in a variable of its own, which OpenTelemetry does not know either, and passes it
+// only to the requests that a handler handles. So findTracers lets one handle a request of
+// its own. It does not wait for one of a client, because after a restart the queue may
+// send before any comes.
 func (a *App) findTracers() (provider trace.TracerProvider) {
 	app, err := a.emitter.ctx.AppIfConfigured("http")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,30 +14,22 @@ import (
 // TestBeats checks that the command lists the beats of a running server, and what became of
 // the last call of the watchdog.
 func TestBeats(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	destination := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/ping/s3cret" {
 			w.WriteHeader(http.StatusTeapot)
 		}
 	}))
 	defer destination.Close()
-	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
-	caddyhttptest.Serve(t, `
-	storage file_system "`+dir+`"
-	notify {
-		queue {
-			path "`+filepath.Join(dir, "queue")+`"
-			beat `+destination.URL+`/ping/s3cret 1s
-		}
-		key ops {
-			url json://`+strings.TrimPrefix(destination.URL, "http://")+`/
-			expect nightly every 24h grace 2h
-			expect sync every 1h
-		}
-	}`, "stateless off")
+	serve(t, `
+	queue {
+		beat `+destination.URL+`/ping/s3cret 1s
+	}
+	key ops {
+		url json://`+strings.TrimPrefix(destination.URL, "http://")+`/
+		expect nightly every 24h grace 2h
+		expect sync every 1h
+	}
+	`, "stateless off")
 	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/notify/ops?beat=sync&type=failure")
 	if err != nil {
 		t.Fatal(err)
@@ -79,28 +70,17 @@ func TestBeats(t *testing.T) {
 
 // TestSilenceOfSavedKey makes, lists and ends a silence of a saved key of one of two spaces.
 func TestSilenceOfSavedKey(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
+	to := caddyhttptest.NewStation(t).NotifyURL("/")
+	serve(t, `
+	queue
+	key fixed {
+		url `+to+`
 	}
-	destination := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer destination.Close()
-	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
-	to := "json://" + strings.TrimPrefix(destination.URL, "http://") + "/"
-	caddyhttptest.Serve(t, `
-	storage file_system "`+dir+`"
-	notify {
-		queue {
-			path "`+filepath.Join(dir, "queue")+`"
-		}
-		key fixed {
-			url `+to+`
-		}
-		configs {
-			manage open
-			trust operator
-		}
-	}`, "configs home {\nmanage open\ntrust operator\n}")
+	configs {
+		manage open
+		trust operator
+	}
+	`, "configs home {\nmanage open\ntrust operator\n}")
 	resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/add/alarms", url.Values{"urls": {to}})
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,16 @@ func command(t *testing.T, stdin string, args ...string) (out, errs string, code
 	return stdout.String(), stderr.String(), code
 }
 
+// serve runs a server with global options of notify, and a site with options of its own,
+// until the end of the test. It returns the folder with all data of the server.
+func serve(t *testing.T, global, site string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own, and the queue
+	caddyhttptest.Serve(t, "storage file_system \""+dir+"\"\nnotify {\n"+global+"\n}", site)
+	return dir
+}
+
 // writeFile writes a file that only the user can read.
 func writeFile(t *testing.T, name, text string) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,26 +16,17 @@ import (
 // TestInviteAndDevices invites a device of a running server, which subscribes, lists it and
 // revokes it.
 func TestInviteAndDevices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
+	serve(t, `
+	queue
+	public_url https://alerts.example.com
+	push {
+		services 127.0.0.1
 	}
-	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
-	caddyhttptest.Serve(t, `
-	storage file_system "`+dir+`"
-	notify {
-		queue {
-			path "`+filepath.Join(dir, "queue")+`"
-		}
-		public_url https://alerts.example.com
-		push {
-			services 127.0.0.1
-		}
-		egress {
-			allow 127.0.0.0/8
-		}
-		key ops
-	}`, "stateless off")
+	egress {
+		allow 127.0.0.0/8
+	}
+	key ops
+	`, "stateless off")
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
 		return command(t, "", append(args, "--address="+caddyhttptest.Admin)...)

@@ -1,10 +1,7 @@
 package command
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,29 +11,18 @@ import (
 // TestIncidents checks that the command lists the incidents of a running server, the
 // worst first, and that the filters and mistakes in them reach the admin API.
 func TestIncidents(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
+	to := caddyhttptest.NewStation(t).NotifyURL("/")
+	serve(t, `
+	queue
+	key ops {
+		url `+to+`
+		dedupe 1h
 	}
-	destination := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer destination.Close()
-	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
-	to := "json://" + strings.TrimPrefix(destination.URL, "http://") + "/"
-	caddyhttptest.Serve(t, `
-	storage file_system "`+dir+`"
-	notify {
-		queue {
-			path "`+filepath.Join(dir, "queue")+`"
-		}
-		key ops {
-			url `+to+`
-			dedupe 1h
-		}
-		key net {
-			url `+to+`
-			dedupe 1h
-		}
-	}`, "stateless off")
+	key net {
+		url `+to+`
+		dedupe 1h
+	}
+	`, "stateless off")
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
 		return command(t, "", append(append([]string{"incidents"}, args...), "--address="+caddyhttptest.Admin)...)

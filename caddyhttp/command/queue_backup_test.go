@@ -15,9 +15,6 @@ import (
 // TestQueueBackup checks that the command writes the queue of a running server
 // and its key into a new file, which only its owner can read.
 func TestQueueBackup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	folder := filepath.Join(t.TempDir(), "queue")
 	caddyhttptest.ServeQueue(t, folder)
 	file := filepath.Join(t.TempDir(), "queue.tar")

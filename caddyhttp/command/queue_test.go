@@ -14,25 +14,16 @@ import (
 // TestQueue checks that the commands of the queue list, retry and drop the
 // deliveries of a running server.
 func TestQueue(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
 	var status atomic.Int32
 	status.Store(http.StatusNotFound)
 	destination := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
 	defer destination.Close()
-	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
-	caddyhttptest.Serve(t, `
-	storage file_system "`+dir+`"
-	notify {
-		queue {
-			path "`+filepath.Join(dir, "queue")+`"
-		}
-		key k {
-			url json://user:secretsecret@`+strings.TrimPrefix(destination.URL, "http://")+`/
-		}
-	}`, "stateless off")
+	dir := serve(t, `
+	queue
+	key k {
+		url json://user:secretsecret@`+strings.TrimPrefix(destination.URL, "http://")+`/
+	}
+	`, "stateless off")
 	config := filepath.Join(dir, "Caddyfile")
 	writeFile(t, config, "{\nadmin "+caddyhttptest.Admin+"\n}\n")
 	run := func(args ...string) (out, errs string, code int) {

@@ -1,9 +1,6 @@
 package command
 
 import (
-	"net/http"
-	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,23 +9,12 @@ import (
 
 // TestSilence makes a silence of a running server, lists it and ends it.
 func TestSilence(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a server")
+	serve(t, `
+	queue
+	key ops {
+		url `+caddyhttptest.NewStation(t).NotifyURL("/")+`
 	}
-	destination := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer destination.Close()
-	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
-	caddyhttptest.Serve(t, `
-	storage file_system "`+dir+`"
-	notify {
-		queue {
-			path "`+filepath.Join(dir, "queue")+`"
-		}
-		key ops {
-			url json://`+strings.TrimPrefix(destination.URL, "http://")+`/
-		}
-	}`, "stateless off")
+	`, "stateless off")
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
 		return command(t, "", append([]string{"silence", "--address=" + caddyhttptest.Admin}, args...)...)

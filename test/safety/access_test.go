@@ -16,7 +16,7 @@ func TestDotSegments(t *testing.T) {
 		}
 	}
 	basic_auth /notify* {
-		# The hash of "correct horse".
+		# The hash of "hiccup".
 		ops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
 	`)
 	for _, path := range []string{
@@ -41,7 +41,7 @@ func TestEncodedSlash(t *testing.T) {
 		}
 	}
 	basic_auth /notify/secret {
-		# The hash of "correct horse".
+		# The hash of "hiccup".
 		ops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
 	`)
 	// Caddy answers requests that no handler answers with an empty 200.

@@ -29,9 +29,12 @@ var (
 func portOf(address string) string { return strings.TrimPrefix(address, "localhost:") }
 
 // StartCaddy runs Caddy with global options and sites until the end of the
-// test. If Caddy is running, it is reloaded.
+// test. If Caddy is running, it is reloaded. With -short, it skips the test.
 func StartCaddy(t *testing.T, options, sites string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
 	admin `+Admin+`
 	skip_install_trust
