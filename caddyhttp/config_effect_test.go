@@ -42,10 +42,8 @@ func loadCaddyfile(t *testing.T, text string) (warnings []string, err error) {
 	}
 	app := m.(*App)
 	t.Cleanup(func() { _ = app.Cleanup() })
-	if len(c.AppsRaw["http"]) > 0 {
-		for _, s := range sitesOf(t, ctx) {
-			t.Cleanup(func() { _ = s.handler.Cleanup() })
-		}
+	for _, h := range app.handlers {
+		t.Cleanup(func() { _ = h.Cleanup() })
 	}
 	if err := app.Check(); err != nil {
 		return nil, fmt.Errorf("%s%w", atStart, err)

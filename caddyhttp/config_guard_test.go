@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 )
@@ -15,45 +13,16 @@ import (
 // not start them.
 func warningsOfSites(t *testing.T, text string) (warnings []string) {
 	t.Helper()
-	options, hasOptions := strings.CutPrefix(text, "{\n")
-	if !hasOptions {
-		options = "}\n" + text
-	}
-	c := adapted(t, "{\nadmin off\npersist_config off\n"+options)
-	c.Logging = nil
-	ctx, err := caddy.ProvisionContext(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	app := provisionCaddyfile(t, text)
 	core, logged := observer.New(zap.WarnLevel)
-	for _, s := range sitesOf(t, ctx) {
-		s.handler.log = zap.New(core)
-		t.Cleanup(func() { _ = s.handler.Cleanup() })
+	for _, h := range app.handlers {
+		h.log = zap.New(core)
 	}
-	app, err := ctx.App("notify")
-	if err != nil {
-		t.Fatal(err)
-	}
-	app.(*App).warnUnguarded()
+	app.warnUnguarded()
 	for _, e := range logged.All() {
 		warnings = append(warnings, e.Message)
 	}
 	return warnings
-}
-
-// sitesOf returns the sites of a configuration.
-func sitesOf(t *testing.T, ctx caddy.Context) (sites []site) {
-	t.Helper()
-	app, err := ctx.App("http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, server := range app.(*caddyhttp.App).Servers {
-		f := siteFinder{server: server}
-		f.find(server.Routes, site{})
-		sites = append(sites, f.sites...)
-	}
-	return sites
 }
 
 // siteWarning is the Caddyfile of a site and a part of the only warning about it,

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 )
@@ -13,26 +12,11 @@ import (
 // can be reached in its sites.
 func reachOf(t *testing.T, text string) (warnings []string, err error) {
 	t.Helper()
-	if !strings.HasPrefix(text, "{\n") {
-		text = "{\n}\n" + text
-	}
-	c := adapted(t, "{\nadmin off\npersist_config off\n"+strings.TrimPrefix(text, "{\n"))
-	c.Logging = nil
-	ctx, err := caddy.ProvisionContext(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ctx.App("notify")
-	if err != nil {
-		t.Fatal(err)
-	}
-	app := m.(*App)
+	app := provisionCaddyfile(t, text)
 	core, logged := observer.New(zap.WarnLevel)
-	for _, s := range sitesOf(t, ctx) {
-		s.handler.log = zap.New(core)
-		t.Cleanup(func() { _ = s.handler.Cleanup() })
+	for _, h := range app.handlers {
+		h.log = zap.New(core)
 	}
-	t.Cleanup(func() { _ = app.Cleanup() })
 	err = app.checkReach()
 	for _, e := range logged.All() {
 		warnings = append(warnings, e.Message)

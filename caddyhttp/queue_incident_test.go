@@ -177,6 +177,24 @@ func (u *unwritable) Accept(ctx context.Context, maxSize int64, entries ...*queu
 	return u.Store.Accept(ctx, maxSize, entries...)
 }
 
+// newUnwritable puts such a store into the place of that of a gateway, whose queue is in
+// the folder dir.
+func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
+	t.Helper()
+	q := h.app.queue
+	if err := q.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if q.store, err = bolt.Open(bolt.Options{Path: dir}); err != nil {
+		t.Fatal(err)
+	}
+	u := &unwritable{Store: q.store}
+	q.Queue = queue.New(u, q.options(h.app.queueSettings))
+	q.Start()
+	return u
+}
+
 // TestIncidentWhileStoreFails checks that an alert goes out although the queue cannot
 // be written, and that what is older is not sent when it can be again.
 func TestIncidentWhileStoreFails(t *testing.T) {
@@ -184,17 +202,7 @@ func TestIncidentWhileStoreFails(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", "key k {\nurl "+p.NotifyURL()+"\n}")
-		q := h.app.queue
-		if err := q.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if q.store, err = bolt.Open(bolt.Options{Path: dir}); err != nil {
-			t.Fatal(err)
-		}
-		u := &unwritable{Store: q.store}
-		q.Queue = queue.New(u, q.options(h.app.queueSettings))
-		q.Start()
+		u := newUnwritable(t, h, dir)
 		down := postWith(t, h, "/notify/k", alertForm("failure", "down", "db1")).queued(t)
 		before := p.count()
 		time.Sleep(time.Second)

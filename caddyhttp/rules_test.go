@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
 
 // toldTitles returns type, title and text of the messages that the pager has taken.
@@ -595,17 +593,7 @@ func TestRulesWhileStoreFails(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", ruledKey(p, "digest 1h"))
-		q := h.app.queue
-		if err := q.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if q.store, err = bolt.Open(bolt.Options{Path: dir}); err != nil {
-			t.Fatal(err)
-		}
-		u := &unwritable{Store: q.store}
-		q.Queue = queue.New(u, q.options(h.app.queueSettings))
-		q.Start()
+		u := newUnwritable(t, h, dir)
 		wantResult(t, h, "body=held", "queued", notifier.RuleDigested)
 		u.down.Store(true)
 		wantResult(t, h, "body=sent", notifier.Delivered, "")

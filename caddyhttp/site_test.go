@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -14,25 +13,9 @@ import (
 // timeouts of their blocks.
 func siteIDs(t *testing.T, text string) map[string][]string {
 	t.Helper()
-	options, hasOptions := strings.CutPrefix(text, "{\n")
-	if !hasOptions {
-		options = "}\n" + text
-	}
-	c := adapted(t, "{\nadmin off\npersist_config off\nauto_https off\n"+options)
-	c.Logging = nil
-	provisioning.Lock()
-	defer provisioning.Unlock()
-	ctx, err := caddy.ProvisionContext(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ctx.App("notify")
-	if err != nil {
-		t.Fatal(err)
-	}
+	app := provisionCaddyfile(t, text)
 	out := map[string][]string{}
-	for _, h := range m.(*App).handlers {
-		t.Cleanup(func() { _ = h.Cleanup() })
+	for _, h := range app.handlers {
 		name := h.resolved.timeout.String()
 		if id := h.site(); id == "" {
 			t.Errorf("the site %s has no ID", name)
