@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // ruledBoard is a destination that reads what it is told of incidents from messages
@@ -72,22 +74,23 @@ func (b *ruledBoard) be(status int) {
 
 // TestRulesOverKills sends states of incidents to a key whose rules hold them, while the
 // destination has outages and the gateway is killed again and again. No state is told
-// after a newer one, and the present state of each incident is told last.
+// after a newer one, and the present state of each incident is told last. All rules come if
+// full is set, and otherwise those that have most to do with each other.
 func TestRulesOverKills(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
-	for name, rules := range map[string]string{
-		"digest":          "digest 1s",
-		"rate":            "rate 5/1s",
-		"digest and rate": "digest 1s {\ntypes warning\n}\nrate 10/2s\ndedupe 1s {\ntypes info\n}",
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range racetest.Part([]struct{ name, rules string }{
+		{"digest and rate", "digest 1s {\ntypes warning\n}\nrate 10/2s\ndedupe 1s {\ntypes info\n}"},
+		{"digest", "digest 1s"},
+		{"rate", "rate 5/1s"},
+	}, 3) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			incidents, total, kills := 8, amount(soak, 4000, 240), amount(soak, 12, 3)
 			b := newRuledBoard(t)
-			g := start(t, queueOption(newFolder(t), "wait 500ms"), "key ops {\nurl "+b.url+"\n"+rules+"\n}\nkey other {\nurl "+b.url+"\n}\n")
+			g := start(t, queueOption(newFolder(t), "wait 500ms"), "key ops {\nurl "+b.url+"\n"+tt.rules+"\n}\nkey other {\nurl "+b.url+"\n}\n")
 			g.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 32
 			var accepted atomic.Int64
 			last := make([]int, incidents)
