@@ -83,7 +83,7 @@ func (h *Handler) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 	}
 	found := all.Find(q.Now(), parseSilenceID(at.id))
 	if found == nil {
-		return silenceError(errNoSilence)
+		return silenceError(rules.ErrNoSilence)
 	}
 	return writeJSON(w, http.StatusOK, newSilenceJSON(k.name, found))
 }
@@ -138,10 +138,10 @@ func silenceError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoSilence):
-		return &api.Error{Status: http.StatusNotFound, Err: errNoSilence}
-	case errors.Is(err, errTooManySilences):
-		return &api.Error{Status: http.StatusConflict, Err: errTooManySilences}
+	case errors.Is(err, rules.ErrNoSilence):
+		return &api.Error{Status: http.StatusNotFound, Err: rules.ErrNoSilence}
+	case errors.Is(err, rules.ErrTooManySilences):
+		return &api.Error{Status: http.StatusConflict, Err: rules.ErrTooManySilences}
 	case errors.Is(err, queue.ErrClosed):
 		return errQueueUnavailable(err)
 	}

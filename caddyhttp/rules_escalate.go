@@ -206,7 +206,7 @@ func (t *steppedTarget) dropOlder(u *entryRules, c *queue.RuledChange, statuses 
 
 // stepsSilenced returns a silence that keeps a message which escalates from every
 // destination with a number, or nil.
-func (u *entryRules) stepsSilenced(now time.Time, silences *keySilences) (found *rules.Silence) {
+func (u *entryRules) stepsSilenced(now time.Time, silences *rules.KeySilences) (found *rules.Silence) {
 	if silences == nil || !u.escalates || u.incident.known == nil {
 		return nil
 	}

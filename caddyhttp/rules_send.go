@@ -264,7 +264,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 	}
 	u.decided = u.decided[:0]
-	var silences *keySilences
+	var silences *rules.KeySilences
 	var kept []uuid.UUID // the silences that keep the message from a destination
 	if u.silences >= 0 {
 		silences = decodeSilences(old[u.silences])
@@ -357,11 +357,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		kept = append(kept, stopped.ID)
 	}
 	if silences != nil && len(old[u.silences]) > 0 {
-		for i := range silences.All {
-			if slices.Contains(kept, silences.All[i].ID) {
-				silences.All[i].Count++
-			}
-		}
+		silences.CountKept(kept)
 		c.Records[u.silences] = u.q.silencesRecord(silences, now)
 	}
 	u.planSteps(now, steps, stopped, statuses, c)

@@ -83,7 +83,7 @@ func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	var ended rules.Silence
 	for _, d := range definitions {
 		ended, err = q.endSilence(context.WithoutCancel(r.Context()), d.key.home(app.siteOf(d.settings)), d.key.name, parseSilenceID(r.PathValue("id")), "")
-		if !errors.Is(err, errNoSilence) {
+		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}
 	}

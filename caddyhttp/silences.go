@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
-	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -25,34 +22,15 @@ const (
 	kindSilencesVersion = 'v'
 )
 
-// keySilences are the silences of a key.
-type keySilences struct {
-	Home, Key string // see [delivery.place]
-	All       rules.Silences
-	Ended     time.Time // of the last one; zero if what it has held was looked at
-}
-
-func (s *keySilences) place() string { return s.Home + "\x00" + s.Key }
-
-func (s *keySilences) fields(c *wire.Codec) {
-	wire.Text(c, 1, &s.Home)
-	wire.Text(c, 2, &s.Key)
-	wire.Time(c, 3, &s.Ended)
-	wire.Records(c, 4, &s.All, (*rules.Silence).Fields)
-}
-
-func (s *keySilences) record() []byte {
-	return wire.Append([]byte{kindSilences}, s, (*keySilences).fields)
-}
-
 // decodeSilences returns the silences in a record. A damaged one has none: then what they
 // have held is told.
-func decodeSilences(record []byte) *keySilences {
-	out := new(keySilences)
-	if len(record) == 0 || record[0] != kindSilences || wire.Decode(record[1:], out, (*keySilences).fields) != nil {
-		return new(keySilences)
+func decodeSilences(record []byte) *rules.KeySilences {
+	if len(record) > 0 && record[0] == kindSilences {
+		if s, err := rules.DecodeKeySilences(record[1:]); err == nil {
+			return s
+		}
 	}
-	return out
+	return new(rules.KeySilences)
 }
 
 // silencesName returns the name of the record of the silences of the key with a place.
@@ -67,128 +45,39 @@ func (q *openQueue) silencesVersion() queue.Hash { return q.Hash("the version of
 func (q *openQueue) silencedLanes(place string) queue.Hash { return q.Hash("silenced\x00" + place) }
 
 // silencesRecord returns the record of the silences of a key.
-func (q *openQueue) silencesRecord(s *keySilences, now time.Time) queue.Record {
-	if len(s.All) == 0 && s.Ended.IsZero() {
+func (q *openQueue) silencesRecord(s *rules.KeySilences, now time.Time) queue.Record {
+	if s.Empty() {
 		return queue.Record{}
 	}
-	due := s.All.Next()
-	if !s.Ended.IsZero() {
-		due = now
-	}
-	return queue.Record{Data: s.record(), Due: due, Group: q.silencesGroup()}
+	return queue.Record{Data: encodeRecord(kindSilences, s.Encode()), Due: s.Due(now), Group: q.silencesGroup()}
 }
-
-// silenceCache has the silences of all keys, so that a message to a key without one costs
-// no more than a look at it. Where the store is shared, it is read anew each second.
-type silenceCache struct {
-	places atomic.Pointer[map[string]rules.Silences] // nil before it was read
-
-	mu      sync.Mutex // held while it is read
-	version []byte
-}
-
-// of returns the silences of the key of a delivery.
-func (c *silenceCache) of(d *delivery) rules.Silences {
-	all := c.places.Load()
-	if all == nil || len(*all) == 0 {
-		return nil
-	}
-	return (*all)[d.place()]
-}
-
-// has reports whether the key with a place has silences, or may have some.
-func (c *silenceCache) has(place string) bool {
-	all := c.places.Load()
-	return all == nil || len((*all)[place]) > 0
-}
-
-// any reports whether a key has a silence.
-func (c *silenceCache) any() bool {
-	all := c.places.Load()
-	return all != nil && len(*all) > 0
-}
-
-// silencePage is the number of records that are read at once.
-const silencePage = 500
-
-// refreshSilences reads the silences that other gateways may have changed.
-func (q *openQueue) refreshSilences(ctx context.Context) {
-	if !q.shared && q.silences.places.Load() != nil {
-		return
-	}
-	if err := q.readSilences(ctx); err != nil && q.silences.places.Load() == nil && ctx.Err() == nil {
-		q.log.Debug("silences cannot be read yet", zap.Error(err))
-	}
-}
-
-// readSilences reads the silences if they have changed.
-func (q *openQueue) readSilences(ctx context.Context) error {
-	begun, err := q.silences.read(ctx, q)
-	for _, place := range begun {
-		q.storeKnown(ctx, place)
-	}
-	return err
-}
-
-// read reads the silences if they have changed, and returns the places of the keys that
-// have new ones.
-func (c *silenceCache) read(ctx context.Context, q *openQueue) (begun []string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	version, err := q.CallersRecord(ctx, q.silencesVersion())
-	if err != nil || c.places.Load() != nil && slices.Equal(version, c.version) {
-		return nil, err
-	}
-	all, before := map[string]rules.Silences{}, c.places.Load()
-	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.CallersGroup(ctx, q.silencesGroup(), after, silencePage)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range records {
-			after = r.Name
-			s := decodeSilences(r.Data)
-			if len(s.All) == 0 {
-				continue
-			}
-			all[s.place()] = s.All
-			if before == nil || len((*before)[s.place()]) == 0 {
-				begun = append(begun, s.place())
-			}
-		}
-		more = len(records) == silencePage
-	}
-	c.version = version
-	c.places.Store(&all)
-	return begun, nil
-}
-
-// Errors of changes of silences.
-var (
-	errTooManySilences = errors.New("the key has 200 silences, as many as are allowed; end some of them, or make one that matches more")
-	errNoSilence       = errors.New("there is no such silence; it has ended, or the ID belongs to another key")
-)
 
 // changeSilences changes the silences of the key with a place. adds reports whether it
 // adds one, which needs room in the queue. f may be called several times.
-func (q *openQueue) changeSilences(ctx context.Context, home, key string, adds bool, f func(now time.Time, s *keySilences) error) error {
+func (q *openQueue) changeSilences(ctx context.Context, home, key string, adds bool, f func(now time.Time, s *rules.KeySilences) error) error {
 	place := home + "\x00" + key
+	var s *rules.KeySilences
+	var before, version []byte
 	names := []queue.Hash{q.silencesName(place), q.silencesVersion()}
 	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Now()
-		s := decodeSilences(old[0])
+		now, id := q.Now(), uuid.New()
+		s = decodeSilences(old[0])
 		s.Home, s.Key = home, key
 		if err := f(now, s); err != nil {
 			return nil, err
 		}
-		version := uuid.New()
-		return &queue.RuledChange{Records: []queue.Record{
-			q.silencesRecord(s, now),
-			{Data: encodeRecord(kindSilencesVersion, version[:]), Due: now.AddDate(1, 0, 0)},
-		}}, nil
+		before, version = slices.Clone(old[1]), encodeRecord(kindSilencesVersion, id[:])
+		return &queue.RuledChange{Records: []queue.Record{q.silencesRecord(s, now), {Data: version, Due: now.AddDate(1, 0, 0)}}}, nil
 	}})
 	if err != nil {
 		return err
+	}
+	begun, ok := q.silences.change(place, s.All, before, version)
+	if begun {
+		q.storeKnown(ctx, place)
+	}
+	if ok {
+		return nil
 	}
 	if err := q.readSilences(ctx); err != nil {
 		q.silences.places.Store(nil) // they are read when the store answers
@@ -198,13 +87,7 @@ func (q *openQueue) changeSilences(ctx context.Context, home, key string, adds b
 
 // makeSilence adds a silence to those of a key.
 func (q *openQueue) makeSilence(ctx context.Context, k *key, site string, x rules.Silence) error {
-	err := q.changeSilences(ctx, k.home(site), k.name, true, func(now time.Time, s *keySilences) error {
-		if active, _ := s.All.Active(now); len(active) >= rules.MaxSilences {
-			return errTooManySilences
-		}
-		s.All = append(s.All, x)
-		return nil
-	})
+	err := q.changeSilences(ctx, k.home(site), k.name, true, func(now time.Time, s *rules.KeySilences) error { return s.Add(now, x) })
 	if err == nil {
 		q.silenceChanged(silenceMade, k.name, x)
 	}
@@ -214,15 +97,9 @@ func (q *openQueue) makeSilence(ctx context.Context, k *key, site string, x rule
 // endSilence ends a silence of a key before its time. What it has held and is still open
 // is told. If that takes too long, or the process ends, the rest is told later.
 func (q *openQueue) endSilence(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
-	err = q.changeSilences(ctx, home, key, false, func(now time.Time, s *keySilences) error {
-		found := s.All.Find(now, id)
-		if found == nil {
-			return errNoSilence
-		}
-		ended = *found
-		s.All = slices.DeleteFunc(s.All, func(x rules.Silence) bool { return x.ID == id })
-		s.Ended = now
-		return nil
+	err = q.changeSilences(ctx, home, key, false, func(now time.Time, s *rules.KeySilences) (err error) {
+		ended, err = s.End(now, id)
+		return err
 	})
 	if err != nil {
 		return ended, err
@@ -253,11 +130,8 @@ func (q *openQueue) dueSilences(ctx context.Context, data []byte) error {
 		return nil
 	}
 	var ended rules.Silences
-	err := q.changeSilences(ctx, before.Home, before.Key, false, func(now time.Time, s *keySilences) error {
-		s.All, ended = s.All.Active(now)
-		if len(ended) > 0 {
-			s.Ended = now
-		}
+	err := q.changeSilences(ctx, before.Home, before.Key, false, func(now time.Time, s *rules.KeySilences) error {
+		ended = s.Expire(now)
 		return nil
 	})
 	if err != nil {
@@ -292,10 +166,8 @@ func (q *openQueue) releaseSilenced(ctx context.Context, home, key string) error
 		}
 		more = len(lanes) == silencePage
 	}
-	return q.changeSilences(ctx, home, key, false, func(_ time.Time, s *keySilences) error {
-		if s.Ended.Equal(before) { // otherwise another one has ended since
-			s.Ended = time.Time{}
-		}
+	return q.changeSilences(ctx, home, key, false, func(_ time.Time, s *rules.KeySilences) error {
+		s.LookedAt(before)
 		return nil
 	})
 }

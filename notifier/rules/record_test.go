@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/internal/golden"
-	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -66,7 +65,8 @@ func records() []record {
 		armed: Expect{"nightly", 24 * time.Hour, time.Hour}, due: at(4), down: time.Minute,
 	}
 	uptime := &Uptime{Seen: at(1), Down: time.Hour}
-	silence := &Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
+	silence := Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
+	silences := &KeySilences{Home: "site s", Key: "ops", Ended: at(3), All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}}}
 	return []record{
 		recordOf("subject", subject, subject.Encode, DecodeSubject),
 		recordOf("subject of an ended problem", &Subject{Told: mark, Forget: at(5)}, (&Subject{Told: mark, Forget: at(5)}).Encode, DecodeSubject),
@@ -76,10 +76,7 @@ func records() []record {
 		recordOf("incident", incident, incident.Encode, DecodeIncident),
 		recordOf("beat", beat, beat.Encode, DecodeBeat),
 		recordOf("uptime", uptime, uptime.Encode, DecodeUptime),
-		recordOf("silence", silence, func() []byte { return wire.Append(nil, silence, (*Silence).Fields) }, func(b []byte) (*Silence, error) {
-			s := new(Silence)
-			return s, wire.Decode(b, s, (*Silence).Fields)
-		}),
+		recordOf("silences", silences, silences.Encode, DecodeKeySilences),
 	}
 }
 

@@ -367,8 +367,7 @@ func (r *Rules) keepsSilent(now time.Time, x *Item) bool {
 	return true
 }
 
-// Fields names the fields of a stored silence.
-func (s *Silence) Fields(c *wire.Codec) {
+func (s *Silence) fields(c *wire.Codec) {
 	wire.Array(c, 1, s.ID[:])
 	wire.Time(c, 2, &s.Made)
 	wire.Time(c, 3, &s.Until)

@@ -1,0 +1,57 @@
+package rules
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// TestKeySilences checks how the silences of a key begin and end, and when they have to be
+// looked at.
+func TestKeySilences(t *testing.T) {
+	now := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
+	s := new(KeySilences)
+	for i := range byte(MaxSilences) {
+		if err := s.Add(now, Silence{ID: uuid.UUID{1, i}, Tag: AllTags, Until: now.Add(time.Duration(i+1) * time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Add(now, Silence{}); !errors.Is(err, ErrTooManySilences) {
+		t.Errorf("one too many: %v", err)
+	}
+	if due := s.Due(now); !due.Equal(now.Add(time.Minute)) {
+		t.Errorf("due at %s", due)
+	}
+	s.CountKept([]uuid.UUID{{1, 3}, {9}})
+	if x, err := s.End(now, uuid.UUID{1, 3}); err != nil || x.ID != (uuid.UUID{1, 3}) || x.Count != 1 || len(s.All) != MaxSilences-1 || !s.Due(now).Equal(now) {
+		t.Errorf("ended %+v, %v; due at %s", x, err, s.Due(now))
+	}
+	for _, id := range []uuid.UUID{{1, 3}, {9}, {}} {
+		if _, err := s.End(now, id); !errors.Is(err, ErrNoSilence) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	first := s.Ended
+	now = now.Add(time.Hour)
+	if ended := s.Expire(now); len(ended) != 59 || ended[0].ID != (uuid.UUID{1, 0}) {
+		t.Errorf("%d have ended", len(ended))
+	}
+	if s.LookedAt(first); s.Ended.IsZero() {
+		t.Error("what the silences held that have ended since is not looked at")
+	}
+	if s.LookedAt(s.Ended); !s.Ended.IsZero() || s.Expire(now) != nil || s.Empty() {
+		t.Errorf("%+v", s)
+	}
+	if err := s.Add(now, Silence{ID: uuid.UUID{2}, Until: now.Add(time.Hour)}); err != nil {
+		t.Errorf("after some have ended: %v", err)
+	}
+	now = now.Add(10 * time.Hour)
+	if s.LookedAt(now); len(s.Expire(now)) == 0 || s.Empty() {
+		t.Errorf("%+v", s)
+	}
+	if s.LookedAt(now); !s.Empty() {
+		t.Errorf("%+v", s)
+	}
+}
