@@ -19,7 +19,7 @@ func newMailGateway(t *testing.T) (port int, hook *webhook) {
 	}
 	hook, port = newWebhook(t), freePort(t)
 	cert, key := authority.certificate(t)
-	hash, err := exec.Command(caddy, "hash-password", "--plaintext", "tray 2 &%").Output()
+	hash, err := exec.Command(caddy, "hash-password", "--bcrypt-cost", "4", "--plaintext", "tray 2 &%").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
