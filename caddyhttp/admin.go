@@ -32,6 +32,7 @@ func init() {
 //	POST /notify/keys/{key}/test  sends a test message to it
 //	POST   /notify/keys/{key}/invitations   makes an invitation for a device
 //	GET    /notify/keys/{key}/devices       the devices that have subscribed to it
+//	DELETE /notify/keys/{key}/devices       removes all of them
 //	DELETE /notify/keys/{key}/devices/{id}  removes one
 //
 //	GET  /notify/recent           the outcomes of the last messages
@@ -78,7 +79,6 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
 		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", a.serveEndSilence},
 		{http.MethodPost, "/notify/keys/{key}/invitations", a.serveInvite},
-		{http.MethodGet, "/notify/keys/{key}/devices", a.serveDevices},
 		{http.MethodDelete, "/notify/keys/{key}/devices/{id}", a.serveRevokeDevice},
 		{http.MethodGet, "/notify/recent", a.serveRecent},
 		{http.MethodGet, "/notify/beats", a.serveBeats},
@@ -96,6 +96,9 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
 	}
 	return append(routes,
+		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(a.serveDevices)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(a.serveRevokeDevices)},
+		caddy.AdminRoute{Pattern: "/notify/keys/{key}/devices", Handler: methodNotAllowed("GET, HEAD, DELETE")},
 		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveSilences)},
 		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveMakeSilence)},
 		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},

@@ -124,6 +124,27 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	return writeAdminJSON(w, removed.JSON(nil))
 }
 
+// serveRevokeDevices removes all devices of a key of the configuration, also if they cannot
+// be read.
+func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := deviceQueue(r)
+	if err != nil {
+		return err
+	}
+	all := []device.JSON{}
+	for _, d := range definitions {
+		removed, err := q.removeAllDevices(context.WithoutCancel(r.Context()), d.key.devicePlace(app.siteOf(d.settings)))
+		for _, x := range removed {
+			q.deviceChanged(deviceRemoved, r.PathValue("key"), x.Name, "")
+			all = append(all, x.JSON(nil))
+		}
+		if err != nil {
+			return adminDeviceError(w, err)
+		}
+	}
+	return writeAdminJSON(w, all)
+}
+
 // adminDeviceError returns the error for an operator, who is told what clients must not
 // know.
 func adminDeviceError(w http.ResponseWriter, err error) error {

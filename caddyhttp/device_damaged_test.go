@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,8 @@ import (
 )
 
 // TestDevicesDamaged checks that devices that cannot be read are reported, and that nothing
-// overwrites them: another version of the gateway may be able to read them.
+// overwrites them, because another version of the gateway may be able to read them, until
+// the operator removes all.
 func TestDevicesDamaged(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), managed, pushOptions("devices open")+"key k")
@@ -74,6 +76,17 @@ func TestDevicesDamaged(t *testing.T) {
 		}
 		if a := postWith(t, h, "/notify/k", "body=b").queued(t); len(a.Results) != 1 || a.Results[0].Status != "delivered" {
 			t.Errorf("%s: after the back-up was restored: %+v", name, a)
+		}
+		store(bad)
+		if _, err := q.devicesOf(t.Context(), place); !strings.Contains(adminDeviceError(httptest.NewRecorder(), err).Error(), "revoke <key> --all") {
+			t.Errorf("%s: the operator is told %v", name, adminDeviceError(httptest.NewRecorder(), err))
+		}
+		if removed, err := q.removeAllDevices(t.Context(), place); len(removed) != 0 || err != nil || q.devices.any() {
+			t.Errorf("%s: %v, %v are removed", name, removed, err)
+		}
+		s.subscribe(t, h, "new")
+		if removed, err := q.removeAllDevices(t.Context(), place); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.devices.any() {
+			t.Errorf("%s: after a device was added: %v, %v are removed", name, removed, err)
 		}
 	}
 }

@@ -125,19 +125,28 @@ func (q *openQueue) findDevice(ctx context.Context, key device.Place, id string)
 // content, and returns the new one. It may be called several times. Devices that cannot be
 // read are not overwritten: another version of the gateway may be able to read them.
 func (q *openQueue) changeDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error)) error {
-	names := append([]queue.Hash{q.devicesName(key), q.devicesVersion()}, others...)
-	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Now()
+	return q.applyDevices(ctx, key, adds, others, func(now time.Time, old [][]byte) (*device.List, []queue.Record, error) {
 		l, err := decodeDevices(old[0])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		l.Place = key
-		more, err := f(now, l, old[2:])
+		more, err := f(now, l, old[1:])
+		return l, more, err
+	})
+}
+
+// applyDevices stores the devices of a key that f returns, with the new content of other
+// records, in one transaction. f gets their content before.
+func (q *openQueue) applyDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*device.List, []queue.Record, error)) error {
+	names := append([]queue.Hash{q.devicesVersion(), q.devicesName(key)}, others...)
+	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.Now()
+		l, more, err := f(now, old[1:])
 		if err != nil {
 			return nil, err
 		}
-		return &queue.RuledChange{Records: append([]queue.Record{q.devicesRecord(l, now), devicesVersionRecord(now)}, more...)}, nil
+		return &queue.RuledChange{Records: append([]queue.Record{devicesVersionRecord(now), q.devicesRecord(l, now)}, more...)}, nil
 	}})
 	if err != nil {
 		return err
@@ -150,7 +159,7 @@ func (q *openQueue) changeDevices(ctx context.Context, key device.Place, adds bo
 
 // errDevicesDamaged is returned for devices of a key that are in the store, but cannot be
 // read.
-var errDevicesDamaged = errors.New("the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of the gateway may have written them: start that one, or restore a back-up of the queue (caddy notify queue backup)")
+var errDevicesDamaged = errors.New("the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with caddy notify devices revoke <key> --all and invite the phones again")
 
 // removeDevice removes a device of a key, with its state, and returns it. The error is
 // [device.ErrUnknown] if there is none, or if it is not one that allowed reports.
@@ -160,6 +169,32 @@ func (q *openQueue) removeDevice(ctx context.Context, key device.Place, id strin
 		return make([]queue.Record, 1), err
 	})
 	return removed, err
+}
+
+// removeAllDevices removes all devices of a key, and returns those that can be read.
+func (q *openQueue) removeAllDevices(ctx context.Context, key device.Place) (removed []*device.Device, err error) {
+	l, err := q.devicesOf(ctx, key)
+	if errors.Is(err, errDevicesDamaged) {
+		return nil, q.applyDevices(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*device.List, []queue.Record, error) {
+			l, err := decodeDevices(old[0])
+			if err != nil {
+				l = new(device.List)
+			}
+			return l, nil, nil // another version may have made them readable meanwhile
+		})
+	}
+	if err != nil || l == nil {
+		return nil, err
+	}
+	for i := range l.All { // each with its state
+		d, err := q.removeDevice(ctx, key, l.All[i].ID, anyDevice)
+		if err == nil {
+			removed = append(removed, d)
+		} else if !errors.Is(err, device.ErrUnknown) {
+			return removed, err
+		}
+	}
+	return removed, nil
 }
 
 // anyDevice allows to remove every device.

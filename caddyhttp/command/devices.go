@@ -115,7 +115,7 @@ func devicesListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.printDevices(cmd, body)
+			return f.printDevices(cmd, body, "There are none.")
 		}),
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
@@ -125,25 +125,39 @@ func devicesListCommand() *cobra.Command {
 
 func devicesRevokeCommand() *cobra.Command {
 	f := new(queueFlags)
+	all := false
 	cmd := &cobra.Command{
-		Use:   "revoke <key> <id>",
+		Use:   "revoke <key> <id>|--all",
 		Short: "Removes a device, which gets no more messages; list shows the IDs",
-		Args:  cobra.ExactArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return cobra.ExactArgs(1)(cmd, args)
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
 		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
-			body, err := f.askWith(http.MethodDelete, "/notify/keys/"+url.PathEscape(args[0])+"/devices/"+url.PathEscape(args[1]), nil)
+			path := "/notify/keys/" + url.PathEscape(args[0]) + "/devices"
+			if !all {
+				path += "/" + url.PathEscape(args[1])
+			}
+			body, err := f.askWith(http.MethodDelete, path, nil)
 			if err != nil {
 				return err
 			}
-			return f.printDevices(cmd, append(append([]byte{'['}, body...), ']'))
+			if !all {
+				body = append(append([]byte{'['}, body...), ']')
+			}
+			return f.printDevices(cmd, body, "There was none that the gateway could read. The key has no devices any more.")
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "Remove all devices of the key, also if the gateway cannot read them")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
 	f.connect(cmd)
 	return cmd
 }
 
-// printDevices prints devices, a line each.
-func (f *queueFlags) printDevices(cmd *cobra.Command, body []byte) error {
+// printDevices prints devices, a line each, or none if there are none.
+func (f *queueFlags) printDevices(cmd *cobra.Command, body []byte, none string) error {
 	if f.asJSON {
 		_, err := cmd.OutOrStdout().Write(body)
 		return err
@@ -157,7 +171,7 @@ func (f *queueFlags) printDevices(cmd *cobra.Command, body []byte) error {
 		fmt.Fprintln(w, strings.Join(all[i].columns(), "\t"))
 	}
 	if len(all) == 0 {
-		cmd.PrintErrln("There are none.")
+		cmd.PrintErrln(none)
 	}
 	return w.Flush()
 }

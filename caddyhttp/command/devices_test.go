@@ -87,16 +87,31 @@ func TestInviteAndDevices(t *testing.T) {
 	if out, errs, _ := run("devices", "list", "ops"); out != "" || !strings.Contains(errs, "There are none.") {
 		t.Errorf("after it was revoked: %s%s", out, errs)
 	}
+	if _, errs, code := run("devices", "revoke", "ops", "--all"); code != 0 || !strings.Contains(errs, "no devices any more") {
+		t.Errorf("all of none: exit %d\n%s", code, errs)
+	}
+	out, _, _ = run("invite", "ops")
+	_, rest, _ = strings.Cut(out, "?invite=")
+	if token, _, _ := strings.Cut(rest, "\n"); subscribe(token) != http.StatusCreated {
+		t.Error("another device cannot subscribe")
+	}
+	if out, errs, code := run("devices", "revoke", "ops", "--all"); code != 0 || !strings.Contains(out, "Ann's phone") || errs != "" {
+		t.Errorf("all: exit %d\n%s%s", code, out, errs)
+	}
+	if out, errs, _ := run("devices", "list", "ops"); out != "" || !strings.Contains(errs, "There are none.") {
+		t.Errorf("after all were revoked: %s%s", out, errs)
+	}
 	if out, _, code := run("invite", "ops", "--json"); code != 0 || !json.Valid([]byte(out)) || !strings.Contains(out, `"url":"https://alerts.example.com/notify/ops?invite=`) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	for want, args := range map[string][]string{
-		"the key has no such device": {"devices", "revoke", "ops", id},
-		"there is no such key":       {"invite", "none"},
-		"no such key":                {"devices", "list", "none"},
-		"tag":                        {"invite", "ops", "--tag", "a b"},
-		"accepts 1 arg":              {"invite"},
-		"accepts 2 arg":              {"devices", "revoke", "ops"},
+		"the key has no such device":   {"devices", "revoke", "ops", id},
+		"there is no such key":         {"invite", "none"},
+		"no such key":                  {"devices", "list", "none"},
+		"tag":                          {"invite", "ops", "--tag", "a b"},
+		"accepts 1 arg":                {"invite"},
+		"accepts 2 arg":                {"devices", "revoke", "ops"},
+		"accepts 1 arg(s), received 2": {"devices", "revoke", "ops", "--all", id},
 	} {
 		if _, errs, code := run(args...); code != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d, %s", args, code, errs)
