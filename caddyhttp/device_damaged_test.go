@@ -65,6 +65,9 @@ func TestDevicesDamaged(t *testing.T) {
 				t.Errorf("%s: %s: status %d %s", name, what, got.status, got.body)
 			}
 		}
+		if got := browse(t, h, http.MethodGet, "/notify/console/keys/k", "text/html"); !strings.Contains(got.body, "cannot read the devices of this key") {
+			t.Errorf("%s: the page of the key: status %d %s", name, got.status, got.body)
+		}
 		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusFailedDependency {
 			t.Errorf("%s: a message: status %d %s", name, got.status, got.body)
 		}

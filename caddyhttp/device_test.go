@@ -315,7 +315,7 @@ func TestDeviceRefusals(t *testing.T) {
 		t.Errorf("one more: status %d %s", got.status, got.body)
 	}
 	limited := false
-	for range device.AttemptsAtOnce + 1 {
+	for range 20 {
 		limited = askJSON(t, h, http.MethodPost, "/notify/k/devices", good()).status == http.StatusTooManyRequests
 	}
 	if !limited {
@@ -719,5 +719,30 @@ func TestPushKeyDamaged(t *testing.T) {
 		if after, err := q.pushKey(t.Context()); err != nil || after.Public() == before.Public() {
 			t.Errorf("%s: without a device: %v", name, err)
 		}
+	}
+}
+
+// TestReceiptGone checks that a receipt that was removed meanwhile leaves what is known of
+// its device as it is.
+func TestReceiptGone(t *testing.T) {
+	s := newPushService(t)
+	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
+	q, phone := h.app.queue, s.subscribe(t, h, "phone")
+	postWith(t, h, "/notify/k", "body=b")
+	p := s.all()[0].payload
+	askJSON(t, h, http.MethodPost, "/notify/k/devices/"+phone.ID+"/receipts", map[string]string{"receipt": p.Receipt})
+	d, err := q.findDevice(t.Context(), h.devicePlace(h.resolved.keys["k"]), phone.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := q.deviceStates(t.Context(), []device.Device{*d})
+	if err != nil || before[0].Seen.IsZero() {
+		t.Fatalf("%+v, %v", before[0], err)
+	}
+	if err := q.dueReceipt(t.Context(), q.receiptRecordName(device.Hash(phone.ID), "another"), &device.Receipt{Device: phone.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := q.deviceStates(t.Context(), []device.Device{*d}); err != nil || *after[0] != *before[0] {
+		t.Errorf("%+v, want %+v, %v", after[0], before[0], err)
 	}
 }

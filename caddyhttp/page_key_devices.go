@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ func (h *Handler) setDevices(r *http.Request, p *console.KeyPage, k *key) {
 		return // the part about the queue says that it cannot be read
 	}
 	devices, err := q.devicesOf(r.Context(), h.devicePlace(k))
+	if errors.Is(err, errDevicesDamaged) {
+		p.DevicesProblem = "The gateway cannot read the devices of this key, so that they get no messages. Its log says what its operator can do."
+	}
 	if err != nil {
 		return
 	}

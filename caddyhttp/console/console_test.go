@@ -194,6 +194,7 @@ var examples = map[string]Page{
 	"key_not_saved": KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Format: "yaml", Draft: &Draft{Problem: "there are 9 saved keys already", URLs: 2}, Problem: "The saved configuration cannot be used."},
 	"key_saved":     KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Destinations: []Destination{exampleDestination}},
 	"key_fixed":     KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Destinations: []Destination{exampleDestination}, Queue: &Queue{Problem: "The queue cannot be read at the moment."}},
+	"key_damaged":   KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, DevicesProblem: "They cannot be read."},
 	"key_unused":    KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Editable: true, Recent: nil, Queue: &Queue{}},
 	"builder_services": ServicesPage{
 		Address: "../cfg/ops", Key: "ops",

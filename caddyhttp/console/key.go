@@ -26,10 +26,12 @@ type KeyPage struct {
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
 
-	Inbox      *KeyInbox   // nil if the key keeps no messages
-	Devices    []Device    // that get the messages of the key
-	Invite     bool        // devices can be invited
-	Invitation *Invitation // that was just made; it is not shown again
+	Inbox   *KeyInbox // nil if the key keeps no messages
+	Devices []Device  // that get the messages of the key
+	Invite  bool      // devices can be invited
+
+	DevicesProblem string      // why the devices cannot be shown; "" if they can
+	Invitation     *Invitation // that was just made; it is not shown again
 
 	Tokens   int    // how many it has
 	NewToken string // that was just made; it is not shown again

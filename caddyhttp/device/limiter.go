@@ -9,12 +9,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds of how often one address can try to subscribe a device.
-const (
-	AttemptsAtOnce = 10
-	AttemptEvery   = 6 * time.Second
+// AttemptEvery is how often one address can try to subscribe a device, after its first
+// attempts.
+const AttemptEvery = 6 * time.Second
 
-	maxAddresses = 10_000 // that are remembered
+const (
+	attemptsAtOnce = 10
+	maxAddresses   = 10_000 // that are remembered
 )
 
 // Limiter limits how often the clients at one address try to subscribe devices. The zero
@@ -34,12 +35,12 @@ func (l *Limiter) Allow(client netip.Addr, now time.Time) bool {
 	one := l.by[client]
 	if one == nil {
 		if len(l.by) >= maxAddresses {
-			maps.DeleteFunc(l.by, func(_ netip.Addr, x *rate.Limiter) bool { return x.TokensAt(now) >= AttemptsAtOnce })
+			maps.DeleteFunc(l.by, func(_ netip.Addr, x *rate.Limiter) bool { return x.TokensAt(now) >= attemptsAtOnce })
 		}
 		if len(l.by) >= maxAddresses {
 			return false
 		}
-		one = rate.NewLimiter(rate.Every(AttemptEvery), AttemptsAtOnce)
+		one = rate.NewLimiter(rate.Every(AttemptEvery), attemptsAtOnce)
 		l.by[client] = one
 	}
 	return one.AllowN(now, 1)

@@ -11,7 +11,7 @@ func TestLimiter(t *testing.T) {
 	var l Limiter
 	now := second(0)
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	for i := range AttemptsAtOnce {
+	for i := range attemptsAtOnce {
 		if !l.Allow(a, now) {
 			t.Fatalf("attempt %d is refused", i+1)
 		}
