@@ -175,13 +175,17 @@ func (q *openQueue) removeDevice(ctx context.Context, key device.Place, id strin
 func (q *openQueue) removeAllDevices(ctx context.Context, key device.Place) (removed []*device.Device, err error) {
 	l, err := q.devicesOf(ctx, key)
 	if errors.Is(err, errDevicesDamaged) {
-		return nil, q.applyDevices(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*device.List, []queue.Record, error) {
+		err := q.applyDevices(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*device.List, []queue.Record, error) {
 			l, err := decodeDevices(old[0])
 			if err != nil {
 				l = new(device.List)
 			}
-			return l, nil, nil // another version may have made them readable meanwhile
+			return l, nil, nil // another gateway may have restored them meanwhile
 		})
+		if err == nil {
+			q.log.Warn("devices that cannot be read are removed", zap.String("key", key.Key))
+		}
+		return nil, err
 	}
 	if err != nil || l == nil {
 		return nil, err
