@@ -53,8 +53,8 @@ func Append[T any](b []byte, v *T, fields func(*T, *Codec)) []byte {
 // returns an error, and v has what comes before the damage.
 func Decode[T any](b []byte, v *T, fields func(*T, *Codec)) error {
 	c := codecs.Get().(*Codec)
-	c.decoding = true
-	decodeRecord(c, b, v, fields)
+	c.decoding, c.in = true, NewReader(b)
+	decodeRecord(c, 0, len(b), v, fields)
 	err := c.err
 	c.decoding, c.in, c.err = false, Reader{}, nil
 	codecs.Put(c)
@@ -62,14 +62,37 @@ func Decode[T any](b []byte, v *T, fields func(*T, *Codec)) error {
 }
 
 // decodeRecord decodes a record, which may be a field of the one that c decodes.
-func decodeRecord[T any](c *Codec, b []byte, v *T, fields func(*T, *Codec)) {
-	rest := c.in.rest
-	c.in.rest = b
+func decodeRecord[T any](c *Codec, from, to int, v *T, fields func(*T, *Codec)) {
+	at, end := c.in.at, c.in.end
+	c.in.at, c.in.end = from, to
 	for c.took = false; c.next(); {
 		fields(v, c)
 	}
 	c.fail(c.in.err)
-	c.in.rest = rest
+	c.in.at, c.in.end = at, end
+}
+
+// The methods that append change no more of the codec than they must: the garbage collector
+// would have to be told of each new slice.
+
+func (c *Codec) varint(n uint64) {
+	for ; n >= 0x80; n >>= 7 {
+		c.out = append(c.out, byte(n)|0x80)
+	}
+	c.out = append(c.out, byte(n))
+}
+
+func (c *Codec) tag(f Field, kind protowire.Type) { c.varint(protowire.EncodeTag(f, kind)) }
+
+func (c *Codec) number(f Field, n uint64) {
+	c.tag(f, protowire.VarintType)
+	c.varint(n)
+}
+
+func appendItem[T ~string | ~[]byte](c *Codec, f Field, item T) {
+	c.tag(f, protowire.BytesType)
+	c.varint(uint64(len(item)))
+	c.out = append(c.out, item...)
 }
 
 // If reports whether fields follow that are stored only if a condition holds. Those that are
@@ -106,11 +129,13 @@ func (c *Codec) fail(err error) {
 // Text is a text. An empty one is left out.
 func Text[T ~string](c *Codec, f Field, v *T) {
 	if !c.decoding {
-		c.out = AppendText(c.out, f, *v)
+		if len(*v) > 0 {
+			appendItem(c, f, *v)
+		}
 		return
 	}
 	for c.at(f) {
-		*v = T(c.in.bytes)
+		*v = T(c.in.value())
 		c.done()
 	}
 }
@@ -119,11 +144,13 @@ func Text[T ~string](c *Codec, f Field, v *T) {
 // makes no copy of one of the words.
 func Word[T ~string](c *Codec, f Field, v *T, words []T) {
 	if !c.decoding {
-		c.out = AppendText(c.out, f, *v)
+		if len(*v) > 0 {
+			appendItem(c, f, *v)
+		}
 		return
 	}
 	for c.at(f) {
-		*v = wordOf(c.in.bytes, words)
+		*v = wordOf(c.in.value(), words)
 		c.done()
 	}
 }
@@ -141,7 +168,7 @@ func wordOf[T ~string](b []byte, words []T) T {
 func TextOrNil(c *Codec, f Field, v **string) {
 	if !c.decoding {
 		if *v != nil {
-			c.out = AppendItem(c.out, f, **v)
+			appendItem(c, f, **v)
 		}
 		return
 	}
@@ -155,7 +182,9 @@ func TextOrNil(c *Codec, f Field, v **string) {
 // Bytes are any number of bytes. None are left out. Decoding copies them.
 func Bytes(c *Codec, f Field, v *[]byte) {
 	if !c.decoding {
-		c.out = AppendText(c.out, f, *v)
+		if len(*v) > 0 {
+			appendItem(c, f, *v)
+		}
 		return
 	}
 	for c.at(f) {
@@ -168,12 +197,12 @@ func Bytes(c *Codec, f Field, v *[]byte) {
 func Array(c *Codec, f Field, v []byte) {
 	if !c.decoding {
 		if slices.ContainsFunc(v, func(b byte) bool { return b != 0 }) {
-			c.out = AppendItem(c.out, f, v)
+			appendItem(c, f, v)
 		}
 		return
 	}
 	for c.at(f) {
-		copy(v, c.in.bytes)
+		copy(v, c.in.value())
 		c.done()
 	}
 }
@@ -181,7 +210,9 @@ func Array(c *Codec, f Field, v []byte) {
 // Number is a number that is not negative. 0 is left out.
 func Number[T ~int | ~int64 | ~uint64 | ~uint8](c *Codec, f Field, v *T) {
 	if !c.decoding {
-		c.out = AppendNumber(c.out, f, *v)
+		if *v != 0 {
+			c.number(f, uint64(*v))
+		}
 		return
 	}
 	for c.at(f) {
@@ -193,7 +224,9 @@ func Number[T ~int | ~int64 | ~uint64 | ~uint8](c *Codec, f Field, v *T) {
 // True is a bool. False is left out.
 func True(c *Codec, f Field, v *bool) {
 	if !c.decoding {
-		c.out = AppendTrue(c.out, f, *v)
+		if *v {
+			c.number(f, 1)
+		}
 		return
 	}
 	for c.at(f) {
@@ -205,7 +238,9 @@ func True(c *Codec, f Field, v *bool) {
 // Time is a time, precise to a microsecond and without its zone. A zero time is left out.
 func Time(c *Codec, f Field, v *time.Time) {
 	if !c.decoding {
-		c.out = AppendTime(c.out, f, *v)
+		if !v.IsZero() {
+			c.number(f, protowire.EncodeZigZag(v.UnixMicro()))
+		}
 		return
 	}
 	for c.at(f) {
@@ -221,13 +256,13 @@ func Binary[T any, P interface {
 	encoding.BinaryUnmarshaler
 }](c *Codec, f Field, v P) {
 	if !c.decoding {
-		if b, err := v.MarshalBinary(); err == nil {
-			c.out = AppendText(c.out, f, b)
+		if b, err := v.MarshalBinary(); err == nil && len(b) > 0 {
+			appendItem(c, f, b)
 		}
 		return
 	}
 	for c.at(f) {
-		c.fail(v.UnmarshalBinary(c.in.bytes))
+		c.fail(v.UnmarshalBinary(c.in.value()))
 		c.done()
 	}
 }
@@ -236,12 +271,12 @@ func Binary[T any, P interface {
 func Texts[T ~string](c *Codec, f Field, v *[]T) {
 	if !c.decoding {
 		for _, item := range *v {
-			c.out = AppendItem(c.out, f, item)
+			appendItem(c, f, item)
 		}
 		return
 	}
 	for c.at(f) {
-		*v = append(*v, T(c.in.bytes))
+		*v = append(*v, T(c.in.value()))
 		c.done()
 	}
 }
@@ -250,7 +285,7 @@ func Texts[T ~string](c *Codec, f Field, v *[]T) {
 func Numbers[T ~int | ~int64 | ~uint8](c *Codec, f Field, v *[]T) {
 	if !c.decoding {
 		for _, item := range *v {
-			c.out = AppendNumberItem(c.out, f, item)
+			c.number(f, uint64(item))
 		}
 		return
 	}
@@ -282,7 +317,7 @@ func Record[T any](c *Codec, f Field, v *T, fields func(*T, *Codec)) {
 		return
 	}
 	for c.at(f) {
-		decodeRecord(c, c.in.bytes, v, fields)
+		decodeRecord(c, c.in.from, c.in.to, v, fields)
 		c.done()
 	}
 }
@@ -297,7 +332,7 @@ func Records[S ~[]T, T any](c *Codec, f Field, v *S, fields func(*T, *Codec)) {
 	}
 	for c.at(f) {
 		*v = append(*v, *new(T))
-		decodeRecord(c, c.in.bytes, &(*v)[len(*v)-1], fields)
+		decodeRecord(c, c.in.from, c.in.to, &(*v)[len(*v)-1], fields)
 		c.done()
 	}
 }
@@ -305,7 +340,7 @@ func Records[S ~[]T, T any](c *Codec, f Field, v *S, fields func(*T, *Codec)) {
 // appendRecord appends a record within the record, with its length before it.
 func appendRecord[T any](c *Codec, f Field, v *T, fields func(*T, *Codec), empty bool) {
 	before := len(c.out)
-	c.out = protowire.AppendTag(c.out, f, protowire.BytesType)
+	c.tag(f, protowire.BytesType)
 	from := len(c.out)
 	fields(v, c)
 	n := len(c.out) - from

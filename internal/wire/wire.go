@@ -76,35 +76,40 @@ func AppendTime(b []byte, f Field, t time.Time) []byte {
 type Reader struct {
 	Field Field // of the last call of Next
 
-	rest   []byte
-	bytes  []byte
-	number uint64
-	err    error
+	// Places in the record are numbers, not slices, which the garbage collector would have to
+	// be told of at each field.
+	record   []byte
+	at, end  int // what is left
+	from, to int // the bytes of the field; none if it is a number
+	number   uint64
+	err      error
 }
 
 // NewReader returns a reader of a record.
-func NewReader(b []byte) Reader { return Reader{rest: b} }
+func NewReader(b []byte) Reader { return Reader{record: b, end: len(b)} }
 
 // Next reads the next field. It reports false at the end, and if the record is
 // damaged.
 func (r *Reader) Next() bool {
-	for len(r.rest) > 0 {
-		tag, n := consumeVarint(r.rest)
+	for r.at < r.end {
+		rest := r.record[r.at:r.end]
+		tag, n := consumeVarint(rest)
 		f, kind := protowire.DecodeTag(tag)
 		if n >= 0 && f < protowire.MinValidNumber {
-			_, _, n = protowire.ConsumeTag(r.rest) // which is an error
+			_, _, n = protowire.ConsumeTag(rest) // which is an error
 		}
 		if n < 0 {
 			return r.fail(n)
 		}
-		rest := r.rest[n:]
-		r.Field, r.bytes, r.number = f, nil, 0
+		at := r.at + n
+		rest = rest[n:]
+		r.Field, r.from, r.to, r.number = f, 0, 0, 0
 		known := true
 		switch kind {
 		case protowire.BytesType:
 			if length, m := consumeVarint(rest); m > 0 && length <= uint64(len(rest)-m) {
 				n = m + int(length) //nolint:gosec // of what is there
-				r.bytes = rest[m:n]
+				r.from, r.to = at+m, at+n
 			} else {
 				_, n = protowire.ConsumeBytes(rest) // which is an error
 			}
@@ -116,7 +121,7 @@ func (r *Reader) Next() bool {
 		if n < 0 {
 			return r.fail(n)
 		}
-		r.rest = rest[n:]
+		r.at = at + n
 		if known {
 			return true
 		}
@@ -135,7 +140,7 @@ func consumeVarint(b []byte) (uint64, int) {
 
 func (r *Reader) fail(n int) bool {
 	r.err = fmt.Errorf("decoding field %d: %w", r.Field, protowire.ParseError(n))
-	r.rest = nil
+	r.at = r.end
 	return false
 }
 
@@ -145,14 +150,16 @@ func (r *Reader) Err() error { return r.err }
 // Bytes returns the value of the field, which is part of the record; nil if it is
 // empty.
 func (r *Reader) Bytes() []byte {
-	if len(r.bytes) == 0 {
+	if r.from == r.to {
 		return nil
 	}
-	return slices.Clip(r.bytes)
+	return slices.Clip(r.value())
 }
 
+func (r *Reader) value() []byte { return r.record[r.from:r.to] }
+
 // Text returns the value of the field.
-func (r *Reader) Text() string { return string(r.bytes) }
+func (r *Reader) Text() string { return string(r.value()) }
 
 // Int64 returns the value of the field.
 func (r *Reader) Int64() int64 { return int64(r.number) } //nolint:gosec // as it was appended

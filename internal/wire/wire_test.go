@@ -48,7 +48,7 @@ func TestFields(t *testing.T) {
 			ok = string(r.Bytes()) == "bytes" && cap(r.Bytes()) == 5
 		}
 		if !ok {
-			t.Errorf("field %d: %q, %d", r.Field, r.bytes, r.number)
+			t.Errorf("field %d: %q, %d", r.Field, r.value(), r.number)
 		}
 	}
 	if r.Err() != nil || len(fields) != 8 {
