@@ -2,6 +2,9 @@
 // skips fields that it does not know, so fields can be added. The number of a
 // field must never change.
 //
+// A [Codec] names each field once, for both ways. The functions that append and a [Reader] are
+// for records that need more than that.
+//
 // Zero values are left out, except where a function says so.
 package wire
 

@@ -220,23 +220,6 @@ func TestUptime(t *testing.T) {
 	}
 }
 
-// TestBeatRecord checks that a record keeps a beat.
-func TestBeatRecord(t *testing.T) {
-	now := berlin(t, "2026-05-04").Local()
-	u := Uptime{Seen: now, Down: time.Hour}
-	b := Beat{Site: "s", Key: "ops", Name: "nightly"}
-	b.Came(now, &u, &Expect{"nightly", 24 * time.Hour, time.Hour}, true)
-	b.Miss(now.Add(time.Hour))
-	b.Gone = now
-	got, err := DecodeBeat(b.Encode())
-	if err != nil || *got != b {
-		t.Errorf("%+v, %v, want %+v", got, err, b)
-	}
-	if got, err := DecodeUptime(u.Encode()); err != nil || *got != u {
-		t.Errorf("%+v, %v, want %+v", got, err, u)
-	}
-}
-
 // TestCheckExpect checks the bounds.
 func TestCheckExpect(t *testing.T) {
 	for _, x := range []struct {

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
 	"time"
 
@@ -81,38 +80,6 @@ func TestLaneIsFull(t *testing.T) {
 	}
 	if g := r.Release(now.Add(time.Hour), l, all, all, none); g != nil || !l.Empty(now.Add(time.Hour)) {
 		t.Errorf("released once more: %+v", g)
-	}
-}
-
-// TestEncoding checks that records are decoded as they were, also those of a later
-// version, and that damaged ones are errors.
-func TestEncoding(t *testing.T) {
-	now := time.UnixMicro(1_790_000_000_123_456)
-	job := func(n byte) queue.JobID { return queue.JobID{Message: uuid.UUID{n}, Index: int(n)} }
-	mark := Mark{job(1), notifier.Failure, notifier.Open, now, "ab cd", uuid.UUID{9}}
-	s := &Subject{Told: mark, Next: Mark{Job: job(2), Type: notifier.Info, Time: now}, Way: Mark{Job: job(3), Time: now}, Passed: notifier.Warning, Repeats: 3, Since: now, Forget: now}
-	l := &Lane{
-		Items: []Item{
-			{Job: job(1), Type: notifier.Success, State: notifier.Resolved, Time: now, Alerts: "ab", Subject: "s", Hold: ByRate, Until: now, Passed: notifier.Failure, Past: true},
-			{Job: job(2), Type: notifier.Info, Time: now, After: job(3)},
-		},
-		Spent: []Spent{{id: "10[] 1m0s", Count: 4, Since: now}},
-		More:  [2]More{{ID: uuid.UUID{1}, Counts: Counts{1, 2, 3, 4}}, {ID: uuid.UUID{2}, Counts: Counts{3: 1}}},
-	}
-	later := []byte{0xa0, 0x06, 0x01} // field 100
-	gotSubject, err := DecodeSubject(append(later, s.Encode()...))
-	if err != nil || !reflect.DeepEqual(gotSubject, s) {
-		t.Errorf("%+v, %v, want %+v", gotSubject, err, s)
-	}
-	gotLane, err := DecodeLane(append(later, l.Encode()...))
-	if err != nil || !reflect.DeepEqual(gotLane, l) {
-		t.Errorf("%+v, %v, want %+v", gotLane, err, l)
-	}
-	if _, err := DecodeLane(l.Encode()[:20]); err == nil {
-		t.Error("a damaged lane is decoded")
-	}
-	if _, err := DecodeSubject(s.Encode()[:20]); err == nil {
-		t.Error("a damaged subject is decoded")
 	}
 }
 
