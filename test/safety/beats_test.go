@@ -49,9 +49,9 @@ func TestBeatsOverKills(t *testing.T) {
 	b := newTitleBoard(t)
 	var expects strings.Builder
 	for i := range jobs {
-		fmt.Fprintf(&expects, "expect job%d every 5s grace 4s\n", i)
+		fmt.Fprintf(&expects, "expect job%d every 4s grace 4s\n", i)
 	}
-	g := start(t, queueOption(newFolder(t)), "key ops {\nurl "+b.url+"\nexpect fast every 2s grace 1s\n"+expects.String()+"}\n")
+	g := start(t, queueOption(newFolder(t)), "key ops {\nurl "+b.url+"\nexpect fast every 1s grace 1s\n"+expects.String()+"}\n")
 	beat := func(name string) {
 		t.Helper()
 		eventually(t, "the gateway takes the beat "+name, func() bool {
@@ -78,7 +78,7 @@ func TestBeatsOverKills(t *testing.T) {
 		last = time.Time{}
 		beatAll()
 		g.kill()
-		time.Sleep(10 * time.Second) // longer than the jobs have, which nothing but time can show
+		time.Sleep(9 * time.Second) // longer than the jobs have, which nothing but time can show
 		g.run()
 		last = time.Time{}
 		beatAll()
