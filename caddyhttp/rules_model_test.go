@@ -125,12 +125,12 @@ func memoryFolder(t *testing.T) string {
 
 // TestRulesModel holds the rules in this gateway, with its queue and its embedded store,
 // to what is promised: random messages, incidents, rules, outages, kills, silences and
-// acknowledgements. It makes 5,000 steps with all cases, and 400 otherwise.
+// acknowledgements. It makes 2,000 steps with all cases, and 400 otherwise.
 func TestRulesModel(t *testing.T) {
 	const steps = 100
 	worlds := 4 // one of each kind
 	if racetest.All() {
-		worlds = 50
+		worlds = 20
 	}
 	for seed := range worlds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

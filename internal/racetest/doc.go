@@ -32,10 +32,11 @@ func Part[T any](cases []T, n int) []T {
 	return part
 }
 
-// SkipIfSlow skips a test that only computes if the race detector is on.
+// SkipIfSlow skips a test if the race detector is on. It is for tests that compute for long
+// or start many gateways, and in which nothing happens at once that other tests do not do.
 func SkipIfSlow(t testing.TB) {
 	if Enabled {
 		t.Helper()
-		t.Skip("it only computes, and takes long with the race detector")
+		t.Skip("it takes long with the race detector, which finds nothing there")
 	}
 }

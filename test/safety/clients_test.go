@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // memory is the maximum memory, in bytes, that a gateway may take while it
@@ -259,6 +261,7 @@ func TestFalseAttachmentSizes(t *testing.T) {
 // TestNamesOfClients checks that file names and other texts of clients add no
 // header and no part, and write no file outside the temporary folder.
 func TestNamesOfClients(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	type part struct {
 		header textproto.MIMEHeader

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // caddy runs a command of the program in a folder, with additional environment
@@ -130,6 +131,7 @@ func (c wrongConfig) config(admin string) (text, position string) {
 // one log line, which begins with file and line, without names of modules. Each
 // configuration is used with all commands if full is set, and else with one.
 func TestConfigErrors(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	g := start(t, "", "key k {\nurl json://127.0.0.1:1\n}")
 	commands := []string{"validate", "run", "reload"}
@@ -172,6 +174,7 @@ func TestConfigErrors(t *testing.T) {
 // TestCaddyfileErrors checks the errors that are found when a Caddyfile is
 // read.
 func TestCaddyfileErrors(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	for name, tt := range map[string]wrongConfig{
 		"an open placeholder":       {":0 {\n	notify {\n		key ops {\n			url json://{env.HOME/secretsecret\n		}\n	}\n}\n", "the placeholder {env.HOME has no closing brace; write {env.HOME}, at Caddyfile:4"},

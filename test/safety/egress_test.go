@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -255,6 +256,7 @@ var isRefusal = regexp.MustCompile(`may not reach it|in its usual form`)
 // If full is set, all ways use all spellings. Otherwise one way does, and the
 // others use a sample.
 func TestEgressMatrix(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	all := forbiddenHosts()
 	for _, gate := range []struct {
@@ -377,6 +379,7 @@ func TestEgressOfTheMachine(t *testing.T) {
 // TestEgressMatrixOfTheOperator checks that URLs of the configuration reach any
 // address in any spelling, even if egress denies it to clients.
 func TestEgressMatrixOfTheOperator(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	v, from := newGuarded(t), redirector(t)
 	urls, _ := ways(from)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // ownNetwork matches text about the gateway's machine: addresses of
@@ -59,6 +60,7 @@ var ndjsonDestination = regexp.MustCompile(`"destination":"[^"]*"`)
 // the gateway, a name server, a path or a proxy. Errors of connections once
 // showed them.
 func TestErrorsShowNoNetwork(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	reset := func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 100))
@@ -117,6 +119,7 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 // TestErrorsShowNoProxy checks that no error shows the address of a forward proxy
 // or the password for it.
 func TestErrorsShowNoProxy(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	closed := "127.0.0.1:" + porttest.Free()
 	reset := listen(t, "127.0.0.1:0", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) })
@@ -141,6 +144,7 @@ func TestErrorsShowNoProxy(t *testing.T) {
 // TestErrorsShowNoNameServer checks that an error about a host name that cannot
 // be looked up does not show the name server.
 func TestErrorsShowNoNameServer(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	if !inOwnNetwork(t) {
 		return

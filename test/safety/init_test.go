@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // initDestination is a destination that keeps the messages which it gets.
@@ -101,6 +102,7 @@ func initEnv(t *testing.T) []string {
 // TestInit runs `caddy notify init` as a script does, the gateway that it has written,
 // and the curl command that it prints.
 func TestInit(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -13,6 +14,7 @@ import (
 // URL, and tests the URLs. It checks that neither the
 // result of a test nor anything that can be read from the program has a secret.
 func TestSecretsOfForms(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	p := newProxy(t)
 	p.is("500")
@@ -82,6 +84,7 @@ func TestSecretsOfForms(t *testing.T) {
 // secrets of every service. It checks that no secret is in an answer for
 // programs or in what can be read from the program.
 func TestSecretsOfMistakes(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	all := web(t)
 	g := start(t, tracing, "key fixed {\nurl json://127.0.0.1:1/\n}\nconfigs {\nmanage open\n}")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -91,6 +92,7 @@ func (g *gateway) test(key, tag string) reply {
 // secret of an operator's or client's URL is visible in responses, in events,
 // or in what can be read from the program.
 func TestSecretsOfTheProgram(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	p, w := newProxy(t), newWatcher(t)
 	all := web(t)
@@ -222,6 +224,7 @@ func TestSecretsAfterAnAnswer(t *testing.T) {
 // TestSecretsOfBrokenConfigurations checks that the error for a configuration
 // with an invalid URL does not show the URL, in a Caddyfile and in JSON.
 func TestSecretsOfBrokenConfigurations(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	g := start(t, tracing, "key k {\nurl json://127.0.0.1:1/\n}")
 	g.post("/notify/k", message{"body": "x"}) // so that there is a message to read about

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -140,6 +141,7 @@ func (c serverConn) packet() []byte {
 // not use HTTP. Their servers are missing, hang up, stay silent, repeat what
 // they receive, or refuse the password in the syntax of their protocol.
 func TestSecretsOfOtherProtocols(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	var all []secretURL
 	quoting := map[string]bool{}

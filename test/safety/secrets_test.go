@@ -188,6 +188,7 @@ func (c *capture) Sync() error { return nil }
 // network, that no result, record or log line reveals a secret of the URL. Each
 // fault meets all URLs of a service if full is set, and else one of them.
 func TestSecretsOfEveryService(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	faulty := faultyNetworks(t)
 	for i, name := range slices.Sorted(maps.Keys(faulty)) {
@@ -236,6 +237,7 @@ func TestSecretsOfEveryService(t *testing.T) {
 // TestSecretsOfBrokenURLs checks that the error for an invalid URL reveals no
 // secret of it, for one URL of each service, or all if full is set.
 func TestSecretsOfBrokenURLs(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	if racetest.Enabled {
 		t.Skip("has one goroutine, so the race detector finds nothing and takes ten times as long")

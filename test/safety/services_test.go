@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -78,6 +79,7 @@ func webPush(example, address string) string {
 // TestEgressOfEveryService checks that egress applies to every service whose
 // URL names the server, in every protocol, and not to the operator's URLs.
 func TestEgressOfEveryService(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	all := servers()
 	guards := map[string]*guarded{} // by URL

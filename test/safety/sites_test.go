@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // otherSite returns the end of the block of the first site, and another site
@@ -160,6 +161,7 @@ const closed = "egress {\ndeny 192.0.2.1\n}\n"
 // clients may not reach it. The queue once made a delivery under the rules of the
 // first site that had the URL.
 func TestSiteEgress(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	const mail, first, second = "mail", "first", "second"
 	for _, tt := range []struct{ name, open, shut, other string }{
@@ -238,6 +240,7 @@ func TestSiteEgress(t *testing.T) {
 // TestSiteEgressChanges checks that a delivery that waits is made under the
 // stricter of the rules when its message was accepted and of those of now.
 func TestSiteEgressChanges(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	v := newInternal(t)
 	options, port := queueOption(newFolder(t)), porttest.Free()
