@@ -446,7 +446,11 @@ func (s *suite) messages() {
 		s.Errorf("before the first message are %d, next %s, %v", len(page), next, err)
 	}
 	unknown := want[2].Message.ID
-	unknown[15]++
+	for i := len(unknown) - 1; ; i-- { // the next ID
+		if unknown[i]++; unknown[i] != 0 {
+			break
+		}
+	}
 	if page, _, err := s.Messages(s.Context(), unknown, 1); err != nil || len(page) != 1 || page[0].Message.ID != want[2].Message.ID {
 		s.Errorf("before an unknown message is %v, %v", page, err)
 	}
