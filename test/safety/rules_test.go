@@ -88,7 +88,7 @@ func TestRulesOverKills(t *testing.T) {
 	}, 3) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			incidents, total, kills := 8, amount(soak, 4000, 240), amount(soak, 12, 3)
+			incidents, total, kills := 8, amount(soak, 2400, 240), amount(soak, 12, 3)
 			b := newRuledBoard(t)
 			g := start(t, queueOption(newFolder(t), "wait 500ms"), "key ops {\nurl "+b.url+"\n"+tt.rules+"\n}\nkey other {\nurl "+b.url+"\n}\n")
 			g.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 32
