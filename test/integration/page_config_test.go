@@ -342,8 +342,9 @@ func checkTabs(t *testing.T, ctx context.Context, path string) {
 	})()`)
 	for _, i := range want {
 		run(t, ctx, chromedp.KeyEvent(kb.Tab))
-		if got := eval[int](t, ctx, "stops.indexOf(document.activeElement)"); got != i {
-			t.Errorf("%s: the tab key leads to control %d, %s, want %d: %s", path, got, eval[string](t, ctx, "document.activeElement.outerHTML.slice(0, 100)"), i, eval[string](t, ctx, fmt.Sprintf("stops[%d].outerHTML.slice(0, 100)", i)))
+		// A page that refreshes itself may have replaced a control by its like, which has the focus then.
+		if !eval[bool](t, ctx, fmt.Sprintf("document.activeElement === stops[%d] || document.activeElement.outerHTML === stops[%d].outerHTML", i, i)) {
+			t.Errorf("%s: the tab key leads to control %d, %s, want %d: %s", path, eval[int](t, ctx, "stops.indexOf(document.activeElement)"), eval[string](t, ctx, "document.activeElement.outerHTML.slice(0, 100)"), i, eval[string](t, ctx, fmt.Sprintf("stops[%d].outerHTML.slice(0, 100)", i)))
 			return
 		}
 	}
