@@ -42,6 +42,9 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 			return []string{fmt.Sprintf("still waiting at the end: %v", waiting)}
 		}
 	}
+	for end := m.Now().Add(most); m.missedDigest() && !m.Now().After(end); { // its lines are final before it has arrived
+		m.Wait(most / 20)
+	}
 	m.Wait(10 * m.Unit) // a message of the gateway may follow
 	if m.Beats {
 		m.Wait(2 * (beatEvery + 3*beatGrace) * m.Unit)
@@ -60,6 +63,25 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 	}
 	c.beatsTold(m.targets[0])
 	return c.problems
+}
+
+// missedDigest reports whether a destination has refused a digest that has not come again.
+func (m *Model) missedDigest() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.targets, func(t *target) bool {
+		missed := map[told]bool{}
+		for _, a := range t.got {
+			for _, x := range a.tells {
+				if a.taken {
+					delete(missed, x)
+				} else if x.digest {
+					missed[x] = true
+				}
+			}
+		}
+		return len(missed) > 0
+	})
 }
 
 // readResults reads the resources of all messages that are not final, and returns the
