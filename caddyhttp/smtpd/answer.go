@@ -21,6 +21,7 @@ func newAnswer(code, class, subject, detail int, format string, args ...any) *sm
 
 var (
 	errBusy       = newAnswer(421, 4, 3, 2, "too many connections; try again later")
+	errEnded      = newAnswer(421, 4, 4, 2, "the connection ends, because a mail before did not arrive completely; send this one again")
 	errAccount    = newAnswer(530, 5, 7, 0, "authentication is required; log in with an account over TLS")
 	errPassword   = newAnswer(535, 5, 7, 8, "the user name or the password is wrong")
 	errChecks     = newAnswer(454, 4, 7, 0, "too many passwords from your address are being checked; try again later")

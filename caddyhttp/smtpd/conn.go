@@ -2,9 +2,12 @@ package smtpd
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -21,11 +24,27 @@ type conn struct {
 
 	closeOnce sync.Once
 
+	late atomic.Bool // a deadline has passed; nothing more is read
+
 	mu     sync.Mutex
 	broken bool      // a mail was given up; no further one is accepted
 	mail   time.Time // deadline for the mail under way; zero between mails
 	end    time.Time // deadline for commands when the server stops; zero before
 	endAll bool      // end is also a deadline for mails
+}
+
+// Read implements net.Conn. After a deadline has passed, it reads nothing more: package
+// smtp takes the beginning of a command for the whole of it, answers, and would wait for
+// the next one with a new deadline.
+func (c *conn) Read(b []byte) (int, error) {
+	if c.late.Load() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.late.Store(true)
+	}
+	return n, err
 }
 
 // SetReadDeadline implements net.Conn. Package smtp calls it before it reads a

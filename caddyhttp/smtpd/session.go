@@ -94,7 +94,7 @@ func (m *session) Mail(from string, _ *smtp.MailOptions) error {
 	m.from, m.to = from, nil
 	m.mu.Unlock()
 	if m.conn.isBroken() {
-		return errIncomplete
+		return errEnded
 	}
 	if account == nil && !m.conn.trusted {
 		return m.refuse(http.StatusForbidden, errAccount)

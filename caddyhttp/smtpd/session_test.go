@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,6 +17,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
+
+// newServer returns a server that reads a command or a mail for ten seconds.
+func newServer(deliver func(mail io.Reader, to []Recipient) (*Outcome, error)) *Server {
+	return New(Config{Hostname: "test", MaxSize: 1 << 20, MaxRecipients: 10, MaxConnections: 10, Timeout: 10 * time.Second, Local: true, Log: zap.NewNop()}, Gateway{
+		Check:   func(Recipient) error { return nil },
+		Deliver: deliver,
+		Refused: func(Refusal) {},
+	})
+}
 
 // start starts a server whose gateway answers with the first line of the mail.
 // It returns a connection to the server, after the greeting.
@@ -25,11 +35,7 @@ func start(t *testing.T, deliver func(mail io.Reader, to []Recipient) (*Outcome,
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Config{Hostname: "test", MaxSize: 1 << 20, MaxRecipients: 10, MaxConnections: 10, Timeout: 10 * time.Second, Local: true, Log: zap.NewNop()}, Gateway{
-		Check:   func(Recipient) error { return nil },
-		Deliver: deliver,
-		Refused: func(Refusal) {},
-	})
+	s := newServer(deliver)
 	var serving sync.WaitGroup
 	serving.Go(func() { s.Serve(l, false) })
 	t.Cleanup(func() {
@@ -79,7 +85,7 @@ func TestAnswersStayWithTheirMails(t *testing.T) {
 				}
 				for line := range strings.Lines(string(got)) {
 					if strings.Contains(line, "451") || strings.Contains(line, "queued as") && !strings.Contains(line, "later") {
-						t.Fatalf("after %q and %q: %q", first, reset, line)
+						t.Fatalf("after %q and %q: %q in %q", first, reset, line, got)
 					}
 				}
 			}
@@ -108,5 +114,49 @@ func TestRefusedChunks(t *testing.T) {
 	i, j := strings.Index(text, "\r\n451 4.3.0"), strings.Index(text, "\r\n250 2.0.0 queued as later")
 	if i < 0 || j < i || strings.Count(text, "\r\n451") != 1 {
 		t.Errorf("the answers are %q", text)
+	}
+}
+
+// pipes is a listener whose clients are in this process, so that no time passes while a
+// test waits for a timeout.
+type pipes struct {
+	clients chan net.Conn
+	once    sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	c, ok := <-p.clients
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.clients) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// TestSlowCommands checks that a client that does not send a whole command within the
+// timeout is disconnected then. One that had sent a part of a command once got an answer
+// to that, and as much time again.
+func TestSlowCommands(t *testing.T) {
+	for _, sent := range []string{"", "EHLO", "EHLO x\r\nMAIL FROM:<a@x>", "EHLO x\r\nMAIL FROM:<a@x>\r\nRCPT TO:<k@x>\r\nDATA\r\nSubject: x\r\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &pipes{clients: make(chan net.Conn)}
+			s := newServer(echo)
+			go s.Serve(l, false)
+			defer s.Stop(new(Replaced), false)
+			c, accepted := net.Pipe()
+			l.clients <- accepted
+			begun := time.Now()
+			go func() { _, _ = io.WriteString(c, sent) }()
+			answers, err := io.ReadAll(c)
+			if took := time.Since(begun); err != nil || took != 10*time.Second || !strings.Contains(string(answers), "421 4.4.2") {
+				t.Errorf("after %q: the connection ended after %v with %q, %v", sent, took, answers, err)
+			}
+		})
 	}
 }
