@@ -410,6 +410,7 @@ func TestDevicesLast(t *testing.T) {
 
 // TestDeviceSilent checks that a key is told when a device confirms nothing.
 func TestDeviceSilent(t *testing.T) {
+	t.Parallel()
 	s, chat, dir := newPushService(t), newPager(t, http.StatusOK), t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		start := func() *Handler {
@@ -464,6 +465,7 @@ func TestDeviceSilent(t *testing.T) {
 // messages are refused while it is not known which devices a key has. Messages in the first
 // moments after a start once went to nobody, or to all others.
 func TestDevicesKnown(t *testing.T) {
+	t.Parallel()
 	s, dir := newPushService(t), t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		start := func() *Handler { return newQueueGateway(t, dir, "", pushOptions("")+"key k {\n}") }
@@ -493,6 +495,7 @@ func TestDevicesKnown(t *testing.T) {
 // TestDeviceEscalates checks that a device without a receipt for a minute counts as not
 // reached, so that the next step begins, and that one with a receipt counts as reached.
 func TestDeviceEscalates(t *testing.T) {
+	t.Parallel()
 	for _, confirms := range []bool{false, true} {
 		s, x, dir := newPushService(t), newTeam(t, 0), t.TempDir()
 		phone := newPager(t, http.StatusOK)

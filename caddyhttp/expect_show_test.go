@@ -17,7 +17,7 @@ import (
 func TestBeatsShown(t *testing.T) {
 	shareNothing(t)
 	s := caddyhttptest.NewStation(t)
-	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() + "\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\nexpect quick every 1s\nexpect sync every 1h\n}\n}"
+	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() + "\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\nexpect quick every 1s grace 1s\nexpect sync every 1h\n}\n}"
 	caddyhttptest.Serve(t, global, "key own {\nurl "+s.NotifyURL("/own")+"\nexpect local every 1h\n}")
 	for path, want := range map[string]int{"/notify/ops?beat=nightly": http.StatusOK, "/notify/ops?beat=sync&type=failure": http.StatusOK, "/notify/own?beat=local": http.StatusOK, "/prefix/notify/own?beat=local": http.StatusOK, "/notify/own?beat=nightly": http.StatusNotFound} {
 		if status, text := caddyhttptest.Send(t.Context(), t, path, ""); status != want {
@@ -121,6 +121,7 @@ func TestWatchdogShown(t *testing.T) {
 // TestBeatMakesTheKeyFail checks that a missed beat is a trouble of its key in the list of
 // keys, with its time, until it comes, and that a beat which is due is in grace before.
 func TestBeatMakesTheKeyFail(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

@@ -26,6 +26,7 @@ const expectNightly = "expect nightly every 20m grace 5m"
 // TestMissedBeat checks that a late beat is told once, that the next one is told as a
 // success of the same incident, and that it is told again after that.
 func TestMissedBeat(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := ruledKey(p, expectNightly)
@@ -54,6 +55,7 @@ func TestMissedBeat(t *testing.T) {
 // TestFailingBeat checks that a beat with the type failure is told at once with its text,
 // in each format, and that its success is told.
 func TestFailingBeat(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -91,6 +93,7 @@ func TestFailingBeat(t *testing.T) {
 
 // TestBeatRefused checks who cannot send a beat, and that such a request changes nothing.
 func TestBeatRefused(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -123,6 +126,7 @@ func TestBeatRefused(t *testing.T) {
 // TestBeatAfterDowntime checks that a gateway that was off tells nothing of beats that
 // could not come, and tells one that does not come afterwards.
 func TestBeatAfterDowntime(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := ruledKey(p, expectNightly)
@@ -144,6 +148,7 @@ func TestBeatAfterDowntime(t *testing.T) {
 // TestBeatAndRules checks that what is told of a beat passes the rules of the key and goes
 // to the URLs of its tag.
 func TestBeatAndRules(t *testing.T) {
+	t.Parallel()
 	p, other := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := "key k {\nurl " + p.NotifyURL() + "?tz=UTC phone\nurl " + other.NotifyURL() + "\n" + `quiet 23:00-01:00 UTC {
@@ -171,6 +176,7 @@ func TestBeatAndRules(t *testing.T) {
 // TestBeatReload checks that an expectation that has not changed keeps its deadline over
 // a reload, and that one that is gone is told as such if it was late.
 func TestBeatReload(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

@@ -78,6 +78,8 @@ func TestForeignText(t *testing.T) {
 // address, for every text in the samples of every source with templates.
 func TestForeignPayloads(t *testing.T) {
 	racetest.SkipIfSlow(t)
+	t.Parallel()
+	shareWithNone(t)
 	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
 	for _, f := range source.Formats() {

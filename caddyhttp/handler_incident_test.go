@@ -33,6 +33,7 @@ func askIncident(t *testing.T, h *Handler, method, id, form string, header ...st
 // TestIncidentPage checks what the page of an incident shows and does, for people and for
 // programs, and that a scanner changes nothing.
 func TestIncidentPage(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -110,6 +111,7 @@ func TestIncidentPage(t *testing.T) {
 // TestIncidentPageOfProgram checks that a button without a form acknowledges, and that the
 // user of the site's authentication counts.
 func TestIncidentPageOfProgram(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 1)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -127,6 +129,7 @@ func TestIncidentPageOfProgram(t *testing.T) {
 // TestIncidentPageSilence checks that who may manage can silence an incident on its page,
 // and nobody else.
 func TestIncidentPageSilence(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	for _, manage := range []bool{false, true} {
 		dir := t.TempDir()
@@ -173,6 +176,7 @@ func TestIncidentPageSilence(t *testing.T) {
 // whether it has worked. The requests are those of fetch without credentials: a POST with
 // a form, which browsers send without asking first.
 func TestIncidentForeignPage(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -225,6 +229,7 @@ func TestIncidentForeignPage(t *testing.T) {
 // TestIncidentPageSteps checks that the page and the JSON of an incident have each step
 // that has begun, with its outcome, also when the incident is over.
 func TestIncidentPageSteps(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

@@ -47,6 +47,11 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	off := false
 	provisioning.Lock()
 	defer provisioning.Unlock()
+	if own := ownPools[t.Name()]; own != nil {
+		outside := sharedPool
+		sharedPool = own
+		defer func() { sharedPool = outside }()
+	}
 	config := &caddy.Config{
 		Admin:   &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}},
 		AppsRaw: caddy.ModuleMap{},
@@ -65,8 +70,26 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	return m.(*Handler), nil
 }
 
-// shareNothing gives the gateways of a test a history, metrics and connections of
-// their own. Tests that use it cannot be parallel.
+// ownPools are the pools of the tests that share with nobody, by their names. It is
+// guarded by provisioning.
+var ownPools = map[string]*caddy.UsagePool{}
+
+// shareWithNone gives the gateways of [newGateway] in a test what only they share, also
+// while other tests run.
+func shareWithNone(t *testing.T) {
+	t.Helper()
+	provisioning.Lock()
+	defer provisioning.Unlock()
+	ownPools[t.Name()] = caddy.NewUsagePool()
+	t.Cleanup(func() {
+		provisioning.Lock()
+		defer provisioning.Unlock()
+		delete(ownPools, t.Name())
+	})
+}
+
+// shareNothing gives all gateways of a test, also those that Caddy starts, a history,
+// metrics and connections of their own. Tests that use it cannot be parallel.
 func shareNothing(t *testing.T) {
 	t.Helper()
 	outside := sharedPool

@@ -151,6 +151,7 @@ func TestInboxSurvives(t *testing.T) {
 
 // TestInboxExpires checks that a message is removed from the store when its time is over.
 func TestInboxExpires(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 1h\nreader "+testReader+"\n}", "")
 		defer stopApp(t, h)

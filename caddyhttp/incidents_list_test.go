@@ -28,6 +28,7 @@ func namesIn(t *testing.T, r reply) (names []string, next string) {
 // TestIncidentList checks that the incidents of the keys of a site are listed, the worst
 // first, without texts and only for those who may manage, also after a restart.
 func TestIncidentList(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	keys := strings.ReplaceAll("key KEY {\nurl "+p.NotifyURL()+"\ndedupe 1h\n}\n", "KEY", "ops") +
@@ -132,6 +133,7 @@ func TestIncidentsAccess(t *testing.T) {
 
 // TestManyIncidents checks that the pages of the console have each incident once.
 func TestManyIncidents(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -164,6 +166,7 @@ func TestManyIncidents(t *testing.T) {
 // TestMessageNamesIncident checks that a message of the queue names the incident that it
 // is about, and not a later one of the same name.
 func TestMessageNamesIncident(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

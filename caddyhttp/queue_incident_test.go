@@ -40,6 +40,7 @@ func alertForm(typ, text, incident string) string {
 // one that waits for the same destination, also after a restart, and what clients
 // and destinations learn of it.
 func TestIncidentReplaced(t *testing.T) {
+	t.Parallel()
 	p, other := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := "key k {\nurl " + p.NotifyURL() + "?tz=UTC\nurl " + other.NotifyURL() + "\n}\nkey l {\nurl " + p.NotifyURL() + "?tz=UTC\n}"
@@ -143,6 +144,8 @@ func TestIncidentNotDelivered(t *testing.T) {
 // TestIncidentChain checks that the numbers of a tag keep their order while an older
 // message of the incident is under way.
 func TestIncidentChain(t *testing.T) {
+	t.Parallel()
+	shareWithNone(t)
 	first, second := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	hold := make(chan struct{})
 	first.hold = hold
@@ -198,6 +201,7 @@ func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 // TestIncidentWhileStoreFails checks that an alert goes out although the queue cannot
 // be written, and that what is older is not sent when it can be again.
 func TestIncidentWhileStoreFails(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -74,15 +72,13 @@ type pager struct {
 
 // inBubble runs f in a synctest bubble, in which waiting takes no time. The
 // gateways in it share nothing with those of other tests, because the bubble
-// cannot use channels from outside. Tests that use inBubble cannot be parallel.
+// cannot use channels from outside.
 //
 // Time stands still while a goroutine of the bubble reads from a connection. So
 // the servers of a test start outside, and close connections after each answer.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	outside := sharedPool
-	sharedPool = caddy.NewUsagePool()
-	defer func() { sharedPool = outside }()
+	shareWithNone(t)
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // so that idle goroutines of the sender end
 		f(t)
@@ -233,6 +229,7 @@ func TestQueueChain(t *testing.T) {
 // The numbers of tags keep their order when the queue makes the deliveries, as
 // after a crash: all jobs of the message wait, and none has been tried.
 func TestQueueChainStored(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		first int // the status of the destination with the lowest number
@@ -248,6 +245,7 @@ func TestQueueChainStored(t *testing.T) {
 		{"all fail for good", 400, 400, [3]int{1, 1, 1}, "failed", "failed failed failed", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
@@ -286,6 +284,7 @@ func TestQueueChainStored(t *testing.T) {
 // A destination without a number beside those with one is tried again. Each attempt of the
 // queue once ended in a panic.
 func TestQueueBesideChain(t *testing.T) {
+	t.Parallel()
 	good, unused, p := newPager(t, http.StatusOK), newPager(t, http.StatusOK), newPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+good.NotifyURL()+" 1:ops\nurl "+unused.NotifyURL()+" 2:ops\nurl "+p.NotifyURL()+" dev\n}")
@@ -301,6 +300,7 @@ func TestQueueBesideChain(t *testing.T) {
 // A delivery that fails temporarily is queued and tried again, also after a
 // restart of the gateway. The folder does not contain the text in the clear.
 func TestQueueTriesAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
@@ -498,6 +498,7 @@ func TestQueueCancel(t *testing.T) {
 // destination. Five messages once waited for half an hour after a server was
 // back.
 func TestQueueWakes(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
@@ -527,6 +528,7 @@ func TestQueueWakes(t *testing.T) {
 // A delivery whose destination is no longer in the configuration is given up
 // after ten minutes, with that reason.
 func TestQueueDestinationRemoved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p, other := newPager(t, http.StatusBadGateway), newPager(t, http.StatusOK)
 	p.header = http.Header{"Retry-After": {"1"}}
@@ -556,6 +558,7 @@ func TestQueueDestinationRemoved(t *testing.T) {
 // Messages to URLs of clients are delivered under the egress rules at the time
 // of the delivery.
 func TestQueueEgressRules(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
@@ -676,6 +679,7 @@ func TestQueuePage(t *testing.T) {
 // Messages for saved keys are delivered later as well, to the URLs of the key
 // at the time of the delivery.
 func TestQueueSavedKey(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
 		h, _ := newConfigGateway(t, t.TempDir(), "manage open\nrefresh 1ns", "queue {\npath "+t.TempDir()+"\n}")

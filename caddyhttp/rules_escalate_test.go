@@ -93,6 +93,7 @@ func ackIncident(t *testing.T, h *Handler, by string) bool {
 // TestEscalate checks who is told when, in all rounds, what the results say, and that
 // nothing follows the last round.
 func TestEscalate(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 3)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -135,6 +136,7 @@ func TestEscalate(t *testing.T) {
 // TestEscalateAcknowledged checks that nobody is paged after an acknowledgement, that
 // further failures page nobody either, and that the steps begin again when it ends.
 func TestEscalateAcknowledged(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -182,6 +184,7 @@ func TestEscalateAcknowledged(t *testing.T) {
 // TestEscalateResolved checks that a resolution is told to those who were told of the
 // incident, and that it ends the steps.
 func TestEscalateResolved(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 3)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -209,6 +212,7 @@ func TestEscalateResolved(t *testing.T) {
 // TestEscalateFailed checks that a step that reaches nobody begins the next one at once,
 // and that other types go to the first step only.
 func TestEscalateFailed(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	x.phones[0].answer(http.StatusBadRequest)
 	dir := t.TempDir()
@@ -228,6 +232,7 @@ func TestEscalateFailed(t *testing.T) {
 // TestEscalateRestart checks that the steps go on after a restart, and that an incident
 // that escalates no more releases nothing twice.
 func TestEscalateRestart(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -250,6 +255,7 @@ func TestEscalateRestart(t *testing.T) {
 
 // TestEscalateRemoved checks that without the rule, those who were not told are told once.
 func TestEscalateRemoved(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 3)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -269,6 +275,7 @@ func TestEscalateRemoved(t *testing.T) {
 // TestEscalateNewer checks that a further failure replaces what waits, and does not begin
 // the steps again.
 func TestEscalateNewer(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -385,6 +392,7 @@ func TestOnCallPage(t *testing.T) {
 // TestEscalateSilenced checks that a silence stops the steps, and that they begin again when
 // it ends.
 func TestEscalateSilenced(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -407,6 +415,7 @@ func TestEscalateSilenced(t *testing.T) {
 // during a silence begin with the first when it ends, and that nobody hears of one that is
 // over by then.
 func TestEscalateSilencedFromTheBeginning(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -439,6 +448,7 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 // does not match, begins no step either, and that its jobs end with the silence. A model has
 // found this.
 func TestEscalateFollowsSilence(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -468,6 +478,7 @@ func TestEscalateFollowsSilence(t *testing.T) {
 // TestEscalateKeepsHeld checks that a message that a step does not get leaves what other
 // rules hold for it, and that a state is not told after a newer one that escalates.
 func TestEscalateKeepsHeld(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -500,6 +511,7 @@ func TestEscalateKeepsHeld(t *testing.T) {
 // TestResolveAcknowledged checks that who was told of an incident is told that somebody has
 // resolved it, also if a milder state and a failure that nobody was told came in between.
 func TestResolveAcknowledged(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -522,6 +534,7 @@ func TestResolveAcknowledged(t *testing.T) {
 // a silence is told where it would have gone when that ends, step by step, and that nobody
 // hears of one that was acknowledged meanwhile, or of a repetition.
 func TestEscalateOwnSilenced(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, tag string
 		silence   rules.Silence
@@ -542,6 +555,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 		{"silent chat", "", rules.Silence{Tag: "chat"}, "", 1, []string{"queued silenced", "delivered", "queued escalating"}, []int{0, 3, 3}, []int{1, 3, 3}, []int{1, 3, 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			x := newTeam(t, 2)
 			dir := t.TempDir()
 			inBubble(t, func(t *testing.T) {
@@ -577,6 +591,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 // TestEscalateOwnSilencedOver checks that nobody hears of a failure without an incident
 // that is acknowledged or resolved before the silence ends.
 func TestEscalateOwnSilencedOver(t *testing.T) {
+	t.Parallel()
 	x := newTeam(t, 2)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -612,6 +627,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 // of others alone, also if it begins after the alert, and that a step which is silent gives
 // way to the next one.
 func TestEscalatePartlySilenced(t *testing.T) {
+	t.Parallel()
 	for tag, want := range map[string][2][]int{
 		"chat": {{1, 1, 1, 0}, {1, 1, 1, 1}},
 		"bob":  {{1, 1, 0, 1}, {1, 2, 0, 1}},

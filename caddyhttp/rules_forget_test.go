@@ -54,6 +54,7 @@ func wantForgotten(t *testing.T, logs *observer.ObservedLogs, text string, want 
 // TestForgottenRepetitions checks that repetitions which no message tells have a line in the
 // log when they are forgotten, and others have none.
 func TestForgottenRepetitions(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -78,6 +79,7 @@ func TestForgottenRepetitions(t *testing.T) {
 // log when it is forgotten, and is not while a rule holds a message about it or a silence
 // matches it.
 func TestForgottenIncident(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -106,6 +108,7 @@ func TestForgottenIncident(t *testing.T) {
 // TestNumberAfterCancelling checks that the number of messages for which there was no room is
 // told also if all that was held is cancelled.
 func TestNumberAfterCancelling(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

@@ -37,6 +37,7 @@ func incidentsOf(t *testing.T, h *Handler) (out []storedIncident) {
 // TestIncidentRecords checks what is known of the incidents of a key with rules: each
 // opening has an ID of its own, and the end of a record.
 func TestIncidentRecords(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -100,6 +101,7 @@ func TestIncidentRecords(t *testing.T) {
 // TestResolveTellsTheTold checks that a person who resolves an incident tells those who were
 // told of it or will be, and nobody else.
 func TestResolveTellsTheTold(t *testing.T) {
+	t.Parallel()
 	a, b, c := newPager(t, http.StatusOK), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

@@ -127,6 +127,7 @@ func memoryFolder(t *testing.T) string {
 // to what is promised: random messages, incidents, rules, outages, kills, silences and
 // acknowledgements. It makes 2,000 steps with all cases, and 400 otherwise.
 func TestRulesModel(t *testing.T) {
+	t.Parallel()
 	const steps = 100
 	worlds := 4 // one of each kind
 	if racetest.All() {
@@ -134,6 +135,7 @@ func TestRulesModel(t *testing.T) {
 	}
 	for seed := range worlds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			g := &bubbleGateway{t: t, base: memoryFolder(t)}
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.model.ServeHTTP(w, r) }))
 			s.Config.SetKeepAlivesEnabled(false)

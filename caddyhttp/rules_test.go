@@ -65,6 +65,7 @@ func until(t *testing.T, at string) {
 
 // TestDedupe checks which messages are suppressed, and what is told of them.
 func TestDedupe(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := ruledKey(p, "dedupe 10m")
@@ -98,6 +99,7 @@ func TestDedupe(t *testing.T) {
 // TestDedupeIncident checks that each change of an incident's state is told, and a
 // repeated state is not.
 func TestDedupeIncident(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := ruledKey(p, "dedupe 10m")
@@ -118,6 +120,7 @@ func TestDedupeIncident(t *testing.T) {
 // TestDedupeJoined checks that an alert that joins a group of Alertmanager is told
 // within the window, and one that leaves it is not.
 func TestDedupeJoined(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -156,6 +159,7 @@ func TestDedupeJoined(t *testing.T) {
 // TestDedupeLacking checks that a destination that lacks the message gets the repeat,
 // and that one for which it waits does not get two.
 func TestDedupeLacking(t *testing.T) {
+	t.Parallel()
 	refusing, down := newPager(t, http.StatusBadRequest), newPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -186,6 +190,7 @@ func TestDedupeLacking(t *testing.T) {
 // TestQuiet checks that messages wait for the end of the night and are one message
 // then, also over a restart, and that failures and their resolutions pass.
 func TestQuiet(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := ruledKey(p, "quiet 22:00-07:00 UTC")
@@ -231,6 +236,7 @@ func TestQuiet(t *testing.T) {
 // TestQuietOne checks that a message that was held alone is sent itself, and that of
 // one incident the present state is told.
 func TestQuietOne(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -253,6 +259,7 @@ func TestQuietOne(t *testing.T) {
 // TestQuietWorse checks that a problem that gets worse is told, and with it what was
 // held, which does not come later.
 func TestQuietWorse(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -271,6 +278,7 @@ func TestQuietWorse(t *testing.T) {
 // TestDigest checks what is collected, in what order, and that failures are a message
 // of their own.
 func TestDigest(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -305,6 +313,7 @@ func TestDigest(t *testing.T) {
 
 // TestDigestWeekly checks a digest at a moment of the week, which failures pass.
 func TestDigestWeekly(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -325,6 +334,7 @@ func TestDigestWeekly(t *testing.T) {
 // TestDigestUndelivered checks that the resolution of what is in a digest waits for the
 // digest, and that neither is lost when the destination is down.
 func TestDigestUndelivered(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -353,9 +363,11 @@ func TestDigestUndelivered(t *testing.T) {
 // TestDigestBeforeInfo checks that what adds something to an incident in a digest is sent
 // after the digest, whether it came in before the digest was sent or while it is tried.
 func TestDigestBeforeInfo(t *testing.T) {
+	t.Parallel()
 	digest := "failure: k: 2 failures | 00:00 failure: down\n00:00 failure: down"
 	for name, rule := range map[string]string{"meanwhile": "digest 10s {\ntypes failure\n}", "before": "digest 10s"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newPager(t, http.StatusServiceUnavailable)
 			dir := t.TempDir()
 			inBubble(t, func(t *testing.T) {
@@ -392,6 +404,7 @@ func TestDigestBeforeInfo(t *testing.T) {
 
 // TestRuleMetrics checks that each decision is counted under the rule that made it.
 func TestRuleMetrics(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -425,6 +438,7 @@ func TestRuleMetrics(t *testing.T) {
 // TestRate checks that the rest is one message when the time ends, and that new
 // messages do not pass those that wait.
 func TestRate(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -446,6 +460,7 @@ func TestRate(t *testing.T) {
 
 // TestRulesInOrder checks that what a rule releases passes the later rules.
 func TestRulesInOrder(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -471,6 +486,7 @@ func TestRulesInOrder(t *testing.T) {
 
 // TestRuleRemoved checks that a configuration without a rule releases what it held.
 func TestRuleRemoved(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -489,6 +505,7 @@ func TestRuleRemoved(t *testing.T) {
 // TestRuleScope checks that the tag limits a rule to URLs, and that each destination
 // has a state of its own.
 func TestRuleScope(t *testing.T) {
+	t.Parallel()
 	chat, phone := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -508,6 +525,7 @@ func TestRuleScope(t *testing.T) {
 
 // TestRuleAsync checks the rules for clients that do not wait.
 func TestRuleAsync(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -527,6 +545,7 @@ func TestRuleAsync(t *testing.T) {
 
 // TestDigestMany checks that more messages than a destination can hold are counted.
 func TestDigestMany(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -560,6 +579,7 @@ func TestDigestMany(t *testing.T) {
 
 // TestRulesOfSavedKeys checks that each saved key has the rules of configs for itself.
 func TestRulesOfSavedKeys(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	inBubble(t, func(t *testing.T) {
 		h, _ := newConfigGateway(t, t.TempDir(), "manage open\ntrust operator\ndedupe 1h\ndigest 10s {\ntypes warning\n}", "queue {\npath "+t.TempDir()+"\n}")
@@ -589,6 +609,7 @@ func TestRulesOfSavedKeys(t *testing.T) {
 
 // TestRulesWhileStoreFails checks that a message which cannot be held is sent.
 func TestRulesWhileStoreFails(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -606,6 +627,7 @@ func TestRulesWhileStoreFails(t *testing.T) {
 
 // TestDigestFiles checks that a digest has the files of its messages.
 func TestDigestFiles(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -629,6 +651,7 @@ func TestDigestFiles(t *testing.T) {
 // TestFallbackPassesRules checks that what a key gets as a fallback is sent at once, and
 // that a destination that is gone is reported.
 func TestFallbackPassesRules(t *testing.T) {
+	t.Parallel()
 	refusing, other := newPager(t, http.StatusBadRequest), newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	keys := "key other {\nurl " + other.NotifyURL() + "\ndigest 1d\n}\n"
@@ -656,6 +679,7 @@ func TestFallbackPassesRules(t *testing.T) {
 
 // TestRetryHeld checks that whoever retries a message that a rule holds gets it sent.
 func TestRetryHeld(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {

@@ -63,6 +63,7 @@ func (s *shared) Destruct() error {
 type sharedRef struct {
 	*shared
 	loaded bool
+	pool   *caddy.UsagePool  // that counts the use
 	used   *usedDestinations // nil before load
 }
 
@@ -74,13 +75,14 @@ type usedDestinations struct {
 
 // load takes a use of the shared value and creates it if there is none.
 func (r *sharedRef) load() error {
-	s, _, err := sharedPool.LoadOrNew(sharedName, func() (caddy.Destructor, error) {
+	pool := sharedPool
+	s, _, err := pool.LoadOrNew(sharedName, func() (caddy.Destructor, error) {
 		return newShared(), nil
 	})
 	if err != nil {
 		return err
 	}
-	r.shared, r.loaded, r.used = s.(*shared), true, new(usedDestinations)
+	r.shared, r.loaded, r.pool, r.used = s.(*shared), true, pool, new(usedDestinations)
 	return nil
 }
 
@@ -111,7 +113,7 @@ func (r *sharedRef) release() error {
 		r.sender.Release(d)
 	}
 	r.used = nil
-	_, err := sharedPool.Delete(sharedName)
+	_, err := r.pool.Delete(sharedName)
 	return err
 }
 

@@ -49,8 +49,10 @@ const managed = "console {\nmanage open\n}\n"
 // What is over before a silence ends is silent, and what is still open is told then, in
 // one message. Other messages are not sent, and say so.
 func TestSilence(t *testing.T) {
+	t.Parallel()
 	for name, rule := range map[string]string{"without rules": "", "with rules": "dedupe 1m"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newPager(t, http.StatusOK)
 			dir := t.TempDir()
 			inBubble(t, func(t *testing.T) {
@@ -104,6 +106,7 @@ func TestSilence(t *testing.T) {
 // A silence that is ended before its time tells at once what is open. One of another key
 // or without a match changes nothing.
 func TestSilenceEnded(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -131,6 +134,7 @@ func TestSilenceEnded(t *testing.T) {
 // When an incident is over during a silence of what rules hold, with all of its states,
 // none of them is told, also not an earlier resolution. A model has found this.
 func TestSilenceOfHeld(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -160,6 +164,7 @@ func TestSilenceOfHeld(t *testing.T) {
 // A silence does not make a destination forget that it was told of a resolution, or will be.
 // A model has found this.
 func TestSilenceAfterResolution(t *testing.T) {
+	t.Parallel()
 	for _, down := range []bool{false, true} {
 		p := newPager(t, http.StatusOK)
 		dir := t.TempDir()
@@ -186,6 +191,7 @@ func TestSilenceAfterResolution(t *testing.T) {
 // The numbers of a chain are silenced each, and are used in their order when the silence
 // ends.
 func TestSilencedChain(t *testing.T) {
+	t.Parallel()
 	first, second := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	key := "key k {\nurl " + first.NotifyURL() + "?tz=UTC 1:ops\nurl " + second.NotifyURL() + "?tz=UTC 2:ops second\n}"
@@ -209,6 +215,7 @@ func TestSilencedChain(t *testing.T) {
 
 // TestSilenceRefused checks the errors of requests for silences.
 func TestSilenceRefused(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -301,6 +308,7 @@ func silenceCalls(t *testing.T, s *caddyhttptest.Station) map[string][]described
 
 // The page of the console lists silences, makes one and ends one.
 func TestSilencesPage(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -341,6 +349,7 @@ func TestSilencesPage(t *testing.T) {
 // max_size: then new messages and silences are refused with the reason, and what ends
 // something is not.
 func TestRecordsFillQueue(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
