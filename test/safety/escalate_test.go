@@ -15,14 +15,14 @@ import (
 // TestEscalationOverKills kills the gateway again and again while it tells the steps of
 // incidents, some of which somebody acknowledges or resolves meanwhile. No step follows
 // that, none is lost, no more is told twice than was under way, and whoever was told of an
-// incident is told of its resolution. There are 60 incidents and 20 kills if soak is set.
+// incident is told of its resolution. There are 60 incidents, two rounds and 20 kills if soak is set.
 func TestEscalationOverKills(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
-	const phones, rounds = 3, 2
-	incidents, kills := amount(soak, 60, 12), amount(soak, 20, 5)
+	const phones = 3
+	incidents, kills, rounds := amount(soak, 60, 12), amount(soak, 20, 4), amount(soak, 2, 1)
 	p := rulestest.NewPhones(phones)
 	s := serveHTTP(t, "127.0.0.1", p.ServeHTTP)
 	g := start(t, queueOption(newFolder(t), "wait 500ms"), fmt.Sprintf("public_url https://alerts.example.com\nkey ops {\n%sescalate after 1s 2s {\nrepeat %d\n}\n}\n", p.URLs(authority(s)), rounds))
@@ -36,7 +36,7 @@ func TestEscalationOverKills(t *testing.T) {
 		wg.Go(func() {
 			g.tell(x.Incident, "failure")
 			if x.Fate != rulestest.Forgotten {
-				time.Sleep(time.Duration(rand.IntN(5000)) * time.Millisecond)
+				time.Sleep(time.Duration(rand.IntN(2500*rounds)) * time.Millisecond)
 				g.takeCare(p, x)
 			}
 		})

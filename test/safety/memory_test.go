@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // stall opens n connections, writes the beginning of a request to each, and
@@ -55,11 +57,12 @@ func unfinishedForm(path string, files int) string {
 // TestStalledFormsTakeBoundedMemory checks that the files of unfinished requests
 // are kept in memory up to a limit, and above it on disk. 60 requests with 6
 // files of 1 MiB each once took 630 MiB. If full is not set, there are half as
-// many requests.
+// many requests, and of one size.
 func TestStalledFormsTakeBoundedMemory(t *testing.T) { //nolint:tparallel // the sizes are measured one after the other
 	t.Parallel()
 	const budget = 64 << 20
-	for forms, files := range map[int]int{amount(full, 60, 30): 6, amount(full, 200, 100): 2} {
+	for _, tt := range racetest.Part([][2]int{{amount(full, 60, 30), 6}, {200, 2}}, 2) {
+		forms, files := tt[0], tt[1]
 		t.Run(fmt.Sprint(forms), func(t *testing.T) {
 			fine := newRecorder(t)
 			g := start(t, "", "client_limits {\nmemory 64MiB\n}\nkey k {\nurl "+fine.url+"\n}")

@@ -242,7 +242,7 @@ func TestMailFloods(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
 	// A busy machine opens all connections before the first one times out.
-	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", "trusted_clients none\nmax_connections 80\ntimeout 8s")
+	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", "trusted_clients none\nmax_connections 80\ntimeout 6s")
 	var open []*mailClient
 	refused := 0
 	for range 30 {
@@ -258,6 +258,8 @@ func TestMailFloods(t *testing.T) {
 	}
 	for i, c := range open {
 		_, _ = c.Write([]byte("EHLO x"[:i%7])) // never a whole line
+	}
+	for _, c := range open {
 		got := c.read()
 		for got != "" && !strings.HasPrefix(got, "421") { // the answer to the part of the command
 			got = c.read()
@@ -270,7 +272,7 @@ func TestMailFloods(t *testing.T) {
 		t.Errorf("after the flood: %q", greeting)
 	}
 
-	g.reload(mailOptions("key k {\nurl "+k.url+"/\n}", address, "timeout 3s"), "")
+	g.reload(mailOptions("key k {\nurl "+k.url+"/\n}", address, "timeout 2s"), "")
 	var c *mailClient
 	eventually(t, "the new configuration answers", func() bool {
 		c, _ = dialMail(t, address)

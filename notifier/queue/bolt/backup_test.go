@@ -154,7 +154,7 @@ func (s *stalled) Write(b []byte) (int, error) {
 // TestBackupEnds checks that a back-up to a client that does not read delays
 // nothing, and ends when the store needs the space or is closed.
 func TestBackupEnds(t *testing.T) {
-	d := newFullDisk(t)
+	d := newFullDisk(t, small)
 	for range 1000 {
 		if !d.accept(newEntry(randomText(1000), "a")) {
 			t.Fatal("the disk is full")

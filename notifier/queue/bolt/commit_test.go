@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -153,7 +154,7 @@ func TestCloseWhileUnclear(t *testing.T) {
 func TestEqualRequests(t *testing.T) {
 	t.Parallel()
 	s, disk := openFailing(t)
-	for round := range 20 {
+	for round := range racetest.Amount(20, 6) {
 		if round%2 == 1 {
 			disk.before.Store(2) // the common commit, and that of the first alone
 		}

@@ -18,9 +18,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// small is the size of a file system that many messages fill, in MiB.
+var small = racetest.Amount(16, 8)
+
 // fullDisk is a store on a small file system.
 type fullDisk struct {
 	*testing.T
+	size     int // of the file system, in MiB
 	dir      string
 	now      time.Time // of claims
 	store    *Store
@@ -28,10 +32,10 @@ type fullDisk struct {
 	arrived  map[uuid.UUID]int
 }
 
-func newFullDisk(t *testing.T) *fullDisk {
+func newFullDisk(t *testing.T, size int) *fullDisk {
 	t.Helper()
-	dir, _ := mount(t, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
-	d := &fullDisk{T: t, dir: dir, now: time.Now().Add(time.Minute), accepted: map[uuid.UUID]bool{}, arrived: map[uuid.UUID]int{}}
+	dir, _ := mount(t, "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", size), "tmpfs")
+	d := &fullDisk{T: t, size: size, dir: dir, now: time.Now().Add(time.Minute), accepted: map[uuid.UUID]bool{}, arrived: map[uuid.UUID]int{}}
 	d.open()
 	return d
 }
@@ -55,7 +59,7 @@ func (d *fullDisk) open() {
 func (d *fullDisk) fill() (free func()) {
 	d.Helper()
 	name := filepath.Join(d.dir, "ballast")
-	if err := os.WriteFile(name, make([]byte, 16<<20), 0o600); err == nil {
+	if err := os.WriteFile(name, make([]byte, d.size<<20), 0o600); err == nil {
 		d.Fatal("the disk is not full")
 	}
 	return func() {
@@ -139,24 +143,27 @@ func (d *fullDisk) drain() {
 // everything. bbolt writes changed pages to free ones; there once were none, so
 // that the same 256 messages were sent again and again.
 func TestFullDiskDrains(t *testing.T) {
+	t.Parallel()
 	type test struct {
 		name  string
+		disk  int        // its size in MiB
 		size  func() int // of the texts
-		min   int        // messages that fit on the disk
+		min   int        // messages that fit on a disk of 16 MiB
 		retry bool       // each delivery fails at first
 	}
 	for _, test := range racetest.Part([]test{
-		{"small texts", func() int { return 100 }, 4000, false},
-		{"small texts, failing at first", func() int { return 100 }, 4000, true},
-		{"texts of many sizes", func() int { return rand.IntN(10_000) }, 500, true},
-		{"large texts", func() int { return 300_000 }, 20, true},
+		{"small texts", small, func() int { return 100 }, 4000, false},
+		{"small texts, failing at first", small, func() int { return 100 }, 4000, true},
+		{"texts of many sizes", 16, func() int { return rand.IntN(10_000) }, 500, true},
+		{"large texts", 16, func() int { return 300_000 }, 20, true},
 	}, 3) {
 		t.Run(test.name, func(t *testing.T) {
-			d := newFullDisk(t)
+			t.Parallel()
+			d := newFullDisk(t, test.disk)
 			for d.accept(newEntry(randomText(test.size()), fmt.Sprint("a", rand.IntN(100)))) {
 			}
 			free := d.fill()
-			if len(d.accepted) < test.min {
+			if len(d.accepted) < test.min*test.disk/16 {
 				t.Errorf("only %d messages were accepted", len(d.accepted))
 			}
 			t.Logf("%d messages were accepted, %d pages are free", len(d.accepted), d.store.room(d.store.database()))
@@ -191,7 +198,8 @@ func TestFullDiskDrains(t *testing.T) {
 // each once took all pages, so that nothing could be stored any more.
 func TestFullDiskGivesUp(t *testing.T) {
 	racetest.SkipIfSlow(t)
-	d := newFullDisk(t)
+	t.Parallel()
+	d := newFullDisk(t, small)
 	for d.accept(newEntry(randomText(100), fmt.Sprint("a", rand.IntN(100)))) {
 	}
 	d.fill()
@@ -228,7 +236,8 @@ func TestFullDiskGivesUp(t *testing.T) {
 // another program fills the disk, and that it accepts messages again without a
 // restart when there is room.
 func TestOthersFillDisk(t *testing.T) {
-	d := newFullDisk(t)
+	t.Parallel()
+	d := newFullDisk(t, small)
 	for range 3 {
 		for range 100 {
 			if !d.accept(newEntry(randomText(1000), "a")) {
@@ -303,7 +312,8 @@ func TestRoomBesideReaders(t *testing.T) {
 // full, like messages, so that those that end something can be stored, and all that waits
 // is delivered.
 func TestFullDiskUpdates(t *testing.T) {
-	d := newFullDisk(t)
+	t.Parallel()
+	d := newFullDisk(t, small)
 	update := func(name string, maxSize int64, size int) error {
 		return d.store.Update(t.Context(), &queue.Update{Names: []queue.Hash{d.store.Hash(name)}, MaxSize: maxSize, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
 			return &queue.Change{Records: []queue.Record{{Data: randomText(size), Due: d.now}}}, nil

@@ -261,6 +261,7 @@ func mount(t *testing.T, args ...string) (dir string, unmount func()) {
 // reads all pages in a goroutine that it starts, and a panic there once ended
 // the process.
 func TestDamageOnFullDisk(t *testing.T) {
+	t.Parallel()
 	dir, _ := mount(t, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
 	log, text := logged()
 	s, err := Open(Options{Path: filepath.Join(dir, "queue"), Logger: log})

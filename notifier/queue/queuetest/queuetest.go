@@ -94,7 +94,10 @@ func Run(t *testing.T, e Engine) {
 		{"ManyJobs", (*suite).manyJobs},
 		{"Concurrency", (*suite).concurrency},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(newSuite(t, e)) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(newSuite(t, e))
+		})
 	}
 	if !e.Shared {
 		return
@@ -116,7 +119,7 @@ func Run(t *testing.T, e Engine) {
 		{"SharedOrder", (*suite).sharedOrder},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel() // the tests mostly wait for leases
+			t.Parallel() // most of them wait for leases
 			test.run(newSuite(t, e))
 		})
 	}
