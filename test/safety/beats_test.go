@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // titleBoard is a destination that counts messages by their titles.
@@ -48,10 +46,7 @@ func (b *titleBoard) count(title string) int {
 func TestBeatsOverKills(t *testing.T) {
 	t.Parallel()
 	const jobs = 8
-	due := 2 // seconds
-	if full || racetest.Enabled {
-		due = 4 // other tests take more of the machine then
-	}
+	due := amount(busy, 4, 2) // seconds
 	b := newTitleBoard(t)
 	var expects strings.Builder
 	for i := range jobs {

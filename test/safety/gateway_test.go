@@ -40,6 +40,9 @@ const programVariable = "SAFETY_PROGRAM"
 // name it make fewer repetitions, or use a sample that has each kind of case.
 var full = racetest.All()
 
+// busy reports whether the machine does much else while the tests run, as in .ci/run.
+var busy = racetest.Enabled || os.Getenv("CI") != ""
+
 // soak reports whether SAFETY_SOAK is set, as .ci/run does. The tests of the
 // queue whose comments name it then do more of the same.
 var soak = os.Getenv("SAFETY_SOAK") != ""
@@ -82,7 +85,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(10*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(amount(busy, 6, 10)*runtime.GOMAXPROCS(0)))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)

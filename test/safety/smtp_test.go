@@ -242,7 +242,7 @@ func TestMailFloods(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
 	// A busy machine opens all connections before the first one times out.
-	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", "trusted_clients none\nmax_connections 80\ntimeout 6s")
+	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", fmt.Sprintf("trusted_clients none\nmax_connections 80\ntimeout %ds", amount(busy, 8, 4)))
 	var open []*mailClient
 	refused := 0
 	for range 30 {
@@ -272,7 +272,7 @@ func TestMailFloods(t *testing.T) {
 		t.Errorf("after the flood: %q", greeting)
 	}
 
-	g.reload(mailOptions("key k {\nurl "+k.url+"/\n}", address, "timeout 2s"), "")
+	g.reload(mailOptions("key k {\nurl "+k.url+"/\n}", address, "timeout 3s"), "")
 	var c *mailClient
 	eventually(t, "the new configuration answers", func() bool {
 		c, _ = dialMail(t, address)
