@@ -36,8 +36,11 @@ func TestBeatsPostgres(t *testing.T) {
 			return resp.StatusCode == http.StatusOK
 		})
 	}
+	// A gateway may be killed between a delivery and its record. What is told next of the
+	// beat then waits for a minute, until the other may make the delivery again.
+	const afterKill = 90 * time.Second
 	for n := range 4 {
-		eventually(t, "the missed beat is told", func() bool { beat(gateways[0], "slow"); return a.count("sync is late") > n })
+		within(t, afterKill, "the missed beat is told", func() bool { beat(gateways[0], "slow"); return a.count("sync is late") > n })
 		for range 3 { // each gateway looks at it again
 			beat(gateways[0], "slow")
 			time.Sleep(time.Second)
@@ -49,7 +52,7 @@ func TestBeatsPostgres(t *testing.T) {
 			break
 		}
 		beat(gateways[n%len(gateways)], "sync")
-		eventually(t, "the success is told", func() bool { beat(gateways[0], "slow"); return a.count("sync is back") == n+1 })
+		eventually(t, "the success is told", func() bool { beat(gateways[0], "slow"); return a.count("sync is back") > n })
 		if n == 1 {
 			gateways[1].stop()
 			gateways = gateways[:1]
