@@ -67,7 +67,7 @@ func TestJSONMistakes(t *testing.T) {
 		`{"bogus":1}`: "bogus",
 	} {
 		for _, id := range []string{"notify", "http.handlers.notify"} {
-			ctx, err := caddy.ProvisionContext(&caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
+			ctx, err := provisionContext(t, &caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
 			if err != nil {
 				t.Fatal(err)
 			}

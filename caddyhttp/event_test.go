@@ -81,6 +81,11 @@ func startEventApps(t *testing.T, options string) (notify *App, emit func(name s
 			if err := app.(caddy.App).Stop(); err != nil {
 				t.Error(err)
 			}
+			if c, ok := app.(caddy.CleanerUpper); ok {
+				if err := c.Cleanup(); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 	app, _ := ctx.App("notify")

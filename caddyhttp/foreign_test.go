@@ -205,6 +205,7 @@ func TestForeignEvents(t *testing.T) {
 // TestForeignLog checks that log entries count as texts of another program. They
 // contain the addresses of requests.
 func TestForeignLog(t *testing.T) {
+	shareNothing(t) // Caddy keeps its log open
 	s := caddyhttptest.NewStation(t)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/log")+"?format=markdown", anInterval()), broken)
 	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/" + disguised)

@@ -56,7 +56,7 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 		Admin:   &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}},
 		AppsRaw: caddy.ModuleMap{},
 	}
-	ctx, err := caddy.ProvisionContext(config)
+	ctx, err := provisionContext(t, config)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,21 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() { _ = m.(*Handler).Cleanup() })
 	return m.(*Handler), nil
+}
+
+// provisionContext returns the context of a configuration. At the end of the test, all
+// modules are cleaned up that were loaded with it, also those that could not be
+// provisioned. Without that, tests once shared their history, metrics and connections.
+func provisionContext(t *testing.T, c *caddy.Config) (caddy.Context, error) {
+	t.Helper()
+	provisioned, err := caddy.ProvisionContext(c)
+	if err != nil {
+		return caddy.Context{}, err
+	}
+	ctx, cleanUp := caddy.NewContext(provisioned)
+	t.Cleanup(cleanUp)
+	return ctx, nil
 }
 
 // ownPools are the pools of the tests that share with nobody, by their names. It is

@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -15,5 +16,11 @@ func TestMain(m *testing.M) {
 		// failed when these tests, which compute for long with the race detector, took both.
 		_ = flag.Set("test.parallel", "1")
 	}
-	os.Exit(hometest.Main(m))
+	code := hometest.Main(m)
+	// What a test leaves, all later ones share with it.
+	if n, ok := sharedPool.References(sharedName); ok && code == 0 {
+		fmt.Fprintf(os.Stderr, "tests have left %d configurations that use the shared value; clean them up or use shareNothing\n", n)
+		code = 1
+	}
+	os.Exit(code)
 }
