@@ -340,11 +340,12 @@ func TestIncidentOrderPostgres(t *testing.T) {
 			for number := 1; !stop.Load() && !t.Failed(); number++ {
 				for { // until it has an answer: the gateway may be killed
 					status, err := post(i, number)
-					if err == nil && status != http.StatusOK && status != http.StatusAccepted {
+					busy := status == http.StatusServiceUnavailable // PostgreSQL takes longer than 5 s on a busy machine
+					if err == nil && !busy && status != http.StatusOK && status != http.StatusAccepted {
 						t.Errorf("incident %d: the answer is %d", i, status)
 						return
 					}
-					if err == nil || stop.Load() {
+					if !busy && (err == nil || stop.Load()) || t.Failed() {
 						break
 					}
 					time.Sleep(50 * time.Millisecond)
