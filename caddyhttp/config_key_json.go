@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ type keyURLObject KeyURL
 // MarshalJSON implements json.Marshaler. A key that has only URLs becomes an array
 // of them.
 func (k Key) MarshalJSON() ([]byte, error) {
-	if len(k.URLs) == 0 || len(k.ImportApprise) > 0 || k.DefaultTag != "" || len(k.Variables) > 0 || k.Queue != nil || len(k.Accept)+len(k.Tokens)+len(k.Readers) > 0 || k.Fallback != "" || k.Inbox != 0 || len(k.Expect) > 0 || !k.Rules.empty() {
+	if len(k.URLs) == 0 || !reflect.DeepEqual(k, Key{URLs: k.URLs}) {
 		return json.Marshal(keyObject(k))
 	}
 	var err error
