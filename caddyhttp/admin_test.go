@@ -36,7 +36,7 @@ func ask(t *testing.T, method, path, body string) (int, string) {
 // configuration and the last messages, sends test messages, and never shows a
 // secret, and that metrics and recent messages survive a reload.
 func TestAdminAPI(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	s := caddyhttptest.NewStation(t)
 	url := func(path string) string {

@@ -68,7 +68,7 @@ func TestPlaceholders(t *testing.T) {
 // TestTextPlaceholders checks that a text with a placeholder that never has a
 // value is refused.
 func TestTextPlaceholders(t *testing.T) {
-	shareNothing(t) // Caddy keeps its log open
+	replaceShared(t) // Caddy keeps its log open
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
 	file := filepath.Join(t.TempDir(), "place")
 	if err := os.WriteFile(file, []byte("Berlin"), 0o600); err != nil {

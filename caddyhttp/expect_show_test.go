@@ -15,7 +15,7 @@ import (
 // TestBeatsShown checks that the admin API, the metrics and the page of the key show
 // which beats have come and which have not.
 func TestBeatsShown(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() + "\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\nexpect quick every 1s grace 1s\nexpect sync every 1h\n}\n}"
 	caddyhttptest.Serve(t, global, "key own {\nurl "+s.NotifyURL("/own")+"\nexpect local every 1h\n}")

@@ -79,7 +79,7 @@ func TestForeignText(t *testing.T) {
 func TestForeignPayloads(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()
-	shareWithNone(t)
+	ownShared(t)
 	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
 	for _, f := range source.Formats() {
@@ -205,7 +205,7 @@ func TestForeignEvents(t *testing.T) {
 // TestForeignLog checks that log entries count as texts of another program. They
 // contain the addresses of requests.
 func TestForeignLog(t *testing.T) {
-	shareNothing(t) // Caddy keeps its log open
+	replaceShared(t) // Caddy keeps its log open
 	s := caddyhttptest.NewStation(t)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/log")+"?format=markdown", anInterval()), broken)
 	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/" + disguised)

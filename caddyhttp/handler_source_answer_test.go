@@ -16,7 +16,7 @@ import (
 // TestSourceAnswers checks that a source answers 200 if one destination has the message,
 // and otherwise 503 if a failure may pass, and 424 if none does.
 func TestSourceAnswers(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	gone := newPager(t, http.StatusGone)
 	busy := newPager(t, http.StatusServiceUnavailable)

@@ -87,9 +87,9 @@ func provisionContext(t *testing.T, c *caddy.Config) (caddy.Context, error) {
 // guarded by provisioning.
 var ownPools = map[string]*caddy.UsagePool{}
 
-// shareWithNone gives the gateways of [newGateway] in a test what only they share, also
+// ownShared gives the gateways of [newGateway] in a test a shared value of their own, also
 // while other tests run.
-func shareWithNone(t *testing.T) {
+func ownShared(t *testing.T) {
 	t.Helper()
 	provisioning.Lock()
 	defer provisioning.Unlock()
@@ -101,9 +101,9 @@ func shareWithNone(t *testing.T) {
 	})
 }
 
-// shareNothing gives all gateways of a test, also those that Caddy starts, a history,
-// metrics and connections of their own. Tests that use it cannot be parallel.
-func shareNothing(t *testing.T) {
+// replaceShared replaces the shared value of the process until the end of a test, also for
+// gateways that Caddy starts. Tests that use it cannot be parallel.
+func replaceShared(t *testing.T) {
 	t.Helper()
 	outside := sharedPool
 	sharedPool = caddy.NewUsagePool()

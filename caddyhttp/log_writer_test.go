@@ -67,7 +67,7 @@ var broken = caddyhttptest.Server + " {\nnotify /notify*\nreverse_proxy 127.0.0.
 // TestLogStorm checks that many errors are sent as few messages, that none is
 // lost when Caddy stops, and that a failed delivery causes no further message.
 func TestLogStorm(t *testing.T) {
-	shareNothing(t) // Caddy keeps its log open
+	replaceShared(t) // Caddy keeps its log open
 	s := caddyhttptest.NewStation(t)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/refuse"), anInterval()), broken)
 	const n = 200
@@ -108,7 +108,7 @@ func TestLogStorm(t *testing.T) {
 // TestLogWriterAfterReload checks that a log writer which Caddy keeps over a reload
 // uses the keys of the new configuration.
 func TestLogWriterAfterReload(t *testing.T) {
-	shareNothing(t) // Caddy keeps its log open
+	replaceShared(t) // Caddy keeps its log open
 	s := caddyhttptest.NewStation(t)
 	interval := anInterval()
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/old"), interval), broken)

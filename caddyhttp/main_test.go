@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	code := hometest.Main(m)
 	// What a test leaves, all later ones share with it.
 	if n, ok := sharedPool.References(sharedName); ok && code == 0 {
-		fmt.Fprintf(os.Stderr, "tests have left %d configurations that use the shared value; clean them up or use shareNothing\n", n)
+		fmt.Fprintf(os.Stderr, "tests have left %d configurations that use the shared value; clean them up or use replaceShared\n", n)
 		code = 1
 	}
 	os.Exit(code)

@@ -106,7 +106,7 @@ func TestMetricsOfOverload(t *testing.T) {
 // TestMetricsOfServices checks the deliveries of a message to several services,
 // whose collectors are not looked up for each delivery.
 func TestMetricsOfServices(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	h := newGateway(t, open, "")
 	result := func(service string, status notifier.Status) notifier.Result {
 		return notifier.Result{Service: service, Status: status, Attempts: 1}

@@ -186,7 +186,7 @@ func TestDashboard(t *testing.T) {
 // TestDeadSeries checks that the counter of deliveries that were given up exists for
 // each service of the configuration before the first, because increase() needs the 0.
 func TestDeadSeries(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	h := newQueueGateway(t, t.TempDir(), "key k {\nurl json://127.0.0.1:9/\n}\ndefault_urls gotify://127.0.0.1/token", "")
 	got := values(t, h.shared.shared)
 	for _, name := range []string{"queue_dead_total service=JSON", "queue_dead_total service=Gotify", "queue_beats_total outcome=withheld"} {

@@ -16,7 +16,7 @@ import (
 // TestKeyPageRecent checks that the page of a key shows its last messages and
 // refusals with their reasons, and neither texts of messages nor other keys.
 func TestKeyPageRecent(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	p := newPager(t, http.StatusTeapot)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "key ops {\nurl json://user:s3cret-t0ken-x@"+strings.TrimPrefix(p.URL, "http://")+"/\n}\nkey other {\nurl "+p.NotifyURL()+"\n}")
 	page := func(key string) string {

@@ -14,7 +14,7 @@ import (
 // of each key, that it has pages and a search, and that unused keys are not
 // kept in memory.
 func TestKeyList(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	h, storage := newConfigGateway(t, t.TempDir(), "manage open\nmax_keys 1000", "key fixed-here {\nurl "+s.NotifyURL("/a")+"\nurl "+s.NotifyURL("/b")+"\n}")
 	page := func(query string) string {

@@ -42,7 +42,7 @@ func listed(body string) (out []string) {
 // the records of the queue, so that a restart keeps them, and that filters select them.
 // Refused requests are among them.
 func TestConsoleMessages(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	dir := t.TempDir()
 	h := newTroubledGateway(t, dir, s)
@@ -144,7 +144,7 @@ func TestConsoleMessagePages(t *testing.T) {
 // TestConsoleMessagesWithoutQueue checks that the history is listed, and that the page
 // says what a queue would add.
 func TestConsoleMessagesWithoutQueue(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, "console {\nmanage open\n}\nkey ops {\nurl "+s.NotifyURL("/refuse")+"\n}\nkey fine {\nurl "+s.NotifyURL("/fine")+"\n}", "")
 	for _, key := range []string{"ops", "fine"} {
@@ -305,7 +305,7 @@ func TestConsoleQueue(t *testing.T) {
 // remember have that of the last messages: one that refuses for good, and one of a
 // client that does not fail.
 func TestConsoleHealthAfterRestart(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	ok, refuses := newPager(t, http.StatusOK), newPager(t, http.StatusForbidden)
 	dir, storage := t.TempDir(), t.TempDir()
 	begin := func() *Handler {

@@ -23,7 +23,7 @@ func titlesOf(body string) (out []string) {
 // TestConsoleTitles checks that the pages of messages show and find the titles that
 // inboxes keep, and no other text.
 func TestConsoleTitles(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	dir := t.TempDir()
 	block := "console {\nmanage open\n}\nkey kept {\ninbox 7d\n}\nkey both {\nurl " + s.NotifyURL("/refuse") + "\ninbox 7d\n}\nkey fine {\nurl " + s.NotifyURL("/fine") + "\n}"
@@ -107,7 +107,7 @@ func TestConsoleTitles(t *testing.T) {
 
 // TestConsoleTitlesWithoutInbox checks that there is no field for what no key keeps.
 func TestConsoleTitlesWithoutInbox(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	h := newTroubledGateway(t, t.TempDir(), s)
 	post(t, h, "/notify/fine", typeForm, "title=Disk&body=x")
@@ -123,7 +123,7 @@ func TestConsoleTitlesWithoutInbox(t *testing.T) {
 // TestConsoleTitlePages checks that a filter for the title finds each message once, on
 // several pages, in inboxes with more messages than are read at once.
 func TestConsoleTitlePages(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	h := newQueueGateway(t, t.TempDir(), "console {\nmanage open\n}\nkey one {\ninbox 7d\n}\nkey two {\ninbox 7d\n}", "")
 	const n = 240
 	for i := range n {
@@ -160,7 +160,7 @@ func TestConsoleTitlePages(t *testing.T) {
 
 // TestConsoleTitlesOfSaved checks the titles of saved keys, whose inbox configs turns on.
 func TestConsoleTitlesOfSaved(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), open+"configs {\nmanage open\ninbox 7d\n}", "")
 	h.resolved.saved.store = newStoreIn(t, h, t.TempDir())

@@ -145,7 +145,7 @@ func TestIncidentNotDelivered(t *testing.T) {
 // message of the incident is under way.
 func TestIncidentChain(t *testing.T) {
 	t.Parallel()
-	shareWithNone(t)
+	ownShared(t)
 	first, second := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	hold := make(chan struct{})
 	first.hold = hold

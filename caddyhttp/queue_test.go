@@ -78,7 +78,7 @@ type pager struct {
 // the servers of a test start outside, and close connections after each answer.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	shareWithNone(t)
+	ownShared(t)
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // so that idle goroutines of the sender end
 		f(t)

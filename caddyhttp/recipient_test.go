@@ -11,7 +11,7 @@ import (
 // TestUnknownRecipients checks that an unknown key or tag is an error when the
 // configuration loads, in any order in which Caddy loads its modules.
 func TestUnknownRecipients(t *testing.T) {
-	shareNothing(t) // Caddy keeps its log open
+	replaceShared(t) // Caddy keeps its log open
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{
 		notify + "events {\non x notify other\n}":                          "on x notify: the global option notify has no key other",
@@ -37,7 +37,7 @@ func TestUnknownRecipients(t *testing.T) {
 // TestUnknownRecipientsBesideSites checks the same for a configuration in which
 // a site has the gateway.
 func TestUnknownRecipientsBesideSites(t *testing.T) {
-	shareNothing(t) // Caddy keeps its log open
+	replaceShared(t) // Caddy keeps its log open
 	const site = "http://localhost:9080 {\nroute {\nnotify\n}\n}\n"
 	for options, want := range map[string]string{
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify nope\n}":          "the global option notify has no key nope",

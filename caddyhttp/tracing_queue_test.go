@@ -31,7 +31,7 @@ func TestTracingOfQueue(t *testing.T) {
 		"not recorded, then restarted": {restart: true, tracing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shareNothing(t)
+			replaceShared(t)
 			spans := tracetest.NewInMemoryExporter()
 			sampler := sdktrace.NeverSample()
 			if tt.sampled {
@@ -118,7 +118,7 @@ func retryOnce(t *testing.T, h *Handler, p *pager, id uuid.UUID, wait int) {
 // TestLogLinesOfMessage checks that the lines about a message that is accepted, fails, is
 // tried again and arrives have its ID.
 func TestLogLinesOfMessage(t *testing.T) {
-	shareNothing(t)
+	replaceShared(t)
 	p, good, wrong := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusNotFound)
 	h := newQueueGateway(t, t.TempDir(), "key k {\nurl "+p.NotifyURL()+"\nurl "+good.NotifyURL()+"\nurl "+wrong.NotifyURL()+"\n}", "")
 	core, logs := observer.New(zapcore.DebugLevel)
