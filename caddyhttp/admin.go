@@ -231,7 +231,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 
 // sendTest sends a message to each definition of a key, with the settings of
 // its site, and returns the reports as one.
-func (a *App) sendTest(r *http.Request, m *notifier.Message, definitions []definition, tag notifier.TagExpr) *notifier.Report {
+func (a *engine) sendTest(r *http.Request, m *notifier.Message, definitions []definition, tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {
@@ -301,7 +301,7 @@ func newAdminKey(name string, definitions []definition) adminKey {
 func runningApp() (*App, error) {
 	var app *App
 	sharedPool.Range(func(_, s any) bool {
-		app = s.(*shared).apps.newest()
+		app = s.(*process).apps.newest()
 		return false
 	})
 	if app == nil {

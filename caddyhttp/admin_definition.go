@@ -16,7 +16,7 @@ type definition struct {
 // definitions returns the keys of the app and its sites, by name. A key that
 // several sites define in the same way, for example by importing a snippet, is
 // listed once.
-func (a *App) definitions() map[string][]definition {
+func (a *directory) definitions() map[string][]definition {
 	out := map[string][]definition{}
 	add := func(r *resolved, scope string) {
 		for name, k := range r.keys {
@@ -38,7 +38,7 @@ func (a *App) definitions() map[string][]definition {
 }
 
 // homes returns a key once for each place that defines it: the app, or a site.
-func (a *App) homes(name string) (out []definition) {
+func (a *directory) homes(name string) (out []definition) {
 	seen := map[string]bool{}
 	for _, r := range append([]*resolved{a.resolved}, a.sites...) {
 		k := r.keys[name]

@@ -90,7 +90,7 @@ func hashOfDestination(name string) string { return strings.TrimPrefix(name, ofC
 
 // configured returns the destinations of the configuration by the hashes that the
 // queue has for them, without their states. Saved keys are not among them.
-func (a *App) configured(q *openQueue) map[queue.Hash]*adminHealth {
+func (a *engine) configured(q *openQueue) map[queue.Hash]*adminHealth {
 	out := map[queue.Hash]*adminHealth{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
@@ -115,7 +115,7 @@ func (a *App) configured(q *openQueue) map[queue.Hash]*adminHealth {
 }
 
 // destinations returns the states of all destinations, the worst first.
-func (a *App) destinations(ctx context.Context, q *openQueue) ([]adminHealth, error) {
+func (a *engine) destinations(ctx context.Context, q *openQueue) ([]adminHealth, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func compareHealth(a, b adminHealth) int {
 }
 
 // healthOf returns the states of targets, in their order, or nil without a queue.
-func (a *App) healthOf(ctx context.Context, k *key, targets []notifier.Target) ([]DestinationHealth, error) {
+func (a *engine) healthOf(ctx context.Context, k *key, targets []notifier.Target) ([]DestinationHealth, error) {
 	if a.queue == nil || len(targets) == 0 {
 		return nil, nil
 	}

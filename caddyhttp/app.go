@@ -10,8 +10,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
-	"go.opentelemetry.io/otel/trace"
-	"go.uber.org/zap"
 )
 
 func init() {
@@ -38,25 +36,18 @@ type App struct {
 	// public_url. Default: none.
 	Push *Push `json:"push,omitempty"`
 
+	engine `json:"-"`
+
 	shared   sharedRef
-	resolved *resolved
-	sites    []*resolved // of the handlers, which add theirs in Provision
-	handlers []*Handler  // those of sites, in the same order
-	allSites int         // how many sites there will be, if a check waits for the last one
+	handlers []*Handler // those of sites, in the same order
+	allSites int        // how many sites there will be, if a check waits for the last one
 	saved    *savedSpaces
 
 	unknownSources []unknownSource // that keys accept
 
-	siteIndex func() *siteIndex // not called before all apps are provisioned
+	ready func()       // closes started
+	mail  *mailGateway // nil for none
 
-	queueSettings *queueSettings              // nil for no queue
-	tracers       func() trace.TracerProvider // that of the directive tracing; nil if no site has it
-	started       chan struct{}               // closed when queue is set or failed to open
-	ready         func()                      // closes started
-	queue         *openQueue                  // nil if it is not open
-	mail          *mailGateway                // nil for none
-
-	log     *zap.Logger
 	emitter emitter
 	trim    *time.Timer // returns memory after the start; nil for few URLs
 
@@ -83,6 +74,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
+	a.engine.shared, a.engine.emit = a.shared.shared, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
 	a.storage = ctx.Storage()
 	a.shared.sender.KeepStates(stateStore{a.storage})
 	if err := a.shared.metrics.register(ctx.GetMetricsRegistry()); err != nil {
@@ -98,7 +90,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return logRejected(a.log, err)
 	}
-	a.resolved.devices = newKeyDevices(a, a.resolved)
+	a.resolved.devices = newKeyDevices(&a.engine, a.resolved)
 	if a.resolved.configs != nil { // also if no site uses it
 		if _, err := a.saved.join(a.resolved.configs, a.configsOwner(a)); err != nil {
 			return logRejected(a.log, a.Caddyfile.locate("configs", prefixError("configs", err)))
@@ -115,7 +107,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.checkEffects(); err != nil {
 		return logRejected(a.log, err)
 	}
-	for _, r := range a.shared.logs.expectedBy(ctx) {
+	for _, r := range a.shared.process.logs.expectedBy(ctx) {
 		if _, _, err := r.find(a.resolved); err != nil {
 			return logRejected(a.log, r.Caddyfile.describe("log output notify: ", err))
 		}
@@ -157,8 +149,8 @@ func (a *App) Start() error {
 		a.leaveQueue()
 		return logRejected(a.log, err)
 	}
-	a.shared.apps.add(a)
-	if a.shared.parsed.Swap(0) >= manyURLs {
+	a.shared.process.apps.add(a)
+	if a.shared.process.parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}
 	a.startSweep()
@@ -184,13 +176,13 @@ func (a *App) Stop() error {
 		a.stopSweep()
 	}
 	if a.mail != nil {
-		a.mail.stop(a.shared.apps.newest() != a)
+		a.mail.stop(a.shared.process.apps.newest() != a)
 	}
 	a.finish()
-	a.shared.apps.remove(a)
+	a.shared.process.apps.remove(a)
 	a.leaveQueue()
-	if a.shared.apps.newest() == nil {
-		a.shared.logs.discard()
+	if a.shared.process.apps.newest() == nil {
+		a.shared.process.logs.discard()
 	}
 	return nil
 }

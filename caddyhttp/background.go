@@ -23,7 +23,7 @@ var errNoTarget = errors.New("no destination of the key has the tag now")
 // post sends a message to a key of the app in the background. If log is false,
 // the deliveries leave no log entries. done, if it is not nil, is called with
 // the report, unless the queue takes the message.
-func (a *App) post(r *Recipient, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+func (a *engine) post(r *Recipient, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
 	k, targets, err := r.find(a.resolved)
 	if err != nil {
 		return err
@@ -139,17 +139,17 @@ const stopTimeout = 5 * time.Second
 // finish sends what the log writers have collected and waits for all messages
 // in the background, unless another configuration replaces this app.
 func (a *App) finish() {
-	if a.shared.apps.newest() != a {
+	if a.shared.process.apps.newest() != a {
 		return
 	}
-	a.shared.logs.flush()
+	a.shared.process.logs.flush()
 	if left := a.shared.background.wait(stopTimeout); left > 0 {
 		a.log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
 	}
 }
 
 // reportDropped logs that the background queue had no room for a message.
-func (a *App) reportDropped() {
+func (a *engine) reportDropped() {
 	a.shared.background.dropped.add(1, func(n int) {
 		a.log.Error("messages not sent because too many wait", zap.Int("messages", n))
 	})

@@ -12,7 +12,7 @@ import (
 // keyDevices adds the devices of keys to their destinations, for the settings of a site or
 // of the app. nil adds none.
 type keyDevices struct {
-	app      *App
+	app      *engine
 	settings *resolved
 
 	mu   sync.Mutex
@@ -26,7 +26,7 @@ type keyWithDevices struct {
 }
 
 // newKeyDevices returns nil if no device can subscribe.
-func newKeyDevices(a *App, r *resolved) *keyDevices {
+func newKeyDevices(a *engine, r *resolved) *keyDevices {
 	if r.push == nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ const (
 func (q *openQueue) deviceChanged(change, key, name, by string) {
 	app := q.app.Load()
 	app.log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
-	app.emitter.emit(events.Device, func() map[string]any {
+	app.emit(events.Device, func() map[string]any {
 		return map[string]any{"change": change, "key": key, "device": name, "by": by}
 	})
 }
@@ -62,7 +62,7 @@ func (q *openQueue) tellOfDevice(ctx context.Context, at *keyDevices, of device.
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
 	d := newDelivery(settings, sourceDevice, site, m, &api.Selection{Targets: targets}).toKey(k)
 	d.rules, d.with = nil, with // it is sent at once
-	s := newQueuedSend(d, q, app.shared.shared)
+	s := newQueuedSend(d, q, app.shared)
 	s.makeEntry(s.resultsSoFar())
 	s.entry.Unlimited = true
 	if err := q.Accept(ctx, s.entry); err != nil {
@@ -74,7 +74,7 @@ func (q *openQueue) tellOfDevice(ctx context.Context, at *keyDevices, of device.
 
 // settingsOfKey returns the settings that have the key of a place, and the ID of their site;
 // nil if it is gone.
-func (a *App) settingsOfKey(ctx context.Context, of device.Place) (*resolved, string) {
+func (a *directory) settingsOfKey(ctx context.Context, of device.Place) (*resolved, string) {
 	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
 		site := a.siteOf(s)
 		k, err := s.key(ctx, of.Key)

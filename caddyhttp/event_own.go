@@ -37,8 +37,7 @@ func newEmitter(ctx caddy.Context) (emitter, error) {
 // emit emits the event for a message that was sent. A message about such an
 // event emits none, because that would never end.
 func (s *shared) emit(d delivery, outcome string, results []notifier.Result) {
-	app := s.apps.newest()
-	if app == nil || d.source == sourceOwnEvent {
+	if d.source == sourceOwnEvent {
 		return
 	}
 	if outcome == outcomeQueued && !slices.ContainsFunc(results, hasArrived) {
@@ -52,7 +51,7 @@ func (s *shared) emit(d delivery, outcome string, results []notifier.Result) {
 	if ok {
 		name = events.Delivered
 	}
-	app.emitter.emit(name, func() map[string]any { return ownEventData(d, ok, results) })
+	s.emitEvent(name, func() map[string]any { return ownEventData(d, ok, results) })
 }
 
 // emit emits an event if somebody has subscribed to it.

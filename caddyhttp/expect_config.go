@@ -187,7 +187,7 @@ func (k *keyBlock) readExpect() block.Option {
 }
 
 // expectsBeats reports whether a key of the app or of a site expects beats.
-func (a *App) expectsBeats() bool {
+func (a *directory) expectsBeats() bool {
 	return slices.ContainsFunc(append(slices.Clip(a.sites), a.resolved), func(r *resolved) bool {
 		for _, k := range r.keys {
 			if len(k.expects) > 0 {

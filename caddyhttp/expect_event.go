@@ -7,8 +7,8 @@ import (
 )
 
 // emitBeat emits an event about a beat.
-func (a *App) emitBeat(name string, x *expectedBeat, b *rules.Beat) {
-	a.emitter.emit(name, func() map[string]any {
+func (a *engine) emitBeat(name string, x *expectedBeat, b *rules.Beat) {
+	a.emit(name, func() map[string]any {
 		last := ""
 		if !b.Last.IsZero() {
 			last = b.Last.UTC().Format(time.RFC3339)

@@ -28,7 +28,7 @@ type expectedBeat struct {
 func (x *expectedBeat) place() string { return x.key.home(x.site) + "\x00" + x.key.name }
 
 // expectedBeats returns all beats that keys of the configuration expect.
-func (a *App) expectedBeats() (out []expectedBeat) {
+func (a *directory) expectedBeats() (out []expectedBeat) {
 	add := func(site string, r *resolved, ofSite bool) {
 		for _, k := range r.keys {
 			for i := range k.expects {
@@ -47,7 +47,7 @@ func (a *App) expectedBeats() (out []expectedBeat) {
 
 // expectedBeat returns the beat that a record is about, or nil if the configuration does
 // not expect it.
-func (a *App) expectedBeat(b *rules.Beat) *expectedBeat {
+func (a *directory) expectedBeat(b *rules.Beat) *expectedBeat {
 	for _, r := range a.settingsOf(b.Site) {
 		if k := r.keys[b.Key]; k != nil && k.ofSite == (b.Site != "") && k.expect(b.Name) != nil {
 			return &expectedBeat{b.Site, r, k, k.expect(b.Name)}

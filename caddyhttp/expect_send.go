@@ -76,7 +76,7 @@ func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) delivery {
 func (q *openQueue) tellBeat(ctx context.Context, d delivery, c *beatChange) (report *notifier.Report, id string, err error) {
 	app := q.app.Load()
 	app.shared.incidents.note(&d)
-	s := newQueuedSend(d, q, app.shared.shared)
+	s := newQueuedSend(d, q, app.shared)
 	if err := s.begin(ctx, false); err != nil {
 		if c.refused {
 			err = errBeatUnchanged

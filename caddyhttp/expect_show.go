@@ -103,7 +103,7 @@ func (h *Handler) beatTroubles(ctx context.Context, q *openQueue, k *key) (out [
 
 // allBeats returns the beats of all keys, by key and name. There are none without a
 // queue.
-func (a *App) allBeats(ctx context.Context) ([]beatStatus, error) {
+func (a *engine) allBeats(ctx context.Context) ([]beatStatus, error) {
 	if a.queue == nil {
 		return nil, nil
 	}

@@ -80,7 +80,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.resolved, err = h.resolve(h.app.resolved, h.shared.parse, h.log); err != nil {
 		return logRejected(h.log, err)
 	}
-	h.resolved.devices = newKeyDevices(h.app, h.resolved)
+	h.resolved.devices = newKeyDevices(&h.app.engine, h.resolved)
 	for name := range h.Keys {
 		h.resolved.keys[name].ofSite = true
 	}

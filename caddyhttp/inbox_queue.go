@@ -37,7 +37,7 @@ func keyOfPlace(place string) string {
 }
 
 // hasInboxes reports whether a key of the app or of a site has an inbox.
-func (a *App) hasInboxes() bool {
+func (a *directory) hasInboxes() bool {
 	if a.resolved.hasInboxes() {
 		return true
 	}

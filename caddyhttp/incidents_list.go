@@ -172,7 +172,7 @@ func (r *resolved) incidentPlaces(ctx context.Context, site, only string, places
 }
 
 // incidentPlaces returns the places of all keys, or of those with a name.
-func (a *App) incidentPlaces(ctx context.Context, key string) ([]string, error) {
+func (a *directory) incidentPlaces(ctx context.Context, key string) ([]string, error) {
 	places, err := a.resolved.incidentPlaces(ctx, "", key, nil)
 	for _, r := range a.sites {
 		if err == nil {

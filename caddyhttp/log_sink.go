@@ -34,7 +34,7 @@ func newLogSink(w LogWriter) (*logSink, error) {
 		return nil, fmt.Errorf("starting the sender: %w", err)
 	}
 	s.batch = logdigest.Batch{Kinds: w.Max, Interval: time.Duration(w.Interval), Ready: s.ready, Send: s.send}
-	s.shared.logs.add(s)
+	s.shared.process.logs.add(s)
 	return s, nil
 }
 
@@ -45,7 +45,7 @@ func newLogSink(w LogWriter) (*logSink, error) {
 // about to exit, and nothing else would show the reason.
 func (s *logSink) Write(line []byte) (int, error) {
 	e := logdigest.ReadEntry(line, time.Now())
-	toStderr := e.Level >= zapcore.ErrorLevel && s.shared.apps.newest() == nil
+	toStderr := e.Level >= zapcore.ErrorLevel && s.shared.process.apps.newest() == nil
 	if toStderr {
 		_, _ = s.stderr.Write(line)
 	}
@@ -66,7 +66,7 @@ func (s *logSink) Write(line []byte) (int, error) {
 func (s *logSink) Close() error {
 	s.batch.Flush()
 	s.discard()
-	s.shared.logs.remove(s)
+	s.shared.process.logs.remove(s)
 	return s.shared.release()
 }
 
@@ -86,7 +86,7 @@ func (s *logSink) warn(format string, args ...any) {
 // ready reports whether an app runs that can send. Before Caddy has started,
 // none does. It warns if that does not change.
 func (s *logSink) ready(attempts int) bool {
-	if s.shared.apps.newest() != nil {
+	if s.shared.process.apps.newest() != nil {
 		return true
 	}
 	if attempts > 1 {
@@ -99,7 +99,7 @@ func (s *logSink) ready(attempts int) bool {
 
 // send sends the message about the entries in d.
 func (s *logSink) send(d *logdigest.Digest) {
-	app := s.shared.apps.newest()
+	app := s.shared.process.apps.newest()
 	if app == nil {
 		return // it has just stopped, because Caddy stops
 	}

@@ -99,7 +99,7 @@ func (w *LogWriter) Provision(ctx caddy.Context) error {
 	if err := w.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	w.shared.logs.expect(ctx, w.Recipient)
+	w.shared.process.logs.expect(ctx, w.Recipient)
 	return nil
 }
 

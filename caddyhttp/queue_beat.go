@@ -121,7 +121,7 @@ const watchdogTimeout = 10 * time.Second
 var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
 
 // callWatchdog calls the watchdog of an app, unless something waits for too long.
-func (q *openQueue) callWatchdog(app *App) {
+func (q *openQueue) callWatchdog(app *engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
 	defer cancel()
 	late, err := q.waitsTooLong(ctx, app.queueSettings.maxAge)

@@ -91,16 +91,15 @@ func (d deadDelivery) key() keyID { return keyID{d.state.Site, d.state.Key} }
 // a message about an event of the gateway, because such events could cause each
 // other without end.
 func (s *shared) emitDead(d deadDelivery) {
-	app := s.apps.newest()
-	if app == nil || d.state.Source == sourceOwnEvent {
+	if d.state.Source == sourceOwnEvent {
 		return
 	}
-	if e := app.emitter; e.ctx.Err() == nil && e.events.ShouldEmit(events.Dead) {
-		e.events.Emit(e.ctx, events.Dead, map[string]any{
+	s.emitEvent(events.Dead, func() map[string]any {
+		return map[string]any{
 			"id": d.id, "key": d.state.Key, "source": d.state.Source, "incident": d.state.Incident, "service": d.result.Service,
 			"destination": d.result.Destination, "attempts": d.result.Attempts, "error": markup.TruncateBytes(d.reason, maxEventError),
-		})
-	}
+		}
+	})
 }
 
 // fallback returns the message to the fallback of a key about a delivery that
@@ -125,7 +124,7 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 	m := &notifier.Message{Title: "Message for " + d.state.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Foreign: true}
 	message := newDelivery(settings, sourceFallback, d.state.Site, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
 	message.rules = nil // it is sent at once
-	s := newQueuedSend(message, q, app.shared.shared)
+	s := newQueuedSend(message, q, app.shared)
 	s.makeEntry(s.resultsSoFar())
 	return s.entry
 }
@@ -133,7 +132,7 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 // fallbackOf returns the name of the fallback of a key of a site, and the settings
 // that have both keys. hash identifies a destination of the key; it distinguishes
 // keys of the same name in several handlers.
-func (a *App) fallbackOf(site, name, hash string) (*resolved, string) {
+func (a *engine) fallbackOf(site, name, hash string) (*resolved, string) {
 	if t, err := a.findQueued(context.Background(), site, name, hash); err == nil {
 		return t.settings, t.fallback
 	}

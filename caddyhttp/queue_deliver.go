@@ -36,7 +36,7 @@ type queueTarget struct {
 // found: those of the site that the message came to, and those of the app. If
 // the configuration does not have the site any more, for example because its
 // address has changed, they are those of all sites.
-func (a *App) candidates(site string) []*resolved {
+func (a *directory) candidates(site string) []*resolved {
 	settings := a.settingsOf(site)
 	if settings == nil {
 		settings = a.sites
@@ -51,7 +51,7 @@ func (a *App) candidates(site string) []*resolved {
 // accepted for, from the configuration or a saved key. If several handlers have a
 // key of the same name, the hash selects the destination. findQueued returns an
 // [*api.Error] with the status 503 if saved keys cannot be read at the moment.
-func (a *App) findQueued(ctx context.Context, site, name, hash string) (queueTarget, error) {
+func (a *engine) findQueued(ctx context.Context, site, name, hash string) (queueTarget, error) {
 	var unavailable error
 	for _, s := range a.candidates(site) {
 		k := &key{targets: s.defaultTargets, log: a.log}
@@ -243,7 +243,7 @@ func (e *goneError) Error() string {
 
 // queuedTarget returns the destination of a job, under the rules of the site that
 // the message came to: the stricter of those when it came in and those of now.
-func (a *App) queuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (queueTarget, error) {
+func (a *engine) queuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (queueTarget, error) {
 	if text.Client {
 		then, err := policyThen(text, nil)
 		if err != nil {
@@ -280,7 +280,7 @@ func policyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error)
 // policyOf returns the strictest of the policies for a delivery to d of a message that
 // a site accepted under the policy then: that one, the site's present one, and that of
 // d. It returns nil if d was and is the operator's.
-func (a *App) policyOf(site string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
+func (a *engine) policyOf(site string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
 	if then == nil && d.Policy() == nil {
 		return nil
 	}
@@ -301,7 +301,7 @@ func (t *queueTarget) restrict(policy *egress.Policy) error {
 }
 
 // clientTarget returns the destination of a client's URL.
-func (a *App) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (queueTarget, error) {
+func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (queueTarget, error) {
 	settings, now, services := a.siteRules(text.Site, then)
 	d, err := a.shared.sender.ParseOnce(state.URL, egress.Strictest(now, then))
 	if err != nil {
@@ -321,7 +321,7 @@ func (a *App) clientTarget(text *queued.Text, state *queued.State, then *egress.
 // under which the message was accepted: if a site has several handlers, it came
 // to one that had this policy. If none has it, or the site does not exist any
 // more, the strictest rules of all of them hold.
-func (a *App) siteRules(site string, then *egress.Policy) (*resolved, *egress.Policy, []*Services) {
+func (a *engine) siteRules(site string, then *egress.Policy) (*resolved, *egress.Policy, []*Services) {
 	handlers, gone := a.settingsOf(site), false
 	if handlers == nil {
 		handlers, gone = a.sites, true

@@ -65,11 +65,7 @@ func (q *openQueue) up(h queue.Health) {
 // emitHealth emits the event of a destination that is down or back. duration is how long one
 // was down that is back.
 func (s *shared) emitHealth(event string, h queue.Health, duration time.Duration) {
-	app := s.apps.newest()
-	if app == nil {
-		return
-	}
-	app.emitter.emit(event, func() map[string]any {
+	s.emitEvent(event, func() map[string]any {
 		name := decodeName(h.About)
 		data := map[string]any{
 			"key": name.Key, "service": name.Service, "destination": name.URL, "since": h.DownSince.UTC().Format(time.RFC3339),

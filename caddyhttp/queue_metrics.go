@@ -50,7 +50,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 
 // expect makes the series of the services that the app sends to. Without the 0 before
 // the first, Prometheus would not see that a delivery to a service was given up.
-func (m *queueMetrics) expect(a *App) {
+func (m *queueMetrics) expect(a *directory) {
 	for _, s := range append(slices.Clip(a.sites), a.resolved) {
 		for _, t := range s.defaultTargets {
 			m.dead.WithLabelValues(t.Service())

@@ -33,7 +33,7 @@ type openQueue struct {
 	shared  bool        // other gateways can use the store
 	keyFile string      // of the store, unless the configuration has a secret
 	log     *zap.Logger
-	app     atomic.Pointer[App] // makes the deliveries; the app that was started last
+	app     atomic.Pointer[engine] // makes the deliveries; that of the app that was started last
 	slow    slowDestinations
 
 	undecided     undecidedSends
@@ -80,7 +80,7 @@ func (a *App) openQueue() error {
 		return errQueueSecretChanged
 	}
 	a.queue = q
-	q.use(a)
+	q.use(&a.engine)
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
 	q.refreshSilences(ctx) // the first message needs them
@@ -115,7 +115,7 @@ func (a *App) newQueue() (*openQueue, error) {
 	if q.store != nil && s.secret == "" {
 		q.keyFile = q.store.KeyFile()
 	}
-	q.app.Store(a)
+	q.app.Store(&a.engine)
 	q.Queue = queue.New(store, q.options(s))
 	q.inboxes = q.newInboxes()
 	return q, nil
@@ -140,17 +140,17 @@ func (q *openQueue) refresh(ctx context.Context) {
 }
 
 // use lets an app make the deliveries from now on.
-func (q *openQueue) use(a *App) {
+func (q *openQueue) use(a *engine) {
 	q.app.Store(a)
-	a.shared.metrics.queue.expect(a)
+	a.shared.metrics.queue.expect(&a.directory)
 	q.Configure(q.options(a.queueSettings))
 }
 
 // leaveQueue gives the queue back to the app that was started before, if this
 // app is stopped because another part of its configuration failed.
 func (a *App) leaveQueue() {
-	if before := a.shared.apps.newest(); a.queue != nil && before != nil && before.queue == a.queue {
-		a.queue.use(before)
+	if before := a.shared.process.apps.newest(); a.queue != nil && before != nil && before.queue == a.queue {
+		a.queue.use(&before.engine)
 	}
 }
 
@@ -180,7 +180,7 @@ func (q *openQueue) Destruct() error {
 // durable returns the queue for messages of a key, or nil if there is none. It
 // waits until the app has started, because other apps may start earlier and
 // send messages.
-func (a *App) durable(k *key) (*openQueue, error) {
+func (a *engine) durable(k *key) (*openQueue, error) {
 	if a.queueSettings == nil || k != nil && k.unqueued {
 		return nil, nil
 	}

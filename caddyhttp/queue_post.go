@@ -10,13 +10,13 @@ import (
 // reports whether the message is stored. If the app has no queue or the queue
 // cannot take the message, the caller sends it. A message with chains is sent
 // before enqueue returns.
-func (a *App) enqueue(k *key, d delivery) bool {
+func (a *engine) enqueue(k *key, d delivery) bool {
 	q, err := a.durable(k)
 	if err != nil || q == nil {
 		return false
 	}
 	d.release = func() {}
-	s := newQueuedSend(d, q, a.shared.shared)
+	s := newQueuedSend(d, q, a.shared)
 	if err := s.begin(context.Background(), false); err != nil {
 		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.key), zap.String("source", d.source), zap.Error(err))
 		return false

@@ -108,7 +108,7 @@ func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request, _ *route) 
 
 // unavailable returns why the gateway cannot take messages, or "". The text is for
 // anybody: it has no addresses and no paths, which are in the log.
-func (a *App) unavailable(ctx context.Context) string {
+func (a *engine) unavailable(ctx context.Context) string {
 	if a.queueSettings == nil {
 		return ""
 	}

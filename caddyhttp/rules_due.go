@@ -389,7 +389,7 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.S
 	}
 	target := t.Target
 	d := newDelivery(t.settings, sourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
-	s := newQueuedSend(d, p.q, app.shared.shared)
+	s := newQueuedSend(d, p.q, app.shared)
 	if p.group.More.Counts.Total() > 0 {
 		s.id = p.group.More.ID
 	}

@@ -286,7 +286,7 @@ func (q *openQueue) tellIncident(what string, x *rules.Incident, by string) {
 	if x.Source == sourceOwnEvent {
 		return // a message about an event causes no other
 	}
-	app.emitter.emit(events.Incident, func() map[string]any {
+	app.emit(events.Incident, func() map[string]any {
 		return map[string]any{
 			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
 			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,

@@ -26,7 +26,7 @@ var errIncidentChanged = errors.New("the incident has changed meanwhile")
 
 // keyOf returns the key of an incident, and the settings that have it; nil if it is gone.
 // The error is one of saved keys that cannot be read.
-func (a *App) keyOf(ctx context.Context, x *rules.Incident) (*key, *resolved, error) {
+func (a *directory) keyOf(ctx context.Context, x *rules.Incident) (*key, *resolved, error) {
 	for _, s := range a.candidates(x.Site) {
 		k, err := s.key(ctx, x.Key)
 		if err == nil && k.home(x.Site) == x.Home {
@@ -454,7 +454,7 @@ func (q *openQueue) acceptAbout(ctx context.Context, x *rules.Incident, to []rul
 	app := q.app.Load()
 	d := newDelivery(settings, sourceEscalation, x.Site, m, &api.Selection{Targets: targets}).toKey(k)
 	d.format, d.by = x.Source, by
-	s := newQueuedSend(d, q, app.shared.shared)
+	s := newQueuedSend(d, q, app.shared)
 	s.makeEntry(s.resultsSoFar())
 	s.entry.Unlimited = true
 	if err := q.Accept(ctx, s.entry); err != nil {

@@ -298,7 +298,7 @@ func (h *Handler) configChanged(r *http.Request, name, change string, destinatio
 	space := h.resolved.saved.space.label()
 	h.log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
 		zap.Int("destinations", destinations), zap.String("user", requestUser(r)), zap.String("client_ip", client))
-	h.app.emitter.emit(events.ConfigChanged, func() map[string]any {
+	h.app.emit(events.ConfigChanged, func() map[string]any {
 		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": requestUser(r)}
 	})
 }

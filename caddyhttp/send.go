@@ -183,7 +183,7 @@ func (d *delivery) response(report *notifier.Report) *api.Response {
 // report and, with a queue, the ID of the message. Deliveries that are not
 // final in time are stored and made later. sendOrQueue calls d.release when no
 // delivery is in progress any more, possibly after it returns.
-func (a *App) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Report, string, error) {
+func (a *engine) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Report, string, error) {
 	a.shared.incidents.note(&d)
 	q, err := a.durable(k)
 	if err != nil {
@@ -195,7 +195,7 @@ func (a *App) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Re
 		return a.shared.send(ctx, d), "", nil
 	}
 	wait := q.app.Load().queueSettings.wait
-	s := newQueuedSend(d, q, a.shared.shared)
+	s := newQueuedSend(d, q, a.shared)
 	if err := s.begin(ctx, wait > 0); err != nil {
 		d.release()
 		return nil, "", queueError(err)

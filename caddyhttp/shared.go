@@ -26,35 +26,65 @@ type shared struct {
 	memory     notifier.Memory
 	metrics    *metrics
 	history    history
-	apps       startedApps
 	background background
 	incidents  incidents
 	alerts     alertTitles
-	logs       logSinks
-	mail       smtpd.Replaced
-	passwords  *smtpd.Passwords // of mail clients; it remembers logins over reloads
-	parsed     atomic.Int64     // URLs of configurations since the last app started
+
+	// emitEvent emits an event of the running configuration, if somebody has subscribed to
+	// it. data is called only then.
+	emitEvent func(name string, data func() map[string]any)
 }
 
-func newShared() *shared {
-	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency), passwords: smtpd.NewPasswords()}
-	s.metrics = newMetrics(&s.inFlight, &s.memory, s.openQueue)
+// newShared returns the value with which a process sends. queue returns its open queue,
+// or nil.
+func newShared(emit func(name string, data func() map[string]any), queue func() *openQueue) *shared {
+	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency), emitEvent: emit}
+	s.metrics = newMetrics(&s.inFlight, &s.memory, queue)
 	return s
 }
 
+// close closes the connections. A request that outlives the last configuration can still
+// send; it opens new ones.
+func (s *shared) close() {
+	s.sender.Close()
+	s.sender.Pool().Close()
+}
+
+// process holds what the configurations of the process share beside that: what belongs to
+// Caddy.
+type process struct {
+	shared    *shared
+	apps      startedApps
+	logs      logSinks
+	mail      smtpd.Replaced
+	passwords *smtpd.Passwords // of mail clients; it remembers logins over reloads
+	parsed    atomic.Int64     // URLs of configurations since the last app started
+}
+
+func newProcess() *process {
+	p := &process{passwords: smtpd.NewPasswords()}
+	p.shared = newShared(p.emit, p.openQueue)
+	return p
+}
+
 // openQueue returns the queue of the newest app, or nil if it has none.
-func (s *shared) openQueue() *openQueue {
-	if app := s.apps.newest(); app != nil {
+func (p *process) openQueue() *openQueue {
+	if app := p.apps.newest(); app != nil {
 		return app.queue
 	}
 	return nil
 }
 
-// Destruct implements caddy.Destructor. A request that outlives the last
-// configuration can still send; it opens new connections.
-func (s *shared) Destruct() error {
-	s.sender.Close()
-	s.sender.Pool().Close()
+// emit emits an event of the newest app.
+func (p *process) emit(name string, data func() map[string]any) {
+	if app := p.apps.newest(); app != nil {
+		app.emitter.emit(name, data)
+	}
+}
+
+// Destruct implements caddy.Destructor.
+func (p *process) Destruct() error {
+	p.shared.close()
 	return nil
 }
 
@@ -62,9 +92,10 @@ func (s *shared) Destruct() error {
 // value is not a use.
 type sharedRef struct {
 	*shared
-	loaded bool
-	pool   *caddy.UsagePool  // that counts the use
-	used   *usedDestinations // nil before load
+	process *process
+	loaded  bool
+	pool    *caddy.UsagePool  // that counts the use
+	used    *usedDestinations // nil before load
 }
 
 // usedDestinations are the destinations of a sharedRef.
@@ -77,12 +108,13 @@ type usedDestinations struct {
 func (r *sharedRef) load() error {
 	pool := sharedPool
 	s, _, err := pool.LoadOrNew(sharedName, func() (caddy.Destructor, error) {
-		return newShared(), nil
+		return newProcess(), nil
 	})
 	if err != nil {
 		return err
 	}
-	r.shared, r.loaded, r.pool, r.used = s.(*shared), true, pool, new(usedDestinations)
+	r.process, r.loaded, r.pool, r.used = s.(*process), true, pool, new(usedDestinations)
+	r.shared = r.process.shared
 	return nil
 }
 
@@ -93,7 +125,7 @@ func (r *sharedRef) load() error {
 func (r *sharedRef) parse(url string, files notifier.Files) (*notifier.Destination, error) {
 	d, err := r.sender.ParseWithFiles(url, nil, files)
 	if err == nil {
-		r.parsed.Add(1)
+		r.process.parsed.Add(1)
 		r.used.mu.Lock()
 		r.used.all = append(r.used.all, d)
 		r.used.mu.Unlock()

@@ -52,7 +52,7 @@ func findSilenced(r *http.Request) (*App, []definition, error) {
 func (d *definition) spaceName() string { return cmp.Or(d.key.space, configstore.DefaultSpace) }
 
 // savedDefinitions returns the saved keys with a name, one of each space.
-func (a *App) savedDefinitions(ctx context.Context, name string) (out []definition, err error) {
+func (a *directory) savedDefinitions(ctx context.Context, name string) (out []definition, err error) {
 	seen := map[*savedSpace]bool{}
 	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
 		if s.saved == nil || seen[s.saved.space] {

@@ -210,7 +210,7 @@ func (q *openQueue) silenceChanged(change, key string, s rules.Silence) {
 	app.log.Info("silence "+change, zap.String("key", key), zap.String("silence", s.ID.String()), zap.Time("until", s.Until),
 		zap.Bool("by_incident", s.Incident != ""), zap.String("tag", s.Tag), zap.Bool("by_title", s.Title != ""),
 		zap.String("who", s.Who), zap.Int("messages", s.Count))
-	app.emitter.emit(events.Silence, func() map[string]any {
+	app.emit(events.Silence, func() map[string]any {
 		return map[string]any{
 			"key": key, "silence": s.ID.String(), "change": change, "until": s.Until.UTC().Format(time.RFC3339), "tag": s.Tag,
 			"reason": s.Reason, "who": s.Who, "messages": s.Count,

@@ -67,7 +67,7 @@ func (a *App) startSMTP() error {
 func (g *mailGateway) start(ctx caddy.Context) error {
 	config := g.settings.server
 	config.Log, config.Delivery = g.log, g.app.resolved.timeout
-	config.Passwords = g.app.shared.passwords
+	config.Passwords = g.app.shared.process.passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
 		return prefixError("tls", err)
@@ -162,7 +162,7 @@ func (g *mailGateway) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
 // one.
 func (g *mailGateway) stop(replaced bool) {
 	if g.server != nil {
-		g.server.Stop(&g.app.shared.mail, replaced)
+		g.server.Stop(&g.app.shared.process.mail, replaced)
 	}
 }
 

@@ -101,7 +101,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // eachDestination calls f with each destination of the configuration, and of the
 // saved keys that the operator is trusted for. It stops when one of them cannot
 // be read.
-func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
+func (a *directory) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*savedSpace]bool{}
 	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
 		for _, t := range site.defaultTargets {

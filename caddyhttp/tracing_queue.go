@@ -34,7 +34,7 @@ type resumedTrace struct {
 
 // resumeTrace returns the trace of a request from what is stored with its message, or nil
 // if the request was not traced or this configuration does not trace.
-func (a *App) resumeTrace(o queued.Trace) *resumedTrace {
+func (a *engine) resumeTrace(o queued.Trace) *resumedTrace {
 	if o.Parent == "" {
 		return nil
 	}

@@ -1,0 +1,31 @@
+package caddyhttp
+
+import (
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+)
+
+// directory has the sites of a configuration. What comes in by mail, from events and from
+// logs belongs to the site of the app.
+type directory struct {
+	resolved *resolved   // of the app
+	sites    []*resolved // of the handlers, which add theirs in Provision
+
+	siteIndex func() *siteIndex // not called before all apps are provisioned
+}
+
+// engine is what the deliveries of a configuration need: its sites, and what sends.
+type engine struct {
+	directory
+	shared        *shared
+	queueSettings *queueSettings              // nil for no queue
+	tracers       func() trace.TracerProvider // that of the directive tracing; nil if no site has it
+	log           *zap.Logger
+
+	// emit emits an event of this configuration, if somebody has subscribed to it. data is
+	// called only then.
+	emit func(name string, data func() map[string]any)
+
+	started chan struct{} // closed when queue is set or failed to open
+	queue   *openQueue    // nil if it is not open
+}
