@@ -41,7 +41,9 @@ type App struct {
 	shared   sharedRef
 	handlers []*Handler // those of sites, in the same order
 	allSites int        // how many sites there will be, if a check waits for the last one
-	saved    *savedSpaces
+	settled  *settled
+	spaces   *savedSpaces
+	saved    *savedKeys // for mails; nil if there are none
 
 	unknownSources []unknownSource // that keys accept
 
@@ -67,7 +69,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 func (a *App) Provision(ctx caddy.Context) error {
 	a.log, a.started = ctx.Logger(), make(chan struct{})
 	protectStdLog()
-	a.saved = &savedSpaces{storage: ctx.Storage()}
+	a.spaces = &savedSpaces{storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.started) })
 	a.siteIndex = sync.OnceValue(a.indexSites)
 	a.tracers = sync.OnceValue(a.findTracers)
@@ -87,12 +89,13 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if defaults.push, err = a.Push.resolve(); err != nil {
 		return logRejected(a.log, a.Caddyfile.locate("push", prefixError("push", err)))
 	}
-	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
+	if a.settled, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return logRejected(a.log, err)
 	}
-	a.resolved.devices = newKeyDevices(&a.engine, a.resolved)
-	if a.resolved.configs != nil { // also if no site uses it
-		if _, err := a.saved.join(a.resolved.configs, a.configsOwner(a)); err != nil {
+	a.resolved = a.settled.resolved
+	a.resolved.devices = newKeyDevices(&a.engine, a.resolved).receivers()
+	if a.settled.configs != nil { // also if no site uses it
+		if _, err := a.spaces.join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
 			return logRejected(a.log, a.Caddyfile.locate("configs", prefixError("configs", err)))
 		}
 	}
@@ -192,9 +195,7 @@ func (a *App) Cleanup() error {
 	if a.ready != nil {
 		a.ready()
 	}
-	if a.resolved != nil {
-		a.resolved.saved.close()
-	}
+	a.saved.close()
 	return errors.Join(a.releaseQueue(), a.shared.release())
 }
 

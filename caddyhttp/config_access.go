@@ -111,7 +111,7 @@ func (c *Key) loadAccess(k *key) (err error) {
 // checkReaders returns an error if a key of the site has readers and nothing asks for
 // them.
 func (h *Handler) checkReaders() error {
-	if h.resolved.saved != nil {
+	if h.saved != nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Keys)) {
@@ -125,7 +125,7 @@ func (h *Handler) checkReaders() error {
 // checkReaders is like that of a handler for the keys of the app. All sites must be
 // known.
 func (a *App) checkReaders() error {
-	if slices.ContainsFunc(a.sites, func(r *resolved) bool { return r.saved != nil }) {
+	if slices.ContainsFunc(a.sites, func(r *resolved) bool { return r.saved.on() }) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Keys)) {
@@ -139,7 +139,7 @@ func (a *App) checkReaders() error {
 // protected reports whether a key has a token or a reader, so that a client must not
 // learn which keys exist.
 func (r *resolved) protected(ctx context.Context) bool {
-	return r.hasSecrets || r.saved.protected(ctx)
+	return r.hasSecrets || r.saved.on() && r.saved.protected(ctx)
 }
 
 // openKey returns the key with the name, for a client that may have no secret. Where

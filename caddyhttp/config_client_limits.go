@@ -20,10 +20,10 @@ const (
 	defaultWait       = time.Second
 )
 
-// resolveClientLimits sets the limits that clientLimits configures. It is
+// resolveClientLimits sets the limits that client configures. It is
 // called after the settings that their defaults depend on are set.
-func (r *resolved) resolveClientLimits() error {
-	c := r.clientLimits
+func (r *settled) resolveClientLimits() error {
+	c := r.client
 	for _, n := range []struct {
 		name  string
 		value int64
@@ -64,8 +64,8 @@ func (r *resolved) resolveClientLimits() error {
 
 // checkInFlight returns an error for a limit that has no effect because it is above the
 // one that it is a part of.
-func (r *resolved) checkInFlight() error {
-	c := r.clientLimits
+func (r *settled) checkInFlight() error {
+	c := r.client
 	if c.InFlight > r.maxInFlight {
 		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, r.maxInFlight)
 	}

@@ -61,15 +61,15 @@ var errConsoleDiffers = errors.New("manage differs from that of configs; write i
 var errConsoleWithoutPages = errors.New("console has no effect with page off, because it consists of pages; remove one of them")
 
 // resolveManagers sets who may manage the site.
-func (s *Settings) resolveManagers(r *resolved) error {
+func (s *Settings) resolveManagers(r *settled) error {
 	r.managers = nil
 	if c := r.configs; c != nil && c.Manage != "" {
 		r.managers = &managers{open: c.Manage == manageOpen, named: c.ManageUsers}
 	}
 	if s.Console != nil {
-		r.consoleSettings = s.Console
+		r.console = s.Console
 	}
-	c := r.consoleSettings
+	c := r.console
 	if c == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (h *Handler) mayManage(r *http.Request) error {
 // mayManageSaved returns an error if the client of r may not read and change saved
 // keys.
 func (h *Handler) mayManageSaved(r *http.Request) error {
-	if h.resolved.saved == nil || h.resolved.saved.Manage == "" {
+	if h.saved == nil || !h.saved.Manage {
 		return errManageOff
 	}
 	return h.mayManage(r)

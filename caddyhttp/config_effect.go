@@ -167,7 +167,7 @@ func (a *App) checkMailKeys() error {
 			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))
 		}
 	}
-	if a.resolved.configs == nil && !slices.ContainsFunc(slices.Collect(maps.Values(keys)), takesMails) {
+	if a.settled.configs == nil && !slices.ContainsFunc(slices.Collect(maps.Values(keys)), takesMails) {
 		err := errors.New("every mail would be refused, because the global option notify has no key; add key <name> { … } to it, because mails do not reach the keys of sites, or add configs for saved keys")
 		switch {
 		case slices.ContainsFunc(slices.Collect(maps.Values(keys)), accepts):
@@ -183,7 +183,7 @@ func (a *App) checkMailKeys() error {
 			switch k := keys[name]; {
 			case k != nil && !accepts(k):
 				err = fmt.Errorf("the key %s does not accept mails; add smtp to accept of the key, or remove the key from the account %s", name, account.Username)
-			case k == nil && a.resolved.configs == nil:
+			case k == nil && a.settled.configs == nil:
 				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
 			}
 			if err != nil {

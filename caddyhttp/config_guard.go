@@ -85,7 +85,7 @@ func (s site) warn(text string, fields ...zap.Field) {
 // an anonymous client on another machine can use POST /notify.
 func (s site) isOpen() bool {
 	h := s.handler
-	return (len(h.resolved.keys) > 0 || h.resolved.configs != nil) && h.Stateless == nil && !s.requiresCertificate() &&
+	return (len(h.resolved.keys) > 0 || h.resolved.saved.on()) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && s.follow("/notify") == reached
 }
 
@@ -180,7 +180,7 @@ const devicePaths = "/notify/*/devices /notify/*/devices/* /notify/*/devices/*/*
 
 // hasEscalation reports whether a key of the site escalates.
 func (h *Handler) hasEscalation() bool {
-	if h.resolved.saved != nil && h.resolved.saved.rules.IsStep() {
+	if h.resolved.saved.on() && h.resolved.saved.rules.IsStep() {
 		return true
 	}
 	for _, k := range h.resolved.keys {

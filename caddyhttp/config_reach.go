@@ -223,7 +223,7 @@ func isSuccess(h *caddyhttp.StaticResponse) bool {
 // success by respond.
 func (s site) warnCatchAll() {
 	c := &reach{site: s, catchAll: true}
-	if len(s.handler.resolved.keys) == 0 && s.handler.resolved.saved == nil || !c.path(s.prefix+"/notfy/KEY") {
+	if len(s.handler.resolved.keys) == 0 && !s.handler.resolved.saved.on() || !c.path(s.prefix+"/notfy/KEY") {
 		return
 	}
 	s.warn("respond answers a mistyped address such as "+s.prefix+"/notfy/KEY with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404",

@@ -40,7 +40,7 @@ func (c *Config) Key(name string) (*LoadedKey, error) {
 
 // resolveKey returns the settings of the place that defines a key, with no other
 // key.
-func (c *Config) resolveKey(name string) (*resolved, error) {
+func (c *Config) resolveKey(name string) (*settled, error) {
 	r, err := defaultSettings()
 	if err != nil {
 		return nil, err

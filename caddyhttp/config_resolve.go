@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Defaults of the settings.
@@ -37,23 +38,68 @@ type resolved struct {
 	limits         api.Limits
 	timeout        time.Duration
 	maxInFlight    int
-	clientLimits   ClientLimits // as configured
 	inFlight       inFlightLimits
 	memory         int64
 	propagateTrace bool
 	page           bool
 	originCheck    *http.CrossOriginProtection // nil for no check
 	identity       *notifier.Identity
-	configs        *Configs   // with its defaults; nil if they are off
-	saved          *savedKeys // of a handler, or of the app for mails; nil if they are off
-
-	consoleSettings *Console  // nil if it is not set
-	managers        *managers // nil if nobody may manage
+	managers       *managers // nil if nobody may manage
+	saved          finder    // of a handler, or of the app for mails
 
 	push    *pushSettings // nil for no devices
-	devices *keyDevices   // nil for no devices
+	devices receivers
 
 	publicURL string // the beginning of links to the gateway; "" if it is not known
+}
+
+// finder finds the saved keys of a site. The zero value finds none.
+type finder struct {
+	// find returns a key. The error is an [*api.Error], errNoKey if there is none.
+	find func(ctx context.Context, name string) (*key, error)
+
+	// protected reports whether a saved key has a token.
+	protected func(context.Context) bool
+
+	// names returns the names of all saved keys.
+	names func(context.Context) ([]string, error)
+
+	space string        // to which they belong; "" for the default one
+	rules *rules.Rules  // of every saved key; nil for none
+	inbox time.Duration // how long every saved key keeps its messages readable; 0 for not at all
+}
+
+// on reports whether the site has saved keys.
+func (f *finder) on() bool { return f.find != nil }
+
+// receivers adds the devices of keys to their destinations. The zero value adds none.
+type receivers struct {
+	// ready waits until the devices are known. The error, an [*api.Error], is returned if
+	// they cannot be read, so that no message is answered as if there were none.
+	ready func() error
+
+	// add returns a key with its devices among its destinations: the same key if it has
+	// none.
+	add func(*key) *key
+}
+
+// on reports whether keys can have devices.
+func (r *receivers) on() bool { return r.add != nil }
+
+// wait waits until the devices are known.
+func (r *receivers) wait() error {
+	if r.ready == nil {
+		return nil
+	}
+	return r.ready()
+}
+
+// with returns a key with its devices among its destinations.
+func (r *receivers) with(k *key) *key {
+	if r.add == nil || k == nil {
+		return k
+	}
+	return r.add(k)
 }
 
 // key returns a key of the configuration or, if there is none, a saved one. The
@@ -64,6 +110,9 @@ func (r *resolved) key(ctx context.Context, name string) (*key, error) {
 	}
 	if k := r.configured(name); k != nil {
 		return k, nil
+	}
+	if !r.saved.on() {
+		return nil, errNoKey
 	}
 	k, err := r.saved.find(ctx, name)
 	if err != nil {
@@ -88,14 +137,22 @@ func (r *resolved) configuredKey(name string) string {
 	return name
 }
 
+// settled are settings with what only those need that inherit them.
+type settled struct {
+	*resolved
+	configs *Configs     // with its defaults; nil if they are off
+	console *Console     // nil if it is not set
+	client  ClientLimits // as configured
+}
+
 // defaultSettings returns the settings of an app that sets nothing.
-func defaultSettings() (*resolved, error) {
+func defaultSettings() (*settled, error) {
 	policy, err := egress.NewPolicy(nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	identity := notifier.DefaultIdentity()
-	r := &resolved{
+	r := &settled{resolved: &resolved{
 		stateless: true,
 		limits: api.Limits{
 			MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
@@ -106,19 +163,20 @@ func defaultSettings() (*resolved, error) {
 		page:        true,
 		originCheck: http.NewCrossOriginProtection(),
 		identity:    &identity,
-	}
+	}}
 	return r, r.resolveClientLimits()
 }
 
 // resolve returns base with the values that s sets. parse makes a destination
 // of a URL. Errors have the position in the Caddyfile, if it is known.
-func (s *Settings) resolve(base *resolved, parse parseFunc, log *zap.Logger) (*resolved, error) {
+func (s *Settings) resolve(base *settled, parse parseFunc, log *zap.Logger) (*settled, error) {
 	r, err := s.resolveAll(base, parse, log)
 	return r, s.Caddyfile.locate(blockLine, err)
 }
 
-func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) (*resolved, error) {
-	r := *base
+func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (*settled, error) {
+	own := *base.resolved
+	r := &settled{&own, base.configs, base.console, base.client}
 	var err error
 	if s.Services != nil {
 		if err := s.Services.validate(); err != nil {
@@ -131,7 +189,7 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 			return nil, err
 		}
 	}
-	if err := s.resolveLimits(&r); err != nil {
+	if err := s.resolveLimits(r); err != nil {
 		return nil, err
 	}
 	if s.Stateless != nil {
@@ -163,7 +221,7 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 			return nil, s.Caddyfile.locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
 		}
 	}
-	if err := s.resolveManagers(&r); err != nil {
+	if err := s.resolveManagers(r); err != nil {
 		return nil, err
 	}
 	if s.Identity != nil {
@@ -172,10 +230,10 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 		}
 		r.identity = s.Identity.resolve()
 	}
-	if err := s.resolveSources(&r); err != nil {
+	if err := s.resolveSources(r.resolved); err != nil {
 		return nil, err
 	}
-	return &r, s.resolveTargets(&r, &keyLoader{parse: parse, services: r.services, public: r.publicURL, push: r.push != nil, file: s.Caddyfile, log: log})
+	return r, s.resolveTargets(r.resolved, &keyLoader{parse: parse, services: r.services, public: r.publicURL, push: r.push != nil, file: s.Caddyfile, log: log})
 }
 
 var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
@@ -214,7 +272,7 @@ func (s *Settings) resolveTargets(r *resolved, l *keyLoader) error {
 }
 
 // resolveLimits sets sizes, counts and times.
-func (s *Settings) resolveLimits(r *resolved) error {
+func (s *Settings) resolveLimits(r *settled) error {
 	switch {
 	case s.MaxBody < 0:
 		return fmt.Errorf("max_body is %d; it must be a number of bytes above 0", s.MaxBody)
@@ -235,7 +293,7 @@ func (s *Settings) resolveLimits(r *resolved) error {
 		r.maxInFlight = s.MaxInFlight
 	}
 	if s.ClientLimits != nil {
-		r.clientLimits = *s.ClientLimits
+		r.client = *s.ClientLimits
 	}
 	err := r.resolveClientLimits()
 	if err == nil && s.ClientLimits != nil { // limits of the app may be above those of a site

@@ -10,7 +10,7 @@ import (
 )
 
 // keyDevices adds the devices of keys to their destinations, for the settings of a site or
-// of the app. nil adds none.
+// of the app.
 type keyDevices struct {
 	app      *engine
 	settings *resolved
@@ -33,13 +33,16 @@ func newKeyDevices(a *engine, r *resolved) *keyDevices {
 	return &keyDevices{app: a, settings: r, keys: map[device.Place]keyWithDevices{}}
 }
 
-// wait waits until the app has started, because it has no queue before. The error, an
-// [*api.Error], is returned if the devices are not known, so that no message is answered as
-// if there were none.
-func (x *keyDevices) wait() error {
+// receivers returns the zero value for nil.
+func (x *keyDevices) receivers() receivers {
 	if x == nil {
-		return nil
+		return receivers{}
 	}
+	return receivers{ready: x.wait, add: x.with}
+}
+
+// wait waits until the app has started, because it has no queue before.
+func (x *keyDevices) wait() error {
 	<-x.app.started
 	if q := x.app.queue; q != nil && q.devices.known.Load() == nil {
 		return errQueueUnavailable(errors.New("the devices cannot be read"))
@@ -59,9 +62,6 @@ func (x *keyDevices) queue() *openQueue {
 
 // with returns a key with its devices among its destinations: k itself if it has none.
 func (x *keyDevices) with(k *key) *key {
-	if x == nil || k == nil {
-		return k
-	}
 	q := x.queue()
 	if q == nil {
 		return k

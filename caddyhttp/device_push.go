@@ -92,5 +92,5 @@ func (d *deviceService) gone(ctx context.Context) {
 		return
 	}
 	d.queue.deviceChanged(deviceGone, d.key.Key, removed.Name, "")
-	d.queue.tellOfDevice(ctx, d.devices, d.key, removed.ID, removed.Gone(), nil)
+	d.queue.tellOfDevice(ctx, siteSettings{d.devices.settings, d.devices.app.siteOf(d.devices.settings)}, d.key, removed.ID, removed.Gone(), nil)
 }

@@ -69,7 +69,7 @@ func (q *openQueue) dueDeviceState(ctx context.Context, name queue.Hash, before 
 	if d == nil || !before.Silent(q.Now()) {
 		return q.Apply(ctx, change)
 	}
-	stored := q.tellOfDevice(ctx, nil, before.Place, before.ID, before.NoAnswer(d.Name), change)
+	stored := q.tellOfDevice(ctx, siteSettings{}, before.Place, before.ID, before.NoAnswer(d.Name), change)
 	if !stored {
 		if err := q.Apply(ctx, change); err != nil {
 			return err

@@ -33,15 +33,21 @@ func (q *openQueue) deviceChanged(change, key, name, by string) {
 	})
 }
 
+// siteSettings are the settings of a site with its ID.
+type siteSettings struct {
+	settings *resolved
+	site     string
+}
+
 // tellOfDevice stores a message to a key about a device, which does not get it, and makes
-// a change in the same transaction. It reports whether it has done so: the key may have no
+// a change in the same transaction. at is where the key was, if the configuration does not
+// have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
-func (q *openQueue) tellOfDevice(ctx context.Context, at *keyDevices, of device.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+func (q *openQueue) tellOfDevice(ctx context.Context, at siteSettings, of device.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
 	app := q.app.Load()
 	settings, site := app.settingsOfKey(ctx, of)
-	if settings == nil && at != nil {
-		settings = at.settings
-		site = at.app.siteOf(settings)
+	if settings == nil {
+		settings, site = at.settings, at.site
 	}
 	if settings == nil {
 		return false

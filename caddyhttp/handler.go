@@ -46,6 +46,7 @@ type Handler struct {
 	shared   sharedRef
 	app      *App
 	resolved *resolved
+	saved    *savedKeys // nil if the site has none
 	routes   routeTable
 	has      siteRoutes
 
@@ -77,10 +78,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
-	if h.resolved, err = h.resolve(h.app.resolved, h.shared.parse, h.log); err != nil {
+	settled, err := h.resolve(h.app.settled, h.shared.parse, h.log)
+	if err != nil {
 		return logRejected(h.log, err)
 	}
-	h.resolved.devices = newKeyDevices(&h.app.engine, h.resolved)
+	h.resolved = settled.resolved
+	h.resolved.devices = newKeyDevices(&h.app.engine, h.resolved).receivers()
 	for name := range h.Keys {
 		h.resolved.keys[name].ofSite = true
 	}
@@ -91,14 +94,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.Configs == nil {
 		owner = h.app.configsOwner(h.app)
 	}
-	if h.resolved.saved, err = newSavedKeys(h.resolved, h.app.saved, owner, true, h.shared.sender, h.log); err != nil {
+	if h.saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.sender, h.log); err != nil {
 		return logRejected(h.log, h.Caddyfile.locate("configs", prefixError("configs", err)))
 	}
+	h.resolved.saved = h.saved.finder()
 	if err := h.checkReaders(); err != nil {
 		return logRejected(h.log, err)
 	}
 	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions()
-	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.resolved.saved != nil, push: h.resolved.push != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
+	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.saved != nil, push: h.resolved.push != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
 	h.streams = &streams{ending: make(chan struct{})}
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.has.inbox {
 		server.RegisterOnShutdown(h.streams.stop)
@@ -110,9 +114,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
 func (h *Handler) Cleanup() error {
 	h.streams.stop()
-	if h.resolved != nil {
-		h.resolved.saved.close()
-	}
+	h.saved.close()
 	return h.shared.release()
 }
 

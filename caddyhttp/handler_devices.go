@@ -286,7 +286,7 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 		return errDeviceStatus(err)
 	}
 	q.deviceChanged(deviceAdded, k.name, d.Name, d.By)
-	q.tellOfDevice(ctx, h.resolved.devices, place, d.ID, d.Added(), nil)
+	q.tellOfDevice(ctx, siteSettings{h.resolved, h.site()}, place, d.ID, d.Added(), nil)
 	w.Header().Set("Location", messageRoot(r)+pathOf(routeDevices, k.name)+"/"+d.ID)
 	added := d.Short()
 	added.Secret = secret

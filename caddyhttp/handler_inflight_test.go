@@ -107,7 +107,7 @@ func TestOverloadSettings(t *testing.T) {
 			t.Errorf("%q below %q: %d, want %d", tt.block, tt.global, got, tt.want)
 		}
 	}
-	if _, err := (&Settings{MaxInFlight: -1}).resolve(&resolved{}, nil, nil); err == nil {
+	if _, err := (&Settings{MaxInFlight: -1}).resolve(&settled{resolved: &resolved{}}, nil, nil); err == nil {
 		t.Error("-1 is accepted")
 	}
 }

@@ -206,7 +206,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 	}
 	healthy := func(h *Handler) func() func() {
 		return func() func() {
-			h.resolved.saved.space.checked = time.Time{}
+			h.saved.space.checked = time.Time{}
 			return func() {}
 		}
 	}

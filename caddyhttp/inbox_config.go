@@ -119,7 +119,7 @@ func (a *App) checkInboxReaders() error {
 
 // hasInboxes reports whether a key of the site has an inbox, or saved keys do.
 func (r *resolved) hasInboxes() bool {
-	if r.configs != nil && r.configs.Inbox != 0 {
+	if r.saved.inbox != 0 {
 		return true
 	}
 	for _, k := range r.keys {

@@ -154,17 +154,17 @@ func (r *resolved) incidentPlaces(ctx context.Context, site, only string, places
 			places = append(places, k.home(site)+"\x00"+name)
 		}
 	}
-	if r.saved == nil || r.saved.rules.Empty() {
+	if !r.saved.on() || r.saved.rules.Empty() {
 		return places, nil
 	}
 	names := []string{only}
 	if only == "" {
 		var err error
-		if names, err = r.saved.store.Keys(ctx); err != nil {
+		if names, err = r.saved.names(ctx); err != nil {
 			return places, errSavedUnavailable(err)
 		}
 	}
-	home := (&key{saved: true, space: r.saved.space.name}).home(site)
+	home := (&key{saved: true, space: r.saved.space}).home(site)
 	for _, name := range names {
 		places = append(places, home+"\x00"+name)
 	}

@@ -291,14 +291,14 @@ func (f *builderForm) setLine(h *Handler, at builderAt, d destination) error {
 		return err
 	}
 	f.warnings = t.Warnings()
-	h.resolved.saved.sender.Release(t.Destination)
+	h.saved.sender.Release(t.Destination)
 	return nil
 }
 
 // savedTarget returns the target of a destination under the rules of saved keys. The
 // error is the reason why it cannot be saved.
 func (h *Handler) savedTarget(d destination) (notifier.Target, error) {
-	return h.resolved.saved.target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
+	return h.saved.target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
 // errNotAdded is returned for a destination that cannot be added to the text of a
@@ -312,7 +312,7 @@ func (h *Handler) saveDestination(r *http.Request, at builderAt, d destination) 
 	if err != nil {
 		return 0, err
 	}
-	s := h.resolved.saved
+	s := h.saved
 	s.sender.Release(t.Destination)
 	// Two forms that are saved at once both have their destination in the key.
 	s.adding.Lock()
@@ -348,7 +348,7 @@ func (h *Handler) testDestination(w http.ResponseWriter, r *http.Request, at bui
 	k := &key{name: at.key, log: h.log}
 	var t notifier.Target
 	if at.saves {
-		s := h.resolved.saved
+		s := h.saved
 		if t, err = h.savedTarget(d); err != nil {
 			return nil, nil, err
 		}
@@ -385,7 +385,7 @@ func (h *Handler) testURL(w http.ResponseWriter, r *http.Request, name string) e
 	if err != nil {
 		return api.Errorf(http.StatusBadRequest, "%w", err)
 	}
-	h.resolved.saved.sender.Release(t.Destination)
+	h.saved.sender.Release(t.Destination)
 	resp, _, err := h.testDestination(w, r, builderAt{key: name, saves: true}, d)
 	if err != nil {
 		return err

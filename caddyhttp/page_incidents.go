@@ -52,7 +52,7 @@ func (h *Handler) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *
 
 // hasRules reports whether one of the keys of the site has rules.
 func (h *Handler) hasRules() bool {
-	if h.resolved.saved != nil && !h.resolved.saved.rules.Empty() {
+	if h.resolved.saved.on() && !h.resolved.saved.rules.Empty() {
 		return true
 	}
 	for _, k := range h.resolved.keys {

@@ -72,7 +72,7 @@ func (h *Handler) keyPage(r *http.Request, name string) (p console.KeyPage, err 
 		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.keys[name] != nil,
 	}
 	if p.Editable = !p.Fixed && h.mayManageSaved(r) == nil; p.Editable {
-		c, err := h.resolved.saved.store.Load(r.Context(), name)
+		c, err := h.saved.store.Load(r.Context(), name)
 		switch {
 		case err == nil:
 			p.Saved, p.Text, p.Format = true, c.Text, c.Format

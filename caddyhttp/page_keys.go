@@ -196,7 +196,7 @@ func (h *Handler) listKeys(r *http.Request, view *healthView, names []string) []
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			l.Problem = h.resolved.saved.describe(r.Context(), name, set)
+			l.Problem = h.saved.describe(r.Context(), name, set)
 		})
 	}
 	wg.Wait()

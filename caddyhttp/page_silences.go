@@ -102,8 +102,8 @@ func (h *Handler) placeOf(name string) string {
 	k := h.resolved.keys[name]
 	if k == nil {
 		k = &key{saved: true}
-		if h.resolved.saved != nil {
-			k.space = h.resolved.saved.space.name
+		if h.resolved.saved.on() {
+			k.space = h.resolved.saved.space
 		}
 	}
 	return k.home(h.site()) + "\x00" + name

@@ -61,7 +61,7 @@ func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
 		return nil, nil, prefixError("tag", err)
 	}
 	targets := k.match(e)
-	if len(targets) == 0 && settings.devices == nil { // otherwise a device may have the tag later
+	if len(targets) == 0 && !settings.devices.on() { // otherwise a device may have the tag later
 		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.targets), r.Key, r.Tag)
 		return nil, nil, r.Caddyfile.locate("tag", err)
 	}

@@ -508,7 +508,7 @@ func (s *RuleScope) read(d *caddyfile.Dispenser, name string, more block.Options
 // hasRules reports whether a key of the app or of a site has rules.
 func (a *directory) hasRules() bool {
 	return slices.ContainsFunc(append(slices.Clip(a.sites), a.resolved), func(r *resolved) bool {
-		if r.configs != nil && !r.configs.Rules.empty() {
+		if !r.saved.rules.Empty() {
 			return true
 		}
 		for _, k := range r.keys {

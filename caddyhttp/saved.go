@@ -12,7 +12,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -23,7 +22,7 @@ import (
 // change leaves in place keeps its destination, with its connections and
 // tokens.
 type savedKeys struct {
-	*Configs
+	savedOptions
 	store    *configstore.Store
 	space    *savedSpace
 	index    *configstore.Index // of space
@@ -32,9 +31,7 @@ type savedKeys struct {
 	policy   *egress.Policy // nil with trust operator
 	services serviceRules
 	limits   *notifier.Limits // nil with trust operator
-	rules    *rules.Rules     // nil for none
 	defaults defaultTag       // of every key
-	values   *placeholder.Variables
 	log      *zap.Logger
 
 	adding sync.Mutex // held while a destination is added to a key
@@ -54,20 +51,36 @@ type savedKey struct {
 	failing  bool  // the last read failed
 }
 
-// newSavedKeys returns the saved keys of a site with the settings r, or nil if
-// configs is not set. saves means that the site lets clients save keys if configs
-// has manage.
-func newSavedKeys(r *resolved, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
-	if r.configs == nil {
-		return nil, nil
-	}
-	space, err := in.join(r.configs, owner)
+// savedOptions are the settings of saved keys.
+type savedOptions struct {
+	Space      string        // "" for the default one
+	Secret     string        // that encrypts what is stored; "" for none
+	Include    bool          // a configuration may include others
+	Trusted    bool          // the URLs have the rights of the operator's
+	Manage     bool          // somebody may read and change them
+	DefaultTag string        // what a message without a tag reaches; "" for every URL
+	Refresh    time.Duration // how soon a change by another gateway is seen
+	MaxKeys    int
+	MaxSize    int64 // of the configuration of a key, in bytes
+	MaxURLs    int   // of a key
+	Inbox      time.Duration
+	Rules      *rules.Rules // of every key; nil for none
+
+	// Expand returns a URL without variables. found reports whether it has any, and whole
+	// whether one stands for the whole URL. nil if there are no variables.
+	Expand func(url string) (expanded string, found, whole bool, err error)
+}
+
+// newSavedKeys returns the saved keys of a site with the settings r. saves means that the
+// site lets clients save keys if somebody may manage them.
+func newSavedKeysWith(o savedOptions, r *resolved, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
+	space, err := in.join(o, owner)
 	if err != nil {
 		return nil, err
 	}
-	s := &savedKeys{Configs: r.configs, space: space, index: &space.index, settings: r, sender: sender, log: log, keys: map[string]*savedKey{}}
-	space.add(s, saves && s.Manage != "")
-	if s.Trust == trustClient && r.limits.Client != nil {
+	s := &savedKeys{savedOptions: o, space: space, index: &space.index, settings: r, sender: sender, log: log, keys: map[string]*savedKey{}}
+	space.add(s, saves && s.Manage)
+	if !s.Trusted && r.limits.Client != nil {
 		limits := *r.limits.Client
 		limits.Relay = true // as for a key of the configuration: Apprise clients identify as gateways
 		s.limits = &limits
@@ -77,15 +90,20 @@ func newSavedKeys(r *resolved, in *savedSpaces, owner configsOwner, saves bool, 
 			return nil, err
 		}
 	}
-	if s.rules, err = s.Rules.resolve(); err != nil {
-		return nil, err
-	}
-	if s.values, err = newSavedVariables(s.Configs); err != nil {
-		return nil, prefixError("variables", err)
-	}
 	s.store, err = configstore.New(in.storage, s.Space, s.index, s.Secret)
 	return s, err
 }
+
+// finder returns what finds the keys; the zero value for nil.
+func (s *savedKeys) finder() finder {
+	if s == nil {
+		return finder{}
+	}
+	return finder{find: s.find, protected: s.protected, names: s.names, space: s.Space, rules: s.Rules, inbox: s.Inbox}
+}
+
+// names returns the names of all keys.
+func (s *savedKeys) names(ctx context.Context) ([]string, error) { return s.store.Keys(ctx) }
 
 // close releases the destinations.
 func (s *savedKeys) close() {
@@ -120,7 +138,7 @@ func (s *savedKeys) releaseTargets(k *key) {
 
 // protected reports whether a saved key has a token.
 func (s *savedKeys) protected(ctx context.Context) bool {
-	return s != nil && s.store.HasTokens(ctx, time.Duration(s.Refresh))
+	return s.store.HasTokens(ctx, s.Refresh)
 }
 
 // errSavedUnavailable returns the error for a client while the storage fails.
@@ -133,10 +151,10 @@ func errSavedUnavailable(err error) *api.Error {
 // find returns a saved key, at most Refresh old. If the storage cannot be read,
 // find returns the key as it was last read, or a 503 error if it never was.
 func (s *savedKeys) find(ctx context.Context, name string) (*key, error) {
-	if s == nil || CheckKeyName(name) != nil {
+	if CheckKeyName(name) != nil {
 		return nil, errNoKey
 	}
-	refresh := time.Duration(s.Refresh)
+	refresh := s.Refresh
 	s.mu.Lock()
 	k := s.keys[name]
 	s.mu.Unlock()

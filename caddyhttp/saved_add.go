@@ -32,7 +32,7 @@ type draft struct {
 // addConfig saves the configuration of a key and replaces the one before. If it
 // is not saved, a browser gets the page with the text that it sent.
 func (h *Handler) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	c, err := api.ReadConfig(w, r, h.limits(false), h.resolved.saved.MaxSize)
+	c, err := api.ReadConfig(w, r, h.limits(false), h.saved.MaxSize)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (h *Handler) addConfig(w http.ResponseWriter, r *http.Request, name string)
 
 // saveConfig saves a configuration. It sets the mistakes and warnings of d.
 func (h *Handler) saveConfig(r *http.Request, name string, d *draft) error {
-	s := h.resolved.saved
+	s := h.saved
 	k, warnings, err := s.parse(r.Context(), name, d.Format, d.Text)
 	d.warnings = warnings
 	if err != nil {
@@ -112,7 +112,7 @@ func newCheckedMistakes(mistakes []savedError) []checkedMistake {
 // checkConfig answers with the mistakes in a configuration. It saves nothing.
 func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	fetch := r.URL.Query().Get(checkQuery) != checkLocal
-	c, err := api.ReadConfig(w, r, h.limits(false), h.resolved.saved.MaxSize)
+	c, err := api.ReadConfig(w, r, h.limits(false), h.saved.MaxSize)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func countURLs(n int) string {
 // checkDraft returns a draft of c with its mistakes and warnings. Without
 // fetch, included files are not checked.
 func (h *Handler) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *draft {
-	s := h.resolved.saved
+	s := h.saved
 	include := s.fetch
 	if !fetch && s.Include {
 		include = func(context.Context, string) ([]byte, error) { return nil, nil }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // Configs turns on saved configurations: clients save notification URLs under a
@@ -155,6 +157,40 @@ func (c *Configs) resolve() (*Configs, error) {
 		return nil, errors.New("secret: it is empty; write any text of 16 or more characters")
 	}
 	return &out, nil
+}
+
+// newSavedKeys returns the saved keys of a site, or nil if it has no configs. saves means
+// that the site lets clients save keys if configs has manage.
+func newSavedKeys(r *settled, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
+	if r.configs == nil {
+		return nil, nil
+	}
+	o, err := r.configs.options()
+	if err != nil {
+		return nil, err
+	}
+	return newSavedKeysWith(o, r.resolved, in, owner, saves, sender, log)
+}
+
+// spaceOptions returns the options that all sites of a space have in common.
+func (c *Configs) spaceOptions() savedOptions {
+	return savedOptions{Space: c.Space, Secret: c.Secret, Include: c.Include, Trusted: c.Trust == trustOperator}
+}
+
+// options returns the options of saved keys. c has its defaults.
+func (c *Configs) options() (o savedOptions, err error) {
+	o = c.spaceOptions()
+	o.Manage, o.DefaultTag, o.Refresh = c.Manage != "", c.DefaultTag, time.Duration(c.Refresh)
+	o.MaxKeys, o.MaxSize, o.MaxURLs, o.Inbox = c.MaxKeys, c.MaxSize, c.MaxURLs, time.Duration(c.Inbox)
+	if o.Rules, err = c.Rules.resolve(); err != nil {
+		return o, err
+	}
+	values, err := newSavedVariables(c)
+	if err != nil {
+		return o, prefixError("variables", err)
+	}
+	o.Expand = expand(values)
+	return o, nil
 }
 
 // checkManageUsers returns an error if a user cannot exist.

@@ -125,7 +125,7 @@ func requestUser(r *http.Request) (user string) {
 }
 
 func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	err := h.resolved.saved.store.Delete(r.Context(), name)
+	err := h.saved.store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return errNoKey
 	}
@@ -139,7 +139,7 @@ func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 
 // loadConfig returns the saved configuration of a key. Errors are for the client.
 func (h *Handler) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
-	c, err := h.resolved.saved.store.Load(ctx, name)
+	c, err := h.saved.store.Load(ctx, name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return nil, errNoKey
 	}
@@ -185,10 +185,10 @@ func (h *Handler) serveKeys(w http.ResponseWriter, r *http.Request, _ string) er
 
 // savedNames returns the names of the saved keys, sorted, and never nil.
 func (h *Handler) savedNames(ctx context.Context) ([]string, error) {
-	if h.resolved.saved == nil {
+	if h.saved == nil {
 		return []string{}, nil
 	}
-	keys, err := h.resolved.saved.store.Keys(ctx)
+	keys, err := h.saved.store.Keys(ctx)
 	if err != nil {
 		return nil, errSavedUnavailable(err)
 	}
@@ -254,7 +254,7 @@ func (h *Handler) serveURLs(w http.ResponseWriter, r *http.Request, name string)
 		Tags []string   `json:"tags"`
 		URLs []savedURL `json:"urls"`
 	}{[]string{}, []savedURL{}}
-	id := h.resolved.saved.idOf(r.Context())
+	id := h.saved.idOf(r.Context())
 	for _, t := range targets {
 		details, names := newSavedTags(t.Tags)
 		out.Tags = append(out.Tags, names...)
@@ -295,7 +295,7 @@ const (
 // contains a URL.
 func (h *Handler) configChanged(r *http.Request, name, change string, destinations int) {
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	space := h.resolved.saved.space.label()
+	space := h.saved.space.label()
 	h.log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
 		zap.Int("destinations", destinations), zap.String("user", requestUser(r)), zap.String("client_ip", client))
 	h.app.emit(events.ConfigChanged, func() map[string]any {
@@ -318,11 +318,11 @@ func (h *Handler) serveStatus(w http.ResponseWriter, r *http.Request, _ string) 
 			Details []string `json:"details"`
 		} `json:"status"`
 	}{
-		ConfigLock: h.resolved.saved.Manage == "", AttachLock: h.resolved.limits.MaxFiles == 0, Stateful: true,
+		ConfigLock: !h.saved.Manage, AttachLock: h.resolved.limits.MaxFiles == 0, Stateful: true,
 		MaxFiles: h.resolved.limits.MaxFiles, MaxFileSize: h.resolved.limits.MaxFileSize,
 	}
 	code, text := http.StatusOK, "OK"
-	err := h.resolved.saved.space.check(r.Context(), h.resolved.saved.store)
+	err := h.saved.space.check(r.Context(), h.saved.store)
 	status.Status.Storage, status.Status.Config = err == nil, err == nil && !status.ConfigLock
 	status.Status.Attach = !status.AttachLock
 	if status.Status.Details = []string{"OK"}; err != nil {

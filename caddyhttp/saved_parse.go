@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -158,7 +157,7 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 var errNoSavedURL = errors.New("the configuration has no notification URL; add one")
 
 func (s *savedKeys) newKey(name string) *key {
-	return &key{name: name, saved: true, space: s.space.name, limits: s.limits, rules: s.rules, defaults: s.defaults, inbox: time.Duration(s.Inbox), log: s.log.WithLazy(zap.String("key", name))}
+	return &key{name: name, saved: true, space: s.space.name, limits: s.limits, rules: s.Rules, defaults: s.defaults, inbox: s.Inbox, log: s.log.WithLazy(zap.String("key", name))}
 }
 
 // limit returns the first MaxURLs entries, and adds a mistake if there are more.

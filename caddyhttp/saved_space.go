@@ -25,8 +25,8 @@ type savedSpace struct {
 	name  string // "" for the default space
 	index configstore.Index
 
-	// The first configs with this space.
-	configs *Configs
+	// Those of the first configs with this space.
+	options savedOptions
 	owner   configsOwner
 
 	sites []*savedKeys
@@ -86,17 +86,17 @@ func (o configsOwner) place() string {
 
 // join returns the space of c. It returns an error if others use the space that
 // may not share it with c.
-func (s *savedSpaces) join(c *Configs, owner configsOwner) (*savedSpace, error) {
+func (s *savedSpaces) join(c savedOptions, owner configsOwner) (*savedSpace, error) {
 	space := s.byName[c.Space]
 	if space == nil {
-		space = &savedSpace{name: c.Space, configs: c, owner: owner}
+		space = &savedSpace{name: c.Space, options: c, owner: owner}
 		if s.byName == nil {
 			s.byName = map[string]*savedSpace{}
 		}
 		s.byName[c.Space] = space
 		return space, nil
 	}
-	first, other := space.configs, space.owner.String()
+	first, other := space.options, space.owner.String()
 	differs := func(setting string) error {
 		return fmt.Errorf("%s differs from that of %s, and both have the %s of saved keys; write the same into both, or give each its own space (configs <space>)", setting, other, space)
 	}
@@ -109,7 +109,7 @@ func (s *savedSpaces) join(c *Configs, owner configsOwner) (*savedSpace, error) 
 			one, two = two, one // the first in the file, because Caddy loads sites in any order
 		}
 		return nil, fmt.Errorf("%s and %s name no space, so two sites would share the saved keys of the default one; write configs <space> in both, with different names to keep the keys apart or with the same name to share them", one, two)
-	case c.Trust != first.Trust:
+	case c.Trusted != first.Trusted:
 		return nil, differs("trust")
 	case c.Include != first.Include:
 		return nil, differs("include")
@@ -162,7 +162,7 @@ func (p *savedSpace) setRules(s *savedKeys) {
 	if s.services = slices.Clone(p.services); own.services != nil && !slices.ContainsFunc(s.services, own.services.equal) {
 		s.services = append(s.services, own.services)
 	}
-	if s.Trust != trustClient {
+	if s.Trusted {
 		return
 	}
 	s.policy = own.limits.Egress

@@ -114,13 +114,17 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 	t.Helper()
 	other := newGateway(t, block, "")
 	other.app = h.app
-	var err error
-	if other.resolved.saved, err = newSavedKeys(other.resolved, h.app.saved, other.configsOwner(other), true, other.shared.sender, other.log); err != nil {
+	configs, err := other.Configs.resolve()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if other.resolved.saved.store, err = configstore.New(storage, other.resolved.saved.Space, other.resolved.saved.index, other.resolved.saved.Secret); err != nil {
+	if other.saved, err = newSavedKeys(&settled{resolved: other.resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.sender, other.log); err != nil {
 		t.Fatal(err)
 	}
+	if other.saved.store, err = configstore.New(storage, other.saved.Space, other.saved.index, other.saved.Secret); err != nil {
+		t.Fatal(err)
+	}
+	other.resolved.saved = other.saved.finder()
 	h.app.sites = append(h.app.sites, other.resolved)
 	return other
 }
@@ -137,7 +141,7 @@ func TestRulesOfSharedSpace(t *testing.T) {
 	// The URL stands for one with a name that has a forbidden address only when the
 	// message is sent.
 	for _, site := range []*Handler{saver, alone} {
-		if err := site.resolved.saved.store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
+		if err := site.saved.store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,7 @@ func (h *Handler) changeTokens(w http.ResponseWriter, r *http.Request, name stri
 	}
 	// The token has at least 128 bits of randomness. Only its hash is stored.
 	token := rand.Text()
-	count, err := h.resolved.saved.store.AddToken(r.Context(), name, sha256.Sum256([]byte(token)))
+	count, err := h.saved.store.AddToken(r.Context(), name, sha256.Sum256([]byte(token)))
 	switch {
 	case errors.Is(err, configstore.ErrTooManyTokens):
 		return api.Errorf(http.StatusBadRequest, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
@@ -55,7 +55,7 @@ func (h *Handler) changeTokens(w http.ResponseWriter, r *http.Request, name stri
 
 // removeOldTokens removes all tokens of a saved key but the newest.
 func (h *Handler) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
-	removed, err := h.resolved.saved.store.RemoveOldTokens(r.Context(), name)
+	removed, err := h.saved.store.RemoveOldTokens(r.Context(), name)
 	if err != nil {
 		return tokenError(err)
 	}

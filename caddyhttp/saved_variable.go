@@ -28,6 +28,20 @@ func newSavedVariables(c *Configs) (*placeholder.Variables, error) {
 	return values, nil
 }
 
+// expand returns a function for savedOptions, or nil for no variables.
+func expand(values *placeholder.Variables) func(string) (string, bool, bool, error) {
+	if values == nil {
+		return nil
+	}
+	return func(url string) (expanded string, found, whole bool, err error) {
+		if !values.Has(url) {
+			return url, false, false, nil
+		}
+		expanded, err = values.Expand(url)
+		return expanded, true, values.IsVariable(url), err
+	}
+}
+
 // errVariablePart is returned for a variable that stands for a part of a URL. The
 // client that saves the URL could send the value to a server of its own.
 var errVariablePart = errors.New("a variable stands for a whole URL here; write it alone, as in ops=${NAME}")
@@ -35,12 +49,15 @@ var errVariablePart = errors.New("a variable stands for a whole URL here; write 
 // expand replaces the variables of a saved URL. The policy is that for the URL: a
 // variable that is the whole URL is the operator's.
 func (s *savedKeys) expand(url string) (string, *egress.Policy, error) {
-	switch {
-	case !s.values.Has(url):
+	if s.Expand == nil {
 		return url, s.policy, nil
-	case s.Trust == trustClient && !s.values.IsVariable(url):
+	}
+	expanded, found, whole, err := s.Expand(url)
+	switch {
+	case !found:
+		return url, s.policy, nil
+	case !s.Trusted && !whole:
 		return "", nil, errVariablePart
 	}
-	url, err := s.values.Expand(url)
-	return url, nil, err
+	return expanded, nil, err
 }

@@ -53,9 +53,9 @@ func (d *definition) spaceName() string { return cmp.Or(d.key.space, configstore
 
 // savedDefinitions returns the saved keys with a name, one of each space.
 func (a *directory) savedDefinitions(ctx context.Context, name string) (out []definition, err error) {
-	seen := map[*savedSpace]bool{}
+	seen := map[string]bool{}
 	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
-		if s.saved == nil || seen[s.saved.space] {
+		if !s.saved.on() || seen[s.saved.space] {
 			continue
 		}
 		seen[s.saved.space] = true
@@ -64,7 +64,7 @@ func (a *directory) savedDefinitions(ctx context.Context, name string) (out []de
 			continue
 		}
 		if e, ok := errors.AsType[*api.Error](err); ok && e.Status != http.StatusServiceUnavailable {
-			k = &key{name: name, saved: true, space: s.saved.space.name} // it has mistakes, and may be corrected during the silence
+			k = &key{name: name, saved: true, space: s.saved.space} // it has mistakes, and may be corrected during the silence
 		} else if err != nil {
 			return nil, err
 		}

@@ -45,9 +45,10 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 			return fmt.Errorf("loading the tls app: %w", err)
 		}
 	}
-	if a.resolved.saved, err = newSavedKeys(a.resolved, a.saved, a.configsOwner(a), false, a.shared.sender, a.log); err != nil {
+	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.sender, a.log); err != nil {
 		return a.Caddyfile.locate("configs", prefixError("configs", err))
 	}
+	a.resolved.saved = a.saved.finder()
 	a.mail = &mailGateway{app: a, settings: settings, log: a.log.Named("smtp")}
 	return nil
 }

@@ -101,7 +101,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // eachDestination calls f with each destination of the configuration, and of the
 // saved keys that the operator is trusted for. It stops when one of them cannot
 // be read.
-func (a *directory) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
+func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*savedSpace]bool{}
 	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
 		for _, t := range site.defaultTargets {
@@ -112,15 +112,29 @@ func (a *directory) eachDestination(ctx context.Context, f func(*notifier.Destin
 				f(t.Destination)
 			}
 		}
-		if site.saved == nil || site.saved.Trust == trustClient || seen[site.saved.space] {
-			continue
-		}
-		seen[site.saved.space] = true
-		if err := site.saved.eachDestination(ctx, f); err != nil {
-			return err
+	}
+	for _, saved := range a.savedKeys() {
+		if saved.Trusted && !seen[saved.space] {
+			seen[saved.space] = true
+			if err := saved.eachDestination(ctx, f); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// savedKeys returns those of the app and of all sites.
+func (a *App) savedKeys() (out []*savedKeys) {
+	if a.saved != nil {
+		out = append(out, a.saved)
+	}
+	for _, h := range a.handlers {
+		if h.saved != nil {
+			out = append(out, h.saved)
+		}
+	}
+	return out
 }
 
 // eachDestination calls f with each destination of the saved keys. One that
