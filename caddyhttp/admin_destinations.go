@@ -90,7 +90,7 @@ func hashOfDestination(name string) string { return strings.TrimPrefix(name, ofC
 
 // configured returns the destinations of the configuration by the hashes that the
 // queue has for them, without their states. Saved keys are not among them.
-func (a *engine) configured(q *openQueue) map[queue.Hash]*adminHealth {
+func (a *directory) configured(q *outbox) map[queue.Hash]*adminHealth {
 	out := map[queue.Hash]*adminHealth{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
@@ -115,7 +115,7 @@ func (a *engine) configured(q *openQueue) map[queue.Hash]*adminHealth {
 }
 
 // destinations returns the states of all destinations, the worst first.
-func (a *engine) destinations(ctx context.Context, q *openQueue) ([]adminHealth, error) {
+func (a *directory) destinations(ctx context.Context, q *outbox) ([]adminHealth, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -160,15 +160,15 @@ func compareHealth(a, b adminHealth) int {
 
 // healthOf returns the states of targets, in their order, or nil without a queue.
 func (a *engine) healthOf(ctx context.Context, k *key, targets []notifier.Target) ([]DestinationHealth, error) {
-	if a.queue == nil || len(targets) == 0 {
+	if a.outbox == nil || len(targets) == 0 {
 		return nil, nil
 	}
 	ids, out := make([]queue.Hash, len(targets)), make([]DestinationHealth, len(targets))
 	for i, t := range targets {
-		ids[i] = a.queue.Hash(destinationOf(t, k.limits))
+		ids[i] = a.outbox.Hash(destinationOf(t, k.limits))
 		out[i] = newDestinationHealth(&queue.Health{Destination: ids[i]})
 	}
-	states, err := a.queue.Health(ctx, ids...)
+	states, err := a.outbox.Health(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (adminAPI) serveDestinations(w http.ResponseWriter, r *http.Request) error 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	all, err := q.app.Load().destinations(ctx, q)
+	all, err := q.app.Load().destinations(ctx, q.outbox)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
@@ -234,7 +234,7 @@ func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) er
 		return adminError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
-		_, configured := q.app.Load().configured(q)[id]
+		_, configured := q.app.Load().configured(q.outbox)[id]
 		if states, err := q.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return adminError(http.StatusNotFound, errNoDestination)
 		}

@@ -48,6 +48,7 @@ type App struct {
 	unknownSources []unknownSource // that keys accept
 
 	ready func()       // closes started
+	queue *openQueue   // nil if it is not open
 	mail  *mailGateway // nil for none
 
 	emitter emitter
@@ -93,7 +94,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return logRejected(a.log, err)
 	}
 	a.resolved = a.settled.resolved
-	a.resolved.devices = newKeyDevices(&a.engine, a.resolved).receivers()
+	a.resolved.devices = newKeyDevices(a, a.resolved).receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
 			return logRejected(a.log, a.Caddyfile.locate("configs", prefixError("configs", err)))

@@ -33,7 +33,7 @@ func TestDevicesDamaged(t *testing.T) {
 			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: farAway(now), Group: q.devicesGroup()}, devicesVersionRecord(now)}}, nil
 		}})
 		if err == nil {
-			err = q.devices.read(t.Context(), q)
+			err = q.devices.read(t.Context(), q.registry)
 		}
 		if err != nil {
 			t.Fatal(err)

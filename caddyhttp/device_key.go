@@ -12,7 +12,9 @@ import (
 // keyDevices adds the devices of keys to their destinations, for the settings of a site or
 // of the app.
 type keyDevices struct {
-	app      *engine
+	started  <-chan struct{}  // closed when registry may be called
+	registry func() *registry // nil without a queue
+	site     func() string    // the ID of the site
 	settings *resolved
 
 	mu   sync.Mutex
@@ -26,11 +28,17 @@ type keyWithDevices struct {
 }
 
 // newKeyDevices returns nil if no device can subscribe.
-func newKeyDevices(a *engine, r *resolved) *keyDevices {
+func newKeyDevices(a *App, r *resolved) *keyDevices {
 	if r.push == nil {
 		return nil
 	}
-	return &keyDevices{app: a, settings: r, keys: map[device.Place]keyWithDevices{}}
+	known := func() *registry {
+		if a.queue == nil {
+			return nil
+		}
+		return a.queue.registry
+	}
+	return &keyDevices{started: a.started, registry: known, site: func() string { return a.siteOf(r) }, settings: r, keys: map[device.Place]keyWithDevices{}}
 }
 
 // receivers returns the zero value for nil.
@@ -43,18 +51,18 @@ func (x *keyDevices) receivers() receivers {
 
 // wait waits until the app has started, because it has no queue before.
 func (x *keyDevices) wait() error {
-	<-x.app.started
-	if q := x.app.queue; q != nil && q.devices.known.Load() == nil {
+	<-x.started
+	if q := x.registry(); q != nil && q.devices.known.Load() == nil {
 		return errQueueUnavailable(errors.New("the devices cannot be read"))
 	}
 	return nil
 }
 
-// queue returns the queue, or nil if the app has not started, or is stopped.
-func (x *keyDevices) queue() *openQueue {
+// queue returns the devices in the queue, or nil if the app has not started, or is stopped.
+func (x *keyDevices) queue() *registry {
 	select {
-	case <-x.app.started:
-		return x.app.queue
+	case <-x.started:
+		return x.registry()
 	default:
 		return nil
 	}
@@ -66,7 +74,7 @@ func (x *keyDevices) with(k *key) *key {
 	if q == nil {
 		return k
 	}
-	devices := q.devices.of(k.devicePlace(x.app.siteOf(x.settings)))
+	devices := q.devices.of(k.devicePlace(x.site()))
 	if devices == nil {
 		return k
 	}
@@ -88,7 +96,7 @@ func (x *keyDevices) with(k *key) *key {
 
 // target returns the destination of the device with an index. It is the one of before if
 // the device has not changed.
-func (x *keyDevices) target(q *openQueue, devices *device.List, i int, known keyWithDevices) notifier.Target {
+func (x *keyDevices) target(q *registry, devices *device.List, i int, known keyWithDevices) notifier.Target {
 	d := &devices.All[i]
 	if old := known.devices; old != nil && i < len(old.All) && old.All[i].Same(d) {
 		t := known.after.targets[len(known.before.targets)+i]

@@ -21,7 +21,7 @@ func isDevice(shown string) bool { return strings.HasPrefix(shown, device.Scheme
 // deviceService pushes messages to a device of a key.
 type deviceService struct {
 	devices  *keyDevices
-	queue    *openQueue
+	queue    *registry
 	key      device.Place
 	device   *device.Device
 	name     string
@@ -92,5 +92,5 @@ func (d *deviceService) gone(ctx context.Context) {
 		return
 	}
 	d.queue.deviceChanged(deviceGone, d.key.Key, removed.Name, "")
-	d.queue.tellOfDevice(ctx, siteSettings{d.devices.settings, d.devices.app.siteOf(d.devices.settings)}, d.key, removed.ID, removed.Gone(), nil)
+	d.queue.tellOfDevice(ctx, siteSettings{d.devices.settings, d.devices.site()}, d.key, removed.ID, removed.Gone(), nil)
 }

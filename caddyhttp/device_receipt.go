@@ -17,16 +17,27 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// receipts returns what alerts need of receipts.
+func (q *registry) receipts() receipts {
+	return receipts{
+		name: q.receiptRecordName,
+		keep: q.keepReceipt,
+		confirms: func(record []byte, now time.Time) (delivered, decided bool) {
+			return decodeReceipt(record).Confirms(now)
+		},
+	}
+}
+
 // receiptToken returns the token by which a device confirms a message: the ID of the
 // message, and a hash that only the gateway can make.
-func (q *openQueue) receiptToken(device, message string) string {
+func (q *registry) receiptToken(device, message string) string {
 	sum := q.Hash("receipt token\x00" + device + "\x00" + message)
 	return message + "." + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // checkReceiptToken returns the ID of the message that a token is for, and reports whether
 // the gateway has made it for the device.
-func (q *openQueue) checkReceiptToken(device, token string) (message string, ok bool) {
+func (q *registry) checkReceiptToken(device, token string) (message string, ok bool) {
 	message, _, _ = strings.Cut(token, ".")
 	return message, subtle.ConstantTimeCompare([]byte(token), []byte(q.receiptToken(device, message))) == 1
 }
@@ -47,7 +58,7 @@ func (d *deviceService) pushed(ctx context.Context, m *notifier.Message, began t
 }
 
 // received notes that a device of a key has confirmed a message.
-func (q *openQueue) received(ctx context.Context, key device.Place, d *device.Device, message string) error {
+func (q *registry) received(ctx context.Context, key device.Place, d *device.Device, message string) error {
 	id, err := uuid.Parse(message)
 	if err != nil {
 		return err
@@ -65,7 +76,7 @@ func (q *openQueue) received(ctx context.Context, key device.Place, d *device.De
 // changeReceipt changes the receipt for a message to a device and the state of the device.
 // f gets the receipt until now, or nil, and returns the new one. It may be called several
 // times.
-func (q *openQueue) changeReceipt(ctx context.Context, d *device.Device, message uuid.UUID, f func(now time.Time, before *device.Receipt, s *device.State) *device.Receipt) (x *device.Receipt, err error) {
+func (q *registry) changeReceipt(ctx context.Context, d *device.Device, message uuid.UUID, f func(now time.Time, before *device.Receipt, s *device.State) *device.Receipt) (x *device.Receipt, err error) {
 	names := []queue.Hash{q.receiptRecordName(device.Hash(d.ID), message.String()), q.deviceStateName(d.ID)}
 	err = q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.Now(), decodeDeviceState(old[1])
@@ -77,7 +88,7 @@ func (q *openQueue) changeReceipt(ctx context.Context, d *device.Device, message
 
 // dueReceipt counts a receipt that is missing, and removes one that is old. before is nil
 // for one that is damaged, or has to go.
-func (q *openQueue) dueReceipt(ctx context.Context, name queue.Hash, before *device.Receipt) error {
+func (q *registry) dueReceipt(ctx context.Context, name queue.Hash, before *device.Receipt) error {
 	if before == nil {
 		return q.removeRecord(ctx, name)
 	}
@@ -102,7 +113,7 @@ func (q *openQueue) dueReceipt(ctx context.Context, name queue.Hash, before *dev
 
 // confirmStep tells the incident of a message, if it escalates, whether the device has
 // confirmed it.
-func (q *openQueue) confirmStep(ctx context.Context, x *device.Receipt) error {
+func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
 	e, err := q.Get(ctx, x.Message)
 	if err != nil {
 		return ignoreNotFound(err)
@@ -115,7 +126,7 @@ func (q *openQueue) confirmStep(ctx context.Context, x *device.Receipt) error {
 	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
-	_, err = q.changeIncident(ctx, r.Incident, func(p *incidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
+	_, err = q.alerts.changeIncident(ctx, r.Incident, func(p *incidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
 		if p.x != nil && p.x.ID == r.Opening {
 			p.x.Confirmed(q.Now(), x.Message, x.Target, r.Step, x.Answered())
 		}
@@ -125,7 +136,7 @@ func (q *openQueue) confirmStep(ctx context.Context, x *device.Receipt) error {
 }
 
 // setReceipts sets when devices have confirmed a message.
-func (q *openQueue) setReceipts(ctx context.Context, m *api.QueuedMessage) {
+func (q *registry) setReceipts(ctx context.Context, m *api.QueuedMessage) {
 	if !slices.ContainsFunc(m.Results, func(r api.QueuedResult) bool { return isDevice(r.Destination) }) {
 		return
 	}

@@ -85,33 +85,33 @@ func (k *key) devicePlace(site string) device.Place {
 }
 
 // devicesName returns the name of the record of the devices of a key.
-func (q *openQueue) devicesName(of device.Place) queue.Hash {
+func (q *registry) devicesName(of device.Place) queue.Hash {
 	return q.Hash("devices\x00" + of.String())
 }
 
 // devicesGroup returns the group of all records of devices.
-func (q *openQueue) devicesGroup() queue.Hash { return q.Hash("all devices") }
+func (q *registry) devicesGroup() queue.Hash { return q.Hash("all devices") }
 
-func (q *openQueue) devicesVersion() queue.Hash { return q.Hash("the version of all devices") }
+func (q *registry) devicesVersion() queue.Hash { return q.Hash("the version of all devices") }
 
-func (q *openQueue) deviceStateName(id string) queue.Hash { return q.Hash("device state\x00" + id) }
+func (q *registry) deviceStateName(id string) queue.Hash { return q.Hash("device state\x00" + id) }
 
-func (q *openQueue) invitationName(token string) queue.Hash { return q.Hash("invitation\x00" + token) }
+func (q *registry) invitationName(token string) queue.Hash { return q.Hash("invitation\x00" + token) }
 
 // receiptRecordName returns the name of the record of a message to the destination with a
 // hash.
-func (q *openQueue) receiptRecordName(target, message string) queue.Hash {
+func (q *registry) receiptRecordName(target, message string) queue.Hash {
 	return q.Hash("receipt\x00" + target + "\x00" + message)
 }
 
 // receiptGroup returns the group of the receipts for a message.
-func (q *openQueue) receiptGroup(message string) queue.Hash { return q.Hash("receipts\x00" + message) }
+func (q *registry) receiptGroup(message string) queue.Hash { return q.Hash("receipts\x00" + message) }
 
 // farAway is when records are due that nothing is due about.
 func farAway(now time.Time) time.Time { return now.AddDate(100, 0, 0) }
 
 // devicesRecord returns the record of the devices of a key.
-func (q *openQueue) devicesRecord(l *device.List, now time.Time) queue.Record {
+func (q *registry) devicesRecord(l *device.List, now time.Time) queue.Record {
 	if len(l.All) == 0 {
 		return queue.Record{}
 	}
@@ -133,14 +133,14 @@ func deviceStateRecord(s *device.State, now time.Time) queue.Record {
 }
 
 // receiptRecord returns the record of a receipt, which is kept as long as results are.
-func (q *openQueue) receiptRecord(x *device.Receipt) queue.Record {
+func (q *registry) receiptRecord(x *device.Receipt) queue.Record {
 	return queue.Record{
 		Data: encodeRecord(kindReceipt, x.Encode()), Due: x.Due(q.app.Load().queueSettings.keep), Group: q.receiptGroup(x.Message.String()),
 	}
 }
 
 // keepReceipt returns a stored receipt as it is.
-func (q *openQueue) keepReceipt(old []byte) queue.Record {
+func (q *registry) keepReceipt(old []byte) queue.Record {
 	x := decodeReceipt(old)
 	if x == nil {
 		return queue.Record{}

@@ -9,7 +9,7 @@ import (
 )
 
 // deviceStates returns what is known of devices, in the same order.
-func (q *openQueue) deviceStates(ctx context.Context, devices []device.Device) ([]*device.State, error) {
+func (q *registry) deviceStates(ctx context.Context, devices []device.Device) ([]*device.State, error) {
 	out := make([]*device.State, len(devices))
 	for i := range devices {
 		b, err := q.CallersRecord(ctx, q.deviceStateName(devices[i].ID))
@@ -21,8 +21,16 @@ func (q *openQueue) deviceStates(ctx context.Context, devices []device.Device) (
 	return out, nil
 }
 
-// dueDevice does what is due in a record about devices.
-func (q *openQueue) dueDevice(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
+// due does what is due in a record of devices, and reports whether it is one.
+func (q *registry) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	if !isDeviceKind(data[0]) {
+		return false, nil
+	}
+	return true, q.dueDevice(ctx, name, data, crowded)
+}
+
+// dueDevice does what is due in a record of devices.
+func (q *registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	switch data[0] {
 	case kindReceipt:
 		x := decodeReceipt(data)
@@ -49,7 +57,7 @@ func (q *openQueue) dueDevice(ctx context.Context, name queue.Hash, data []byte,
 
 // dueDeviceState tells a key that one of its devices does not answer. It removes the state
 // of a device that is gone, or that cannot be read: it is known anew with the next message.
-func (q *openQueue) dueDeviceState(ctx context.Context, name queue.Hash, before *device.State) error {
+func (q *registry) dueDeviceState(ctx context.Context, name queue.Hash, before *device.State) error {
 	devices, err := q.devicesOf(ctx, before.Place)
 	if err != nil && !errors.Is(err, errDevicesDamaged) {
 		return err

@@ -45,7 +45,7 @@ func (c *deviceCache) any() bool {
 }
 
 // refreshDevices reads the devices that other gateways may have changed.
-func (q *openQueue) refreshDevices(ctx context.Context) {
+func (q *registry) refreshDevices(ctx context.Context) {
 	if q.app.Load().resolved.push == nil || !q.shared && q.devices.known.Load() != nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (q *openQueue) refreshDevices(ctx context.Context) {
 }
 
 // read reads the devices if they have changed.
-func (c *deviceCache) read(ctx context.Context, q *openQueue) error {
+func (c *deviceCache) read(ctx context.Context, q *registry) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	version, err := q.CallersRecord(ctx, q.devicesVersion())
@@ -87,7 +87,7 @@ func (c *deviceCache) read(ctx context.Context, q *openQueue) error {
 
 // devicesOf returns the devices of a key, or nil. It reads them if that was not possible
 // before. The error is errDevicesDamaged if they cannot be read.
-func (q *openQueue) devicesOf(ctx context.Context, key device.Place) (*device.List, error) {
+func (q *registry) devicesOf(ctx context.Context, key device.Place) (*device.List, error) {
 	if q.devices.known.Load() == nil {
 		if err := q.devices.read(ctx, q); err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func (q *openQueue) devicesOf(ctx context.Context, key device.Place) (*device.Li
 
 // findDevice returns a device of a key, or nil. One that is not known may have subscribed at
 // another gateway just now.
-func (q *openQueue) findDevice(ctx context.Context, key device.Place, id string) (*device.Device, error) {
+func (q *registry) findDevice(ctx context.Context, key device.Place, id string) (*device.Device, error) {
 	devices, err := q.devicesOf(ctx, key)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (q *openQueue) findDevice(ctx context.Context, key device.Place, id string)
 // adds reports whether it adds a device, which needs room in the queue. f gets their
 // content, and returns the new one. It may be called several times. Devices that cannot be
 // read are not overwritten: another version of the gateway may be able to read them.
-func (q *openQueue) changeDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error)) error {
+func (q *registry) changeDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error)) error {
 	return q.applyDevices(ctx, key, adds, others, func(now time.Time, old [][]byte) (*device.List, []queue.Record, error) {
 		l, err := decodeDevices(old[0])
 		if err != nil {
@@ -138,7 +138,7 @@ func (q *openQueue) changeDevices(ctx context.Context, key device.Place, adds bo
 
 // applyDevices stores the devices of a key that f returns, with the new content of other
 // records, in one transaction. f gets their content before.
-func (q *openQueue) applyDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*device.List, []queue.Record, error)) error {
+func (q *registry) applyDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*device.List, []queue.Record, error)) error {
 	names := append([]queue.Hash{q.devicesVersion(), q.devicesName(key)}, others...)
 	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
@@ -163,7 +163,7 @@ var errDevicesDamaged = errors.New("the devices of the key cannot be read in the
 
 // removeDevice removes a device of a key, with its state, and returns it. The error is
 // [device.ErrUnknown] if there is none, or if it is not one that allowed reports.
-func (q *openQueue) removeDevice(ctx context.Context, key device.Place, id string, allowed func(*device.Device) bool) (removed *device.Device, err error) {
+func (q *registry) removeDevice(ctx context.Context, key device.Place, id string, allowed func(*device.Device) bool) (removed *device.Device, err error) {
 	err = q.changeDevices(ctx, key, false, []queue.Hash{q.deviceStateName(id)}, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
 		removed, err = l.Remove(id, allowed)
 		return make([]queue.Record, 1), err
@@ -172,7 +172,7 @@ func (q *openQueue) removeDevice(ctx context.Context, key device.Place, id strin
 }
 
 // removeAllDevices removes all devices of a key, and returns those that can be read.
-func (q *openQueue) removeAllDevices(ctx context.Context, key device.Place) (removed []*device.Device, err error) {
+func (q *registry) removeAllDevices(ctx context.Context, key device.Place) (removed []*device.Device, err error) {
 	l, err := q.devicesOf(ctx, key)
 	if errors.Is(err, errDevicesDamaged) {
 		err := q.applyDevices(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*device.List, []queue.Record, error) {

@@ -25,7 +25,7 @@ const (
 
 // deviceChanged writes a line and emits an event about a device. by is who made the
 // change; "" if nobody is known.
-func (q *openQueue) deviceChanged(change, key, name, by string) {
+func (q *registry) deviceChanged(change, key, name, by string) {
 	app := q.app.Load()
 	app.log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
 	app.emit(events.Device, func() map[string]any {
@@ -43,7 +43,7 @@ type siteSettings struct {
 // a change in the same transaction. at is where the key was, if the configuration does not
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
-func (q *openQueue) tellOfDevice(ctx context.Context, at siteSettings, of device.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of device.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
 	app := q.app.Load()
 	settings, site := app.settingsOfKey(ctx, of)
 	if settings == nil {
@@ -68,7 +68,7 @@ func (q *openQueue) tellOfDevice(ctx context.Context, at siteSettings, of device
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
 	d := newDelivery(settings, sourceDevice, site, m, &api.Selection{Targets: targets}).toKey(k)
 	d.rules, d.with = nil, with // it is sent at once
-	s := newQueuedSend(d, q, app.shared)
+	s := newQueuedSend(d, q.outbox)
 	s.makeEntry(s.resultsSoFar())
 	s.entry.Unlimited = true
 	if err := q.Accept(ctx, s.entry); err != nil {
@@ -100,10 +100,10 @@ func ignoreNotFound(err error) error {
 }
 
 // openIncidents returns how many incidents of a key are open, or nil if it is not known.
-func (q *openQueue) openIncidents(ctx context.Context, of device.Place) *int {
+func (q *registry) openIncidents(ctx context.Context, of device.Place) *int {
 	n := 0
 	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := q.CallersGroup(ctx, q.incidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
+		records, err := q.CallersGroup(ctx, q.alerts.incidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
 		if err != nil {
 			return nil
 		}

@@ -24,7 +24,7 @@ var errPushKeyLost = errors.New("the VAPID key that the devices have subscribed 
 
 // pushKey returns the VAPID key, which is made when it is needed first. The transaction
 // of the store is the lock.
-func (q *openQueue) pushKey(ctx context.Context) (*webpush.Key, error) {
+func (q *registry) pushKey(ctx context.Context) (*webpush.Key, error) {
 	if key := q.vapid.key.Load(); key != nil {
 		return key, nil
 	}

@@ -26,6 +26,6 @@ type engine struct {
 	// called only then.
 	emit func(name string, data func() map[string]any)
 
-	started chan struct{} // closed when queue is set or failed to open
-	queue   *openQueue    // nil if it is not open
+	started chan struct{} // closed when outbox is set or failed to open
+	outbox  *outbox       // nil if it is not open
 }

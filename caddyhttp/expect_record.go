@@ -65,12 +65,12 @@ func (h *Handler) expectedBeat(k *key, e *expect) *expectedBeat {
 }
 
 // beatName returns the name of the record of a beat.
-func (q *openQueue) beatName(x *expectedBeat) queue.Hash {
+func (q *monitor) beatName(x *expectedBeat) queue.Hash {
 	return q.Hash("beat\x00" + x.place() + "\x00" + x.Name)
 }
 
 // uptimeName returns the name of the record of the [rules.Uptime].
-func (q *openQueue) uptimeName() queue.Hash { return q.Hash("uptime") }
+func (q *monitor) uptimeName() queue.Hash { return q.Hash("uptime") }
 
 // decodeBeat returns the beat in a record. A damaged one is one that is not armed.
 func decodeBeat(record []byte) *rules.Beat {
@@ -109,7 +109,7 @@ func uptimeRecord(u *rules.Uptime) queue.Record {
 
 // beatChange is a change of a beat. It is also that of the [rules.Uptime].
 type beatChange struct {
-	q      *openQueue
+	q      *monitor
 	name   queue.Hash
 	change func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool)
 
@@ -151,13 +151,28 @@ func (c *beatChange) apply(ctx context.Context) error {
 
 // see notes that this gateway runs. If no other can, it was the only one before it
 // started, too.
-func (q *openQueue) see(u *rules.Uptime, now time.Time) {
+func (q *monitor) see(u *rules.Uptime, now time.Time) {
 	u.See(now, !q.shared && !q.seen.Load())
+}
+
+// due does what is due in a record of beats, and reports whether it is one.
+func (q *monitor) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	switch kind := data[0]; {
+	case kind != kindBeat && kind != kindUptime && kind != kindWatchdog:
+		return false, nil
+	case crowded:
+		return true, nil
+	case kind == kindBeat:
+		return true, q.dueBeat(ctx, name, data)
+	case kind == kindWatchdog:
+		return true, q.dueWatchdog(ctx)
+	}
+	return true, q.dueUptime(ctx, name)
 }
 
 // dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
 // is removed when no other gateway has renewed it for a time.
-func (q *openQueue) dueUptime(ctx context.Context, name queue.Hash) error {
+func (q *monitor) dueUptime(ctx context.Context, name queue.Hash) error {
 	expects := q.app.Load().expectsBeats()
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := q.Now(), decodeUptime(old[0])
@@ -181,7 +196,7 @@ func (q *openQueue) dueUptime(ctx context.Context, name queue.Hash) error {
 const uptimeKept = time.Hour
 
 // arm begins to wait for beats, and to call the watchdog.
-func (q *openQueue) arm(ctx context.Context) error {
+func (q *monitor) arm(ctx context.Context) error {
 	if q.app.Load().queueSettings.watchdog != nil {
 		if err := q.dueWatchdog(ctx); err != nil {
 			return err
@@ -192,7 +207,7 @@ func (q *openQueue) arm(ctx context.Context) error {
 
 // armBeats begins to wait for the beats of the configuration that nobody waits for, or
 // that have changed.
-func (q *openQueue) armBeats(ctx context.Context) error {
+func (q *monitor) armBeats(ctx context.Context) error {
 	armed := map[queue.Hash]bool{}
 	for _, x := range q.app.Load().expectedBeats() {
 		name := q.beatName(&x)
@@ -221,7 +236,7 @@ type beatStatus struct {
 }
 
 // beats returns what is known of beats.
-func (q *openQueue) beats(ctx context.Context, expected []expectedBeat) ([]beatStatus, error) {
+func (q *monitor) beats(ctx context.Context, expected []expectedBeat) ([]beatStatus, error) {
 	record, err := q.CallersRecord(ctx, q.uptimeName())
 	if err != nil {
 		return nil, err

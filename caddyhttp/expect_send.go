@@ -73,10 +73,10 @@ func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) delivery {
 // tellBeat stores a message about a beat, and makes the change of the beat. The queue
 // sends the message. The results are those before anything is sent. Unless there is an
 // error, tellBeat calls d.release when no delivery is in progress any more.
-func (q *openQueue) tellBeat(ctx context.Context, d delivery, c *beatChange) (report *notifier.Report, id string, err error) {
+func (q *monitor) tellBeat(ctx context.Context, d delivery, c *beatChange) (report *notifier.Report, id string, err error) {
 	app := q.app.Load()
 	app.shared.incidents.note(&d)
-	s := newQueuedSend(d, q, app.shared)
+	s := newQueuedSend(d, q.outbox)
 	if err := s.begin(ctx, false); err != nil {
 		if c.refused {
 			err = errBeatUnchanged
@@ -90,7 +90,7 @@ func (q *openQueue) tellBeat(ctx context.Context, d delivery, c *beatChange) (re
 
 // dueBeat tells that a beat is late. It looks at the record first: a time in which no
 // gateway ran may have moved the deadline.
-func (q *openQueue) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
+func (q *monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
 	app, before := q.app.Load(), decodeBeat(data)
 	x := app.expectedBeat(before)
 	if x == nil {
@@ -129,7 +129,7 @@ const goneTime = 10 * time.Minute
 
 // dueGoneBeat removes a beat that nobody expects any more. If the key was told of a
 // problem, it is told that, too.
-func (q *openQueue) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
+func (q *monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
 	remove := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
 		if b.Gone.IsZero() || b.Gone.After(now) {
 			b.Gone = now

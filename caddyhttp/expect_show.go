@@ -17,7 +17,7 @@ func (h *Handler) setBeats(r *http.Request, p *console.KeyPage, k *key) {
 	if len(k.expects) == 0 {
 		return
 	}
-	q, err := h.app.durable(k)
+	q, err := h.app.open(k)
 	if err != nil || q == nil {
 		return
 	}
@@ -101,13 +101,9 @@ func (h *Handler) beatTroubles(ctx context.Context, q *openQueue, k *key) (out [
 	return out
 }
 
-// allBeats returns the beats of all keys, by key and name. There are none without a
-// queue.
-func (a *engine) allBeats(ctx context.Context) ([]beatStatus, error) {
-	if a.queue == nil {
-		return nil, nil
-	}
-	beats, err := a.queue.beats(ctx, a.expectedBeats())
+// allBeats returns the beats of all keys, by key and name.
+func (q *monitor) allBeats(ctx context.Context) ([]beatStatus, error) {
+	beats, err := q.beats(ctx, q.app.Load().expectedBeats())
 	slices.SortFunc(beats, func(x, y beatStatus) int {
 		return strings.Compare(x.expected.key.name+" "+x.expected.expect.Name, y.expected.key.name+" "+y.expected.expect.Name)
 	})
@@ -129,9 +125,11 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	beats, err := app.allBeats(ctx)
-	if err != nil {
-		return adminError(http.StatusServiceUnavailable, err)
+	var beats []beatStatus
+	if app.queue != nil {
+		if beats, err = app.queue.allBeats(ctx); err != nil {
+			return adminError(http.StatusServiceUnavailable, err)
+		}
 	}
 	out, now := adminBeats{Beats: make([]adminBeat, 0, len(beats))}, time.Now()
 	if app.queue != nil {

@@ -127,7 +127,7 @@ func TestBeatMakesTheKeyFail(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, managed, "key ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 1h grace 30m\n}\nkey other {\nurl "+p.NotifyURL()+"\n}")
 		time.Sleep(65 * time.Minute)
-		beats, err := h.app.allBeats(t.Context())
+		beats, err := h.app.queue.allBeats(t.Context())
 		if err != nil || len(beats) != 1 || beats[0].state(time.Now()) != stateInGrace {
 			t.Fatalf("%+v, %v", beats, err)
 		}

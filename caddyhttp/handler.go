@@ -83,7 +83,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return logRejected(h.log, err)
 	}
 	h.resolved = settled.resolved
-	h.resolved.devices = newKeyDevices(&h.app.engine, h.resolved).receivers()
+	h.resolved.devices = newKeyDevices(h.app, h.resolved).receivers()
 	for name := range h.Keys {
 		h.resolved.keys[name].ofSite = true
 	}

@@ -109,7 +109,7 @@ func (h *Handler) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 		q.Close()
 		return nil, err
 	}
-	store, err := h.app.durable(k)
+	store, err := h.app.open(k)
 	if err != nil {
 		q.Close()
 		return nil, err
@@ -131,7 +131,7 @@ func (h *Handler) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 
 // came returns the change for a beat that has come. If told is false, it refuses a beat
 // about which a message has to be sent, and otherwise one without a message.
-func (q *openQueue) came(x *expectedBeat, failed, told bool, before *rules.Beat) *beatChange {
+func (q *monitor) came(x *expectedBeat, failed, told bool, before *rules.Beat) *beatChange {
 	return &beatChange{q: q, name: q.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		*before = *b
 		b.Site, b.Key, b.Name = x.site, x.key.name, x.Name

@@ -87,7 +87,7 @@ func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *route) error
 // deviceKey returns a key and the queue for a request about devices. A key that does not
 // exist is like one without the device.
 func (h *Handler) deviceKey(ctx context.Context, name string) (k *key, q *openQueue, err error) {
-	if q, err = h.app.durable(nil); err != nil {
+	if q, err = h.app.open(nil); err != nil {
 		return nil, nil, err
 	}
 	k, err = h.resolved.key(ctx, name)
@@ -152,7 +152,7 @@ func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request, name strin
 }
 
 // listDevices returns the JSON of the devices of a key, which is never nil.
-func (q *openQueue) listDevices(ctx context.Context, key device.Place) ([]device.JSON, error) {
+func (q *registry) listDevices(ctx context.Context, key device.Place) ([]device.JSON, error) {
 	devices, err := q.devicesOf(ctx, key)
 	if err != nil || devices == nil {
 		return []device.JSON{}, err

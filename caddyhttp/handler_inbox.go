@@ -183,7 +183,7 @@ func (x *inboxReader) ended(r *http.Request, err error) {
 		return
 	}
 	if isTimeout(err) {
-		x.q.slowReaders.add(1, func(n int) {
+		x.q.inboxes.slow.add(1, func(n int) {
 			x.q.log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
 		})
 		return

@@ -72,7 +72,7 @@ func (h *Handler) serveIncident(w http.ResponseWriter, r *http.Request, at *rout
 // doIncident does what a request to the page of an incident asks for, and returns the
 // incident, what was done, and why something was not.
 func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -200,7 +200,7 @@ func (h *Handler) silenceIncident(r *http.Request, x *rules.Incident, f *inciden
 
 // silencedUntil returns until when a silence matches an incident; the zero time for none.
 func (h *Handler) silencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil || !x.IsOpen() || !q.silences.has(placeOfIncident(x)) {
 		return until
 	}

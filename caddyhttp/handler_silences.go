@@ -94,7 +94,7 @@ func (h *Handler) silencedKey(ctx context.Context, name string) (*key, *openQueu
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := h.app.durable(k)
+	q, err := h.app.open(k)
 	switch {
 	case err != nil:
 		return nil, nil, err

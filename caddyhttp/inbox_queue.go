@@ -1,14 +1,17 @@
 package caddyhttp
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // inboxShare is the share of the queue that all inboxes may take: at most max_size /
@@ -16,18 +19,36 @@ import (
 const inboxShare = 4
 
 // newInboxes returns the inboxes of the keys in the queue.
-func (q *openQueue) newInboxes() *inbox.Store {
-	return &inbox.Store{
+func newInboxes(q *outbox) *box {
+	b := &box{outbox: q}
+	b.Store = &inbox.Store{
 		Queue: q.Queue, Shared: q.shared,
 		MaxSize: func() int64 { return q.app.Load().queueSettings.maxSize / inboxShare },
 		Used:    func() bool { return q.app.Load().hasInboxes() },
 		Removed: func(place string, n int) {
-			q.inboxFull.add(n, func(n int) {
+			b.full.add(n, func(n int) {
 				q.log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",
 					zap.Int("messages", n), zap.String("key", keyOfPlace(place)))
 			})
 		},
 	}
+	return b
+}
+
+// due does what is due in a record of inboxes, and reports whether it is one.
+func (b *box) due(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
+	return b.Due(ctx, name, data)
+}
+
+// keep adds the message to the inbox of its key when the entry is stored.
+func (b *box) keep(d *entryDraft) (stored func()) {
+	if !d.keeps() {
+		return nil
+	}
+	m := inbox.New(d.message, d.id.String(), d.format, time.Now().Add(d.inbox))
+	keep, stored := b.Keep(d.place(), m)
+	d.entry.Rules = queue.JoinRuled(d.entry.Rules, keep)
+	return stored
 }
 
 // keyOfPlace returns the name of the key with a place (see delivery.place).

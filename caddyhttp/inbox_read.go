@@ -36,12 +36,12 @@ func (h *Handler) inboxReader(r *http.Request, name string) (*inboxReader, error
 	if k.inbox == 0 {
 		return nil, &api.Error{Status: http.StatusNotFound, Err: errNoInbox(name)}
 	}
-	q, err := h.app.durable(k)
+	q, err := h.app.open(k)
 	if err != nil {
 		return nil, err
 	}
 	return &inboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.inboxes, Place: k.home(h.site()) + "\x00" + name, Keep: k.inbox, Ending: h.streams.ending,
+		Store: q.inboxes.Store, Place: k.home(h.site()) + "\x00" + name, Keep: k.inbox, Ending: h.streams.ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, name)
 			return err == nil && now.inbox == k.inbox

@@ -3,9 +3,7 @@ package caddyhttp
 import (
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // keeps reports whether the key keeps the message readable. It does not keep what repeats
@@ -19,17 +17,6 @@ func (d *delivery) keeps() bool {
 		return d.inbox > 0 && d.by != ""
 	}
 	return d.inbox > 0
-}
-
-// keepInInbox adds the message to the inbox of its key when the entry is stored.
-func (s *queuedSend) keepInInbox() {
-	if !s.keeps() {
-		return
-	}
-	m := inbox.New(s.message, s.id.String(), s.format, time.Now().Add(s.inbox))
-	var keep *queue.Ruled
-	keep, s.kept = s.q.inboxes.Keep(s.place(), m)
-	s.entry.Rules = queue.JoinRuled(s.entry.Rules, keep)
 }
 
 // inboxRecord returns the record for a client whose message has no destination besides

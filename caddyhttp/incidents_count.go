@@ -50,7 +50,7 @@ type incidentCounts struct {
 // countIncidents returns how many incidents are in each stage: those of the keys of the
 // configuration, and of saved keys with rules. It counts at most every few seconds, and
 // reads no record.
-func (q *openQueue) countIncidents(ctx context.Context) map[notifier.IncidentState]int {
+func (q *alerts) countIncidents(ctx context.Context) map[notifier.IncidentState]int {
 	c := &q.counts
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,7 @@ func ownIncident(message uuid.UUID) string { return "message " + message.String(
 
 // incidentOfMessage returns the incident that a message of the queue is about, or nil if
 // there is none, if it is forgotten, or if it was opened anew later.
-func (q *openQueue) incidentOfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
+func (q *alerts) incidentOfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
 	var s queued.Summary
 	if s.Decode(m.Summary) != nil || s.Known == "" {
 		return nil

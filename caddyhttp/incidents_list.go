@@ -98,7 +98,7 @@ func (q *incidentQuery) address(path string, after incidentCursor) string {
 
 // listIncidents returns the incidents of the keys with these places, the worst stage
 // first, and the cursor of the next page, or the zero value if no more follow.
-func (q *openQueue) listIncidents(ctx context.Context, places []string, by *incidentQuery) (out []storedIncident, next incidentCursor, err error) {
+func (q *alerts) listIncidents(ctx context.Context, places []string, by *incidentQuery) (out []storedIncident, next incidentCursor, err error) {
 	sizes, err := q.CallersGroupSizes(ctx)
 	if err != nil {
 		return nil, next, err
@@ -268,7 +268,7 @@ func newIncidentsJSON(list []storedIncident, path string, by *incidentQuery, nex
 
 // siteIncidents returns a page of the incidents of the keys that the site has.
 func (h *Handler) siteIncidents(ctx context.Context, by *incidentQuery) ([]storedIncident, incidentCursor, error) {
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil || q == nil {
 		return nil, incidentCursor{}, cmp.Or(err, error(errNoIncidents))
 	}

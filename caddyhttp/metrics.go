@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -38,7 +39,7 @@ type metrics struct {
 	queue      *queueMetrics
 }
 
-func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *metrics {
+func newMetrics(f *inFlight, memory *notifier.Memory, queue func(context.Context) *queueState) *metrics {
 	const ns, sub = "caddy", "notify"
 	m := &metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{

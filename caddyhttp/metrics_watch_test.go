@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -19,7 +20,7 @@ import (
 // series has the labels of each metric of the gateway.
 func series(t *testing.T) map[string][]string {
 	t.Helper()
-	m := newMetrics(new(inFlight), new(notifier.Memory), func() *openQueue { return nil })
+	m := newMetrics(new(inFlight), new(notifier.Memory), func(context.Context) *queueState { return nil })
 	descs := make(chan *prometheus.Desc, 100)
 	for _, c := range m.collectors() {
 		c.Describe(descs)

@@ -60,7 +60,7 @@ func (h *Handler) devicePage(r *http.Request, name string) (p console.DevicePage
 			return p, nil
 		}
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil {
 		return p, err
 	}

@@ -41,7 +41,7 @@ type lastResult struct {
 // view can be used nevertheless.
 func (h *Handler) health(ctx context.Context) (*healthView, error) {
 	v := &healthView{lastOf: h.shared.history.lastOf, last: h.shared.history.lastResults()}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 		defer cancel()

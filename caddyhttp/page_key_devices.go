@@ -22,7 +22,7 @@ func (h *Handler) setDevices(r *http.Request, p *console.KeyPage, k *key) {
 	if !h.has.push || !h.has.console || h.mayManage(r) != nil {
 		return
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}

@@ -44,7 +44,7 @@ func (h *Handler) setRecent(r *http.Request, p *console.KeyPage, k *key) {
 		p.Recent[i].Key = ""
 	}
 	p.Recent = console.Group(p.Recent, maxPageRecent)
-	if q, err := h.app.durable(nil); err != nil {
+	if q, err := h.app.open(nil); err != nil {
 		p.Queue = &console.Queue{Problem: errQueueUnread}
 	} else if q != nil {
 		p.Queue = newPageQueue(r.Context(), q, id)
@@ -154,7 +154,7 @@ func (h *Handler) changeQueued(w http.ResponseWriter, r *http.Request, name, cha
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (h *Handler) destinationsOfForm(w http.ResponseWriter, r *http.Request, nam
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err == nil && q == nil {
 		err = errNoQueuedDestination
 	}

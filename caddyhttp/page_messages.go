@@ -56,7 +56,7 @@ type messageList struct {
 // queue or, without one, the history. It looks at no more than scan messages. titles
 // finds their titles; nil for none.
 func (h *Handler) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil {
 		return list, err
 	}
@@ -258,7 +258,7 @@ func (h *Handler) pageMessage(r *http.Request, at *route) (*openQueue, *queue.En
 	if err != nil || id.String() != at.id {
 		return nil, nil, errNoMessage
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err == nil && q == nil {
 		err = errNoMessage
 	}

@@ -27,7 +27,7 @@ func (h *Handler) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *rout
 	if done := r.URL.Query().Get("done"); done != "" {
 		p.Done = doneText(done)
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	switch {
 	case err != nil:
 		p.Problem = errQueueUnread
@@ -209,7 +209,7 @@ func (h *Handler) queueForm(w http.ResponseWriter, r *http.Request) (q *openQueu
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
-	if q, err = h.app.durable(nil); err == nil && q == nil {
+	if q, err = h.app.open(nil); err == nil && q == nil {
 		err = errNoQueuedDestination
 	}
 	if err != nil {

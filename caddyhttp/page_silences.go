@@ -26,7 +26,7 @@ func (h *Handler) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *r
 	case endQuery:
 		p.Done = "The silence has ended. What is still open is told."
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	switch {
 	case err != nil:
 		p.Problem = errQueueUnread

@@ -75,7 +75,7 @@ func (c *QueueBeat) resolve() (*watchdog, error) {
 // kindWatchdog begins the record that is due when a gateway calls the watchdog.
 const kindWatchdog = 'W'
 
-func (q *openQueue) watchdogName() queue.Hash { return q.Hash("watchdog") }
+func (q *monitor) watchdogName() queue.Hash { return q.Hash("watchdog") }
 
 // watchdogKept is how long the record is kept that no gateway changes, because the
 // configuration has no watchdog any more.
@@ -83,7 +83,7 @@ const watchdogKept = time.Hour
 
 // takeWatchdog changes when the next call is due. It reports whether this gateway makes a
 // call now.
-func (q *openQueue) takeWatchdog(ctx context.Context) (take bool, err error) {
+func (q *monitor) takeWatchdog(ctx context.Context) (take bool, err error) {
 	w := q.app.Load().queueSettings.watchdog
 	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.Now(), decodeWatchdog(old[0])
@@ -103,7 +103,7 @@ func (q *openQueue) takeWatchdog(ctx context.Context) (take bool, err error) {
 
 // dueWatchdog calls the watchdog, if it is this gateway's turn. That the turn was stored
 // shows that the store can be written.
-func (q *openQueue) dueWatchdog(ctx context.Context) error {
+func (q *monitor) dueWatchdog(ctx context.Context) error {
 	take, err := q.takeWatchdog(ctx)
 	if !take || err != nil {
 		return err
@@ -121,7 +121,7 @@ const watchdogTimeout = 10 * time.Second
 var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
 
 // callWatchdog calls the watchdog of an app, unless something waits for too long.
-func (q *openQueue) callWatchdog(app *engine) {
+func (q *monitor) callWatchdog(app *engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
 	defer cancel()
 	late, err := q.waitsTooLong(ctx, app.queueSettings.maxAge)
@@ -161,7 +161,7 @@ const (
 
 // watched counts a call, and logs the first failure of several and the success after
 // them.
-func (q *openQueue) watched(err error) {
+func (q *monitor) watched(err error) {
 	outcome := beatOK
 	switch {
 	case errors.Is(err, errWaitsTooLong):
@@ -187,7 +187,7 @@ const watchdogPage = 500
 // waitsTooLong reports whether a delivery has waited for more than half of max_age since
 // it came in or a rule has released it. Those to URLs of clients do not count, because a
 // client must not be able to raise the alarm.
-func (q *openQueue) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
+func (q *monitor) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
 	now := q.Now()
 	var after queue.JobID
 	for {

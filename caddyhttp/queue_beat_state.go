@@ -57,7 +57,7 @@ func (s *watchdogState) called(now time.Time, err error) {
 
 // noteWatchdog stores the outcome of a call. If that fails, the log and the metrics have
 // it.
-func (q *openQueue) noteWatchdog(ctx context.Context, outcome error) {
+func (q *monitor) noteWatchdog(ctx context.Context, outcome error) {
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		s := decodeWatchdog(old[0])
 		s.called(q.Now(), outcome)
@@ -78,7 +78,7 @@ type watchdogJSON struct {
 }
 
 // watchdog returns what is known of the watchdog, or nil if there is none.
-func (q *openQueue) watchdog(ctx context.Context) (*watchdogJSON, error) {
+func (q *monitor) watchdog(ctx context.Context) (*watchdogJSON, error) {
 	w := q.app.Load().queueSettings.watchdog
 	if w == nil {
 		return nil, nil
@@ -99,7 +99,7 @@ func (q *openQueue) watchdog(ctx context.Context) (*watchdogJSON, error) {
 }
 
 // watchdogTrouble returns what is wrong with the watchdog, or nil.
-func (q *openQueue) watchdogTrouble(ctx context.Context) *console.Trouble {
+func (q *monitor) watchdogTrouble(ctx context.Context) *console.Trouble {
 	w, err := q.watchdog(ctx)
 	if err != nil || w == nil || w.FailingSince == nil {
 		return nil

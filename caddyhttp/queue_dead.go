@@ -23,7 +23,7 @@ import (
 
 // settled reports a job that the queue has given up: in the log, metrics,
 // history and events. The log also has a line about one that was not sent.
-func (q *openQueue) settled(j *queue.Job) {
+func (q *outbox) settled(j *queue.Job) {
 	if j.Status == queue.Superseded {
 		q.logSuperseded(j)
 	}
@@ -54,7 +54,7 @@ func (q *openQueue) settled(j *queue.Job) {
 
 // logSuperseded writes a line about a delivery that was not sent. One that was sent has a
 // line of its attempt.
-func (q *openQueue) logSuperseded(j *queue.Job) {
+func (q *outbox) logSuperseded(j *queue.Job) {
 	if c := q.log.Check(zapcore.DebugLevel, "delivery not sent, because of a newer message or a rule"); c != nil {
 		r := queued.DecodeResult(j.Result)
 		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination))
@@ -104,7 +104,7 @@ func (s *shared) emitDead(d deadDelivery) {
 
 // fallback returns the message to the fallback of a key about a delivery that
 // was given up, or nil if the key has no fallback.
-func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
+func (q *outbox) fallback(j *queue.Job) *queue.Entry {
 	app := q.app.Load()
 	d := newDeadDelivery(j)
 	if d.result.Optional || d.state.Key == "" {
@@ -124,7 +124,7 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 	m := &notifier.Message{Title: "Message for " + d.state.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Foreign: true}
 	message := newDelivery(settings, sourceFallback, d.state.Site, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
 	message.rules = nil // it is sent at once
-	s := newQueuedSend(message, q, app.shared)
+	s := newQueuedSend(message, q)
 	s.makeEntry(s.resultsSoFar())
 	return s.entry
 }

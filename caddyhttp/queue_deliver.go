@@ -77,7 +77,7 @@ func (a *engine) findQueued(ctx context.Context, site, name, hash string) (queue
 }
 
 // attempt makes one attempt for a job of the queue.
-func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
 	app := q.app.Load()
 	var text queued.Text
 	var state queued.State
@@ -99,7 +99,7 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 	if err != nil {
 		return unreadable(j, err)
 	}
-	incident, outcome := q.stepTurn(ctx, j)
+	incident, outcome := q.policy.before(ctx, j)
 	if outcome != nil {
 		return *outcome
 	}
@@ -188,7 +188,7 @@ const (
 )
 
 // turn returns whether the job can be attempted now, if the message has chains.
-func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) queued.Turn {
+func (q *outbox) turn(ctx context.Context, m *queue.Message, j *queue.Job) queued.Turn {
 	var s queued.Summary
 	if s.Decode(m.Summary) != nil || s.Chains.All == nil {
 		return queued.Turn{}

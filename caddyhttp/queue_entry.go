@@ -28,12 +28,17 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 			s.setIncident(j)
 		}
 	}
-	s.addRounds()
-	s.applyRules()
+	d := &entryDraft{&s.delivery, s.entry, s.states, s.bypasses}
+	if s.plan == nil {
+		s.plan = s.q.policy.plan(&s.delivery, false)
+	}
+	if s.plan != nil {
+		s.plan.decide(d)
+	}
 	if s.with != nil {
 		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.with)
 	}
-	s.keepInInbox()
+	s.kept = s.q.policy.keep(d)
 	s.entry.Unlimited = s.source == sourceExpect // an alarm must not be lost because much waits
 }
 

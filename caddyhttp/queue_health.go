@@ -45,7 +45,7 @@ func (n destinationName) logFields() []zap.Field {
 }
 
 // down reports a destination that has failed several times in a row.
-func (q *openQueue) down(h queue.Health) {
+func (q *outbox) down(h queue.Health) {
 	name := decodeName(h.About)
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.down(h.Destination, name)...)
@@ -54,7 +54,7 @@ func (q *openQueue) down(h queue.Health) {
 }
 
 // up reports a destination that is back.
-func (q *openQueue) up(h queue.Health) {
+func (q *outbox) up(h queue.Health) {
 	down := q.Now().Sub(h.DownSince).Round(time.Second)
 	fields := append(decodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.up(h.Destination)...)

@@ -7,13 +7,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // queueMetrics are the metrics of the open queue. There are none if no queue is
 // open.
 type queueMetrics struct {
-	queue func() *openQueue // nil if none is open
+	state func(context.Context) *queueState // nil if no queue is open
 
 	jobs, oldest       *prometheus.Desc
 	bytes, recordBytes *prometheus.Desc
@@ -26,10 +28,10 @@ type queueMetrics struct {
 	watchdog           *prometheus.CounterVec
 }
 
-func newQueueMetrics(queue func() *openQueue) *queueMetrics {
+func newQueueMetrics(state func(context.Context) *queueState) *queueMetrics {
 	name := func(name string) string { return prometheus.BuildFQName("caddy", "notify", "queue_"+name) }
 	m := &queueMetrics{
-		queue:        queue,
+		state:        state,
 		jobs:         prometheus.NewDesc(name("jobs"), "Deliveries in the queue by state: queued, sending, dead (given up).", []string{"state"}, nil),
 		oldest:       prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
 		destinations: prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "destinations"), "Destinations of the operator by state: known (the last attempt succeeded), failing (it failed), down (at least three in a row failed).", []string{"state"}, nil),
@@ -78,7 +80,9 @@ const statsTimeout = 2 * time.Second
 
 // Collect implements prometheus.Collector.
 func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
-	q := m.queue()
+	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
+	defer cancel()
+	q := m.state(ctx)
 	if q == nil {
 		return
 	}
@@ -88,19 +92,15 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(m.maxBytes, float64(q.app.Load().queueSettings.maxSize))
-	n := q.Count()
-	gauge(m.destinations, float64(n.Known), string(stateKnown))
-	gauge(m.destinations, float64(n.Failing), string(stateFailing))
-	gauge(m.destinations, float64(n.Down), string(stateDown))
-	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
-	defer cancel()
-	incidents := q.countIncidents(ctx)
+	gauge(m.maxBytes, float64(q.maxSize))
+	gauge(m.destinations, float64(q.destinations.Known), string(stateKnown))
+	gauge(m.destinations, float64(q.destinations.Failing), string(stateFailing))
+	gauge(m.destinations, float64(q.destinations.Down), string(stateDown))
 	for _, stage := range rules.Stages {
-		gauge(m.incidents, float64(incidents[stage]), string(stage))
+		gauge(m.incidents, float64(q.incidents[stage]), string(stage))
 	}
-	s, err := q.Stats(ctx)
-	if err != nil {
+	s := q.stats
+	if s == nil {
 		return // the queue logs the reason
 	}
 	gauge(m.jobs, float64(s.Queued), "queued")
@@ -108,24 +108,22 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	gauge(m.jobs, float64(s.Dead), "dead")
 	oldest := 0.0
 	if !s.Oldest.IsZero() {
-		oldest = max(q.Now().Sub(s.Oldest).Seconds(), 0)
+		oldest = max(q.now.Sub(s.Oldest).Seconds(), 0)
 	}
 	gauge(m.oldest, oldest)
 	gauge(m.bytes, float64(s.Bytes))
 	gauge(m.recordBytes, float64(s.Records))
-	app := q.app.Load()
-	if !app.expectsBeats() {
-		return
-	}
-	beats, err := app.allBeats(ctx)
-	if err != nil {
-		return
-	}
-	now, states := q.Now(), map[string]int{stateOnTime: 0, stateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
-	for _, b := range beats {
-		states[b.state(now)]++
-	}
-	for state, n := range states {
+	for state, n := range q.beats {
 		gauge(m.beats, float64(n), state)
 	}
+}
+
+// queueState is what metrics tell of an open queue, and of what is kept in it.
+type queueState struct {
+	maxSize      int64
+	destinations queue.Counts
+	incidents    map[notifier.IncidentState]int // by stage
+	stats        *queue.Stats                   // nil if the store does not answer
+	beats        map[string]int                 // by state; nil if no key expects one, or they cannot be read
+	now          time.Time
 }

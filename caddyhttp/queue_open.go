@@ -15,17 +15,28 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // queuePool holds the open queues of the process by name. A reload that does not
 // change the name keeps the queue open.
 var queuePool = caddy.NewUsagePool()
 
-// openQueue is an open queue. Configurations share it.
+// openQueue is an open queue with all that keeps records in it. Configurations share it.
 type openQueue struct {
+	*outbox
+	*alerts
+	*registry
+	*monitor
+	inboxes *box
+}
+
+// outbox stores what cannot be sent now, and delivers it later.
+type outbox struct {
 	*queue.Queue
 	logName string // without a password
 	secret  [sha256.Size]byte
@@ -36,25 +47,87 @@ type openQueue struct {
 	app     atomic.Pointer[engine] // makes the deliveries; that of the app that was started last
 	slow    slowDestinations
 
-	undecided     undecidedSends
-	watchdogFails atomic.Bool // the last call has failed
-	seen          atomic.Bool // this process has noted that it runs (see [openQueue.see])
-
-	groups   groupSizes
-	counts   incidentCounts
-	silences silenceCache
-	inboxes  *inbox.Store
-	devices  deviceCache
-	vapid    pushKeyCache
-
-	registrations device.Limiter
-
-	inboxFull   logLimiter // messages that were removed because the inboxes had no room
-	slowReaders logLimiter // of inboxes
+	undecided undecidedSends
+	policy    policy
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
 	check    storeCheck
+}
+
+// policy is what the rooms above have to do with a message that is stored.
+type policy struct {
+	// plan returns what rules decide about a message, or nil if they decide nothing. asked
+	// means that a message came in from outside, which silences may keep.
+	plan func(d *delivery, asked bool) *plan
+
+	// before is called before an attempt. It returns the incident whose link the message
+	// shows, or nil. An outcome that is not nil takes the place of the attempt.
+	before func(context.Context, *queue.Job) (*rules.Incident, *queue.Outcome)
+
+	// keep adds the message to the inbox of its key, when the entry is stored. stored is
+	// called after that; it is nil if the key has none.
+	keep func(*entryDraft) (stored func())
+}
+
+// plan is what rules decide about a message.
+type plan struct {
+	decide func(*entryDraft) // adds what they decide to an entry
+	stored func(*delivery)   // is called when the entry is stored
+}
+
+// entryDraft is a message before it is stored.
+type entryDraft struct {
+	*delivery
+	entry    *queue.Entry
+	states   []queued.State // of the targets
+	bypasses bool           // the message is sent in any case
+}
+
+// alerts are the incidents, and the rules over time.
+type alerts struct {
+	*outbox
+	receipts receipts
+	groups   groupSizes
+	counts   incidentCounts
+	silences silenceCache
+}
+
+// receipts are those of devices. A step counts as told only with the receipt.
+type receipts struct {
+	// name returns the name of the record of a message to the destination with a hash.
+	name func(target, message string) queue.Hash
+
+	// keep returns the record of a receipt as it is.
+	keep func(old []byte) queue.Record
+
+	// confirms reports whether a receipt confirms that the device has shown the message;
+	// decided is false as long as it may do so later.
+	confirms func(record []byte, now time.Time) (delivered, decided bool)
+}
+
+// registry are the devices.
+type registry struct {
+	*outbox
+	alerts        *alerts
+	devices       deviceCache
+	vapid         pushKeyCache
+	registrations device.Limiter
+}
+
+// monitor watches the beats that keys expect, and calls the watchdog.
+type monitor struct {
+	*outbox
+	watchdogFails atomic.Bool // the last call has failed
+	seen          atomic.Bool // this process has noted that it runs (see [monitor.see])
+}
+
+// box are the inboxes.
+type box struct {
+	*inbox.Store
+	outbox *outbox
+	full   logLimiter // messages that were removed because the inboxes had no room
+	slow   logLimiter // readers
 }
 
 // errQueueSecretChanged is returned when a reload changes the secret of a queue
@@ -79,7 +152,7 @@ func (a *App) openQueue() error {
 		_, _ = queuePool.Delete(s.name) // the other configuration still uses it
 		return errQueueSecretChanged
 	}
-	a.queue = q
+	a.queue, a.outbox = q, q.outbox
 	q.use(&a.engine)
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
@@ -99,25 +172,29 @@ const refreshTimeout = 5 * time.Second
 func (a *App) newQueue() (*openQueue, error) {
 	s := a.queueSettings
 	log := a.log.Named("queue")
-	q := &openQueue{logName: s.logName(), secret: s.secretHash(), log: log, failures: newFailureLog(log)}
+	base := &outbox{logName: s.logName(), secret: s.secretHash(), log: log, failures: newFailureLog(log)}
+	q := &openQueue{outbox: base, alerts: &alerts{outbox: base}, monitor: &monitor{outbox: base}}
+	q.registry = &registry{outbox: base, alerts: q.alerts}
+	q.alerts.receipts = q.registry.receipts()
 	var store queue.Store
 	var err error
 	if s.dsn != "" {
 		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.dsn, Secret: s.secret, Logger: log})
 	} else {
-		q.store, err = bolt.Open(bolt.Options{Path: s.path, Secret: s.secret, Logger: log})
-		store = q.store
+		q.outbox.store, err = bolt.Open(bolt.Options{Path: s.path, Secret: s.secret, Logger: log})
+		store = q.outbox.store
 	}
 	if err != nil {
 		return nil, err
 	}
-	q.shared = q.store == nil
-	if q.store != nil && s.secret == "" {
-		q.keyFile = q.store.KeyFile()
+	q.shared = q.outbox.store == nil
+	if q.outbox.store != nil && s.secret == "" {
+		q.keyFile = q.outbox.store.KeyFile()
 	}
 	q.app.Store(&a.engine)
 	q.Queue = queue.New(store, q.options(s))
-	q.inboxes = q.newInboxes()
+	q.inboxes = newInboxes(base)
+	q.policy = policy{plan: q.alerts.plan, before: q.stepTurn, keep: q.inboxes.keep}
 	return q, nil
 }
 
@@ -180,13 +257,21 @@ func (q *openQueue) Destruct() error {
 // durable returns the queue for messages of a key, or nil if there is none. It
 // waits until the app has started, because other apps may start earlier and
 // send messages.
-func (a *engine) durable(k *key) (*openQueue, error) {
+func (a *engine) durable(k *key) (*outbox, error) {
 	if a.queueSettings == nil || k != nil && k.unqueued {
 		return nil, nil
 	}
 	<-a.started
-	if a.queue == nil {
+	if a.outbox == nil {
 		return nil, errQueueUnavailable(errors.New("the queue is not open"))
+	}
+	return a.outbox, nil
+}
+
+// open is like durable, for those who need more than the outbox.
+func (a *App) open(k *key) (*openQueue, error) {
+	if q, err := a.durable(k); q == nil || err != nil {
+		return nil, err
 	}
 	return a.queue, nil
 }

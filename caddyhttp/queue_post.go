@@ -16,7 +16,7 @@ func (a *engine) enqueue(k *key, d delivery) bool {
 		return false
 	}
 	d.release = func() {}
-	s := newQueuedSend(d, q, a.shared)
+	s := newQueuedSend(d, q)
 	if err := s.begin(context.Background(), false); err != nil {
 		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.key), zap.String("source", d.source), zap.Error(err))
 		return false

@@ -59,7 +59,7 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 	if err != nil || id.String() != text {
 		return nil, errNoMessage
 	}
-	q, err := h.app.durable(nil)
+	q, err := h.app.open(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setQueued makes resp the response to a request whose message has an ID.
@@ -24,7 +23,7 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 }
 
 // repeated returns the response to the request of d, whose idempotency key is known.
-func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateError, p api.Preference, d *delivery) (*api.Response, error) {
+func (h *Handler) repeated(r *http.Request, q *outbox, e *queue.DuplicateError, p api.Preference, d *delivery) (*api.Response, error) {
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}
@@ -64,18 +63,13 @@ func queueError(err error) error {
 // meanwhile wait for that.
 type queuedSend struct {
 	delivery
-	q      *openQueue
+	q      *outbox
 	shared *shared
+	plan   *plan // what rules decide; nil for nothing
 
-	escalates bool           // the message does, if it can be stored
-	incident  *entryIncident // of a key with rules; nil for none
-
-	direct   []int             // indexes of the targets that are sent to at once; the others are queued
-	rounds   map[int][]int     // of a message that escalates: the jobs for the rounds after the first, by that of the first
-	states   []queued.State    // of the targets; nil unless they are stored
-	silences rules.Silences    // that may keep the message from a destination
-	ruled    *entryRules       // what the rules decide; nil without rules
-	begun    []notifier.Result // if begin has stored the message: the results before anything is sent
+	direct []int             // indexes of the targets that are sent to at once; the others are queued
+	states []queued.State    // of the targets; nil unless they are stored
+	begun  []notifier.Result // if begin has stored the message: the results before anything is sent
 
 	// decided is done when it is known whether the message is stored. err and
 	// entry can be read only after that. err is the error of the queue if it could
@@ -109,7 +103,7 @@ type sentTarget struct {
 	missed   notifier.Missed
 }
 
-func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
+func newQueuedSend(d delivery, q *outbox) *queuedSend {
 	if d.release == nil {
 		d.release = func() {}
 	}
@@ -121,7 +115,7 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 	if d.settings.push != nil {
 		d.message.ID, d.message.Expires = d.id.String(), q.Now().Add(q.app.Load().queueSettings.maxAge)
 	}
-	s := &queuedSend{delivery: d, q: q, shared: shared}
+	s := &queuedSend{delivery: d, q: q, shared: q.app.Load().shared}
 	s.decided.Add(1)
 	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.to.Targets) != 1 {
 		s.targets = make([]sentTarget, len(d.to.Targets))
@@ -156,8 +150,8 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	if incident := s.incidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
 		stored = true
 	}
-	s.silences = s.q.silencesOf(&s.delivery)
-	stored = stored || s.with != nil || s.keeps() || !s.rules.Empty() || len(s.silences) > 0 // which decide in the transaction
+	s.plan = s.q.policy.plan(&s.delivery, true)
+	stored = stored || s.with != nil || s.keeps() || s.plan != nil // which decide in the transaction
 	if !stored {
 		return nil
 	}
@@ -180,8 +174,9 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	}
 	s.begun = s.resultsSoFar()
 	s.waitForTurns(chained)
-	s.countRuled()
-	s.concludeIncident()
+	if s.plan != nil {
+		s.plan.stored(&s.delivery)
+	}
 	return nil
 }
 

@@ -32,7 +32,7 @@ var errStoreHangs = errors.New("the store does not answer")
 
 // writable returns an error if messages cannot be stored. The result may be some
 // seconds old.
-func (q *openQueue) writable(ctx context.Context) error {
+func (q *outbox) writable(ctx context.Context) error {
 	c := &q.check
 	c.mu.Lock()
 	if c.running == nil && time.Since(c.at) < checkEvery {
@@ -60,7 +60,7 @@ func (q *openQueue) writable(ctx context.Context) error {
 }
 
 // run makes a check. It ends at the latest when the queue is closed.
-func (c *storeCheck) run(ctx context.Context, q *openQueue) {
+func (c *storeCheck) run(ctx context.Context, q *outbox) {
 	err := q.Check(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,10 +117,10 @@ func (a *engine) unavailable(ctx context.Context) string {
 	default:
 		return "the gateway is starting"
 	}
-	if a.queue == nil {
+	if a.outbox == nil {
 		return "the queue is not open"
 	}
-	switch err := a.queue.writable(ctx); {
+	switch err := a.outbox.writable(ctx); {
 	case err == nil:
 		return ""
 	case errors.Is(err, errStoreHangs):

@@ -256,7 +256,7 @@ func TestQueueChainStored(t *testing.T) {
 				s := newQueuedSend(delivery{
 					message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.resolved, logger: k.log,
 					source: sourceEvent, key: "k", site: h.site(),
-				}, h.app.queue, h.app.shared.shared)
+				}, h.app.queue.outbox)
 				s.makeEntry(s.resultsSoFar())
 				if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
 					t.Fatal(err)

@@ -17,52 +17,31 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// due does what is due in a record of the rules. crowded means that there are too many
-// records.
-func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
-	if ours, err := q.inboxes.Due(ctx, name, data); ours {
-		return err
-	}
-	switch {
-	case len(data) > 0 && data[0] == kindLane:
+// due does what is due in a record of alerts, and reports whether it is one.
+func (q *alerts) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	switch data[0] {
+	case kindLane:
 		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
-			return nil
+			return true, nil
 		}
-		return q.releaseLane(ctx, name)
-	case len(data) > 0 && data[0] == kindSubject:
-		return q.forgetSubject(ctx, name, crowded)
-	case len(data) > 0 && data[0] == kindSilences:
+		return true, q.releaseLane(ctx, name)
+	case kindSubject:
+		return true, q.forgetSubject(ctx, name, crowded)
+	case kindSilences:
 		if crowded {
-			return nil
+			return true, nil
 		}
-		return q.dueSilences(ctx, data)
-	case len(data) > 0 && data[0] == kindIncident:
-		return q.dueIncident(ctx, name, crowded)
-	case len(data) > 0 && data[0] == kindIncidentID:
-		return q.forgetIncidentID(ctx, name, data)
-	case len(data) > 0 && crowded && slices.Contains([]byte{kindBeat, kindUptime, kindWatchdog}, data[0]):
-		return nil
-	case len(data) > 0 && isDeviceKind(data[0]):
-		return q.dueDevice(ctx, name, data, crowded)
-	case len(data) > 0 && data[0] == kindBeat:
-		return q.dueBeat(ctx, name, data)
-	case len(data) > 0 && data[0] == kindWatchdog:
-		return q.dueWatchdog(ctx)
-	case len(data) > 0 && data[0] == kindUptime:
-		return q.dueUptime(ctx, name)
+		return true, q.dueSilences(ctx, data)
+	case kindIncident:
+		return true, q.dueIncident(ctx, name, crowded)
+	case kindIncidentID:
+		return true, q.forgetIncidentID(ctx, name, data)
 	}
-	return q.removeRecord(ctx, name)
-}
-
-// removeRecord removes a record.
-func (q *openQueue) removeRecord(ctx context.Context, name queue.Hash) error {
-	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
-	}})
+	return false, nil
 }
 
 // forgetSubject removes a subject that matters no more.
-func (q *openQueue) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
+func (q *alerts) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
@@ -103,7 +82,7 @@ type heldJob struct {
 var errLaneChanged = errors.New("what is held has changed meanwhile")
 
 // releaseLane sends what a lane holds no longer.
-func (q *openQueue) releaseLane(ctx context.Context, name queue.Hash) error {
+func (q *alerts) releaseLane(ctx context.Context, name queue.Hash) error {
 	for range maxReleases {
 		more, err := q.releaseOnce(ctx, name)
 		if err != nil || !more {
@@ -119,7 +98,7 @@ const maxReleases = 1000
 
 // releaseOnce sends what a lane releases as one message. It reports whether there may
 // be more.
-func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
+func (q *alerts) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
 	record, err := q.CallersRecord(ctx, name)
 	if err != nil || record == nil {
 		return false, err
@@ -185,7 +164,7 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 }
 
 // jobsOf returns the jobs of the items of a lane, as far as they are there.
-func (q *openQueue) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
+func (q *alerts) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
 	jobs := map[queue.JobID]*heldJob{}
 	for _, x := range lane.Items {
 		e, err := q.Get(ctx, x.Job.Message)
@@ -205,7 +184,7 @@ func (q *openQueue) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.Job
 
 // release is a group that a lane releases, and the lane without it.
 type release struct {
-	q       *openQueue
+	q       *alerts
 	now     time.Time
 	name    queue.Hash
 	key     string // of the messages
@@ -320,7 +299,7 @@ func (p *release) count(outcome string) {
 
 // recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
 // the others.
-func (q *openQueue) recheck(ctx context.Context, held []queue.Job) {
+func (q *alerts) recheck(ctx context.Context, held []queue.Job) {
 	lanes, steps := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
 	for _, j := range held {
 		r, err := queued.DecodeRuled(j.Ruled)
@@ -353,7 +332,7 @@ func (q *openQueue) recheck(ctx context.Context, held []queue.Job) {
 }
 
 // releaseLost releases jobs that no lane holds.
-func (q *openQueue) releaseLost(ctx context.Context, jobs []queue.Job) {
+func (q *alerts) releaseLost(ctx context.Context, jobs []queue.Job) {
 	err := q.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		ids := make([]queue.JobID, len(jobs))
 		for i := range jobs {
@@ -378,7 +357,6 @@ func (q *openQueue) releaseLost(ctx context.Context, jobs []queue.Job) {
 
 // sendDigest replaces the messages of the group by one.
 func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.State) error {
-	app := p.q.app.Load()
 	m, done, err := p.digest(ctx, &t, state)
 	if err != nil {
 		return err
@@ -389,7 +367,7 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.S
 	}
 	target := t.Target
 	d := newDelivery(t.settings, sourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
-	s := newQueuedSend(d, p.q, app.shared)
+	s := newQueuedSend(d, p.q.outbox)
 	if p.group.More.Counts.Total() > 0 {
 		s.id = p.group.More.ID
 	}

@@ -37,7 +37,7 @@ func (d *delivery) setSteps() {
 }
 
 // addRounds adds the jobs of the rounds after the first to an entry that escalates.
-func (s *queuedSend) addRounds() {
+func (s *messagePlan) addRounds() {
 	s.rounds, s.escalates = nil, false
 	if s.steps == nil || s.rules == nil || s.bypasses || !s.rules.Escalate.Covers(s.message.Type, stateOf(s.message)) {
 		return
@@ -239,23 +239,23 @@ func (r *resolved) acknowledgeURL(x *rules.Incident) string {
 
 // concludeIncident tells what the stored message has changed about its incident, and adds
 // the link to its page.
-func (s *queuedSend) concludeIncident() {
+func (s *messagePlan) concludeIncident(d *delivery) {
 	if s.incident == nil || s.incident.known == nil {
 		return
 	}
-	s.incidentID = s.incident.known.ID
+	d.incidentID = s.incident.known.ID
 	if s.escalates {
-		s.message.AcknowledgeURL = s.settings.acknowledgeURL(s.incident.known)
+		d.message.AcknowledgeURL = d.settings.acknowledgeURL(s.incident.known)
 	}
 	for _, what := range s.incident.events {
-		s.q.tellIncident(what, s.incident.known, "")
+		s.q.tellIncident(what, s.incident.known, d.by)
 	}
 }
 
 // stepTurn reads the incident of a job of a message that escalates, if there is one. The
 // outcome is not nil if the job belongs to a step and is not sent, because somebody takes
 // care of the incident, or it is resolved.
-func (q *openQueue) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
+func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
 	r, err := queued.DecodeRuled(j.Ruled)
 	if err != nil || r.Incident == (queue.Hash{}) {
 		return nil, nil
@@ -281,7 +281,7 @@ func (q *openQueue) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident
 }
 
 // tellIncident emits the event for a change of an incident. by is who made it, or "".
-func (q *openQueue) tellIncident(what string, x *rules.Incident, by string) {
+func (q *alerts) tellIncident(what string, x *rules.Incident, by string) {
 	app := q.app.Load()
 	if x.Source == sourceOwnEvent {
 		return // a message about an event causes no other

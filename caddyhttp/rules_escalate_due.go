@@ -41,7 +41,7 @@ func (a *directory) keyOf(ctx context.Context, x *rules.Incident) (*key, *resolv
 
 // incidentChange is a change of the record of an incident and of the jobs of its steps.
 type incidentChange struct {
-	q    *openQueue
+	q    *alerts
 	name queue.Hash
 	jobs map[queue.JobID]*queue.Job // that wait for a step, as they were before
 
@@ -54,7 +54,7 @@ type incidentChange struct {
 // changeIncident changes the record of an incident, and jobs of its steps, in one
 // transaction. change gets nil if there is no incident, and reports whether the record
 // stays. It may be called several times.
-func (q *openQueue) changeIncident(ctx context.Context, name queue.Hash, change func(c *incidentChange, r *queue.RuledChange, status func(queue.JobID) queue.Status) bool) (*rules.Incident, error) {
+func (q *alerts) changeIncident(ctx context.Context, name queue.Hash, change func(c *incidentChange, r *queue.RuledChange, status func(queue.JobID) queue.Status) bool) (*rules.Incident, error) {
 	for range maxReleases {
 		b, err := q.CallersRecord(ctx, name)
 		if err != nil {
@@ -90,7 +90,7 @@ func (q *openQueue) changeIncident(ctx context.Context, name queue.Hash, change 
 }
 
 // stepJobs returns the jobs that wait for steps of an incident, which may be nil.
-func (q *openQueue) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.JobID]*queue.Job, error) {
+func (q *alerts) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.JobID]*queue.Job, error) {
 	jobs := map[queue.JobID]*queue.Job{}
 	if x == nil {
 		return jobs, nil
@@ -114,7 +114,7 @@ func (q *openQueue) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.
 
 // silencedJobs returns the jobs that silences hold of a message which is an incident of its
 // own. x may be nil.
-func (q *openQueue) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []rules.StepJob, err error) {
+func (q *alerts) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []rules.StepJob, err error) {
 	if x == nil || !x.Own || !x.IsOpen() {
 		return nil, nil
 	}
@@ -220,7 +220,7 @@ func (p *incidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule n
 
 // dueIncident does what is due about an incident: the next step, the end of an
 // acknowledgement, and the end of the record.
-func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bool) error {
+func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool) error {
 	b, err := q.CallersRecord(ctx, name)
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 
 // silentSteps returns which destinations of the steps of an incident silences match, by
 // their hashes, and whether they are all. k is the key, or nil if it is gone.
-func (q *openQueue) silentSteps(ctx context.Context, k *key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
+func (q *alerts) silentSteps(ctx context.Context, k *key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
 	silences, err := q.silencesAt(ctx, placeOfIncident(x))
 	if err != nil || len(silences) == 0 || k == nil {
 		return nil, false, err
@@ -375,7 +375,7 @@ func (d *delivery) again(now time.Time, x *rules.Incident) bool {
 
 // escalateAgain sends a message about an incident that is still open when its
 // acknowledgement ends. Its steps begin again.
-func (q *openQueue) escalateAgain(ctx context.Context, x *rules.Incident, k *key, settings *resolved) error {
+func (q *alerts) escalateAgain(ctx context.Context, x *rules.Incident, k *key, settings *resolved) error {
 	body := fmt.Sprintf("This is open since %s. A silence has ended.", formatDay(x.Opened))
 	if x.IsAcknowledged() {
 		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", formatDay(x.Opened), person(x.Acknowledged.By), formatDay(x.Acknowledged.At))
@@ -393,7 +393,7 @@ func (q *openQueue) escalateAgain(ctx context.Context, x *rules.Incident, k *key
 }
 
 // toldOf returns the destinations of a key that were told of an incident, or will be.
-func (q *openQueue) toldOf(ctx context.Context, x *rules.Incident, k *key) (to []rules.StepTarget, err error) {
+func (q *alerts) toldOf(ctx context.Context, x *rules.Incident, k *key) (to []rules.StepTarget, err error) {
 	for _, t := range k.targets {
 		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), destinationOf(t, k.limits)))
 		if err != nil {
@@ -408,7 +408,7 @@ func (q *openQueue) toldOf(ctx context.Context, x *rules.Incident, k *key) (to [
 
 // waitsAbout reports whether rules hold a message about an incident, or a silence matches
 // it. k is its key, or nil if that is gone.
-func (q *openQueue) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (bool, error) {
+func (q *alerts) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (bool, error) {
 	if k == nil {
 		return false, nil
 	}
@@ -440,7 +440,7 @@ func (q *openQueue) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (
 
 // acceptAbout stores a message of the gateway about an incident, for some of the
 // destinations that messages about it have escalated to. by is who has made it, or "".
-func (q *openQueue) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *key, settings *resolved, m *notifier.Message, by string) error {
+func (q *alerts) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *key, settings *resolved, m *notifier.Message, by string) error {
 	m.Format, m.Time = markup.Text, time.Now()
 	m.Foreign = true // the title is that of another message, and may be a stranger's
 	m.Incident = notifier.Incident{Name: x.Name, ID: x.Derived}
@@ -451,25 +451,21 @@ func (q *openQueue) acceptAbout(ctx context.Context, x *rules.Incident, to []rul
 	if len(targets) == 0 {
 		targets = slices.Clone(k.defaultTargets)
 	}
-	app := q.app.Load()
 	d := newDelivery(settings, sourceEscalation, x.Site, m, &api.Selection{Targets: targets}).toKey(k)
 	d.format, d.by = x.Source, by
-	s := newQueuedSend(d, q, app.shared)
+	s := newQueuedSend(d, q.outbox)
 	s.makeEntry(s.resultsSoFar())
 	s.entry.Unlimited = true
 	if err := q.Accept(ctx, s.entry); err != nil {
 		return err
 	}
-	s.countRuled()
-	for _, what := range s.incident.events {
-		q.tellIncident(what, s.incident.known, by)
-	}
+	s.plan.stored(&s.delivery)
 	return nil
 }
 
 // recheckSteps looks at the incidents of jobs that wait for a step. Jobs that no incident
 // knows are released, because a damaged record must not lose an alert.
-func (q *openQueue) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.Job) {
+func (q *alerts) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.Job) {
 	for name, jobs := range steps {
 		b, err := q.CallersRecord(ctx, name)
 		if err != nil {
@@ -501,7 +497,7 @@ func formatDay(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC"
 
 // acknowledge notes that somebody takes care of an incident, whose steps end. by is who.
 // ok is false if it is resolved or acknowledged already. x is nil if it is gone.
-func (q *openQueue) acknowledge(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
+func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
 	k, _, err := q.app.Load().keyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
@@ -525,7 +521,7 @@ func (q *openQueue) acknowledge(ctx context.Context, at *storedIncident, by stri
 
 // changeOpening changes an incident with its public ID, unless it is gone or was opened
 // anew; then it returns nil.
-func (q *openQueue) changeOpening(ctx context.Context, at *storedIncident, change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status)) (*rules.Incident, error) {
+func (q *alerts) changeOpening(ctx context.Context, at *storedIncident, change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status)) (*rules.Incident, error) {
 	same := false
 	x, err := q.changeIncident(ctx, at.name, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
 		if same = p.x != nil && p.x.ID == at.ID; same {
@@ -541,7 +537,7 @@ func (q *openQueue) changeOpening(ctx context.Context, at *storedIncident, chang
 
 // resolve notes on behalf of a person that an incident is over, and tells those who were
 // told of it. ok is false if it is resolved already. x is nil if it is gone.
-func (q *openQueue) resolve(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
+func (q *alerts) resolve(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
 	k, settings, err := q.app.Load().keyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err

@@ -24,16 +24,16 @@ const (
 // incidentName returns the name of the record of an incident. place is that of its key,
 // and incident is the ID that destinations know it by or, if they know none, that of the
 // message which opened it.
-func (q *openQueue) incidentName(place, incident string) queue.Hash {
+func (q *alerts) incidentName(place, incident string) queue.Hash {
 	return q.Hash("incident\x00" + place + "\x00" + incident)
 }
 
 // incidentIDName returns the name of the record that maps a public ID.
-func (q *openQueue) incidentIDName(id string) queue.Hash { return q.Hash("incident ID\x00" + id) }
+func (q *alerts) incidentIDName(id string) queue.Hash { return q.Hash("incident ID\x00" + id) }
 
 // incidentGroup returns the group of the records of incidents of the key with a place that
 // are in a stage (see [rules.Incident.Stage]).
-func (q *openQueue) incidentGroup(place string, stage notifier.IncidentState) queue.Hash {
+func (q *alerts) incidentGroup(place string, stage notifier.IncidentState) queue.Hash {
 	return q.Hash("incidents\x00" + place + "\x00" + string(stage))
 }
 
@@ -51,7 +51,7 @@ func decodeIncident(record []byte) *rules.Incident {
 func placeOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key }
 
 // incidentRecord returns the record of an incident.
-func (q *openQueue) incidentRecord(x *rules.Incident) queue.Record {
+func (q *alerts) incidentRecord(x *rules.Incident) queue.Record {
 	return queue.Record{Data: encodeRecord(kindIncident, x.Encode()), Due: x.Due(), Group: q.incidentGroup(placeOfIncident(x), x.Stage())}
 }
 
@@ -70,7 +70,7 @@ type storedIncident struct {
 // incidents returns at most n incidents in a stage of the key with a place (see
 // [delivery.place]), in the order of the names of their records, after the one with the
 // name after. more reports whether others follow, after the record with the name last.
-func (q *openQueue) incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []storedIncident, last queue.Hash, more bool, err error) {
+func (q *alerts) incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []storedIncident, last queue.Hash, more bool, err error) {
 	records, err := q.CallersGroup(ctx, q.incidentGroup(place, stage), after, n)
 	if err != nil {
 		return nil, after, false, err
@@ -87,7 +87,7 @@ func (q *openQueue) incidents(ctx context.Context, place string, stage notifier.
 
 // incidentByID returns the incident with a public ID, or nil if there is none. The ID of an
 // earlier opening is none.
-func (q *openQueue) incidentByID(ctx context.Context, id string) (*storedIncident, error) {
+func (q *alerts) incidentByID(ctx context.Context, id string) (*storedIncident, error) {
 	known := rules.IsIncidentID(id)
 	b, err := q.CallersRecord(ctx, q.incidentIDName(id))
 	if err != nil {
@@ -123,7 +123,7 @@ type entryIncident struct {
 
 // recordIncident adds the records of the incident of a message to those that its entry
 // changes. A message that escalates without naming an incident is one of its own.
-func (s *queuedSend) recordIncident(u *entryRules) {
+func (s *messagePlan) recordIncident(u *entryRules) {
 	incident, own := s.message.Incident.ID, s.message.Incident.ID == ""
 	if own && !s.escalates {
 		return
@@ -133,7 +133,7 @@ func (s *queuedSend) recordIncident(u *entryRules) {
 	}
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
-		d: &s.delivery, name: u.name(s.q.incidentName(s.place(), incident)), id: u.name(s.q.incidentIDName(fresh)),
+		d: s.delivery, name: u.name(s.q.incidentName(s.place(), incident)), id: u.name(s.q.incidentIDName(fresh)),
 		fresh: fresh, keep: s.q.app.Load().queueSettings.keep, own: own,
 	}
 }
@@ -241,7 +241,7 @@ func tagNames(targets []notifier.Target) (names []string) {
 }
 
 // forgetIncidentID removes the record that maps a public ID when its incident is gone.
-func (q *openQueue) forgetIncidentID(ctx context.Context, name queue.Hash, data []byte) error {
+func (q *alerts) forgetIncidentID(ctx context.Context, name queue.Hash, data []byte) error {
 	var incident queue.Hash
 	copy(incident[:], data[1:])
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {

@@ -21,9 +21,6 @@ const (
 	kindSubject = 's' // what a destination knows of an incident or a text
 )
 
-// encodeRecord returns the content of a record of a kind.
-func encodeRecord(kind byte, data []byte) []byte { return append([]byte{kind}, data...) }
-
 // decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
 // has held are released (see [openQueue.recheck]).
 func decodeLane(record []byte) *rules.Lane {
@@ -62,7 +59,7 @@ func subjectRecord(s *rules.Subject) queue.Record {
 
 // laneName returns the name of the record of a lane. place is that of the key, with the
 // egress policy of its destinations if they have one.
-func (q *openQueue) laneName(place, destination string) queue.Hash {
+func (q *alerts) laneName(place, destination string) queue.Hash {
 	return q.Hash("lane\x00" + place + "\x00" + destination)
 }
 
@@ -95,7 +92,7 @@ func itemState(m *notifier.Message) notifier.IncidentState {
 
 // entryRules applies the rules of a key to the jobs of a message.
 type entryRules struct {
-	q       *openQueue
+	q       *alerts
 	entry   *queue.Entry
 	message *notifier.Message
 	key     string
@@ -126,9 +123,47 @@ type entryTarget struct {
 	told   int    // the index of the name of what it knows of the incident; -1 for none
 }
 
+// messagePlan is what alerts plan for a message.
+type messagePlan struct {
+	*entryDraft
+	q         *alerts
+	escalates bool           // the message does, if it can be stored
+	incident  *entryIncident // of a key with rules; nil for none
+	rounds    map[int][]int  // of a message that escalates: the jobs for the rounds after the first, by that of the first
+	silences  rules.Silences // that may keep the message from a destination
+	ruled     *entryRules    // what the rules decide; nil without rules
+}
+
+// plan returns what rules decide about a message, or nil if they decide nothing. asked
+// means that silences may keep it.
+func (q *alerts) plan(d *delivery, asked bool) *plan {
+	var silences rules.Silences
+	if asked {
+		silences = q.silencesOf(d)
+	}
+	if d.rules.Empty() && len(silences) == 0 {
+		return nil
+	}
+	p := &messagePlan{q: q, silences: silences}
+	return &plan{decide: p.decide, stored: p.stored}
+}
+
+// decide adds jobs and decisions to the entry.
+func (s *messagePlan) decide(d *entryDraft) {
+	s.entryDraft, s.ruled, s.incident = d, nil, nil
+	s.addRounds()
+	s.applyRules()
+}
+
+// stored counts and tells what was decided.
+func (s *messagePlan) stored(d *delivery) {
+	s.countRuled()
+	s.concludeIncident(d)
+}
+
 // applyRules lets the rules of the key decide about the jobs of the entry when it is
 // stored.
-func (s *queuedSend) applyRules() {
+func (s *messagePlan) applyRules() {
 	silenced := len(s.silences) > 0
 	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
 		return
@@ -201,7 +236,7 @@ func (s *queuedSend) applyRules() {
 
 // subjectName returns the name of the record of a subject at a destination. place is as
 // in laneName.
-func (q *openQueue) subjectName(place, subject, destination string) queue.Hash {
+func (q *alerts) subjectName(place, subject, destination string) queue.Hash {
 	return q.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
 }
 
@@ -449,25 +484,26 @@ func ruled(r *notifier.Result, j *queue.Job) bool {
 }
 
 // countRuled counts what the rules have decided about the message.
-func (s *queuedSend) countRuled() {
+func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
+	metrics := s.q.app.Load().shared.metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:
-			s.shared.metrics.ruled(v.Hold.Rule(), ruleOutcomeHeld, 1)
+			metrics.ruled(v.Hold.Rule(), ruleOutcomeHeld, 1)
 		case rules.Suppress:
-			s.shared.metrics.ruled(ruleDedupe, ruleOutcomeSuppressed, 1)
+			metrics.ruled(ruleDedupe, ruleOutcomeSuppressed, 1)
 		case rules.Silenced:
-			s.shared.metrics.ruled(rules.BySilence.Rule(), ruleOutcomeSilenced, 1)
+			metrics.ruled(rules.BySilence.Rule(), ruleOutcomeSilenced, 1)
 		case rules.Send:
 		}
 	}
 }
 
 // ended returns what the rules change when a job ends.
-func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
+func (q *alerts) ended(j *queue.Job) *queue.Ruled {
 	if len(j.Ruled) == 0 {
 		return nil
 	}
@@ -486,7 +522,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 	}
 	confirms := r.Step != 0 && j.Status == queue.Delivered && isDevice(queued.DecodeResult(j.Result).Destination)
 	if confirms {
-		u.Names = append(u.Names, q.receiptRecordName(hashOfDestination(j.Destination), j.Message.String()))
+		u.Names = append(u.Names, q.receipts.name(hashOfDestination(j.Destination), j.Message.String()))
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
@@ -509,8 +545,8 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 			if x := decodeIncident(old[i]); x != nil {
 				delivered, decided := j.Status == queue.Delivered, true
 				if confirms {
-					c.Records[i+1] = q.keepReceipt(old[i+1])
-					delivered, decided = decodeReceipt(old[i+1]).Confirms(now)
+					c.Records[i+1] = q.receipts.keep(old[i+1])
+					delivered, decided = q.receipts.confirms(old[i+1], now)
 				}
 				if decided {
 					x.NoteOutcome(j.JobID, r.Step, delivered)
@@ -520,7 +556,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 				}
 				c.Records[i] = q.incidentRecord(x)
 			} else if confirms {
-				c.Records[i+1] = q.keepReceipt(old[i+1])
+				c.Records[i+1] = q.receipts.keep(old[i+1])
 			}
 		}
 		return c, nil

@@ -150,7 +150,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*a
 	if prefer.Async {
 		wait = prefer.Wait
 	}
-	s := newQueuedSend(d, q, h.shared.shared)
+	s := newQueuedSend(d, q)
 	if err := s.begin(r.Context(), wait > 0); err != nil {
 		d.release()
 		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
@@ -195,7 +195,7 @@ func (a *engine) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier
 		return a.shared.send(ctx, d), "", nil
 	}
 	wait := q.app.Load().queueSettings.wait
-	s := newQueuedSend(d, q, a.shared)
+	s := newQueuedSend(d, q)
 	if err := s.begin(ctx, wait > 0); err != nil {
 		d.release()
 		return nil, "", queueError(err)

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,9 +36,9 @@ type shared struct {
 	emitEvent func(name string, data func() map[string]any)
 }
 
-// newShared returns the value with which a process sends. queue returns its open queue,
-// or nil.
-func newShared(emit func(name string, data func() map[string]any), queue func() *openQueue) *shared {
+// newShared returns the value with which a process sends. queue returns the state of its
+// open queue, or nil.
+func newShared(emit func(name string, data func() map[string]any), queue func(context.Context) *queueState) *shared {
 	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency), emitEvent: emit}
 	s.metrics = newMetrics(&s.inFlight, &s.memory, queue)
 	return s
@@ -63,14 +64,14 @@ type process struct {
 
 func newProcess() *process {
 	p := &process{passwords: smtpd.NewPasswords()}
-	p.shared = newShared(p.emit, p.openQueue)
+	p.shared = newShared(p.emit, p.queueState)
 	return p
 }
 
-// openQueue returns the queue of the newest app, or nil if it has none.
-func (p *process) openQueue() *openQueue {
-	if app := p.apps.newest(); app != nil {
-		return app.queue
+// queueState returns the state of the queue of the newest app, or nil if it has none.
+func (p *process) queueState(ctx context.Context) *queueState {
+	if app := p.apps.newest(); app != nil && app.queue != nil {
+		return app.queue.state(ctx)
 	}
 	return nil
 }

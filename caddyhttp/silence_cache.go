@@ -67,7 +67,7 @@ func (c *silenceCache) any() bool {
 const silencePage = 500
 
 // refreshSilences reads the silences that other gateways may have changed.
-func (q *openQueue) refreshSilences(ctx context.Context) {
+func (q *alerts) refreshSilences(ctx context.Context) {
 	if !q.shared && q.silences.places.Load() != nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (q *openQueue) refreshSilences(ctx context.Context) {
 }
 
 // readSilences reads the silences if they have changed.
-func (q *openQueue) readSilences(ctx context.Context) error {
+func (q *alerts) readSilences(ctx context.Context) error {
 	begun, err := q.silences.read(ctx, q)
 	for _, place := range begun {
 		q.storeKnown(ctx, place)
@@ -87,7 +87,7 @@ func (q *openQueue) readSilences(ctx context.Context) error {
 
 // read reads the silences if they have changed, and returns the places of the keys that
 // have new ones.
-func (c *silenceCache) read(ctx context.Context, q *openQueue) (begun []string, err error) {
+func (c *silenceCache) read(ctx context.Context, q *alerts) (begun []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	version, err := q.CallersRecord(ctx, q.silencesVersion())

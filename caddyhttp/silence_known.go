@@ -35,7 +35,7 @@ const knownBatch = 100
 
 // storeKnown stores which incidents of the key with a place its destinations know to be
 // open.
-func (q *openQueue) storeKnown(ctx context.Context, place string) {
+func (q *alerts) storeKnown(ctx context.Context, place string) {
 	app := q.app.Load()
 	home, key, _ := strings.Cut(place, "\x00")
 	site, _ := strings.CutPrefix(home, "site ")

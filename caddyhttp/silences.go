@@ -34,18 +34,18 @@ func decodeSilences(record []byte) *rules.KeySilences {
 }
 
 // silencesName returns the name of the record of the silences of the key with a place.
-func (q *openQueue) silencesName(place string) queue.Hash { return q.Hash("silences\x00" + place) }
+func (q *alerts) silencesName(place string) queue.Hash { return q.Hash("silences\x00" + place) }
 
 // silencesGroup returns the group of all records of silences.
-func (q *openQueue) silencesGroup() queue.Hash { return q.Hash("all silences") }
+func (q *alerts) silencesGroup() queue.Hash { return q.Hash("all silences") }
 
-func (q *openQueue) silencesVersion() queue.Hash { return q.Hash("the version of all silences") }
+func (q *alerts) silencesVersion() queue.Hash { return q.Hash("the version of all silences") }
 
 // silencedLanes returns the group of the lanes of a key in which silences hold something.
-func (q *openQueue) silencedLanes(place string) queue.Hash { return q.Hash("silenced\x00" + place) }
+func (q *alerts) silencedLanes(place string) queue.Hash { return q.Hash("silenced\x00" + place) }
 
 // silencesRecord returns the record of the silences of a key.
-func (q *openQueue) silencesRecord(s *rules.KeySilences, now time.Time) queue.Record {
+func (q *alerts) silencesRecord(s *rules.KeySilences, now time.Time) queue.Record {
 	if s.Empty() {
 		return queue.Record{}
 	}
@@ -54,7 +54,7 @@ func (q *openQueue) silencesRecord(s *rules.KeySilences, now time.Time) queue.Re
 
 // changeSilences changes the silences of the key with a place. adds reports whether it
 // adds one, which needs room in the queue. f may be called several times.
-func (q *openQueue) changeSilences(ctx context.Context, home, key string, adds bool, f func(now time.Time, s *rules.KeySilences) error) error {
+func (q *alerts) changeSilences(ctx context.Context, home, key string, adds bool, f func(now time.Time, s *rules.KeySilences) error) error {
 	place := home + "\x00" + key
 	var s *rules.KeySilences
 	var before, version []byte
@@ -86,7 +86,7 @@ func (q *openQueue) changeSilences(ctx context.Context, home, key string, adds b
 }
 
 // makeSilence adds a silence to those of a key.
-func (q *openQueue) makeSilence(ctx context.Context, k *key, site string, x rules.Silence) error {
+func (q *alerts) makeSilence(ctx context.Context, k *key, site string, x rules.Silence) error {
 	err := q.changeSilences(ctx, k.home(site), k.name, true, func(now time.Time, s *rules.KeySilences) error { return s.Add(now, x) })
 	if err == nil {
 		q.silenceChanged(silenceMade, k.name, x)
@@ -96,7 +96,7 @@ func (q *openQueue) makeSilence(ctx context.Context, k *key, site string, x rule
 
 // endSilence ends a silence of a key before its time. What it has held and is still open
 // is told. If that takes too long, or the process ends, the rest is told later.
-func (q *openQueue) endSilence(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
+func (q *alerts) endSilence(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
 	err = q.changeSilences(ctx, home, key, false, func(now time.Time, s *rules.KeySilences) (err error) {
 		ended, err = s.End(now, id)
 		return err
@@ -114,7 +114,7 @@ func (q *openQueue) endSilence(ctx context.Context, home, key string, id uuid.UU
 }
 
 // silencesAt returns the silences of a key that hold now.
-func (q *openQueue) silencesAt(ctx context.Context, place string) (rules.Silences, error) {
+func (q *alerts) silencesAt(ctx context.Context, place string) (rules.Silences, error) {
 	b, err := q.CallersRecord(ctx, q.silencesName(place))
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (q *openQueue) silencesAt(ctx context.Context, place string) (rules.Silence
 }
 
 // dueSilences removes the silences of a key that have ended.
-func (q *openQueue) dueSilences(ctx context.Context, data []byte) error {
+func (q *alerts) dueSilences(ctx context.Context, data []byte) error {
 	before := decodeSilences(data)
 	if before.Key == "" {
 		return nil
@@ -145,7 +145,7 @@ func (q *openQueue) dueSilences(ctx context.Context, data []byte) error {
 }
 
 // releaseSilenced looks at all that silences of a key have held.
-func (q *openQueue) releaseSilenced(ctx context.Context, home, key string) error {
+func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
 	place := home + "\x00" + key
 	b, err := q.CallersRecord(ctx, q.silencesName(place))
 	if err != nil {
@@ -174,7 +174,7 @@ func (q *openQueue) releaseSilenced(ctx context.Context, home, key string) error
 
 // setSilences returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
-func (q *openQueue) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t queueTarget, site string) (*rules.Rules, error) {
+func (q *alerts) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t queueTarget, site string) (*rules.Rules, error) {
 	place := t.key.home(site) + "\x00" + t.key.name
 	all, err := q.silencesAt(ctx, place)
 	if err != nil || len(all) == 0 {
@@ -205,7 +205,7 @@ const (
 )
 
 // silenceChanged writes a line and emits an event about a silence.
-func (q *openQueue) silenceChanged(change, key string, s rules.Silence) {
+func (q *alerts) silenceChanged(change, key string, s rules.Silence) {
 	app := q.app.Load()
 	app.log.Info("silence "+change, zap.String("key", key), zap.String("silence", s.ID.String()), zap.Time("until", s.Until),
 		zap.Bool("by_incident", s.Incident != ""), zap.String("tag", s.Tag), zap.Bool("by_title", s.Title != ""),
@@ -221,7 +221,7 @@ func (q *openQueue) silenceChanged(change, key string, s rules.Silence) {
 // silencesOf returns the silences of the key that may keep the message of a delivery from
 // one of its destinations. Those of a message about an incident are all of them, because
 // the silence of an incident also holds for its later messages.
-func (q *openQueue) silencesOf(d *delivery) rules.Silences {
+func (q *alerts) silencesOf(d *delivery) rules.Silences {
 	all := q.silences.of(d)
 	if len(all) == 0 || d.key == "" || d.source == sourceTest || d.source == sourceFallback {
 		return nil
