@@ -20,14 +20,10 @@ var errQueueFull = errors.New("too many messages wait to be sent")
 // have had.
 var errNoTarget = errors.New("no destination of the key has the tag now")
 
-// post sends a message to a key of the app in the background. If log is false,
+// post sends a message to targets of a key of the app in the background. If log is false,
 // the deliveries leave no log entries. done, if it is not nil, is called with
 // the report, unless the queue takes the message.
-func (a *engine) post(r *Recipient, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	k, targets, err := r.find(a.resolved)
-	if err != nil {
-		return err
-	}
+func (a *engine) post(k *key, targets []notifier.Target, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
 	if len(targets) == 0 && k.inbox == 0 {
 		_, err := k.choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)

@@ -121,7 +121,7 @@ func ImportApprise(ctx context.Context, location string, services *Services) ([]
 	if err != nil {
 		return nil, err
 	}
-	l := keyLoader{parse: parseUnshared, services: services, log: zap.NewNop()}
+	l := keyLoader{parse: parseUnshared, services: services.rule(), log: zap.NewNop()}
 	for _, e := range entries {
 		if _, err := l.importEntry(e, nil); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", e.File, e.Line, err)

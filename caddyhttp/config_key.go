@@ -286,7 +286,7 @@ func parseUnshared(url string, files notifier.Files) (*notifier.Destination, err
 // keyLoader makes keys and destinations ready for use.
 type keyLoader struct {
 	parse    parseFunc
-	services *Services
+	services *serviceRule
 	public   string         // see resolved.publicURL
 	push     bool           // devices can subscribe to keys
 	file     *CaddyfileInfo // the positions of the URLs, or nil
@@ -498,5 +498,5 @@ func checkURL(url string, services *Services) error {
 	if err := rejectMistake(d); err != nil {
 		return err
 	}
-	return services.check(d)
+	return services.rule().check(d)
 }

@@ -34,7 +34,7 @@ type resolved struct {
 	sources        map[string]*source.Source // of the configuration
 	stateless      bool
 	defaultTargets []notifier.Target // of default_urls
-	services       *Services
+	services       *serviceRule // nil for all
 	limits         api.Limits
 	timeout        time.Duration
 	maxInFlight    int
@@ -182,7 +182,7 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 		if err := s.Services.validate(); err != nil {
 			return nil, fmt.Errorf("services: %w", err)
 		}
-		r.services = s.Services
+		r.services = s.Services.rule()
 	}
 	if s.Egress != nil {
 		if r.limits.Egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {

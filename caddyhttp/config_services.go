@@ -30,7 +30,7 @@ func (s *Services) validate() error {
 		return err
 	}
 	for _, scheme := range s.Allow {
-		if s.Permits(notifier.SchemesOf(scheme)) {
+		if s.rule().permits(notifier.SchemesOf(scheme)) {
 			return nil
 		}
 	}
@@ -40,21 +40,10 @@ func (s *Services) validate() error {
 	return nil
 }
 
-// Permits reports whether the service with these schemes may be used.
-func (s *Services) Permits(schemes []string) bool {
-	named := func(list []string) bool {
-		return slices.ContainsFunc(list, func(scheme string) bool {
-			return slices.Contains(schemes, strings.ToLower(scheme))
-		})
-	}
-	return (len(s.Allow) == 0 || named(s.Allow)) && !named(s.Deny)
-}
-
-// check returns an error if the service of d may not be used. A nil s permits
-// all services.
-func (s *Services) check(d *notifier.Destination) error {
-	if s == nil || s.Permits(d.Schemes()) {
+// rule returns the rule for a site; nil if s is nil.
+func (s *Services) rule() *serviceRule {
+	if s == nil {
 		return nil
 	}
-	return fmt.Errorf("the service %s may not be used here; the setting services forbids it", d.Service())
+	return &serviceRule{allow: s.Allow, deny: s.Deny}
 }

@@ -27,20 +27,6 @@ type keyWithDevices struct {
 	devices       *device.List
 }
 
-// newKeyDevices returns nil if no device can subscribe.
-func newKeyDevices(a *App, r *resolved) *keyDevices {
-	if r.push == nil {
-		return nil
-	}
-	known := func() *registry {
-		if a.queue == nil {
-			return nil
-		}
-		return a.queue.registry
-	}
-	return &keyDevices{started: a.started, registry: known, site: func() string { return a.siteOf(r) }, settings: r, keys: map[device.Place]keyWithDevices{}}
-}
-
 // receivers returns the zero value for nil.
 func (x *keyDevices) receivers() receivers {
 	if x == nil {

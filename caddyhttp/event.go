@@ -180,7 +180,7 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	}
 	// The message is made here, because the emitter may change the event's data
 	// afterwards.
-	err := h.app.post(&h.Recipient, h.message(ctx, e), source, true, nil)
+	err := h.Recipient.post(&h.app.engine, h.message(ctx, e), source, true, nil)
 	switch {
 	case errors.Is(err, errQueueFull):
 		h.app.reportDropped()

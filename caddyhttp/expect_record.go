@@ -2,6 +2,8 @@ package caddyhttp
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -262,4 +264,13 @@ func (q *monitor) beats(ctx context.Context, expected []expectedBeat) ([]beatSta
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// allBeats returns the beats of all keys, by key and name.
+func (q *monitor) allBeats(ctx context.Context) ([]beatStatus, error) {
+	beats, err := q.beats(ctx, q.app.Load().expectedBeats())
+	slices.SortFunc(beats, func(x, y beatStatus) int {
+		return strings.Compare(x.expected.key.name+" "+x.expected.expect.Name, y.expected.key.name+" "+y.expected.expect.Name)
+	})
+	return beats, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
@@ -99,15 +98,6 @@ func (h *Handler) beatTroubles(ctx context.Context, q *openQueue, k *key) (out [
 	}
 	slices.SortStableFunc(out, func(a, b console.Trouble) int { return a.Since.Compare(b.Since) })
 	return out
-}
-
-// allBeats returns the beats of all keys, by key and name.
-func (q *monitor) allBeats(ctx context.Context) ([]beatStatus, error) {
-	beats, err := q.beats(ctx, q.app.Load().expectedBeats())
-	slices.SortFunc(beats, func(x, y beatStatus) int {
-		return strings.Compare(x.expected.key.name+" "+x.expected.expect.Name, y.expected.key.name+" "+y.expected.expect.Name)
-	})
-	return beats, err
 }
 
 // adminBeats is the JSON response about beats: those that keys expect, and the calls of

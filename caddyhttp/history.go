@@ -72,12 +72,8 @@ const (
 	maxHistoryKeys     = 20_000
 )
 
-// add records a message and drops the oldest ones beyond the limits.
-func (h *history) add(d delivery, outcome string, results []notifier.Result) {
-	e := historyEntry{Time: d.message.Time, Source: d.source, Outcome: outcome, site: d.site, kind: d.message.Type, Incident: strings.Clone(d.message.Incident.Name), IncidentID: d.incidentID}
-	if key := d.key; key != "" {
-		e.Key = &key // &d.key would keep the message in memory
-	}
+// add records a message with its results, and drops the oldest ones beyond the limits.
+func (h *history) add(e historyEntry, results []notifier.Result) {
 	if e.Omitted = max(len(results)-maxHistoryResults, 0); e.Omitted > 0 {
 		results = results[:maxHistoryResults]
 	}

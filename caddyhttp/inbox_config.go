@@ -117,19 +117,6 @@ func (a *App) checkInboxReaders() error {
 	return nil
 }
 
-// hasInboxes reports whether a key of the site has an inbox, or saved keys do.
-func (r *resolved) hasInboxes() bool {
-	if r.saved.inbox != 0 {
-		return true
-	}
-	for _, k := range r.keys {
-		if k.inbox != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // readInbox returns the subdirective inbox of a block. key is "" for saved keys.
 func readInbox(to *caddy.Duration, key func() string, info func() *CaddyfileInfo) block.Option {
 	return block.Option{Usage: "inbox <duration>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {

@@ -57,19 +57,6 @@ func keyOfPlace(place string) string {
 	return key
 }
 
-// hasInboxes reports whether a key of the app or of a site has an inbox.
-func (a *directory) hasInboxes() bool {
-	if a.resolved.hasInboxes() {
-		return true
-	}
-	for _, r := range a.sites {
-		if r.hasInboxes() {
-			return true
-		}
-	}
-	return false
-}
-
 // errInboxUnavailable returns the error for a client if an inbox cannot be read.
 func errInboxUnavailable(err error) error {
 	if errors.Is(err, inbox.ErrTooManyListeners) {

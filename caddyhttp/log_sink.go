@@ -110,7 +110,7 @@ func (s *logSink) send(d *logdigest.Digest) {
 	if s.settings.Type != "" {
 		m.Type = notifier.Type(s.settings.Type)
 	}
-	err := app.post(&s.settings.Recipient, m, sourceLog, false, func(r *notifier.Report) {
+	err := s.settings.Recipient.post(&app.engine, m, sourceLog, false, func(r *notifier.Report) {
 		if !r.OK() {
 			s.warnFailed(d.Count(), firstError(r))
 		}

@@ -115,16 +115,12 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// sent counts a message and the deliveries that were made. Further attempts of
-// the queue do not count as messages.
-func (m *metrics) sent(d delivery, outcome string, made []notifier.Result) {
-	if !d.attempt {
-		m.count(d.settings.configuredKey(d.key), outcome)
-		for _, a := range d.message.Attachments {
-			m.bytes.Add(float64(a.Size))
-		}
+// sent counts a message with its files. key is a key of the configuration, or "".
+func (m *metrics) sent(key, outcome string, files []*notifier.Attachment) {
+	m.count(key, outcome)
+	for _, a := range files {
+		m.bytes.Add(float64(a.Size))
 	}
-	m.made(made)
 }
 
 // made counts deliveries. Those of a message often have the same service and the

@@ -96,8 +96,7 @@ func (h *Handler) newForm(scheme, number string) *builderForm {
 
 // permits reports whether the setting services permits a service.
 func (h *Handler) permits(s *notifier.ServiceInfo) bool {
-	rules := h.resolved.services
-	return rules == nil || rules.Permits(s.Schemes)
+	return h.resolved.services.permits(s.Schemes)
 }
 
 // writeBuilderList writes the list of services, with what is found by a text.

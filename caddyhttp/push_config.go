@@ -110,6 +110,21 @@ var (
 	errPushWithoutPages = errors.New("push: a phone subscribes on the page of the key, and page off turns the pages of all sites off; remove page off, or push")
 )
 
+// newKeyDevices returns the devices of the keys of a site, or nil if no device can
+// subscribe.
+func newKeyDevices(a *App, r *resolved) *keyDevices {
+	if r.push == nil {
+		return nil
+	}
+	known := func() *registry {
+		if a.queue == nil {
+			return nil
+		}
+		return a.queue.registry
+	}
+	return &keyDevices{started: a.started, registry: known, site: func() string { return a.siteOf(r) }, settings: r, keys: map[device.Place]keyWithDevices{}}
+}
+
 // checkPush returns an error if no device can subscribe. All sites must be known.
 func (a *App) checkPush() error {
 	if a.resolved.push == nil {

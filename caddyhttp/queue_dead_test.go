@@ -132,7 +132,7 @@ func TestQueueOfEvents(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	for i, source := range []string{sourceEvent, sourceLog, sourceOwnEvent} {
-		if err := h.app.post(&Recipient{Key: "k"}, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
+		if err := (&Recipient{Key: "k"}).post(&h.app.engine, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
 			t.Fatal(err)
 		}
 		caddyhttptest.Eventually(t, func() bool {
@@ -146,7 +146,7 @@ func TestQueueOfEvents(t *testing.T) {
 func TestQueueOfEventsWithChain(t *testing.T) {
 	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.NotifyURL()+" 1:ops\nurl "+good.NotifyURL()+" 2:ops\nurl "+last.NotifyURL()+" 3:ops\n}")
-	if err := h.app.post(&Recipient{Key: "k", Tag: "ops"}, &notifier.Message{Body: "x", Time: time.Now()}, sourceEvent, true, nil); err != nil {
+	if err := (&Recipient{Key: "k", Tag: "ops"}).post(&h.app.engine, &notifier.Message{Body: "x", Time: time.Now()}, sourceEvent, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	caddyhttptest.Eventually(t, func() bool { return good.count() == 1 })

@@ -307,11 +307,9 @@ func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 	if err != nil {
 		return queueTarget{}, err
 	}
-	for _, s := range services {
-		if err := s.check(d); err != nil {
-			d.Close()
-			return queueTarget{}, err
-		}
+	if err := services.check(d); err != nil {
+		d.Close()
+		return queueTarget{}, err
 	}
 	return queueTarget{Target: notifier.Target{Destination: d}, settings: settings, limits: settings.limits.Client, logger: a.log, own: true}, nil
 }
@@ -321,7 +319,7 @@ func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 // under which the message was accepted: if a site has several handlers, it came
 // to one that had this policy. If none has it, or the site does not exist any
 // more, the strictest rules of all of them hold.
-func (a *engine) siteRules(site string, then *egress.Policy) (*resolved, *egress.Policy, []*Services) {
+func (a *engine) siteRules(site string, then *egress.Policy) (*resolved, *egress.Policy, serviceRules) {
 	handlers, gone := a.settingsOf(site), false
 	if handlers == nil {
 		handlers, gone = a.sites, true
@@ -333,7 +331,7 @@ func (a *engine) siteRules(site string, then *egress.Policy) (*resolved, *egress
 		handlers = handlers[i : i+1]
 	}
 	var policies []*egress.Policy
-	var services []*Services
+	var services serviceRules
 	for _, s := range handlers {
 		policies, services = append(policies, s.limits.Egress), append(services, s.services)
 	}

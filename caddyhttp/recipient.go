@@ -68,6 +68,15 @@ func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
 	return k, targets, nil
 }
 
+// post sends a message to the recipient in the background, as [engine.post] does.
+func (r *Recipient) post(a *engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+	k, targets, err := r.find(a.resolved)
+	if err != nil {
+		return err
+	}
+	return a.post(k, targets, m, source, log, done)
+}
+
 // unmarshal reads `notify <key>`.
 func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 	d.Next() // the module's name

@@ -82,13 +82,13 @@ func (h *Handler) serveDetails(w http.ResponseWriter, r *http.Request, _ string)
 	return writeJSON(w, http.StatusOK, newDetails(h.resolved.services, h.resolved.identity, isYes))
 }
 
-func newDetails(services *Services, identity *notifier.Identity, all bool) *details {
+func newDetails(services *serviceRule, identity *notifier.Identity, all bool) *details {
 	out := &details{Version: version, Asset: detailsAsset{
 		Name: identity.Name, Description: identity.Description, URL: identity.URL, Logo: identity.Logo,
 		Icon: strings.NewReplacer("{type}", "{TYPE}", "{size}", "{XY}").Replace(identity.Icon),
 	}}
 	for _, s := range notifier.Services() {
-		enabled := services == nil || services.Permits(s.Schemes)
+		enabled := services.permits(s.Schemes)
 		if !enabled && !all {
 			continue
 		}

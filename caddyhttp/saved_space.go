@@ -10,7 +10,6 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
-	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -169,24 +168,6 @@ func (p *savedSpace) setRules(s *savedKeys) {
 	if slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() != s.policy.Key() }) {
 		s.policy = egress.Strictest(append([]*egress.Policy{s.policy}, p.policies...)...)
 	}
-}
-
-// serviceRules are rules that a service must all comply with.
-type serviceRules []*Services
-
-// check returns an error if the service of d may not be used.
-func (r serviceRules) check(d *notifier.Destination) error {
-	for _, s := range r {
-		if err := s.check(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// equal reports whether two sites have the same rules.
-func (s *Services) equal(o *Services) bool {
-	return slices.Equal(s.Allow, o.Allow) && slices.Equal(s.Deny, o.Deny)
 }
 
 // statusAge is the time for which the result of a storage check is reused, so

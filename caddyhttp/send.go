@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -272,12 +273,26 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 // made; report has all of the message's deliveries.
 func (s *shared) conclude(d delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
-	s.metrics.sent(d, outcome, made)
+	if !d.attempt { // which was counted before
+		s.metrics.sent(d.settings.configuredKey(d.key), outcome, d.message.Attachments)
+	}
+	s.metrics.made(made)
 	if d.attempt && outcome != outcomeDelivered {
 		return // it is tried again, or settled records that it is not
 	}
-	s.history.add(d, outcome, report.Results)
+	s.history.add(d.historyEntry(outcome), report.Results)
 	s.emit(d, outcome, report.Results)
+}
+
+// historyEntry returns the entry of the message without its results.
+func (d *delivery) historyEntry(outcome string) historyEntry {
+	e := historyEntry{
+		Time: d.message.Time, Source: d.source, Outcome: outcome, site: d.site, kind: d.message.Type, Incident: strings.Clone(d.message.Incident.Name), IncidentID: d.incidentID,
+	}
+	if key := d.key; key != "" {
+		e.Key = &key // &d.key would keep the message in memory
+	}
+	return e
 }
 
 // outcomeOfMessage returns the outcome of a message with these results.

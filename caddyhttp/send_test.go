@@ -47,7 +47,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 	})
 	event := func() {
 		m := &notifier.Message{Body: "x", Type: notifier.Info}
-		if err := h.app.post(&Recipient{Key: "ops"}, m, sourceEvent, true, nil); err != nil {
+		if err := (&Recipient{Key: "ops"}).post(&h.app.engine, m, sourceEvent, true, nil); err != nil {
 			t.Error(err)
 		}
 	}
