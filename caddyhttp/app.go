@@ -36,7 +36,7 @@ type App struct {
 	// public_url. Default: none.
 	Push *Push `json:"push,omitempty"`
 
-	engine `json:"-"`
+	gateway `json:"-"`
 
 	shared   sharedRef
 	handlers []*Handler // those of sites, in the same order
@@ -48,7 +48,6 @@ type App struct {
 	unknownSources []unknownSource // that keys accept
 
 	ready func()       // closes started
-	queue *openQueue   // nil if it is not open
 	mail  *mailGateway // nil for none
 
 	emitter emitter

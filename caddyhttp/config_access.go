@@ -163,18 +163,6 @@ func (r *resolved) keyToSend(req *http.Request, name string) (*key, error) {
 	return k, err
 }
 
-// keyToRead returns a key if the client of r may read what its destinations are.
-func (h *Handler) keyToRead(r *http.Request, name string) (*key, error) {
-	if h.mayManage(r) == nil {
-		return h.resolved.key(r.Context(), name)
-	}
-	k, _, err := h.resolved.openKey(r.Context(), name)
-	if err == nil && len(k.tokens)+len(k.readers) > 0 && !source.HasToken(newSourceRequest(r), k.readers.has) {
-		err = errNoReader
-	}
-	return k, err
-}
-
 func newSourceRequest(r *http.Request) *source.Request {
 	return &source.Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
 }

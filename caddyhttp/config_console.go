@@ -3,12 +3,10 @@ package caddyhttp
 import (
 	"errors"
 	"math"
-	"net/http"
 	"slices"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 )
 
@@ -88,40 +86,6 @@ func (s *Settings) resolveManagers(r *settled) error {
 		return s.Caddyfile.locate("console", errConsoleWithoutPages)
 	}
 	return nil
-}
-
-// Errors for who may not manage.
-var (
-	errManageOff  = api.Errorf(http.StatusForbidden, "saved configurations cannot be read or changed here; the operator can allow it with configs { manage }")
-	errManageUser = api.Errorf(http.StatusForbidden, "managing keys here needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
-	errManageName = api.Errorf(http.StatusForbidden, "only the users that the operator names in manage may manage keys here; log in as one of them")
-)
-
-// mayManage returns an error if the client of r may not manage. Without a user or a
-// verified certificate nobody may, unless the operator leaves it to the site.
-func (h *Handler) mayManage(r *http.Request) error {
-	m := h.resolved.managers
-	user := requestUser(r)
-	switch {
-	case m == nil:
-		return errManageOff
-	case m.open:
-		return nil
-	case len(m.named) > 0 && (user == "" || !slices.Contains(m.named, user)):
-		return errManageName
-	case user != "", r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
-		return nil
-	}
-	return errManageUser
-}
-
-// mayManageSaved returns an error if the client of r may not read and change saved
-// keys.
-func (h *Handler) mayManageSaved(r *http.Request) error {
-	if h.saved == nil || !h.saved.Manage {
-		return errManageOff
-	}
-	return h.mayManage(r)
 }
 
 // readConsole reads a block console, which may be empty.

@@ -34,7 +34,7 @@ type resolved struct {
 	sources        map[string]*source.Source // of the configuration
 	stateless      bool
 	defaultTargets []notifier.Target // of default_urls
-	services       *serviceRule // nil for all
+	services       *serviceRule      // nil for all
 	limits         api.Limits
 	timeout        time.Duration
 	maxInFlight    int

@@ -59,7 +59,7 @@ func (a *directory) expectedBeat(b *rules.Beat) *expectedBeat {
 }
 
 // expectedBeat returns the beat of an expectation of a key of the site.
-func (h *Handler) expectedBeat(k *key, e *expect) *expectedBeat {
+func (h *httpAPI) expectedBeat(k *key, e *expect) *expectedBeat {
 	if !k.ofSite {
 		return &expectedBeat{"", h.app.resolved, k, e}
 	}

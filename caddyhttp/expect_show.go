@@ -12,7 +12,7 @@ import (
 
 // setBeats sets the beats that a key expects. If the queue cannot be read, there are
 // none, and the part about the queue says so.
-func (h *Handler) setBeats(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setBeats(r *http.Request, p *console.KeyPage, k *key) {
 	if len(k.expects) == 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (s *beatStatus) state(now time.Time) string {
 
 // beatTroubles returns the beats of a key that are late or have failed, the first one first.
 // They are nil if the queue cannot be read, which the pages say elsewhere.
-func (h *Handler) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []console.Trouble) {
+func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []console.Trouble) {
 	var expected []expectedBeat
 	for i := range k.expects {
 		expected = append(expected, *h.expectedBeat(k, &k.expects[i]))

@@ -3,14 +3,10 @@ package caddyhttp
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
 func init() {
@@ -43,19 +39,10 @@ func init() {
 type Handler struct {
 	Settings
 
-	shared   sharedRef
-	app      *App
-	resolved *resolved
-	saved    *savedKeys // nil if the site has none
-	routes   routeTable
-	has      siteRoutes
+	*httpAPI `json:"-"`
 
-	configActions []configAction
-
-	streams *streams
-
-	log      *zap.Logger
-	refusals *refusalLog
+	shared sharedRef
+	app    *App
 }
 
 // CaddyModule returns the Caddy module information. Its receiver is a pointer,
@@ -69,7 +56,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.log, h.refusals = ctx.Logger(), &refusalLog{}
+	h.httpAPI = &httpAPI{log: ctx.Logger()}
 	if err := h.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -82,7 +69,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return logRejected(h.log, err)
 	}
-	h.resolved = settled.resolved
+	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.resolved, &h.app.gateway, h.shared.shared
 	h.resolved.devices = newKeyDevices(h.app, h.resolved).receivers()
 	for name := range h.Keys {
 		h.resolved.keys[name].ofSite = true
@@ -101,9 +88,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.checkReaders(); err != nil {
 		return logRejected(h.log, err)
 	}
-	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions()
-	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.saved != nil, push: h.resolved.push != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
-	h.streams = &streams{ending: make(chan struct{})}
+	h.prepare(newPages(h.httpAPI))
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.has.inbox {
 		server.RegisterOnShutdown(h.streams.stop)
 	}
@@ -113,62 +98,18 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
 func (h *Handler) Cleanup() error {
-	h.streams.stop()
-	h.saved.close()
+	if h.httpAPI != nil {
+		h.streams.stop()
+		h.saved.close()
+	}
 	return h.shared.release()
 }
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	at, ok := h.routes.parse(r.URL, &h.has)
-	if !ok {
+	if !h.serve(w, withEnvironment(r, &requestEnvironment)) {
 		return next.ServeHTTP(w, r)
-	}
-	resp := at.serve(h, w, r, &at)
-	if resp == nil {
-		return nil
-	}
-	if c := h.log.Check(zapcore.DebugLevel, "request rejected"); c != nil && resp.Status/100 == 4 {
-		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
-	}
-	if resp.Status == http.StatusUnauthorized {
-		askForSecret(w, at.access)
-	}
-	if h.has.console && api.PrefersHTML(r) {
-		resp.Frame = h.frame(r, "")
-	}
-	resp.Write(w, r)
-	return nil
-}
-
-// serveNotify answers a request for a key or, without one, for messages with URLs:
-// a message, a preview, or the page.
-func (h *Handler) serveNotify(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
-	beat, isBeat := beatQuery(r)
-	switch {
-	case isBeat:
-		return h.serveBeat(w, r, at.key, beat)
-	case r.Method != http.MethodPost:
-		resp := h.servePage(w, r, at.key)
-		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.refuse(r, at.key, resp.Status, resp.Error, nil)
-		}
-		return resp
-	case isPreview(r.URL.RawQuery):
-		return h.servePreview(w, r, at.key)
-	}
-	return h.notify(w, r, at.key)
-}
-
-// serveOpenAPI writes the description of the API.
-func (h *Handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *route) *api.Response {
-	if strings.HasSuffix(r.URL.Path, "/") {
-		// The description names the server relative to its own address.
-		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
-	}
-	if err := api.ServeOpenAPI(w, r, version); err != nil {
-		return h.errorResponse(err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ var (
 )
 
 // serveBeat answers a beat to a key.
-func (h *Handler) serveBeat(w http.ResponseWriter, r *http.Request, key, beat string) *api.Response {
+func (h *httpAPI) serveBeat(w http.ResponseWriter, r *http.Request, key, beat string) *api.Response {
 	resp, err := h.acceptBeat(w, r, key, beat)
 	if err != nil {
 		resp = h.errorResponse(err)
@@ -48,7 +48,7 @@ func (h *Handler) serveBeat(w http.ResponseWriter, r *http.Request, key, beat st
 // acceptBeat reads a beat in the gateway's own format. Who may send to the key may send a
 // beat. As a GET changes something here, one from a page of another origin is refused,
 // too.
-func (h *Handler) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat string) (*api.Response, error) {
+func (h *httpAPI) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat string) (*api.Response, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST")
 		return nil, errBeatMethod
@@ -89,7 +89,7 @@ func (h *Handler) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat s
 const beatTries = 10
 
 // takeBeat takes a beat that has been read and may be sent to the key. It closes q.
-func (h *Handler) takeBeat(r *http.Request, q *api.Request, key, beat string, hops int) (*api.Response, error) {
+func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, hops int) (*api.Response, error) {
 	k, err := h.resolved.key(r.Context(), key)
 	if err != nil {
 		q.Close()
@@ -140,7 +140,7 @@ func (q *monitor) came(x *expectedBeat, failed, told bool, before *rules.Beat) *
 }
 
 // beatCame notes a beat that has not failed. The first one after a problem is told.
-func (h *Handler) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (*api.Response, error) {
+func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (*api.Response, error) {
 	var before rules.Beat
 	quiet := q.came(x, false, false, &before)
 	err := quiet.apply(ctx)
@@ -167,7 +167,7 @@ func (h *Handler) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (
 
 // failBeat tells that a beat has failed. If the store is not available, the message is
 // sent at once, like any other.
-func (h *Handler) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
+func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
 	failedText(x.Name, m)
 	var before rules.Beat
 	c := q.came(x, true, true, &before)

@@ -43,17 +43,17 @@ type deviceRequest struct {
 }
 
 // serveDevices answers a request about the devices of a key, or about one of them.
-func (h *Handler) serveDevices(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveDevices(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	return h.deviceResponse(r, at, h.doDevices(w, r, at))
 }
 
 // serveReceipt takes the receipt of a device for a message.
-func (h *Handler) serveReceipt(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveReceipt(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	return h.deviceResponse(r, at, h.doReceipt(w, r, at))
 }
 
 // serveDeviceTest sends a message to the device whose secret the client has.
-func (h *Handler) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	resp, err := h.doDeviceTest(w, r, at)
 	if err != nil {
 		return h.deviceResponse(r, at, err)
@@ -63,7 +63,7 @@ func (h *Handler) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *ro
 
 // deviceResponse returns the response for an error, or nil for nil. Programs send all
 // these requests, so that errors are JSON unless something else is asked for.
-func (h *Handler) deviceResponse(r *http.Request, at *route, err error) *api.Response {
+func (h *httpAPI) deviceResponse(r *http.Request, at *route, err error) *api.Response {
 	if err == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *route) error
 
 // deviceKey returns a key and the queue for a request about devices. A key that does not
 // exist is like one without the device.
-func (h *Handler) deviceKey(ctx context.Context, name string) (k *key, q *openQueue, err error) {
+func (h *httpAPI) deviceKey(ctx context.Context, name string) (k *key, q *openQueue, err error) {
 	if q, err = h.app.open(nil); err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +94,7 @@ func (h *Handler) deviceKey(ctx context.Context, name string) (k *key, q *openQu
 	return k, q, err
 }
 
-func (h *Handler) doDevices(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *httpAPI) doDevices(w http.ResponseWriter, r *http.Request, at *route) error {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (h *Handler) doDevices(w http.ResponseWriter, r *http.Request, at *route) e
 }
 
 // listDevices writes the devices of a key for who may manage.
-func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.mayManage(r); err != nil {
 		if errors.Is(err, errManageOff) {
 			err = errDevicesOff
@@ -169,11 +169,11 @@ func (q *registry) listDevices(ctx context.Context, key device.Place) ([]device.
 }
 
 // devicePlace returns the place of the devices of a key of the site.
-func (h *Handler) devicePlace(k *key) device.Place { return k.devicePlace(h.site()) }
+func (h *httpAPI) devicePlace(k *key) device.Place { return k.devicePlace(h.site()) }
 
 // invitation returns the invitation to a key that a token stands for. It opens the page of
 // the key for that alone, also if the key has a token.
-func (h *Handler) invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
+func (h *httpAPI) invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
 	k, q, err := h.deviceKey(ctx, name)
 	if errors.Is(err, errNoKey) {
 		return nil, errDeviceStatus(device.ErrInvitation)
@@ -190,7 +190,7 @@ func (h *Handler) invitation(ctx context.Context, name, token string) (*device.I
 
 // maySubscribe returns an error if the client of r needs an invitation to subscribe a
 // device to a key.
-func (h *Handler) maySubscribe(r *http.Request, k *key) error {
+func (h *httpAPI) maySubscribe(r *http.Request, k *key) error {
 	who := h.resolved.push.who
 	signedIn := requestUser(r) != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
 	if len(k.tokens) > 0 || who == devicesInvited || who == devicesUsers && !signedIn {
@@ -215,7 +215,7 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 }
 
 // checkDevice returns an error if a device cannot be like this.
-func (h *Handler) checkDevice(x *device.Change) error {
+func (h *httpAPI) checkDevice(x *device.Change) error {
 	err := x.Check(h.resolved.push.hosts, CheckTag)
 	if err == nil && x.Subscription != nil {
 		if err = h.resolved.limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
@@ -229,7 +229,7 @@ func (h *Handler) checkDevice(x *device.Change) error {
 }
 
 // addDevice makes the client of r a device of a key.
-func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string) error {
 	k, q, err := h.deviceKey(r.Context(), name)
 	if err != nil && !errors.Is(err, errNoKey) {
 		return err
@@ -295,7 +295,7 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
-func (h *Handler) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*device.Device, error) {
+func (h *httpAPI) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*device.Device, error) {
 	d, err := q.findDevice(r.Context(), h.devicePlace(k), id)
 	if err != nil {
 		return nil, errDeviceStatus(err)
@@ -308,7 +308,7 @@ func (h *Handler) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*
 }
 
 // changeDevice changes the name, the tags or the subscription of a device.
-func (h *Handler) changeDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, own *device.Device) error {
+func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, own *device.Device) error {
 	var x deviceRequest
 	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
 		return err
@@ -328,7 +328,7 @@ func (h *Handler) changeDevice(w http.ResponseWriter, r *http.Request, q *openQu
 }
 
 // deleteDevice removes a device of a key.
-func (h *Handler) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, id string) error {
+func (h *httpAPI) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, id string) error {
 	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), id, anyDevice)
 	if err != nil {
 		return errDeviceStatus(err)
@@ -338,7 +338,7 @@ func (h *Handler) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQu
 }
 
 // doReceipt takes a receipt. The token of the push is the right to do so.
-func (h *Handler) doReceipt(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *httpAPI) doReceipt(w http.ResponseWriter, r *http.Request, at *route) error {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
 	}
@@ -373,7 +373,7 @@ func (h *Handler) doReceipt(w http.ResponseWriter, r *http.Request, at *route) e
 }
 
 // doDeviceTest sends a test to a device.
-func (h *Handler) doDeviceTest(w http.ResponseWriter, r *http.Request, at *route) (*api.Response, error) {
+func (h *httpAPI) doDeviceTest(w http.ResponseWriter, r *http.Request, at *route) (*api.Response, error) {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type messagesJSON struct {
 }
 
 // serveInbox answers a request for the messages that a key keeps, or for a stream of them.
-func (h *Handler) serveInbox(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveInbox(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	err := h.doInbox(w, r, at)
 	if err == nil {
 		return nil
@@ -42,7 +42,7 @@ func (h *Handler) serveInbox(w http.ResponseWriter, r *http.Request, at *route) 
 	return h.errorResponse(err)
 }
 
-func (h *Handler) doInbox(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *httpAPI) doInbox(w http.ResponseWriter, r *http.Request, at *route) error {
 	w.Header().Set("Cache-Control", "no-store")
 	x, err := h.inboxReader(r, at.key)
 	if err != nil {

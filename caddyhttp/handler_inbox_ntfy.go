@@ -18,7 +18,7 @@ type ntfyReader struct {
 
 // serveNtfyInbox answers a request of one of ntfy's clients for messages. Other methods
 // send one.
-func (h *Handler) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		to := *at
 		to.source, to.rest = "ntfy", at.topics+"/"+at.verb
@@ -30,7 +30,7 @@ func (h *Handler) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *rou
 	return nil
 }
 
-func (h *Handler) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *httpAPI) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *route) error {
 	w.Header().Set("Cache-Control", "no-store")
 	x, err := h.inboxReader(r, at.key)
 	if err != nil {

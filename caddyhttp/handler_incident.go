@@ -12,8 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/caddyserver/caddy/v2"
-
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -40,7 +38,7 @@ const (
 var errNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
 
 // serveIncident answers a request for the page of an incident.
-func (h *Handler) serveIncident(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveIncident(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
@@ -71,7 +69,7 @@ func (h *Handler) serveIncident(w http.ResponseWriter, r *http.Request, at *rout
 
 // doIncident does what a request to the page of an incident asks for, and returns the
 // incident, what was done, and why something was not.
-func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
+func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
 	q, err := h.app.open(nil)
 	if err != nil {
 		return "", "", nil, err
@@ -180,7 +178,7 @@ var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced 
 
 // silenceIncident makes a silence of an incident for the client of r, who must be one who
 // may manage.
-func (h *Handler) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
+func (h *httpAPI) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
 	if err := h.mayManage(r); err != nil {
 		return "", err
 	}
@@ -199,7 +197,7 @@ func (h *Handler) silenceIncident(r *http.Request, x *rules.Incident, f *inciden
 }
 
 // silencedUntil returns until when a silence matches an incident; the zero time for none.
-func (h *Handler) silencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
+func (h *httpAPI) silencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
 	q, err := h.app.open(nil)
 	if err != nil || !x.IsOpen() || !q.silences.has(placeOfIncident(x)) {
 		return until
@@ -227,15 +225,11 @@ func personOf(name string) string {
 
 // userOf returns who Caddy's authentication has found, or "".
 func userOf(r *http.Request) string {
-	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		user, _ := repl.GetString("http.auth.user.id")
-		return personOf(user)
-	}
-	return ""
+	return personOf(requestUser(r))
 }
 
 // incidentPage returns the page of an incident.
-func (h *Handler) incidentPage(r *http.Request, x *rules.Incident, done, problem string) console.IncidentPage {
+func (h *httpAPI) incidentPage(r *http.Request, x *rules.Incident, done, problem string) console.IncidentPage {
 	p := console.IncidentPage{
 		Root: rootOf(r.URL.Path), Incident: listedIncident(r, x), Done: done, Problem: problem, Action: relativeAddress(r), User: userOf(r),
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,

@@ -10,14 +10,14 @@ import (
 
 // serveIncidents answers a request for the incidents of the site: with JSON, or for a
 // browser with the page of the console.
-func (h *Handler) serveIncidents(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveIncidents(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	if err := h.doIncidents(w, r, at); err != nil {
 		return h.errorResponse(err)
 	}
 	return nil
 }
 
-func (h *Handler) doIncidents(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *httpAPI) doIncidents(w http.ResponseWriter, r *http.Request, at *route) error {
 	if !slices.Contains(at.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])

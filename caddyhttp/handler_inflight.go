@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
@@ -150,12 +148,10 @@ func errTooMany(format string, limit int) *api.Error {
 	return e
 }
 
-// clientAddress returns the address of the client that Caddy determined, with
-// trusted_proxies if they are set, as [api.ClientNetwork] does. It returns the zero
+// clientAddress returns the address of the client that the server determined, as [api.ClientNetwork] does. It returns the zero
 // Addr if the client has no IP address.
 func clientAddress(r *http.Request) netip.Addr {
-	text, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	addr, err := netip.ParseAddr(text)
+	addr, err := netip.ParseAddr(clientIP(r))
 	if err != nil {
 		return netip.Addr{}
 	}

@@ -126,7 +126,7 @@ func TestClientAddress(t *testing.T) {
 		"2001:db8:1:3:3::4%1": "2001:db8:1:3::",
 	} {
 		ctx := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: text})
-		if got := clientAddress(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil)).String(); got != want {
+		if got := clientAddress(withEnvironment(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), &requestEnvironment)).String(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -16,7 +15,7 @@ import (
 
 // notify handles a POST with a message for a key or, if name is "", for the
 // URLs in the request.
-func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *httpAPI) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.errorResponse(err)
@@ -30,7 +29,7 @@ func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *a
 }
 
 // accept reads a message and sends it.
-func (h *Handler) accept(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
+func (h *httpAPI) accept(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
 	// Who may not send is answered at once and takes no room.
 	if err := h.checkRoute(r, name); err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, name string) (*
 
 // read reads a request that checkRoute has accepted. The caller calls release of the
 // delivery.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (delivery, error) {
+func (h *httpAPI) read(w http.ResponseWriter, r *http.Request, name string) (delivery, error) {
 	if name != "" {
 		k, err := h.resolved.key(r.Context(), name)
 		if err != nil {
@@ -83,7 +82,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (del
 
 // readDelivery returns the message of a request that has been read, and where it
 // goes. It closes q if there is an error; otherwise the delivery's release does.
-func (h *Handler) readDelivery(r *http.Request, q *api.Request, name string, hops int) (delivery, error) {
+func (h *httpAPI) readDelivery(r *http.Request, q *api.Request, name string, hops int) (delivery, error) {
 	d, err := h.readMessage(r, q, name, hops)
 	if err != nil {
 		q.Close()
@@ -94,7 +93,7 @@ func (h *Handler) readDelivery(r *http.Request, q *api.Request, name string, hop
 }
 
 // readMessage returns the message of a request and where it goes.
-func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops int) (d delivery, err error) {
+func (h *httpAPI) readMessage(r *http.Request, q *api.Request, name string, hops int) (d delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
 		return d, h.withSource(r, q, name, err)
@@ -129,7 +128,7 @@ func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops
 
 // withSource returns err, the reason why r is no message, with the address of the source
 // whose payload r looks like, if there is one.
-func (h *Handler) withSource(r *http.Request, q *api.Request, name string, err error) error {
+func (h *httpAPI) withSource(r *http.Request, q *api.Request, name string, err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || e.Status != http.StatusBadRequest || h.sourceOf(r) != "" {
 		return err
@@ -144,7 +143,7 @@ func (h *Handler) withSource(r *http.Request, q *api.Request, name string, err e
 
 // idempotency returns the idempotency key of a request, if there is a queue that
 // keeps it.
-func (h *Handler) idempotency(r *http.Request, q *api.Request, name string) (i idempotency, err error) {
+func (h *httpAPI) idempotency(r *http.Request, q *api.Request, name string) (i idempotency, err error) {
 	if h.app.queueSettings == nil {
 		return i, nil
 	}
@@ -152,30 +151,26 @@ func (h *Handler) idempotency(r *http.Request, q *api.Request, name string) (i i
 	if err != nil || text == "" {
 		return i, err
 	}
-	user := "" // as Caddy's authentication has found it
-	if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		user, _ = values.GetString("http.auth.user.id")
-	}
-	i.key = strings.Join([]string{h.site(), name, h.sourceOf(r), user, text}, "\x00")
+	i.key = strings.Join([]string{h.site(), name, h.sourceOf(r), requestUser(r), text}, "\x00")
 	i.request, err = q.Fingerprint()
 	return i, err
 }
 
 // sourceOf returns the name of the source that r is for, or "" for the API itself.
-func (h *Handler) sourceOf(r *http.Request) string {
+func (h *httpAPI) sourceOf(r *http.Request) string {
 	at, _ := h.routes.parse(r.URL, &h.has) // the other addresses of a key have no source
 	return at.source
 }
 
 // limits returns the limits of a request. client means that it may have URLs.
-func (h *Handler) limits(client bool) api.Limits {
+func (h *httpAPI) limits(client bool) api.Limits {
 	l := h.resolved.limits
 	l.Memory = h.shared.memory.Allocation(h.resolved.memory, client)
 	return l
 }
 
 // enter counts the message of r in. Without a key, it may have URLs.
-func (h *Handler) enter(r *http.Request, name string) (entry, error) {
+func (h *httpAPI) enter(r *http.Request, name string) (entry, error) {
 	if name == "" {
 		return h.shared.inFlight.enterClient(h.resolved.inFlight, clientAddress(r))
 	}
@@ -184,7 +179,7 @@ func (h *Handler) enter(r *http.Request, name string) (entry, error) {
 
 // attachments returns the attachments of q. While files are fetched from
 // addresses of the client, a message for a key counts like one with URLs.
-func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
+func (h *httpAPI) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
 		e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
 		if err != nil {
@@ -197,7 +192,7 @@ func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*
 
 // checkRoute returns an error if the key does not exist or cannot be read, if the
 // client has no token of it or, for "", if messages without a key are turned off.
-func (h *Handler) checkRoute(r *http.Request, name string) error {
+func (h *httpAPI) checkRoute(r *http.Request, name string) error {
 	switch {
 	case name != "":
 		_, err := h.resolved.keyToSend(r, name)
@@ -212,7 +207,7 @@ var errStatelessOff = errors.New("messages without a key are turned off here")
 
 // destinations returns where the message of q goes, and the key, or nil for a
 // message with URLs.
-func (h *Handler) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *key, error) {
+func (h *httpAPI) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *key, error) {
 	if name != "" {
 		k, err := h.resolved.key(r.Context(), name)
 		if err != nil {
@@ -226,7 +221,7 @@ func (h *Handler) destinations(r *http.Request, q *api.Request, name string) (*a
 }
 
 // parseClientURL returns the destination of a URL in a request.
-func (h *Handler) parseClientURL(url string) (*notifier.Destination, error) {
+func (h *httpAPI) parseClientURL(url string) (*notifier.Destination, error) {
 	d, err := h.shared.sender.ParseOnce(url, h.resolved.limits.Egress)
 	if err != nil {
 		return nil, err
@@ -240,7 +235,7 @@ func (h *Handler) parseClientURL(url string) (*notifier.Destination, error) {
 
 // errorResponse returns the response for an error. It logs an error that is
 // not the client's, since the client cannot correct it.
-func (h *Handler) errorResponse(err error) *api.Response {
+func (h *httpAPI) errorResponse(err error) *api.Response {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if e.Fault != nil {
 			h.log.Error("request failed", zap.Int("status", e.Status), zap.Error(e.Fault))

@@ -22,7 +22,7 @@ var (
 )
 
 // serveSilences answers a request about the silences of a key, or about one of them.
-func (h *Handler) serveSilences(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveSilences(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	err := h.doSilences(w, r, at)
 	if err == nil {
 		return nil
@@ -34,7 +34,7 @@ func (h *Handler) serveSilences(w http.ResponseWriter, r *http.Request, at *rout
 	return resp
 }
 
-func (h *Handler) doSilences(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *httpAPI) doSilences(w http.ResponseWriter, r *http.Request, at *route) error {
 	if !slices.Contains(at.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])
@@ -89,7 +89,7 @@ func (h *Handler) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 }
 
 // silencedKey returns a key that can have silences.
-func (h *Handler) silencedKey(ctx context.Context, name string) (*key, *openQueue, error) {
+func (h *httpAPI) silencedKey(ctx context.Context, name string) (*key, *openQueue, error) {
 	k, err := h.resolved.key(ctx, name)
 	if err != nil {
 		return nil, nil, err
@@ -107,7 +107,7 @@ func (h *Handler) silencedKey(ctx context.Context, name string) (*key, *openQueu
 }
 
 // makeSilence makes a silence of a key for the client of r.
-func (h *Handler) makeSilence(r *http.Request, q *openQueue, k *key, s silenceRequest) (*rules.Silence, error) {
+func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *key, s silenceRequest) (*rules.Silence, error) {
 	x, err := s.silence(requestUser(r), q.Now())
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
@@ -119,7 +119,7 @@ func (h *Handler) makeSilence(r *http.Request, q *openQueue, k *key, s silenceRe
 }
 
 // endSilence ends a silence of a key for the client of r.
-func (h *Handler) endSilence(r *http.Request, q *openQueue, k *key, id string) (*rules.Silence, error) {
+func (h *httpAPI) endSilence(r *http.Request, q *openQueue, k *key, id string) (*rules.Silence, error) {
 	ended, err := q.endSilence(context.WithoutCancel(r.Context()), k.home(h.site()), k.name, parseSilenceID(id), requestUser(r))
 	return &ended, silenceError(err)
 }

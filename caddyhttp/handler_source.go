@@ -23,7 +23,7 @@ import (
 
 // serveSource handles a request to the address of a source. It returns nil if it
 // has written the response.
-func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a *route) *api.Response {
+func (h *httpAPI) serveSource(w http.ResponseWriter, r *http.Request, a *route) *api.Response {
 	o := source.Outcome{Time: time.Now()}
 	s, err := h.resolved.source(a.source)
 	var methods []string
@@ -105,7 +105,7 @@ const originHeader = "WebHook-Request-Origin"
 
 // allowSender returns an error if the sender of r, which asks for permission, may not
 // post to the address of a source.
-func (h *Handler) allowSender(r *http.Request, a *route, s *source.Source) error {
+func (h *httpAPI) allowSender(r *http.Request, a *route, s *source.Source) error {
 	req := sourceRequest(r, a, time.Now())
 	if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
 		return sourceError(err)
@@ -129,7 +129,7 @@ type sourceKey struct {
 
 // sourceKey returns the key of a request to s. Where keys are protected, it may not
 // exist.
-func (h *Handler) sourceKey(ctx context.Context, a *route, s *source.Source) (k sourceKey, err error) {
+func (h *httpAPI) sourceKey(ctx context.Context, a *route, s *source.Source) (k sourceKey, err error) {
 	k.source = s
 	k.key, k.exists, err = h.resolved.openKey(ctx, a.key)
 	return k, err
@@ -153,7 +153,7 @@ func (k sourceKey) check(req *source.Request) error {
 // deliverSource reads a request in the format of s and sends its message. It sets
 // o.Message. Until the token or the signature is verified, the request
 // counts as one of a client with URLs, so that strangers leave room for others.
-func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a *route, s *source.Source, o *source.Outcome) (*api.Response, error) {
+func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route, s *source.Source, o *source.Outcome) (*api.Response, error) {
 	req := o.Request
 	verified, err := s.AuthenticateHeader(req)
 	if err != nil {
@@ -240,7 +240,7 @@ func asPost(r *http.Request) *http.Request {
 
 // enterSource counts the request of a source in. verified reports whether its token
 // and its signature need no further check.
-func (h *Handler) enterSource(r *http.Request, verified bool) (entry, error) {
+func (h *httpAPI) enterSource(r *http.Request, verified bool) (entry, error) {
 	if verified {
 		return h.shared.inFlight.enter(h.resolved.inFlight)
 	}
@@ -250,7 +250,7 @@ func (h *Handler) enterSource(r *http.Request, verified bool) (entry, error) {
 // readSource reads the message of an authenticated request and sets it as the content
 // of q. If the request asks to confirm a subscription, readSource confirms it and
 // returns a message to skip.
-func (h *Handler) readSource(r *http.Request, q *api.Request, a *route, s *source.Source, req *source.Request) (*source.Message, error) {
+func (h *httpAPI) readSource(r *http.Request, q *api.Request, a *route, s *source.Source, req *source.Request) (*source.Message, error) {
 	if address := s.Confirmation(req); address != "" {
 		if _, err := h.fetchSource(r.Context(), address); err != nil {
 			return nil, confirmationError(err)
@@ -312,7 +312,7 @@ const (
 
 // fetchSource returns the content at an address that a request names. The egress
 // rules apply.
-func (h *Handler) fetchSource(ctx context.Context, address string) ([]byte, error) {
+func (h *httpAPI) fetchSource(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the address is malformed")

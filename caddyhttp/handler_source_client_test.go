@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -10,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -232,9 +229,7 @@ func TestSourceAddress(t *testing.T) {
 		{"/alerts/notify/ops/slack/api//auth.test", "/notify/ops/slack/api//auth.test", "api/auth.test", "", "http://alerts.example.com/alerts/notify/ops/slack"},
 	} {
 		r := httptest.NewRequest("POST", "http://alerts.example.com"+tt.path, nil)
-		original := *r
-		original.URL = &url.URL{Path: tt.client}
-		r = r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, original))
+		r = withEnvironment(r, &environment{original: func(*http.Request) *url.URL { return &url.URL{Path: tt.client} }})
 		r.Header.Set("X-Forwarded-Proto", tt.proto)
 		if got := sourceAddress(r, &route{key: "ops", source: "slack", rest: tt.rest}); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)

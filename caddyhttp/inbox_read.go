@@ -22,13 +22,13 @@ var errNotReader = api.Errorf(http.StatusUnauthorized, "this needs a reader of t
 // inboxReader is a client that may read the inbox of a key.
 type inboxReader struct {
 	inbox.Reader
-	h    *Handler
+	h    *httpAPI
 	q    *openQueue
 	name string // of the key
 }
 
 // inboxReader returns the client of r as a reader of the inbox of a key.
-func (h *Handler) inboxReader(r *http.Request, name string) (*inboxReader, error) {
+func (h *httpAPI) inboxReader(r *http.Request, name string) (*inboxReader, error) {
 	k, err := h.inboxToRead(r, r.Context(), name)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (h *Handler) inboxReader(r *http.Request, name string) (*inboxReader, error
 
 // inboxToRead returns a key if the client of r may read its inbox. Saved keys can change
 // while a client listens.
-func (h *Handler) inboxToRead(r *http.Request, ctx context.Context, name string) (*key, error) {
+func (h *httpAPI) inboxToRead(r *http.Request, ctx context.Context, name string) (*key, error) {
 	k, _, err := h.resolved.openKey(ctx, name)
 	if h.mayManage(r) == nil {
 		if err == nil {

@@ -267,7 +267,7 @@ func newIncidentsJSON(list []storedIncident, path string, by *incidentQuery, nex
 }
 
 // siteIncidents returns a page of the incidents of the keys that the site has.
-func (h *Handler) siteIncidents(ctx context.Context, by *incidentQuery) ([]storedIncident, incidentCursor, error) {
+func (h *httpAPI) siteIncidents(ctx context.Context, by *incidentQuery) ([]storedIncident, incidentCursor, error) {
 	q, err := h.app.open(nil)
 	if err != nil || q == nil {
 		return nil, incidentCursor{}, cmp.Or(err, error(errNoIncidents))

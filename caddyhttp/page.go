@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -18,7 +17,7 @@ import (
 // servePage writes the page with a form for messages, or returns the response to
 // a request that is not a browser's GET. The page shows services and tags, but
 // nothing of URLs.
-func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.resolved.page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
@@ -65,7 +64,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 }
 
 // serveAbout leads who may manage to the console, and tells others what this is.
-func (h *Handler) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
+func (h *pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if h.has.console && h.mayManage(r) == nil {
 		w.Header().Set("Location", rootOf(r.URL.Path)+routeConsole[1:])
@@ -164,14 +163,6 @@ func relativeMessages(r *http.Request, name string) string {
 		return relativeAddress(r) + "/messages/"
 	}
 	return "./messages/"
-}
-
-// clientURL returns the URL of r before Caddy removed a prefix from its path.
-func clientURL(r *http.Request) *url.URL {
-	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		return original.URL
-	}
-	return r.URL
 }
 
 // strippedPrefix returns the prefix that Caddy removed from the path of r, such

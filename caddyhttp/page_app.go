@@ -36,7 +36,7 @@ var appFiles = sync.OnceValue(func() map[string]appFile {
 })
 
 // serveAppFile writes a file of the app.
-func (h *Handler) serveAppFile(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	f := appFiles()[at.pattern]
 	return h.writeAppFile(w, r, at, f.mediaType, f.content())
 }
@@ -44,7 +44,7 @@ func (h *Handler) serveAppFile(w http.ResponseWriter, r *http.Request, at *route
 // serveManifest writes the manifest of the app that shows the messages of a key. The
 // app opens the page that the manifest was linked from, because an app on the home
 // screen of an iPhone knows nothing else of the browser that has installed it.
-func (h *Handler) serveManifest(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *pages) serveManifest(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	query := r.URL.Query()
 	key := query.Get("key")
 	if CheckKeyName(key) != nil {
@@ -72,7 +72,7 @@ func deviceQueryOf(query url.Values) string {
 	return deviceQuery
 }
 
-func (h *Handler) writeAppFile(w http.ResponseWriter, r *http.Request, at *route, mediaType string, content []byte) *api.Response {
+func (h *pages) writeAppFile(w http.ResponseWriter, r *http.Request, at *route, mediaType string, content []byte) *api.Response {
 	header := w.Header()
 	if !slices.Contains(at.methods, r.Method) {
 		header.Set("Allow", strings.Join(at.methods, ", "))

@@ -58,7 +58,7 @@ type builderAt struct {
 	tests   bool   // a test message may be sent
 }
 
-func (h *Handler) builderAt(r *http.Request, key string) builderAt {
+func (h *pages) builderAt(r *http.Request, key string) builderAt {
 	at := builderAt{key: key, address: configPage(r, key), saves: h.resolved.keys[key] == nil && h.mayManageSaved(r) == nil}
 	at.tests = at.saves || h.resolved.stateless
 	if prefix, _, _ := strings.Cut(routeConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
@@ -68,7 +68,7 @@ func (h *Handler) builderAt(r *http.Request, key string) builderAt {
 }
 
 // serveBuilder writes the list of services or the empty form of one.
-func (h *Handler) serveBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *pages) serveBuilder(w http.ResponseWriter, r *http.Request, key string) error {
 	at, query := h.builderAt(r, key), r.URL.Query()
 	if scheme := strings.ToLower(query.Get(buildQuery)); scheme != "" {
 		if f := h.newForm(scheme, query.Get(formQuery)); f != nil {
@@ -81,7 +81,7 @@ func (h *Handler) serveBuilder(w http.ResponseWriter, r *http.Request, key strin
 // newForm returns the empty form of the service with a scheme, or nil if there is
 // none that the site permits. number is that of the form; if it is none, the form is
 // the first.
-func (h *Handler) newForm(scheme, number string) *builderForm {
+func (h *pages) newForm(scheme, number string) *builderForm {
 	info := notifier.FindService(scheme)
 	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.permits(info) {
 		return nil
@@ -95,12 +95,12 @@ func (h *Handler) newForm(scheme, number string) *builderForm {
 }
 
 // permits reports whether the setting services permits a service.
-func (h *Handler) permits(s *notifier.ServiceInfo) bool {
+func (h *pages) permits(s *notifier.ServiceInfo) bool {
 	return h.resolved.services.permits(s.Schemes)
 }
 
 // writeBuilderList writes the list of services, with what is found by a text.
-func (h *Handler) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
+func (h *pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
 	p := console.ServicesPage{Address: at.address, Key: at.key, Text: text}
 	service := func(s *notifier.ServiceInfo, reason string) console.Service {
 		return console.Service{Name: s.Name, Scheme: s.Schemes[0], Group: string(s.Groups[0]), Reason: reason}
@@ -140,7 +140,7 @@ var errServiceOff = errors.New("the services that the text may belong to are not
 
 // recognize returns the services that a text may belong to and that the site
 // permits. If there is none, it returns an error without the text.
-func (h *Handler) recognize(text string) ([]notifier.Recognized, error) {
+func (h *pages) recognize(text string) ([]notifier.Recognized, error) {
 	found, err := notifier.Recognize(text)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (h *Handler) recognize(text string) ([]notifier.Recognized, error) {
 
 // enterBuilder reads a form of these pages. It is not an alert, so it counts like a
 // message without a key. After nil, the caller calls leave.
-func (h *Handler) enterBuilder(w http.ResponseWriter, r *http.Request) (entry, error) {
+func (h *pages) enterBuilder(w http.ResponseWriter, r *http.Request) (entry, error) {
 	e, err := h.enter(r, "")
 	if err != nil {
 		return entry{}, err
@@ -172,7 +172,7 @@ func (h *Handler) enterBuilder(w http.ResponseWriter, r *http.Request) (entry, e
 var errBuilderHTML = api.Errorf(http.StatusNotAcceptable, "this is a page for browsers (Accept: text/html); programs save URLs with POST /add/{KEY}")
 
 // postBuilder handles a form of these pages.
-func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
 	e, err := h.enterBuilder(w, r)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string
 
 // findService handles the field of the list of services: it writes the form of the
 // service that the text belongs to, or the list with what is found.
-func (h *Handler) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
+func (h *pages) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
 	text := r.PostForm.Get("text")
 	live := r.PostForm.Get("do") == builderLive
 	if live {
@@ -280,7 +280,7 @@ type destination struct {
 
 // setLine sets the line of a Caddyfile for a destination. If the key is a saved one,
 // the error is the reason why the destination cannot be saved.
-func (f *builderForm) setLine(h *Handler, at builderAt, d destination) error {
+func (f *builderForm) setLine(h *pages, at builderAt, d destination) error {
 	f.line = strings.Join(append([]string{"url", d.url}, d.tags...), " ")
 	if !at.saves {
 		return nil
@@ -296,7 +296,7 @@ func (f *builderForm) setLine(h *Handler, at builderAt, d destination) error {
 
 // savedTarget returns the target of a destination under the rules of saved keys. The
 // error is the reason why it cannot be saved.
-func (h *Handler) savedTarget(d destination) (notifier.Target, error) {
+func (h *pages) savedTarget(d destination) (notifier.Target, error) {
 	return h.saved.target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
@@ -306,7 +306,7 @@ var errNotAdded = errors.New("the destination cannot be added to the key automat
 
 // saveDestination adds a destination to a saved key, which need not exist. It returns
 // the number of the destination in the key.
-func (h *Handler) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
+func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
 	t, err := h.savedTarget(d)
 	if err != nil {
 		return 0, err
@@ -337,7 +337,7 @@ func (h *Handler) saveDestination(r *http.Request, at builderAt, d destination) 
 // testDestination sends a test message to a destination. If the key is a saved one,
 // the rules of saved keys apply, as if the destination were saved already, and
 // otherwise those of messages with URLs.
-func (h *Handler) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
+func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
 	e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
 	if err != nil {
@@ -368,7 +368,7 @@ func (h *Handler) testDestination(w http.ResponseWriter, r *http.Request, at bui
 }
 
 // testURL handles a request to test a URL that is not saved.
-func (h *Handler) testURL(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *pages) testURL(w http.ResponseWriter, r *http.Request, name string) error {
 	if h.resolved.keys[name] != nil {
 		return errKeyFixed(name)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-func (h *Handler) writeBuilderForm(w http.ResponseWriter, r *http.Request, at builderAt, f *builderForm) error {
+func (h *pages) writeBuilderForm(w http.ResponseWriter, r *http.Request, at builderAt, f *builderForm) error {
 	p := console.FormPage{
 		Address: at.address, Key: at.key, Saves: at.saves, Tests: at.tests,
 		Service: console.Service{Name: f.service.Name, Scheme: f.service.Schemes[0], Group: string(f.service.Groups[0])},

@@ -10,27 +10,51 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 )
 
+// pages writes the pages of a site.
+type pages struct {
+	*httpAPI
+}
+
+// newPages returns what the pages of a site do.
+func newPages(h *httpAPI) pageFuncs {
+	p := &pages{h}
+	action := func(do func(w http.ResponseWriter, r *http.Request, key string) error) func(*httpAPI, http.ResponseWriter, *http.Request, string) error {
+		return func(_ *httpAPI, w http.ResponseWriter, r *http.Request, key string) error { return do(w, r, key) }
+	}
+	return pageFuncs{
+		console: p.serveConsole, appFile: p.serveAppFile, manifest: p.serveManifest, send: p.servePage, preview: p.servePreview,
+		keys: p.serveKeysPage, draft: p.writeKeyPage, newToken: p.writeNewToken, frame: p.frame,
+		actions: []configAction{
+			{routeKey, false, "", true, action(p.serveKeyPage)},
+			{routeKey, true, testQuery, true, action(p.serveTest)},
+			{routeKey, true, retryQuery, true, action(p.retryQueued)},
+			{routeKey, true, dropQuery, true, action(p.dropQueued)},
+			{routeKey, true, buildQuery, true, action(p.postBuilder)},
+		},
+	}
+}
+
 // consolePlace is an entry of the navigation.
 type consolePlace struct {
 	name    string
 	route   string
-	on      func(s *siteRoutes) bool    // nil for always
-	trouble func(h *Handler) (t string) // what is wrong there; nil for nothing
+	on      func(s *siteRoutes) bool  // nil for always
+	trouble func(h *pages) (t string) // what is wrong there; nil for nothing
 }
 
 func consolePlaces() []consolePlace {
 	return []consolePlace{
 		{"Keys", routeConsole, nil, nil},
 		{"Messages", routeConsoleMessages, nil, nil},
-		{"Queue", routeConsoleQueue, withQueue, (*Handler).queueTrouble},
-		{"Incidents", routeConsoleIncidents, withQueue, (*Handler).incidentTrouble},
+		{"Queue", routeConsoleQueue, withQueue, (*pages).queueTrouble},
+		{"Incidents", routeConsoleIncidents, withQueue, (*pages).incidentTrouble},
 		{"Silences", routeConsoleSilences, withQueue, nil},
 	}
 }
 
 // queueTrouble returns how many of the operator's destinations are down, or "". It
 // costs nothing, because each page of the console has it.
-func (h *Handler) queueTrouble() string {
+func (h *pages) queueTrouble() string {
 	select {
 	case <-h.app.started:
 	default:
@@ -47,7 +71,7 @@ func (h *Handler) queueTrouble() string {
 
 // frame returns what surrounds a page for the client of r. here is the route of the
 // place that the page is in; "" for none.
-func (h *Handler) frame(r *http.Request, here string) console.Frame {
+func (h *pages) frame(r *http.Request, here string) console.Frame {
 	f := console.Frame{Root: rootOf(r.URL.Path)}
 	if !h.has.console || h.mayManage(r) != nil {
 		return f
@@ -66,50 +90,45 @@ func (h *Handler) frame(r *http.Request, here string) console.Frame {
 	return f
 }
 
-// writePage writes a page in its frame. here is as in frame.
-func (h *Handler) writePage(w http.ResponseWriter, r *http.Request, status int, here string, p console.Page) error {
-	return console.Write(w, r, status, h.frame(r, here), p)
-}
-
 // consoleAction is what a request to a route of the console does.
 type consoleAction struct {
 	pattern string // of the route
 	change  bool   // a POST rather than a GET or HEAD
 	query   string // a parameter that the query must have; "" for none
-	do      func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) error
+	do      func(h *pages, w http.ResponseWriter, r *http.Request, at *route) error
 }
 
 // consoleActions returns the actions. If several match a request, the first counts.
 func consoleActions() []consoleAction {
-	ofKey := func(do func(h *Handler, w http.ResponseWriter, r *http.Request, key string) error) func(*Handler, http.ResponseWriter, *http.Request, *route) error {
-		return func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) error { return do(h, w, r, at.key) }
+	ofKey := func(do func(h *pages, w http.ResponseWriter, r *http.Request, key string) error) func(*pages, http.ResponseWriter, *http.Request, *route) error {
+		return func(h *pages, w http.ResponseWriter, r *http.Request, at *route) error { return do(h, w, r, at.key) }
 	}
 	return []consoleAction{
-		{routeConsole, false, "", ofKey((*Handler).serveKeysPage)},
-		{routeConsoleKey, false, "", ofKey((*Handler).serveKeyPage)},
-		{routeConsoleKey, true, buildQuery, ofKey((*Handler).postBuilder)},
-		{routeConsoleKey, true, testQuery, ofKey((*Handler).serveTest)},
-		{routeConsoleKey, true, retryQuery, ofKey((*Handler).retryQueued)},
-		{routeConsoleKey, true, dropQuery, ofKey((*Handler).dropKey)},
-		{routeConsoleKey, true, hurryQuery, ofKey((*Handler).hurryKey)},
-		{routeConsoleKey, true, inviteQuery, ofKey((*Handler).postInvite)},
-		{routeConsoleKey, true, revokeQuery, ofKey((*Handler).postRevoke)},
-		{routeConsoleMessages, false, "", (*Handler).serveMessagesPage},
-		{routeConsoleMessage, false, "", (*Handler).serveMessagePage},
+		{routeConsole, false, "", ofKey((*pages).serveKeysPage)},
+		{routeConsoleKey, false, "", ofKey((*pages).serveKeyPage)},
+		{routeConsoleKey, true, buildQuery, ofKey((*pages).postBuilder)},
+		{routeConsoleKey, true, testQuery, ofKey((*pages).serveTest)},
+		{routeConsoleKey, true, retryQuery, ofKey((*pages).retryQueued)},
+		{routeConsoleKey, true, dropQuery, ofKey((*pages).dropKey)},
+		{routeConsoleKey, true, hurryQuery, ofKey((*pages).hurryKey)},
+		{routeConsoleKey, true, inviteQuery, ofKey((*pages).postInvite)},
+		{routeConsoleKey, true, revokeQuery, ofKey((*pages).postRevoke)},
+		{routeConsoleMessages, false, "", (*pages).serveMessagesPage},
+		{routeConsoleMessage, false, "", (*pages).serveMessagePage},
 		{routeConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, retryMessage)},
 		{routeConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, dropMessage)},
-		{routeConsoleQueue, false, "", (*Handler).serveQueuePage},
-		{routeConsoleQueue, true, hurryQuery, (*Handler).hurryQueue},
-		{routeConsoleQueue, true, dropQuery, (*Handler).dropQueue},
-		{routeConsoleIncidents, false, "", (*Handler).serveIncidentsPage},
-		{routeConsoleSilences, false, "", (*Handler).serveSilencesPage},
-		{routeConsoleSilences, true, makeQuery, (*Handler).postSilence},
-		{routeConsoleSilences, true, endQuery, (*Handler).postSilenceEnd},
+		{routeConsoleQueue, false, "", (*pages).serveQueuePage},
+		{routeConsoleQueue, true, hurryQuery, (*pages).hurryQueue},
+		{routeConsoleQueue, true, dropQuery, (*pages).dropQueue},
+		{routeConsoleIncidents, false, "", (*pages).serveIncidentsPage},
+		{routeConsoleSilences, false, "", (*pages).serveSilencesPage},
+		{routeConsoleSilences, true, makeQuery, (*pages).postSilence},
+		{routeConsoleSilences, true, endQuery, (*pages).postSilenceEnd},
 	}
 }
 
 // serveConsole answers a request to a page of the console.
-func (h *Handler) serveConsole(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *pages) serveConsole(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	err := h.doConsole(w, r, at)
 	if err == nil {
 		return nil
@@ -125,7 +144,7 @@ func (h *Handler) serveConsole(w http.ResponseWriter, r *http.Request, at *route
 	return resp
 }
 
-func (h *Handler) doConsole(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *pages) doConsole(w http.ResponseWriter, r *http.Request, at *route) error {
 	if !slices.Contains(at.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])

@@ -11,7 +11,7 @@ import (
 )
 
 // isDevicePage reports whether a GET of a key's address is for the page of a device.
-func (h *Handler) isDevicePage(r *http.Request, name string) bool {
+func (h *pages) isDevicePage(r *http.Request, name string) bool {
 	query := r.URL.Query()
 	return name != "" && h.has.push && (query.Has(inviteQuery) || query.Has(deviceQuery))
 }
@@ -19,7 +19,7 @@ func (h *Handler) isDevicePage(r *http.Request, name string) bool {
 // serveDevicePage writes the page on which a device subscribes to a key. Whoever has no
 // invitation sees the same for every name, so that nobody learns which keys there are.
 // A device that has subscribed opens the page, too, with an invitation that is used up.
-func (h *Handler) serveDevicePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *pages) serveDevicePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer") // the address has the invitation
@@ -33,7 +33,7 @@ func (h *Handler) serveDevicePage(w http.ResponseWriter, r *http.Request, name s
 	return nil
 }
 
-func (h *Handler) devicePage(r *http.Request, name string) (p console.DevicePage, err error) {
+func (h *pages) devicePage(r *http.Request, name string) (p console.DevicePage, err error) {
 	if err := CheckKeyName(name); err != nil {
 		return p, api.Errorf(http.StatusNotFound, "%w", err)
 	}

@@ -39,7 +39,7 @@ type lastResult struct {
 
 // health returns the states of all destinations. The error is that of the queue; the
 // view can be used nevertheless.
-func (h *Handler) health(ctx context.Context) (*healthView, error) {
+func (h *pages) health(ctx context.Context) (*healthView, error) {
 	v := &healthView{lastOf: h.shared.history.lastOf, last: h.shared.history.lastResults()}
 	q, err := h.app.open(nil)
 	if err == nil && q != nil {

@@ -14,7 +14,7 @@ import (
 const pageIncidents = 50
 
 // serveIncidentsPage lists the incidents of the site.
-func (h *Handler) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *route) error {
 	by, err := parseIncidentQuery(r.URL.Query())
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (h *Handler) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *
 }
 
 // hasRules reports whether one of the keys of the site has rules.
-func (h *Handler) hasRules() bool {
+func (h *pages) hasRules() bool {
 	if h.resolved.saved.on() && !h.resolved.saved.rules.Empty() {
 		return true
 	}
@@ -83,7 +83,7 @@ func listedIncident(r *http.Request, x *rules.Incident) console.ListedIncident {
 }
 
 // incidentTrouble returns how many incidents of the site's keys are open, or "".
-func (h *Handler) incidentTrouble() string {
+func (h *pages) incidentTrouble() string {
 	select {
 	case <-h.app.started:
 	default:

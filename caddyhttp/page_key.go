@@ -30,7 +30,7 @@ func configPage(r *http.Request, key string) string {
 }
 
 // serveKeyPage writes the page of a key, which need not exist.
-func (h *Handler) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *pages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
 	if !api.PrefersHTML(r) || !h.resolved.page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
@@ -55,7 +55,7 @@ func addedService(r *http.Request) string {
 
 // writeKeyPage writes the page of a key. d is a configuration that is not saved,
 // or nil.
-func (h *Handler) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *draft) error {
+func (h *pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *draft) error {
 	p, err := h.keyPage(r, name)
 	if d != nil {
 		setDraft(&p, d)
@@ -67,7 +67,7 @@ func (h *Handler) writeKeyPage(w http.ResponseWriter, r *http.Request, name stri
 
 // keyPage returns the page of a key, which need not exist. If the storage
 // cannot be read, the page does not show the saved configuration.
-func (h *Handler) keyPage(r *http.Request, name string) (p console.KeyPage, err error) {
+func (h *pages) keyPage(r *http.Request, name string) (p console.KeyPage, err error) {
 	p = console.KeyPage{
 		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.keys[name] != nil,
 	}
@@ -104,8 +104,18 @@ func (h *Handler) keyPage(r *http.Request, name string) (p console.KeyPage, err 
 	return p, nil
 }
 
+// writeNewToken writes the page of a key with a token that was made.
+func (h *pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, token string, count int) error {
+	p, err := h.keyPage(r, name)
+	if err != nil {
+		return err
+	}
+	p.NewToken, p.Tokens = token, count
+	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+}
+
 // setDestinations sets the destinations of a key with their health.
-func (h *Handler) setDestinations(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setDestinations(r *http.Request, p *console.KeyPage, k *key) {
 	p.Destinations = pageDestinations(p.Address, k.targets)
 	view, err := h.health(r.Context())
 	if err != nil {

@@ -37,7 +37,7 @@ const maxPageForm = 512 << 10
 
 // readPageForm reads a form of the pages for those who manage. Its fields are
 // in r.PostForm.
-func (h *Handler) readPageForm(w http.ResponseWriter, r *http.Request) error {
+func (h *pages) readPageForm(w http.ResponseWriter, r *http.Request) error {
 	if !h.resolved.page {
 		return errPageOff
 	}
@@ -53,7 +53,7 @@ var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, wh
 // serveTest sends a test message to one destination of a key. The field
 // destination is its number, counted from 1. A browser gets the page of the key
 // with the result. Any other client gets the response to a message.
-func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *pages) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
 	e, err := h.enter(r, name)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ const allDestinations = "all"
 const maxTestsAtOnce = 8
 
 // testAll sends a test message to each destination of a key.
-func (h *Handler) testAll(w http.ResponseWriter, r *http.Request, k *key) error {
+func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *key) error {
 	results := make([]notifier.Result, len(k.targets))
 	slots := make(chan struct{}, maxTestsAtOnce)
 	var wg sync.WaitGroup
@@ -146,29 +146,6 @@ func (k *key) tested(r *http.Request) (n int, err error) {
 		return 0, api.Errorf(http.StatusConflict, "the key has changed since the page was loaded; load it again")
 	}
 	return n - 1, nil
-}
-
-// sendTest sends a test message to the one target of to under the rules of its key. It
-// does not use the queue, so that the result is that of one attempt.
-func (h *Handler) sendTest(w http.ResponseWriter, r *http.Request, k *key, to *api.Selection) (*api.Response, error) {
-	d, err := h.testDelivery(k, to)
-	if err != nil {
-		return nil, err
-	}
-	stream := d.stream(w, r)
-	resp := api.NewResponse(h.shared.send(r.Context(), d))
-	resp.Stream = stream
-	return resp, nil
-}
-
-// testDelivery returns a test message to the one target of to.
-func (h *Handler) testDelivery(k *key, to *api.Selection) (delivery, error) {
-	m := &notifier.Message{
-		Title: "Test from " + h.resolved.identity.Name, Body: "If you can read this, a destination of the key " + k.name + " works.",
-		Type: notifier.Info,
-	}
-	d := newDelivery(h.resolved, sourceTest, h.site(), m, to).toKey(k)
-	return d, d.to.Check(m)
 }
 
 // testResult returns the result of a test for the page.

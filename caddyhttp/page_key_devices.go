@@ -18,7 +18,7 @@ import (
 const revokeQuery = "revoke"
 
 // setDevices sets the devices of a key on its page, for who may invite others.
-func (h *Handler) setDevices(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setDevices(r *http.Request, p *console.KeyPage, k *key) {
 	if !h.has.push || !h.has.console || h.mayManage(r) != nil {
 		return
 	}
@@ -50,7 +50,7 @@ func (h *Handler) setDevices(r *http.Request, p *console.KeyPage, k *key) {
 }
 
 // postInvite makes an invitation to a key, and shows it on the page of the key.
-func (h *Handler) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (h *Handler) postInvite(w http.ResponseWriter, r *http.Request, name string
 }
 
 // postRevoke revokes a device of a key, and leads back to the page of the key.
-func (h *Handler) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // setInbox sets where the messages of a key are read, for who may read them.
-func (h *Handler) setInbox(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setInbox(r *http.Request, p *console.KeyPage, k *key) {
 	if _, err := h.inboxReader(r, k.name); err != nil {
 		return
 	}

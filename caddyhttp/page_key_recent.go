@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
@@ -29,7 +28,7 @@ const (
 
 // setRecent sets the last messages of a key and its messages in the queue, of those
 // that came to the site of h.
-func (h *Handler) setRecent(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setRecent(r *http.Request, p *console.KeyPage, k *key) {
 	id := keyID{h.site(), k.name}
 	list, err := h.listMessages(r, messageFilter{key: k.name}, nil, uuid.UUID{}, maxKeyScan)
 	if err == nil {
@@ -139,18 +138,18 @@ const (
 )
 
 // retryQueued queues again the deliveries of a message that were given up.
-func (h *Handler) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *pages) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, retryQuery, retryMessage)
 }
 
 // dropQueued drops the deliveries of a message that wait or were given up.
-func (h *Handler) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *pages) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, dropQuery, dropMessage)
 }
 
 // changeQueued calls do with a message of a key. Browsers are sent back to the
 // page.
-func (h *Handler) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
+func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -203,8 +202,8 @@ func (h *Handler) changeQueued(w http.ResponseWriter, r *http.Request, name, cha
 }
 
 // logQueueChange logs what somebody has done to the queue on a page.
-func (h *Handler) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
-	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+func (h *pages) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
+	client := clientIP(r)
 	h.log.Info("queued message changed", append(about, zap.String("change", change),
 		zap.Int("deliveries", deliveries), zap.String("user", requestUser(r)), zap.String("client_ip", client))...)
 }
@@ -214,7 +213,7 @@ func (h *Handler) logQueueChange(r *http.Request, change string, deliveries int,
 const hurryQuery = "hurry"
 
 // hurryKey makes due what waits for a destination of a key, or for all of them.
-func (h *Handler) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *pages) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
 		return err
@@ -229,7 +228,7 @@ func (h *Handler) hurryKey(w http.ResponseWriter, r *http.Request, name string) 
 
 // dropKey drops what waits for a destination of a key or, for a form with the field
 // id, messages.
-func (h *Handler) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *pages) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
 		return err
@@ -250,7 +249,7 @@ func (h *Handler) dropKey(w http.ResponseWriter, r *http.Request, name string) e
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
 
 // dropDestination drops what waits for a destination, and is the site's.
-func (h *Handler) dropDestination(r *http.Request, q *openQueue, id queue.Hash, about ...zap.Field) (int, error) {
+func (h *pages) dropDestination(r *http.Request, q *openQueue, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
 	defer cancel()
 	n, _, err := q.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
@@ -265,7 +264,7 @@ func (h *Handler) dropDestination(r *http.Request, q *openQueue, id queue.Hash, 
 // that came to the site, or of a key that the site has in common with the other one, such
 // as a global key. The messages of a site that is not in the configuration any more are
 // everybody's, because no other page shows them.
-func (h *Handler) mayDrop(ctx context.Context, j *queue.Job) bool {
+func (h *pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 	var state queued.State
 	if state.Decode(j.State) != nil || state.Site == h.site() {
 		return true
@@ -283,7 +282,7 @@ func (h *Handler) mayDrop(ctx context.Context, j *queue.Job) bool {
 
 // destinationsOfForm reads the form of a button. It returns the queue and the
 // destination that the form names, or all those of the key.
-func (h *Handler) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*openQueue, []queue.Hash, error) {
+func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*openQueue, []queue.Hash, error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
@@ -313,7 +312,7 @@ func (h *Handler) destinationsOfForm(w http.ResponseWriter, r *http.Request, nam
 }
 
 // changedDeliveries answers a form that has changed deliveries.
-func (h *Handler) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
+func (h *pages) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
 	if !api.PrefersHTML(r) {
 		return writeJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}

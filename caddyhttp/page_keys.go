@@ -29,7 +29,7 @@ func consoleKey(r *http.Request, key string) string {
 
 // serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
 // One of its forms leads to the page of a key.
-func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
 	query := r.URL.Query()
 	if key := query.Get("key"); key != "" {
 		if err := CheckKeyName(key); err != nil {
@@ -103,7 +103,7 @@ func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string
 }
 
 // keyNames returns the names of all keys of the site, sorted.
-func (h *Handler) keyNames(ctx context.Context) ([]string, error) {
+func (h *pages) keyNames(ctx context.Context) ([]string, error) {
 	saved, err := h.savedNames(ctx)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (h *Handler) keyNames(ctx context.Context) ([]string, error) {
 
 // roughStates returns the states of keys without reading saved ones. That of a saved
 // key follows from the destinations that messages to a key of this name went to last.
-func (h *Handler) roughStates(view *healthView, names []string) map[string]console.State {
+func (h *pages) roughStates(view *healthView, names []string) map[string]console.State {
 	site, saved := h.site(), map[string]*console.Health{}
 	for i := range view.states {
 		if name := decodeName(view.states[i].About).Key; name != "" {
@@ -151,7 +151,7 @@ func (h *Handler) roughStates(view *healthView, names []string) map[string]conso
 }
 
 // setTallies sets how many keys have each state.
-func (h *Handler) setTallies(p *console.KeysPage, states map[string]console.State) {
+func (h *pages) setTallies(p *console.KeysPage, states map[string]console.State) {
 	if len(states) < 2 {
 		return
 	}
@@ -173,7 +173,7 @@ func (h *Handler) setTallies(p *console.KeysPage, states map[string]console.Stat
 
 // listKeys describes keys. It reads saved keys that are not in use, and does
 // not keep them in memory.
-func (h *Handler) listKeys(r *http.Request, view *healthView, names []string) []console.ListedKey {
+func (h *pages) listKeys(r *http.Request, view *healthView, names []string) []console.ListedKey {
 	out := make([]console.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup

@@ -4,14 +4,12 @@ import (
 	"net/http"
 	"regexp"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 )
 
 // sendingLines returns what programs use to send to a key, with the address at which
 // the client of r reaches the site.
-func (h *Handler) sendingLines(r *http.Request, k *key) []console.CopiedLine {
+func (h *pages) sendingLines(r *http.Request, k *key) []console.CopiedLine {
 	scheme, host := siteAddress(r)
 	prefix := strippedPrefix(r)
 	notify := keyURL(r, k)
@@ -58,8 +56,8 @@ func siteAddress(r *http.Request) (scheme, host string) {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	// A proxy that Caddy trusts says what the client has used.
-	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); trusted {
+	// A proxy that is trusted says what the client has used.
+	if isFromTrustedProxy(r) {
 		if proto := r.Header.Get("X-Forwarded-Proto"); proto == "https" || proto == "http" {
 			scheme = proto
 		}

@@ -55,7 +55,7 @@ type messageList struct {
 // listMessages returns messages that came to the site, and refused requests, from the
 // queue or, without one, the history. It looks at no more than scan messages. titles
 // finds their titles; nil for none.
-func (h *Handler) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
+func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
 	q, err := h.app.open(nil)
 	if err != nil {
 		return list, err
@@ -125,7 +125,7 @@ func (h *Handler) listMessages(r *http.Request, f messageFilter, titles *inboxTi
 }
 
 // historyMessage returns an entry of the history as the pages show it.
-func (h *Handler) historyMessage(r *http.Request, e *historyEntry) console.ListedMessage {
+func (h *pages) historyMessage(r *http.Request, e *historyEntry) console.ListedMessage {
 	m := console.ListedMessage{Time: e.Time, Source: e.Source, Outcome: console.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.kind), Count: e.Count, Client: e.Client}
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, consoleKey(r, *e.Key)
@@ -140,7 +140,7 @@ func (h *Handler) historyMessage(r *http.Request, e *historyEntry) console.Liste
 }
 
 // queueMessage returns a message of the queue as the pages show it.
-func (h *Handler) queueMessage(r *http.Request, e *queue.Entry) console.ListedMessage {
+func (h *pages) queueMessage(r *http.Request, e *queue.Entry) console.ListedMessage {
 	stored := queued.Message(e)
 	m := console.ListedMessage{
 		ID: stored.ID, Address: rootOf(r.URL.Path) + routeConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
@@ -190,7 +190,7 @@ func resultLines(all []api.Result) (lines []string, more int) {
 var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
 
 // serveMessagesPage lists messages.
-func (h *Handler) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
 	query := r.URL.Query()
 	p := console.MessagesPage{
 		Root:   rootOf(r.URL.Path),
@@ -253,7 +253,7 @@ func (h *Handler) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *r
 }
 
 // pageMessage returns the message that the address of a page names.
-func (h *Handler) pageMessage(r *http.Request, at *route) (*openQueue, *queue.Entry, error) {
+func (h *pages) pageMessage(r *http.Request, at *route) (*openQueue, *queue.Entry, error) {
 	id, err := uuid.Parse(at.id)
 	if err != nil || id.String() != at.id {
 		return nil, nil, errNoMessage
@@ -272,7 +272,7 @@ func (h *Handler) pageMessage(r *http.Request, at *route) (*openQueue, *queue.En
 }
 
 // serveMessagePage shows a message of the queue.
-func (h *Handler) serveMessagePage(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *route) error {
 	q, e, err := h.pageMessage(r, at)
 	if err != nil {
 		return err
@@ -357,8 +357,8 @@ func formatElapsed(ms int64) string {
 }
 
 // changeMessagePage returns the action that changes a message and shows it again.
-func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*Handler, http.ResponseWriter, *http.Request, *route) error {
-	return func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) error {
+func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*pages, http.ResponseWriter, *http.Request, *route) error {
+	return func(h *pages, w http.ResponseWriter, r *http.Request, at *route) error {
 		q, e, err := h.pageMessage(r, at)
 		if err != nil {
 			return err

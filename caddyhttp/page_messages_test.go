@@ -367,7 +367,7 @@ func TestSendingLines(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = host
 		out := map[string]string{}
-		for _, l := range h.sendingLines(r, h.resolved.keys[key]) {
+		for _, l := range (&pages{h.httpAPI}).sendingLines(r, h.resolved.keys[key]) {
 			out[l.Name] = l.Text
 		}
 		return out

@@ -31,7 +31,7 @@ func isPreview(query string) bool {
 
 // servePreview writes the message of r as an HTML destination shows it, or
 // returns the response to an invalid request.
-func (h *Handler) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *pages) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.resolved.page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
@@ -59,7 +59,7 @@ func (h *Handler) servePreview(w http.ResponseWriter, r *http.Request, name stri
 }
 
 // preview reads the message of r and returns its preview.
-func (h *Handler) preview(w http.ResponseWriter, r *http.Request) (p console.PreviewPage, err error) {
+func (h *pages) preview(w http.ResponseWriter, r *http.Request) (p console.PreviewPage, err error) {
 	q, err := api.Read(w, r, h.limits(true))
 	if err != nil {
 		return p, err
@@ -80,7 +80,7 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) (p console.Pre
 
 // previewPayload returns the message that a source makes from a payload, and its
 // type, tags and warnings as a text.
-func (h *Handler) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
+func (h *pages) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
 	s, err := h.resolved.source(name)
 	if err != nil {
 		return nil, "", err

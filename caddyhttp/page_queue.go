@@ -22,7 +22,7 @@ func idField(id uuid.UUID) zap.Field { return zap.String("id", id.String()) }
 const maxPageDestinations = 200
 
 // serveQueuePage shows what waits, by destination.
-func (h *Handler) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route) error {
 	p := console.QueuePage{Root: rootOf(r.URL.Path), Size: "0 B"}
 	if done := r.URL.Query().Get("done"); done != "" {
 		p.Done = doneText(done)
@@ -40,7 +40,7 @@ func (h *Handler) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *rout
 }
 
 // setQueue sets what the page shows of the queue.
-func (h *Handler) setQueue(r *http.Request, p *console.QueuePage, q *openQueue) {
+func (h *pages) setQueue(r *http.Request, p *console.QueuePage, q *openQueue) {
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
@@ -92,7 +92,7 @@ type siteDestination struct {
 // the worst first. Of the destinations of saved keys it has those that messages went
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
-func (h *Handler) troubled(ctx context.Context, q *openQueue) ([]siteDestination, error) {
+func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (h *Handler) troubled(ctx context.Context, q *openQueue) ([]siteDestination
 	if err != nil {
 		saved = nil // the page shows what it can
 	}
-	alone := len(h.app.handlers) == 1
+	alone := len(h.app.sites) == 1
 	var out []siteDestination
 	for i := range states {
 		s := &states[i]
@@ -153,13 +153,13 @@ func (h *Handler) troubled(ctx context.Context, q *openQueue) ([]siteDestination
 
 // reaches reports whether a saved key of the site has a destination. Keys of other
 // sites may have the same name.
-func (h *Handler) reaches(ctx context.Context, q *openQueue, name string, id queue.Hash) bool {
+func (h *pages) reaches(ctx context.Context, q *openQueue, name string, id queue.Hash) bool {
 	k, err := h.resolved.key(ctx, name)
 	return err == nil && slices.ContainsFunc(k.targets, func(t notifier.Target) bool { return q.Hash(destinationOf(t, k.limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.
-func (h *Handler) hurryQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (h *Handler) hurryQueue(w http.ResponseWriter, r *http.Request, _ *route) e
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
-func (h *Handler) dropQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func doneText(done string) string {
 
 // queueForm reads the form of a button of the page. It returns the destination that
 // the form names, or all that something waits for.
-func (h *Handler) queueForm(w http.ResponseWriter, r *http.Request) (q *openQueue, ids []queue.Hash, err error) {
+func (h *pages) queueForm(w http.ResponseWriter, r *http.Request) (q *openQueue, ids []queue.Hash, err error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}

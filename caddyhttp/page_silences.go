@@ -17,7 +17,7 @@ const (
 )
 
 // serveSilencesPage lists the silences of the keys of the site.
-func (h *Handler) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
 	query := r.URL.Query()
 	p := console.SilencesPage{Root: rootOf(r.URL.Path), User: requestUser(r)}
 	switch query.Get("done") {
@@ -68,7 +68,7 @@ func silenceAddress(r *http.Request, key, tag string) string {
 }
 
 // setSilences sets the silences that the page shows, the one that ends first first.
-func (h *Handler) setSilences(r *http.Request, p *console.SilencesPage, q *openQueue) {
+func (h *pages) setSilences(r *http.Request, p *console.SilencesPage, q *openQueue) {
 	names, err := h.keyNames(r.Context())
 	if err != nil {
 		p.Problem = "The saved keys cannot be read at the moment."
@@ -98,7 +98,7 @@ func (h *Handler) setSilences(r *http.Request, p *console.SilencesPage, q *openQ
 
 // placeOf returns the place of a key of the site, which may not exist (see
 // [delivery.place]).
-func (h *Handler) placeOf(name string) string {
+func (h *pages) placeOf(name string) string {
 	k := h.resolved.keys[name]
 	if k == nil {
 		k = &key{saved: true}
@@ -110,7 +110,7 @@ func (h *Handler) placeOf(name string) string {
 }
 
 // postSilence makes a silence that the form of the page asks for.
-func (h *Handler) postSilence(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) postSilence(w http.ResponseWriter, r *http.Request, _ *route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (h *Handler) postSilence(w http.ResponseWriter, r *http.Request, _ *route) 
 }
 
 // postSilenceEnd ends a silence of the page.
-func (h *Handler) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (h *Handler) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *rout
 }
 
 // setSilence sets where silences of a key are made, and of its destinations with a tag.
-func (h *Handler) setSilence(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setSilence(r *http.Request, p *console.KeyPage, k *key) {
 	if !h.has.queue || k.unqueued || h.mayManage(r) != nil || !h.has.console {
 		return
 	}

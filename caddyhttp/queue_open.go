@@ -24,6 +24,20 @@ import (
 // change the name keeps the queue open.
 var queuePool = caddy.NewUsagePool()
 
+// gateway is what takes messages with a configuration: the engine and the rooms above it.
+type gateway struct {
+	engine
+	queue *openQueue // nil if it is not open
+}
+
+// open is like durable, for those who need more than the outbox.
+func (g *gateway) open(k *key) (*openQueue, error) {
+	if q, err := g.durable(k); q == nil || err != nil {
+		return nil, err
+	}
+	return g.queue, nil
+}
+
 // openQueue is an open queue with all that keeps records in it. Configurations share it.
 type openQueue struct {
 	*outbox
@@ -250,12 +264,4 @@ func (q *openQueue) Destruct() error {
 	}
 	defer q.failures.close()
 	return q.Close(ctx)
-}
-
-// open is like durable, for those who need more than the outbox.
-func (a *App) open(k *key) (*openQueue, error) {
-	if q, err := a.durable(k); q == nil || err != nil {
-		return nil, err
-	}
-	return a.queue, nil
 }

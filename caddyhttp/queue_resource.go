@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -25,16 +24,14 @@ func messageAddress(r *http.Request, id string) string {
 func messageRoot(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	prefix := ""
-	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		if before, ok := strings.CutSuffix(original.URL.EscapedPath(), path); ok {
-			prefix = before
-		}
+	if before, ok := strings.CutSuffix(clientURL(r).EscapedPath(), path); ok {
+		prefix = before
 	}
 	return prefix
 }
 
 // serveMessage answers a request for a message in the queue.
-func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveMessage(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	resp, err := h.message(w, r, at.id)
 	if err != nil {
 		return h.errorResponse(err)
@@ -44,7 +41,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, at *route
 
 var errNoMessage = api.Errorf(http.StatusNotFound, "there is no such message; results are kept for the time of queue keep")
 
-func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (*api.Response, error) {
+func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (*api.Response, error) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodDelete:
@@ -89,7 +86,7 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 
 // mayCancel returns an error if the client of r may not cancel a message. The ID alone is
 // not enough where the key has a token: devices know the IDs of what they confirm.
-func (h *Handler) mayCancel(r *http.Request, m *queue.Message) error {
+func (h *httpAPI) mayCancel(r *http.Request, m *queue.Message) error {
 	var s queued.Summary
 	if s.Decode(m.Summary) != nil || s.Key == "" || h.mayManage(r) == nil {
 		return nil //nolint:nilerr // what cannot be read has no key
@@ -103,7 +100,7 @@ func (h *Handler) mayCancel(r *http.Request, m *queue.Message) error {
 
 // storedMessage returns a message that came to the site of h. Errors are for the
 // client.
-func (h *Handler) storedMessage(ctx context.Context, q *openQueue, id uuid.UUID) (*queue.Entry, error) {
+func (h *httpAPI) storedMessage(ctx context.Context, q *openQueue, id uuid.UUID) (*queue.Entry, error) {
 	e, err := q.Get(ctx, id)
 	if err != nil {
 		return nil, messageError(err)

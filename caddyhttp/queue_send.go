@@ -23,7 +23,7 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 }
 
 // repeated returns the response to the request of d, whose idempotency key is known.
-func (h *Handler) repeated(r *http.Request, q *outbox, e *queue.DuplicateError, p api.Preference, d *delivery) (*api.Response, error) {
+func (h *httpAPI) repeated(r *http.Request, q *outbox, e *queue.DuplicateError, p api.Preference, d *delivery) (*api.Response, error) {
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}

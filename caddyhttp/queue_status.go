@@ -79,7 +79,7 @@ type statusResponse struct {
 }
 
 // serveHealth tells load balancers whether this gateway can take messages.
-func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request, _ *route) *api.Response {
+func (h *httpAPI) serveHealth(w http.ResponseWriter, r *http.Request, _ *route) *api.Response {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET", r.Method).Response()

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -94,7 +93,7 @@ type refusal struct {
 
 // refuse records that r was answered with an error and sent nothing. name is
 // the key in the address; it may not exist.
-func (h *Handler) refuse(r *http.Request, name string, status int, text string, err error) {
+func (h *httpAPI) refuse(r *http.Request, name string, status int, text string, err error) {
 	f := refusal{
 		refusalID: refusalID{source: sourceHTTP, site: h.site(), reason: refusalReason(status, err)},
 		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
@@ -103,11 +102,8 @@ func (h *Handler) refuse(r *http.Request, name string, status int, text string, 
 	if _, err := h.resolved.key(r.Context(), name); err == nil && name != "" {
 		f.key = name
 	}
-	if server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && server != nil {
-		f.server = server.Name()
-	}
-	f.client, _ = caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	h.shared.recordRefusal(f, h.refusals, h.log)
+	f.server, f.client = serverName(r), clientIP(r)
+	h.shared.recordRefusal(f, &h.refusals, h.log)
 }
 
 // recordRefusal records a refusal in metrics, the history and a log.

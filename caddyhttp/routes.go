@@ -25,7 +25,7 @@ type routeSpec struct {
 	on func(s *siteRoutes) bool
 
 	// serve answers a request. It returns nil if it has written the response.
-	serve func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) *api.Response
+	serve func(h *httpAPI, w http.ResponseWriter, r *http.Request, at *route) *api.Response
 }
 
 // access says who may use a route.
@@ -56,51 +56,64 @@ func withPush(s *siteRoutes) bool    { return s.push }
 func withConsole(s *siteRoutes) bool { return s.console }
 func withInbox(s *siteRoutes) bool   { return s.inbox }
 
+// The pages serve these routes.
+func serveConsole(h *httpAPI, w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	return h.pages.console(w, r, at)
+}
+
+func serveAppFile(h *httpAPI, w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	return h.pages.appFile(w, r, at)
+}
+
+func serveManifest(h *httpAPI, w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	return h.pages.manifest(w, r, at)
+}
+
 // routeSpecs returns the routes of the handler. If several match a path, the first
 // counts.
 func routeSpecs() []routeSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
 	return []routeSpec{
-		{routeNotify, both, accessSender, nil, (*Handler).serveNotify},
-		{routeOpenAPI, get, accessAnyone, nil, (*Handler).serveOpenAPI},
-		{routeHealth, get, accessAnyone, nil, (*Handler).serveHealth},
-		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, withQueue, (*Handler).serveMessage},
-		{routeIncidents, get, accessManage, withQueue, (*Handler).serveIncidents},
-		{routeIncident, both, accessHolder, withQueue, (*Handler).serveIncident},
-		{routeConsole, get, accessManage, withConsole, (*Handler).serveConsole},
-		{routeConsoleKey, both, accessManage, withConsole, (*Handler).serveConsole},
-		{routeConsoleMessages, get, accessManage, withConsole, (*Handler).serveConsole},
-		{routeConsoleMessage, both, accessManage, withConsole, (*Handler).serveConsole},
-		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
-		{routeConsoleSilences, both, accessManage, withConsole, (*Handler).serveConsole},
-		{routeConsoleIncidents, get, accessManage, withConsole, (*Handler).serveConsole},
-		{routeWorker, get, accessAnyone, withPush, (*Handler).serveAppFile},
-		{routeManifest, get, accessAnyone, withPush, (*Handler).serveManifest},
-		{routeIcon, get, accessAnyone, withPush, (*Handler).serveAppFile},
-		{routeIconSmall, get, accessAnyone, withPush, (*Handler).serveAppFile},
-		{routeIconLarge, get, accessAnyone, withPush, (*Handler).serveAppFile},
-		{routeBadge, get, accessAnyone, withPush, (*Handler).serveAppFile},
-		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
-		{routeSilences, both, accessManage, nil, (*Handler).serveSilences},
-		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*Handler).serveSilences},
-		{routeInbox, get, accessInbox, withInbox, (*Handler).serveInbox},
-		{routeInboxStream, get[:1], accessInbox, withInbox, (*Handler).serveInbox},
-		{routeNtfyInbox, get[:1], accessInbox, withInbox, (*Handler).serveNtfyInbox},
-		{routeDevices, both, accessDevice, withPush, (*Handler).serveDevices},
-		{routeDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, (*Handler).serveDevices},
-		{routeDeviceTest, post, accessDevice, withPush, (*Handler).serveDeviceTest},
-		{routeReceipts, post, accessDevice, withPush, (*Handler).serveReceipt},
-		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*Handler).serveSource},
-		{routeAdd, post, accessManage, withConfigs, (*Handler).serveConfig},
-		{routeGet, post, accessManage, withConfigs, (*Handler).serveConfig},
-		{routeDel, post, accessManage, withConfigs, (*Handler).serveConfig},
-		{routeKeys, get, accessManage, withConfigs, (*Handler).serveConfig},
-		{routeKey, both, accessManage, withConfigs, (*Handler).serveConfig},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, (*Handler).serveConfig},
-		{routeURLs, get, accessReader, withConfigs, (*Handler).serveConfig},
-		{routeStatus, get, accessAnyone, withConfigs, (*Handler).serveConfig},
-		{routeDetails, get, accessAnyone, withConfigs, (*Handler).serveConfig},
+		{routeNotify, both, accessSender, nil, (*httpAPI).serveNotify},
+		{routeOpenAPI, get, accessAnyone, nil, (*httpAPI).serveOpenAPI},
+		{routeHealth, get, accessAnyone, nil, (*httpAPI).serveHealth},
+		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, withQueue, (*httpAPI).serveMessage},
+		{routeIncidents, get, accessManage, withQueue, (*httpAPI).serveIncidents},
+		{routeIncident, both, accessHolder, withQueue, (*httpAPI).serveIncident},
+		{routeConsole, get, accessManage, withConsole, serveConsole},
+		{routeConsoleKey, both, accessManage, withConsole, serveConsole},
+		{routeConsoleMessages, get, accessManage, withConsole, serveConsole},
+		{routeConsoleMessage, both, accessManage, withConsole, serveConsole},
+		{routeConsoleQueue, both, accessManage, withConsole, serveConsole},
+		{routeConsoleSilences, both, accessManage, withConsole, serveConsole},
+		{routeConsoleIncidents, get, accessManage, withConsole, serveConsole},
+		{routeWorker, get, accessAnyone, withPush, serveAppFile},
+		{routeManifest, get, accessAnyone, withPush, serveManifest},
+		{routeIcon, get, accessAnyone, withPush, serveAppFile},
+		{routeIconSmall, get, accessAnyone, withPush, serveAppFile},
+		{routeIconLarge, get, accessAnyone, withPush, serveAppFile},
+		{routeBadge, get, accessAnyone, withPush, serveAppFile},
+		{routeNotifyKey, both, accessSender, nil, (*httpAPI).serveNotify},
+		{routeSilences, both, accessManage, nil, (*httpAPI).serveSilences},
+		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*httpAPI).serveSilences},
+		{routeInbox, get, accessInbox, withInbox, (*httpAPI).serveInbox},
+		{routeInboxStream, get[:1], accessInbox, withInbox, (*httpAPI).serveInbox},
+		{routeNtfyInbox, get[:1], accessInbox, withInbox, (*httpAPI).serveNtfyInbox},
+		{routeDevices, both, accessDevice, withPush, (*httpAPI).serveDevices},
+		{routeDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, (*httpAPI).serveDevices},
+		{routeDeviceTest, post, accessDevice, withPush, (*httpAPI).serveDeviceTest},
+		{routeReceipts, post, accessDevice, withPush, (*httpAPI).serveReceipt},
+		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*httpAPI).serveSource},
+		{routeAdd, post, accessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeGet, post, accessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeDel, post, accessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeKeys, get, accessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeKey, both, accessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeURLs, get, accessReader, withConfigs, (*httpAPI).serveConfig},
+		{routeStatus, get, accessAnyone, withConfigs, (*httpAPI).serveConfig},
+		{routeDetails, get, accessAnyone, withConfigs, (*httpAPI).serveConfig},
 	}
 }
 

@@ -31,7 +31,7 @@ type draft struct {
 
 // addConfig saves the configuration of a key and replaces the one before. If it
 // is not saved, a browser gets the page with the text that it sent.
-func (h *Handler) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	c, err := api.ReadConfig(w, r, h.limits(false), h.saved.MaxSize)
 	if err != nil {
 		return err
@@ -49,11 +49,11 @@ func (h *Handler) addConfig(w http.ResponseWriter, r *http.Request, name string)
 	if len(d.mistakes) == 0 {
 		d.problem = resp.Error
 	}
-	return h.writeKeyPage(w, r, name, resp.Status, &d)
+	return h.pages.draft(w, r, name, resp.Status, &d)
 }
 
 // saveConfig saves a configuration. It sets the mistakes and warnings of d.
-func (h *Handler) saveConfig(r *http.Request, name string, d *draft) error {
+func (h *httpAPI) saveConfig(r *http.Request, name string, d *draft) error {
 	s := h.saved
 	k, warnings, err := s.parse(r.Context(), name, d.Format, d.Text)
 	d.warnings = warnings
@@ -110,7 +110,7 @@ func newCheckedMistakes(mistakes []savedError) []checkedMistake {
 }
 
 // checkConfig answers with the mistakes in a configuration. It saves nothing.
-func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) checkConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	fetch := r.URL.Query().Get(checkQuery) != checkLocal
 	c, err := api.ReadConfig(w, r, h.limits(false), h.saved.MaxSize)
 	if err != nil {
@@ -125,7 +125,7 @@ func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name strin
 			Warnings []checkedMistake `json:"warnings"`
 		}{d.urls, newCheckedMistakes(d.mistakes), newCheckedMistakes(d.warnings)})
 	case h.resolved.page && api.PrefersHTML(r):
-		return h.writeKeyPage(w, r, name, http.StatusOK, d)
+		return h.pages.draft(w, r, name, http.StatusOK, d)
 	}
 	records := appendMistakes(nil, notifier.LevelError, d.mistakes)
 	if len(records) == 0 {
@@ -145,7 +145,7 @@ func countURLs(n int) string {
 
 // checkDraft returns a draft of c with its mistakes and warnings. Without
 // fetch, included files are not checked.
-func (h *Handler) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *draft {
+func (h *httpAPI) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *draft {
 	s := h.saved
 	include := s.fetch
 	if !fetch && s.Include {

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -24,7 +22,7 @@ import (
 )
 
 // serveConfig answers a request to one of the routes for saved configurations.
-func (h *Handler) serveConfig(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *httpAPI) serveConfig(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	err := h.doConfig(w, r, at)
 	if err == nil {
 		return nil
@@ -53,31 +51,27 @@ type configAction struct {
 	change  bool   // a POST or DELETE rather than a GET or HEAD
 	query   string // a parameter that the query must have; "" for none
 	fixed   bool   // it can be done with a key of the Caddyfile, too
-	do      func(h *Handler, w http.ResponseWriter, r *http.Request, key string) error
+	do      func(h *httpAPI, w http.ResponseWriter, r *http.Request, key string) error
 }
 
-// configActions returns the actions. If several match a request, the first counts.
-func configActions() []configAction {
-	return []configAction{
-		{routeStatus, false, "", true, (*Handler).serveStatus},
-		{routeDetails, false, "", true, (*Handler).serveDetails},
-		{routeURLs, false, "", true, (*Handler).serveURLs},
-		{routeKeys, false, "", true, (*Handler).serveKeys},
-		{routeToken, true, "", false, (*Handler).changeTokens},
-		{routeKey, false, "", true, (*Handler).serveKeyPage},
-		{routeKey, true, testQuery, true, (*Handler).serveTest},
-		{routeKey, true, retryQuery, true, (*Handler).retryQueued},
-		{routeKey, true, dropQuery, true, (*Handler).dropQueued},
-		{routeKey, true, buildQuery, true, (*Handler).postBuilder},
-		{routeKey, true, "", false, (*Handler).getConfig},
-		{routeGet, true, "", false, (*Handler).getConfig},
-		{routeAdd, true, checkQuery, false, (*Handler).checkConfig},
-		{routeAdd, true, "", false, (*Handler).addConfig},
-		{routeDel, true, "", false, (*Handler).deleteConfig},
-	}
+// configActions returns the actions, with those of the pages. If several match a request,
+// the first counts.
+func configActions(pages []configAction) []configAction {
+	return append(slices.Clip(pages), []configAction{
+		{routeStatus, false, "", true, (*httpAPI).serveStatus},
+		{routeDetails, false, "", true, (*httpAPI).serveDetails},
+		{routeURLs, false, "", true, (*httpAPI).serveURLs},
+		{routeKeys, false, "", true, (*httpAPI).serveKeys},
+		{routeToken, true, "", false, (*httpAPI).changeTokens},
+		{routeKey, true, "", false, (*httpAPI).getConfig},
+		{routeGet, true, "", false, (*httpAPI).getConfig},
+		{routeAdd, true, checkQuery, false, (*httpAPI).checkConfig},
+		{routeAdd, true, "", false, (*httpAPI).addConfig},
+		{routeDel, true, "", false, (*httpAPI).deleteConfig},
+	}...)
 }
 
-func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *httpAPI) doConfig(w http.ResponseWriter, r *http.Request, at *route) error {
 	if !slices.Contains(at.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])
@@ -116,15 +110,7 @@ func errKeyFixed(key string) error {
 	return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", key)
 }
 
-// requestUser returns the user that Caddy's authentication found, or "".
-func requestUser(r *http.Request) (user string) {
-	if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		user, _ = values.GetString("http.auth.user.id")
-	}
-	return user
-}
-
-func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	err := h.saved.store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return errNoKey
@@ -138,7 +124,7 @@ func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 }
 
 // loadConfig returns the saved configuration of a key. Errors are for the client.
-func (h *Handler) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
+func (h *httpAPI) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
 	c, err := h.saved.store.Load(ctx, name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return nil, errNoKey
@@ -150,7 +136,7 @@ func (h *Handler) loadConfig(ctx context.Context, name string) (*configstore.Con
 }
 
 // getConfig writes the configuration of a key as it was saved.
-func (h *Handler) getConfig(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) getConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	c, err := h.loadConfig(r.Context(), name)
 	if err != nil {
 		return err
@@ -172,9 +158,9 @@ func (h *Handler) getConfig(w http.ResponseWriter, r *http.Request, name string)
 }
 
 // serveKeys lists the saved keys.
-func (h *Handler) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *httpAPI) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
 	if api.PrefersHTML(r) && h.resolved.page {
-		return h.serveKeysPage(w, r, "")
+		return h.pages.keys(w, r, "")
 	}
 	keys, err := h.savedNames(r.Context())
 	if err != nil {
@@ -184,7 +170,7 @@ func (h *Handler) serveKeys(w http.ResponseWriter, r *http.Request, _ string) er
 }
 
 // savedNames returns the names of the saved keys, sorted, and never nil.
-func (h *Handler) savedNames(ctx context.Context) ([]string, error) {
+func (h *httpAPI) savedNames(ctx context.Context) ([]string, error) {
 	if h.saved == nil {
 		return []string{}, nil
 	}
@@ -237,7 +223,7 @@ func newSavedTags(tags []string) (details []savedTag, names []string) {
 }
 
 // serveURLs lists the destinations of a key and their tags.
-func (h *Handler) serveURLs(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) serveURLs(w http.ResponseWriter, r *http.Request, name string) error {
 	k, err := h.keyToRead(r, name)
 	if err != nil {
 		return err
@@ -293,8 +279,8 @@ const (
 
 // configChanged writes the audit line and emits the event of a change. Neither
 // contains a URL.
-func (h *Handler) configChanged(r *http.Request, name, change string, destinations int) {
-	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+func (h *httpAPI) configChanged(r *http.Request, name, change string, destinations int) {
+	client := clientIP(r)
 	space := h.saved.space.label()
 	h.log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
 		zap.Int("destinations", destinations), zap.String("user", requestUser(r)), zap.String("client_ip", client))
@@ -304,7 +290,7 @@ func (h *Handler) configChanged(r *http.Request, name, change string, destinatio
 }
 
 // serveStatus reports whether the storage can be read and written.
-func (h *Handler) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *httpAPI) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
 	status := struct {
 		ConfigLock  bool  `json:"config_lock"` // nobody may change saved configurations
 		AttachLock  bool  `json:"attach_lock"` // no attachments

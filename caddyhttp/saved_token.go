@@ -22,7 +22,7 @@ type newToken struct {
 }
 
 // changeTokens makes a token of a saved key or removes the older ones.
-func (h *Handler) changeTokens(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) changeTokens(w http.ResponseWriter, r *http.Request, name string) error {
 	if r.Method == http.MethodDelete || r.URL.Query().Has(oldQuery) {
 		return h.removeOldTokens(w, r, name)
 	}
@@ -40,12 +40,7 @@ func (h *Handler) changeTokens(w http.ResponseWriter, r *http.Request, name stri
 	case api.PrefersJSON(r):
 		return writeJSON(w, http.StatusOK, newToken{token, count})
 	case api.PrefersHTML(r):
-		p, err := h.keyPage(r, name)
-		if err != nil {
-			return err
-		}
-		p.NewToken, p.Tokens = token, count
-		return h.writePage(w, r, http.StatusOK, routeConsole, p)
+		return h.pages.newToken(w, r, name, token, count)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -54,7 +49,7 @@ func (h *Handler) changeTokens(w http.ResponseWriter, r *http.Request, name stri
 }
 
 // removeOldTokens removes all tokens of a saved key but the newest.
-func (h *Handler) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *httpAPI) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
 	removed, err := h.saved.store.RemoveOldTokens(r.Context(), name)
 	if err != nil {
 		return tokenError(err)
@@ -67,7 +62,7 @@ func (h *Handler) removeOldTokens(w http.ResponseWriter, r *http.Request, name s
 }
 
 // tokensChanged records a change of the tokens of a saved key.
-func (h *Handler) tokensChanged(r *http.Request, name, change string) {
+func (h *httpAPI) tokensChanged(r *http.Request, name, change string) {
 	destinations := 0
 	if k, err := h.resolved.key(r.Context(), name); err == nil {
 		destinations = len(k.targets)

@@ -132,7 +132,7 @@ type idempotency struct {
 //
 // Nothing is stored before the response if there is no queue or all
 // destinations are fast.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*api.Response, error) {
+func (h *httpAPI) answer(w http.ResponseWriter, r *http.Request, d delivery) (*api.Response, error) {
 	h.shared.incidents.note(&d)
 	q, err := h.app.durable(h.resolved.keys[d.key])
 	if err != nil {

@@ -31,9 +31,6 @@ type siteIndex struct {
 // apps are provisioned, because the ID depends on the routes of all servers.
 func (a *directory) siteOf(settings *resolved) string { return a.siteIndex().ids[settings] }
 
-// site returns the ID of the site of h.
-func (h *Handler) site() string { return h.app.siteOf(h.resolved) }
-
 // settingsOf returns the settings of the handlers of a site, or nil if the
 // configuration does not have the site.
 func (a *directory) settingsOf(site string) []*resolved {

@@ -1,0 +1,120 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"strings"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+)
+
+// httpAPI answers the requests of a site.
+type httpAPI struct {
+	resolved *resolved
+	app      *gateway
+	shared   *shared
+	saved    *savedKeys // nil if the site has none
+	routes   routeTable
+	has      siteRoutes
+	pages    pageFuncs
+
+	configActions []configAction
+
+	streams *streams
+
+	log      *zap.Logger
+	refusals refusalLog
+}
+
+// pageFuncs are what the pages do for the API.
+type pageFuncs struct {
+	console  func(w http.ResponseWriter, r *http.Request, at *route) *api.Response // answers a request to the console
+	appFile  func(w http.ResponseWriter, r *http.Request, at *route) *api.Response // writes a file of the app for devices
+	manifest func(w http.ResponseWriter, r *http.Request, at *route) *api.Response
+	send     func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page to send from
+	preview  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes a message as it will look
+
+	keys     func(w http.ResponseWriter, r *http.Request, key string) error // writes the list of keys
+	draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *draft) error
+	newToken func(w http.ResponseWriter, r *http.Request, key, token string, count int) error
+
+	// actions are those of the page of a saved key.
+	actions []configAction
+
+	// frame returns what surrounds a page for the client of r. here is the route of the
+	// place that the page is in; "" for none.
+	frame func(r *http.Request, here string) console.Frame
+}
+
+// prepare makes the API ready for requests. The site is complete.
+func (h *httpAPI) prepare(pages pageFuncs) {
+	h.pages = pages
+	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions(pages.actions)
+	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.saved != nil, push: h.resolved.push != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
+	h.streams = &streams{ending: make(chan struct{})}
+}
+
+// serve answers a request, and reports whether its path is one of the gateway.
+func (h *httpAPI) serve(w http.ResponseWriter, r *http.Request) bool {
+	at, ok := h.routes.parse(r.URL, &h.has)
+	if !ok {
+		return false
+	}
+	resp := at.serve(h, w, r, &at)
+	if resp == nil {
+		return true
+	}
+	if c := h.log.Check(zapcore.DebugLevel, "request rejected"); c != nil && resp.Status/100 == 4 {
+		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
+	}
+	if resp.Status == http.StatusUnauthorized {
+		askForSecret(w, at.access)
+	}
+	if h.has.console && api.PrefersHTML(r) {
+		resp.Frame = h.pages.frame(r, "")
+	}
+	resp.Write(w, r)
+	return true
+}
+
+// site returns the ID of the site.
+func (h *httpAPI) site() string { return h.app.siteOf(h.resolved) }
+
+// writePage writes a page in its frame. here is as in frame.
+func (h *httpAPI) writePage(w http.ResponseWriter, r *http.Request, status int, here string, p console.Page) error {
+	return console.Write(w, r, status, h.pages.frame(r, here), p)
+}
+
+// serveNotify answers a request for a key or, without one, for messages with URLs:
+// a message, a preview, or the page.
+func (h *httpAPI) serveNotify(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	beat, isBeat := beatQuery(r)
+	switch {
+	case isBeat:
+		return h.serveBeat(w, r, at.key, beat)
+	case r.Method != http.MethodPost:
+		resp := h.pages.send(w, r, at.key)
+		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.refuse(r, at.key, resp.Status, resp.Error, nil)
+		}
+		return resp
+	case isPreview(r.URL.RawQuery):
+		return h.pages.preview(w, r, at.key)
+	}
+	return h.notify(w, r, at.key)
+}
+
+// serveOpenAPI writes the description of the API.
+func (h *httpAPI) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *route) *api.Response {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		// The description names the server relative to its own address.
+		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
+	}
+	if err := api.ServeOpenAPI(w, r, version); err != nil {
+		return h.errorResponse(err)
+	}
+	return nil
+}
