@@ -2,7 +2,6 @@ package caddyhttp
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,18 +49,11 @@ func newQueueMetrics(state func(context.Context) *queueState) *queueMetrics {
 	return m
 }
 
-// expect makes the series of the services that the app sends to. Without the 0 before
-// the first, Prometheus would not see that a delivery to a service was given up.
-func (m *queueMetrics) expect(a *directory) {
-	for _, s := range append(slices.Clip(a.sites), a.resolved) {
-		for _, t := range s.defaultTargets {
-			m.dead.WithLabelValues(t.Service())
-		}
-		for _, k := range s.keys {
-			for _, t := range k.targets {
-				m.dead.WithLabelValues(t.Service())
-			}
-		}
+// expect makes the series of services that are sent to. Without the 0 before the first,
+// Prometheus would not see that a delivery to a service was given up.
+func (m *queueMetrics) expect(services []string) {
+	for _, s := range services {
+		m.dead.WithLabelValues(s)
 	}
 }
 

@@ -155,7 +155,7 @@ func (a *App) openQueue() error {
 	if s == nil {
 		return nil
 	}
-	v, isOpen, err := queuePool.LoadOrNew(s.name, func() (caddy.Destructor, error) { return a.newQueue() })
+	v, isOpen, err := queuePool.LoadOrNew(s.name, func() (caddy.Destructor, error) { return newQueue(&a.engine) })
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
@@ -181,7 +181,7 @@ func (a *App) openQueue() error {
 const refreshTimeout = 5 * time.Second
 
 // newQueue opens the queue of the configuration.
-func (a *App) newQueue() (*openQueue, error) {
+func newQueue(a *engine) (*openQueue, error) {
 	s := a.queueSettings
 	log := a.log.Named("queue")
 	base := &outbox{logName: s.logName(), secret: s.secretHash(), log: log, failures: newFailureLog(log)}
@@ -203,7 +203,7 @@ func (a *App) newQueue() (*openQueue, error) {
 	if q.outbox.store != nil && s.secret == "" {
 		q.keyFile = q.outbox.store.KeyFile()
 	}
-	q.app.Store(&a.engine)
+	q.app.Store(a)
 	q.Queue = queue.New(store, q.options(s))
 	q.inboxes = newInboxes(base)
 	q.policy = policy{plan: q.alerts.plan, before: q.stepTurn, keep: q.inboxes.keep}
@@ -231,7 +231,7 @@ func (q *openQueue) refresh(ctx context.Context) {
 // use lets an app make the deliveries from now on.
 func (q *openQueue) use(a *engine) {
 	q.app.Store(a)
-	a.shared.metrics.queue.expect(&a.directory)
+	a.shared.metrics.queue.expect(a.services())
 	q.Configure(q.options(a.queueSettings))
 }
 

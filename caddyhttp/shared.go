@@ -36,10 +36,10 @@ type shared struct {
 	emitEvent func(name string, data func() map[string]any)
 }
 
-// newShared returns the value with which a process sends. queue returns the state of its
+// newShared returns the value with which a process sends, with a User-Agent. queue returns the state of its
 // open queue, or nil.
-func newShared(emit func(name string, data func() map[string]any), queue func(context.Context) *queueState) *shared {
-	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency), emitEvent: emit}
+func newShared(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *queueState) *shared {
+	s := &shared{sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), emitEvent: emit}
 	s.metrics = newMetrics(&s.inFlight, &s.memory, queue)
 	return s
 }
@@ -64,7 +64,7 @@ type process struct {
 
 func newProcess() *process {
 	p := &process{passwords: smtpd.NewPasswords()}
-	p.shared = newShared(p.emit, p.queueState)
+	p.shared = newShared(userAgent, p.emit, p.queueState)
 	return p
 }
 

@@ -52,3 +52,18 @@ func (r serviceRules) check(d *notifier.Destination) error {
 	}
 	return nil
 }
+
+// services returns the names of the services that the configuration sends to.
+func (a *directory) services() (names []string) {
+	for _, s := range append(slices.Clip(a.sites), a.resolved) {
+		for _, t := range s.defaultTargets {
+			names = append(names, t.Service())
+		}
+		for _, k := range s.keys {
+			for _, t := range k.targets {
+				names = append(names, t.Service())
+			}
+		}
+	}
+	return names
+}
