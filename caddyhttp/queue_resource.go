@@ -79,6 +79,9 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 			return nil, messageError(err)
 		}
 	}
+	if err := q.follow(ctx, e); err != nil {
+		return nil, messageError(err)
+	}
 	m := queued.Message(e)
 	q.setReceipts(ctx, m)
 	if x := q.incidentOfMessage(ctx, e.Message); x != nil {

@@ -44,6 +44,8 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 		return nil
 	case len(data) > 0 && isDeviceKind(data[0]):
 		return q.dueDevice(ctx, name, data, crowded)
+	case len(data) > 0 && data[0] == kindGivenUp:
+		return q.dueGivenUp(ctx, name, data, crowded)
 	case len(data) > 0 && data[0] == kindBeat:
 		return q.dueBeat(ctx, name, data)
 	case len(data) > 0 && data[0] == kindWatchdog:

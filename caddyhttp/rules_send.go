@@ -466,8 +466,13 @@ func (s *queuedSend) countRuled() {
 	}
 }
 
-// ended returns what the rules change when a job ends.
+// ended returns what changes when a job ends.
 func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
+	return queue.JoinRuled(q.endedByRules(j), q.gaveUp(j))
+}
+
+// endedByRules returns what the rules change when a job ends.
+func (q *openQueue) endedByRules(j *queue.Job) *queue.Ruled {
 	if len(j.Ruled) == 0 {
 		return nil
 	}

@@ -37,7 +37,7 @@ func exampleText() *Text {
 func exampleState() *State {
 	return &State{
 		Key: "ops", Source: "log", Site: "site", Incident: "disk db1", Reported: true, Hash: "hash", URL: "json://host", Tags: []string{"a", "b"},
-		Progress: []byte(`{"id":"x"}`),
+		Progress: []byte(`{"id":"x"}`), Text: []byte("sum"),
 	}
 }
 
