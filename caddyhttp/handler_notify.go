@@ -78,7 +78,17 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (del
 	if err != nil {
 		return delivery{}, err
 	}
-	return h.readDelivery(r, q, name, hops)
+	d, err := h.readDelivery(r, q, name, hops)
+	if err != nil || name == "" {
+		return d, err
+	}
+	k, err := h.resolved.key(r.Context(), name)
+	if err != nil {
+		d.release()
+		return delivery{}, err
+	}
+	d.idempotency.bind(k.tokenSum(newSourceRequest(r), new(source.Format)))
+	return d, nil
 }
 
 // readDelivery returns the message of a request that has been read, and where it
@@ -159,6 +169,14 @@ func (h *Handler) idempotency(r *http.Request, q *api.Request, name string) (i i
 	i.key = strings.Join([]string{h.site(), name, h.sourceOf(r), user, text}, "\x00")
 	i.request, err = q.Fingerprint()
 	return i, err
+}
+
+// bind makes the idempotency key one of the clients that have a token of the key, whose
+// hash is sum; "" for none. Another client that guesses it has one of its own.
+func (i *idempotency) bind(sum string) {
+	if i.key != "" && sum != "" {
+		i.key += "\x00" + sum
+	}
 }
 
 // sourceOf returns the name of the source that r is for, or "" for the API itself.
