@@ -220,6 +220,7 @@ func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 	if err != nil {
 		return nil, err
 	}
+	o.Message.Warnings = q.Warnings()
 	if s.Format.HasAlerts() {
 		h.shared.alerts.tell(d.incidentOf(), o.Message.Alert, d.message)
 	}

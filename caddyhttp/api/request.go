@@ -69,9 +69,12 @@ type Request struct {
 	content                      // of the body
 	fileRefs []fileRef           // files that fields name; Message reads them
 	images   []fileRef           // left out if they cannot be fetched
-	payload  payload             // of a request in another format
-	warnings []string            // for the report
-	opened   []notifier.Target   // destinations made from the request's URLs
+
+	unfetched []fileRef // of fileRefs, for LinkFiles
+
+	payload  payload           // of a request in another format
+	warnings []string          // for the report
+	opened   []notifier.Target // destinations made from the request's URLs
 
 	textSize    int64 // of all texts
 	textCounted int64 // the part of limits.Memory that they take
