@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"net/http"
 	"slices"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // fileRef is a file that a field names by its address or holds in base64.
@@ -160,11 +158,7 @@ func (q *Request) SkipFetches(err error) bool {
 // files: their programs do not know that the gateway fetches them.
 func (q *Request) LinkFiles(m *notifier.Message) (warnings []string) {
 	for _, f := range q.unfetched {
-		if m.Format == markup.HTML {
-			m.Body += "<p>" + html.EscapeString(f.url) + "</p>"
-		} else {
-			m.Body = strings.TrimLeft(strings.TrimRight(m.Body, "\n")+"\n"+f.url, "\n")
-		}
+		m.Body = appendLine(m.Body, m.Format, "\n", f.url)
 		q.warn("The text has the address of a file that could not be fetched: %v", f.err)
 		warnings = append(warnings, q.warnings[len(q.warnings)-1])
 	}
