@@ -131,7 +131,9 @@ func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops
 	if m.Attachments, err = h.attachments(r, q, name); err != nil {
 		return d, err
 	}
-	if len(m.Attachments) > 0 {
+	missing := q.LinkFiles(m)
+	to.Warn(missing...)
+	if len(m.Attachments)+len(missing) > 0 {
 		return d, to.Check(m)
 	}
 	return d, nil
@@ -205,10 +207,12 @@ func (h *Handler) enter(r *http.Request, name string) (entry, error) {
 func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
 		e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
-		if err != nil {
+		if err != nil && !q.SkipFetches(err) {
 			return nil, err
 		}
-		defer e.leave()
+		if err == nil {
+			defer e.leave()
+		}
 	}
 	return q.Attachments(r.Context(), h.shared.sender.Pool())
 }
