@@ -119,11 +119,16 @@ func (h *Handler) Cleanup() error {
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	at, ok := h.routes.parse(r.URL, &h.has)
+	at, ok, err := h.routes.parseRequest(r, &h.has)
 	if !ok {
 		return next.ServeHTTP(w, r)
 	}
-	resp := at.serve(h, w, r, &at)
+	var resp *api.Response
+	if err == nil {
+		resp = at.serve(h, w, r, &at)
+	} else {
+		resp = h.refuseConfigID(r, &at, err)
+	}
 	if resp == nil {
 		return nil
 	}
@@ -146,15 +151,19 @@ func (h *Handler) serveNotify(w http.ResponseWriter, r *http.Request, at *route)
 	beat, isBeat := beatQuery(r)
 	switch {
 	case isBeat:
-		return h.serveBeat(w, r, at.key, beat)
+		return h.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:
 		resp := h.servePage(w, r, at.key)
 		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			h.refuse(r, at.key, resp.Status, resp.Error, nil)
 		}
 		return resp
+	case isPreview(r.URL.RawQuery) && at.byHeader:
+		return h.servePreview(w, r, "") // it sends nothing
 	case isPreview(r.URL.RawQuery):
 		return h.servePreview(w, r, at.key)
+	case at.byHeader:
+		return h.notifyNamed(w, r, at)
 	}
 	return h.notify(w, r, at.key)
 }

@@ -44,6 +44,11 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, name string) (*
 		e.leave()
 		return nil, err
 	}
+	return h.answerEntered(w, r, d, e, name)
+}
+
+// answerEntered sends a message that has entered, and leaves.
+func (h *Handler) answerEntered(w http.ResponseWriter, r *http.Request, d delivery, e entry, name string) (*api.Response, error) {
 	if name == "" {
 		// A message with URLs of a client counts until its last delivery has
 		// ended, which may be after the response.
@@ -67,14 +72,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (del
 			return delivery{}, err
 		}
 	}
-	if err := h.resolved.checkOrigin(r); err != nil {
-		return delivery{}, err
-	}
-	hops, err := api.Hops(r, agentComment)
-	if err != nil {
-		return delivery{}, err
-	}
-	q, err := api.Read(w, r, h.limits(name == ""))
+	q, hops, err := h.readRequest(w, r, name == "")
 	if err != nil {
 		return delivery{}, err
 	}
@@ -89,6 +87,19 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (del
 	}
 	d.idempotency.bind(k.tokenSum(newSourceRequest(r), new(source.Format)))
 	return d, nil
+}
+
+// readRequest reads a request to send a message, and how many gateways it has passed
+// through. client means that it may have URLs.
+func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request, client bool) (q *api.Request, hops int, err error) {
+	if err := h.resolved.checkOrigin(r); err != nil {
+		return nil, 0, err
+	}
+	if hops, err = api.Hops(r, agentComment); err != nil {
+		return nil, 0, err
+	}
+	q, err = api.Read(w, r, h.limits(client))
+	return q, hops, err
 }
 
 // readDelivery returns the message of a request that has been read, and where it
@@ -225,9 +236,14 @@ func (h *Handler) checkRoute(r *http.Request, name string) error {
 		_, err := h.resolved.keyToSend(r, name)
 		return err
 	case !h.resolved.stateless:
-		return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
+		return statelessError(r)
 	}
 	return nil
+}
+
+// statelessError returns the error for a message without a key where these are turned off.
+func statelessError(r *http.Request) *api.Error {
+	return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
 }
 
 var errStatelessOff = errors.New("messages without a key are turned off here")

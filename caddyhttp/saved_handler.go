@@ -88,6 +88,9 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, at *route) er
 			return err
 		}
 	}
+	if err := h.mayNameKey(r, at); err != nil {
+		return err
+	}
 	change := isChange(r)
 	if change {
 		if err := checkOwnOrigin(r); err != nil {

@@ -152,6 +152,15 @@ func (q *Request) Close() {
 // Memory returns what the request holds in memory.
 func (q *Request) Memory() *notifier.Allocation { return &q.limits.Memory }
 
+// Distrust counts what the request holds as that of a client's message with URLs. If there
+// is no room for it, Distrust returns an [*Error].
+func (q *Request) Distrust() error {
+	if !q.limits.Memory.Distrust() {
+		return errNoMemory(q.limits.Memory.Max())
+	}
+	return nil
+}
+
 // releaseText drops the fields of the request, which can take as much memory
 // as the body. A message has copies of what it needs.
 func (q *Request) releaseText() {
