@@ -12,17 +12,42 @@
 #	CGO_ENABLED=0 go run -trimpath -tags nobadger,nomysql,nopgx ./cmd/caddy version
 set -eu
 
+build() {
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -tags nobadger,nomysql,nopgx -o caddy ./cmd/caddy
+}
+
+# steps prints how many packages Go would have to compile and programs to link. With -n,
+# go build prints its commands and runs none.
+steps() (
+	export GOFLAGS="${GOFLAGS-} -n"
+	build 2>&1 | grep -cE '/(compile|link)(\.exe)? ' || true
+)
+
+say() { echo "xcaddy.sh: $*" >&2; }
+
 # The build happens in the folder of this script. The arguments are used in
 # the caller's folder, so that they may name files relative to it.
 folder=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 (
 	cd "$folder"
+	first="two to four minutes the first time, because Go compiles Caddy"
 	if command -v xcaddy >/dev/null 2>&1; then
+		say "building ./caddy with xcaddy, which takes $first, and less than a minute after that"
 		# The version v0.0.0 stands for this folder. Without a version, xcaddy asks
 		# the module proxy for one, which fails for a module that it does not know.
 		xcaddy build "${CADDY_VERSION:-v2.11.9}" --with github.com/caddy-notify/caddy-notify@v0.0.0=. --output caddy
 	else
-		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -tags nobadger,nomysql,nopgx -o caddy ./cmd/caddy
+		if [ ! -e caddy ]; then # what Go would have to do is not asked, because it would fetch modules for the answer
+			say "building ./caddy, which takes $first"
+		else
+			n=$(steps)
+			if [ "$n" -gt 100 ]; then
+				say "building ./caddy anew, which takes two to four minutes, because Go compiles Caddy"
+			elif [ "$n" -gt 0 ]; then
+				say "building ./caddy anew, which takes less than a minute"
+			fi
+		fi
+		build
 	fi
 )
 if [ $# -gt 0 ]; then

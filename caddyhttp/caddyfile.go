@@ -150,6 +150,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			skip <template>
 //		}
 //		stateless on|off
+//		config_id on|off
 //		default_urls <url...>
 //		services {
 //			allow <scheme...>
@@ -315,6 +316,7 @@ func (b *settingsBlock) options() block.Options {
 		"key":       {Usage: "key <name> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readKey},
 		"from":      {Usage: "from <source> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readFrom},
 		"stateless": {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Stateless)},
+		"config_id": {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.ConfigID)},
 		"default_urls": {Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, urls []string) error {
 			for i, u := range urls {
 				b.Caddyfile.record(defaultURLName(len(b.DefaultURLs)+i), d)

@@ -104,7 +104,7 @@ func TestCaddyfileMistakes(t *testing.T) {
 		line  string
 		text  string
 	}{
-		"unknown subdirective":                          {"bogus ops", "2", `unknown subdirective "bogus" in notify; is a } missing above? notify has the subdirectives attachments, client_limits, configs, console, default_urls, egress, from, identity, key, max_body, max_in_flight, page, propagate_trace, public_url, push, queue, services, smtp, stateless, timeout, trusted_origins`},
+		"unknown subdirective":                          {"bogus ops", "2", `unknown subdirective "bogus" in notify; is a } missing above? notify has the subdirectives attachments, client_limits, config_id, configs, console, default_urls, egress, from, identity, key, max_body, max_in_flight, page, propagate_trace, public_url, push, queue, services, smtp, stateless, timeout, trusted_origins`},
 		"a URL out of place":                            {"json://secretsecret", "2", "unknown subdirective in notify; is a } missing above?"},
 		"a URL out of place in key":                     {"key k {\njson://secretsecret\n}", "3", "unknown subdirective in key; is a } missing above? key has the subdirectives accept, dedupe, default_tag, digest, escalate, expect, fallback, import_apprise, inbox, queue, quiet, rate, reader, token, url"},
 		"a key without a name":                          {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
@@ -140,6 +140,8 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"untagged, and all have tags":                   {"key k {\n" + url + " a\ndefault_tag untagged\n}", "4", "would be sent nowhere"},
 		"stateless":                                     {"stateless", "2", "expected stateless on|off"},
 		"stateless of another value":                    {"stateless yes", "2", "it must be on or off"},
+		"config_id":                                     {"config_id", "2", "expected config_id on|off"},
+		"config_id of another value":                    {"config_id ops", "2", "it must be on or off"},
 		"stateless twice":                               {"stateless on\nstateless off", "3", "occurs twice in"},
 		"default_urls of none":                          {"default_urls", "2", "expected default_urls <url...>"},
 		"default_urls of an unknown service":            {"default_urls json://h nonsense://secretsecret", "2", "not a scheme of any service"},

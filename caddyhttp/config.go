@@ -26,6 +26,11 @@ type Settings struct {
 	// Default: true.
 	Stateless *bool `json:"stateless,omitempty"`
 
+	// Lets the header `X-Apprise-Config-ID`, with which clients of Apprise 2 name the
+	// key, name keys without a token. No path matcher sees it. Default: false; then
+	// a request with the header needs a token of the key.
+	ConfigID *bool `json:"config_id,omitempty"`
+
 	// The notification URLs that `POST /notify` sends to if a request has none.
 	// Placeholders such as `{env.DISCORD}` and `{file./run/secrets/discord}`
 	// are replaced when the configuration loads. Example:

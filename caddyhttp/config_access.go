@@ -163,6 +163,19 @@ func (r *resolved) keyToSend(req *http.Request, name string) (*key, error) {
 	return k, err
 }
 
+// tokenSum returns the hash of the token of the key that a request in a format has, or "".
+func (k *key) tokenSum(req *source.Request, f *source.Format) (sum string) {
+	f.HasToken(req, func(token string) bool {
+		if !k.tokens.has(token) {
+			return false
+		}
+		h := sha256.Sum256([]byte(token))
+		sum = string(h[:])
+		return true
+	})
+	return sum
+}
+
 func newSourceRequest(r *http.Request) *source.Request {
 	return &source.Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
 }

@@ -23,6 +23,7 @@ import (
 //   - lets anyone manage its keys
 //   - requires authentication for one address of a key without a token, but not for
 //     another: /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
+//   - keeps strangers from the address of a key, but not from the header that names it
 //   - requires authentication where phones and links have none: devices and incidents
 //
 // To find out, it follows an anonymous request through the routes of each
@@ -58,6 +59,7 @@ func (a *App) warnUnguarded() {
 				s.warn("anyone who can reach this site can "+can+s.prefix+path+", because it requires no authentication and "+setting+" has manage open; write manage without open, and add basic_auth or another authentication",
 					zap.Strings("listen", s.server.Listen))
 			}
+			s.warnConfigID()
 			if f.guarded {
 				s.warnSpellings()
 				s.warnLinks()
@@ -82,11 +84,12 @@ func (s site) warn(text string, fields ...zap.Field) {
 }
 
 // isOpen reports whether the handler has keys and does not set stateless, and
-// an anonymous client on another machine can use POST /notify.
+// an anonymous client on another machine can use POST /notify, which takes URLs with and
+// without X-Apprise-Config-ID.
 func (s site) isOpen() bool {
 	h := s.handler
 	return (len(h.resolved.keys) > 0 || h.resolved.saved.on()) && h.Stateless == nil && !s.requiresCertificate() &&
-		slices.ContainsFunc(s.server.Listen, isOutside) && s.follow("/notify") == reached
+		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow("/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
 // openManagement returns a path with which an anonymous client on another
@@ -272,7 +275,11 @@ const (
 
 // follow returns the outcome of an anonymous POST request for a path below the
 // prefix of s.
-func (s site) follow(path string) (o outcome) {
+func (s site) follow(path string) outcome { return s.followRequest(http.MethodPost, path, "") }
+
+// followRequest is like follow for a method and, if id is not "", with the key in
+// X-Apprise-Config-ID.
+func (s site) followRequest(method, path, id string) (o outcome) {
 	defer func() {
 		if recover() != nil {
 			o = unclear // a handler or matcher panicked because the request has no connection
@@ -282,8 +289,13 @@ func (s site) follow(path string) (o outcome) {
 	if err != nil {
 		return unclear
 	}
-	f := follower{site: s, groups: map[string]bool{}}
-	f.key, _ = s.handler.keyOf(&url.URL{Path: path})
+	r.Method = method
+	f := follower{site: s, key: id, groups: map[string]bool{}}
+	if id == "" {
+		f.key, _ = s.handler.keyOf(&url.URL{Path: path})
+	} else {
+		r.Header.Set(configIDHeader, id)
+	}
 	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
 }
 
@@ -356,11 +368,11 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
 	switch h := handlers[0].(type) {
 	case *Handler:
-		key, ok := h.keyOf(r.URL)
+		at, ok, err := h.routes.parseRequest(r, &h.has)
 		switch {
 		case !ok:
 			return rest(r)
-		case h == f.handler && key == f.key:
+		case h == f.handler && err == nil && at.key == f.key:
 			return reached
 		}
 		return unclear

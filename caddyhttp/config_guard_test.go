@@ -90,6 +90,7 @@ func TestWarnOpenSite(t *testing.T) {
 		"only paths of keys reach it":  {":9470 {\nhandle /notify/* {\n" + notify + "}\n}", ""},
 		"a response before it":         {":9470 {\nroute {\nrespond no 403\n" + notify + "}\n}", ""},
 		"a rewrite to a key":           {":9470 {\nrewrite * /notify/ops\n" + notify + "}", ""},
+		"a header instead of a login":  {":9470 {\n@login not header X-Apprise-Config-ID *\nbasic_auth @login" + account + notify + "}", "/notify"},
 	})
 }
 

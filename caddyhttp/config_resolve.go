@@ -33,6 +33,7 @@ type resolved struct {
 	hasSecrets     bool                      // one of the keys has a token or a reader
 	sources        map[string]*source.Source // of the configuration
 	stateless      bool
+	configID       bool              // X-Apprise-Config-ID names keys without a token, too
 	defaultTargets []notifier.Target // of default_urls
 	services       *serviceRule      // nil for all
 	limits         api.Limits
@@ -196,6 +197,9 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 		if r.stateless = *s.Stateless; !r.stateless && len(s.DefaultURLs) > 0 {
 			return nil, errDefaultsWithoutStateless
 		}
+	}
+	if s.ConfigID != nil {
+		r.configID = *s.ConfigID
 	}
 	if s.PropagateTrace != nil {
 		r.propagateTrace = *s.PropagateTrace

@@ -59,11 +59,16 @@ func (h *httpAPI) prepare(pages pageFuncs) {
 
 // serve answers a request, and reports whether its path is one of the gateway.
 func (h *httpAPI) serve(w http.ResponseWriter, r *http.Request) bool {
-	at, ok := h.routes.parse(r.URL, &h.has)
+	at, ok, err := h.routes.parseRequest(r, &h.has)
 	if !ok {
 		return false
 	}
-	resp := at.serve(h, w, r, &at)
+	var resp *api.Response
+	if err == nil {
+		resp = at.serve(h, w, r, &at)
+	} else {
+		resp = h.refuseConfigID(r, &at, err)
+	}
 	if resp == nil {
 		return true
 	}
@@ -94,15 +99,19 @@ func (h *httpAPI) serveNotify(w http.ResponseWriter, r *http.Request, at *route)
 	beat, isBeat := beatQuery(r)
 	switch {
 	case isBeat:
-		return h.serveBeat(w, r, at.key, beat)
+		return h.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:
 		resp := h.pages.send(w, r, at.key)
 		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			h.refuse(r, at.key, resp.Status, resp.Error, nil)
 		}
 		return resp
+	case isPreview(r.URL.RawQuery) && at.byHeader:
+		return h.pages.preview(w, r, "") // it sends nothing
 	case isPreview(r.URL.RawQuery):
 		return h.pages.preview(w, r, at.key)
+	case at.byHeader:
+		return h.notifyNamed(w, r, at)
 	}
 	return h.notify(w, r, at.key)
 }

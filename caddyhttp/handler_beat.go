@@ -35,8 +35,13 @@ var (
 )
 
 // serveBeat answers a beat to a key.
-func (h *httpAPI) serveBeat(w http.ResponseWriter, r *http.Request, key, beat string) *api.Response {
-	resp, err := h.acceptBeat(w, r, key, beat)
+func (h *httpAPI) serveBeat(w http.ResponseWriter, r *http.Request, at *route, beat string) *api.Response {
+	key := at.key
+	err := h.mayNameKey(r, at)
+	var resp *api.Response
+	if err == nil {
+		resp, err = h.acceptBeat(w, r, key, beat)
+	}
 	if err != nil {
 		resp = h.errorResponse(err)
 		h.shared.metrics.notSent(h.resolved.configuredKey(key), resp.Status)

@@ -104,7 +104,7 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 		done, err = h.silenceIncident(r, at.Incident, &form)
 		return done, "", at.Incident, err
 	}
-	by := cmp.Or(userOf(r), form.by)
+	by := cmp.Or(userOf(r), typedName(form.by))
 	change := q.acknowledge
 	if form.do == doResolve {
 		change = q.resolve
@@ -221,6 +221,15 @@ func personOf(name string) string {
 		return r
 	}, strings.ToValidUTF8(name, ""))
 	return markup.TruncateBytes(strings.Join(strings.Fields(name), " "), maxPerson)
+}
+
+// typedName returns how a name that somebody has typed in is shown everywhere, so that it
+// cannot pass for that of a user whom Caddy's authentication has found.
+func typedName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + " (typed)"
 }
 
 // userOf returns who Caddy's authentication has found, or "".

@@ -81,7 +81,7 @@ func TestIncidentPage(t *testing.T) {
 			t.Error("a refused request acknowledges")
 		}
 		w := askIncident(t, h, http.MethodPost, id, "do=acknowledge&by="+url.QueryEscape(" <b>Adam\n\u202eEve</b> "), "Accept", "text/html")
-		if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "You take care of it") || !strings.Contains(body, "&lt;b&gt;Adam Eve&lt;/b&gt;") {
+		if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "You take care of it") || !strings.Contains(body, "&lt;b&gt;Adam Eve&lt;/b&gt; (typed) acknowledged it") {
 			t.Errorf("%d\n%s", w.Code, body)
 		}
 		w = askIncident(t, h, http.MethodPost, id, "by=Eve", "Accept", "text/html")
@@ -90,7 +90,7 @@ func TestIncidentPage(t *testing.T) {
 		}
 		var answer incidentJSON
 		w = askIncident(t, h, http.MethodGet, id, "", "Accept", "application/json")
-		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.State != "acknowledged" || answer.Acknowledged == nil || answer.Acknowledged.By != "<b>Adam Eve</b>" || answer.Acknowledged.Until == nil || answer.Title != "Disk full" {
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.State != "acknowledged" || answer.Acknowledged == nil || answer.Acknowledged.By != "<b>Adam Eve</b> (typed)" || answer.Acknowledged.Until == nil || answer.Title != "Disk full" {
 			t.Errorf("%s, %v", w.Body, err)
 		}
 		time.Sleep(time.Hour)
@@ -99,7 +99,7 @@ func TestIncidentPage(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		x.wantCounts(t, 2, 2, 0)
-		if got := x.phones[0].toldTitles(); got[1] != "success: Resolved: Disk full | Eve says that this is over." {
+		if got := x.phones[0].toldTitles(); got[1] != "success: Resolved: Disk full | Eve (typed) says that this is over." {
 			t.Errorf("told %q", got)
 		}
 		if w = askIncident(t, h, http.MethodPost, id, "do=resolve&by=Adam", "Accept", "text/html"); !strings.Contains(w.Body.String(), "It is over already") {

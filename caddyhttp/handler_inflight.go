@@ -114,6 +114,18 @@ func (e *entry) verified() {
 	e.client, e.unverified = false, false
 }
 
+// distrust makes an entry of enter one of enterClient, or returns the error for the client
+// if there is no room for it.
+func (e *entry) distrust(l inFlightLimits, from netip.Addr) error {
+	e.f.mu.Lock()
+	defer e.f.mu.Unlock()
+	if _, err := e.f.add(l, entry{client: true, from: from}); err != nil {
+		return err
+	}
+	e.client, e.from = true, from
+	return nil
+}
+
 func (e *entry) leave() {
 	e.f.mu.Lock()
 	defer e.f.mu.Unlock()

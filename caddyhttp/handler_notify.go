@@ -43,6 +43,11 @@ func (h *httpAPI) accept(w http.ResponseWriter, r *http.Request, name string) (*
 		e.leave()
 		return nil, err
 	}
+	return h.answerEntered(w, r, d, e, name)
+}
+
+// answerEntered sends a message that has entered, and leaves.
+func (h *httpAPI) answerEntered(w http.ResponseWriter, r *http.Request, d delivery, e entry, name string) (*api.Response, error) {
 	if name == "" {
 		// A message with URLs of a client counts until its last delivery has
 		// ended, which may be after the response.
@@ -66,18 +71,34 @@ func (h *httpAPI) read(w http.ResponseWriter, r *http.Request, name string) (del
 			return delivery{}, err
 		}
 	}
+	q, hops, err := h.readRequest(w, r, name == "")
+	if err != nil {
+		return delivery{}, err
+	}
+	d, err := h.readDelivery(r, q, name, hops)
+	if err != nil || name == "" {
+		return d, err
+	}
+	k, err := h.resolved.key(r.Context(), name)
+	if err != nil {
+		d.release()
+		return delivery{}, err
+	}
+	d.idempotency.bind(k.tokenSum(newSourceRequest(r), new(source.Format)))
+	return d, nil
+}
+
+// readRequest reads a request to send a message, and how many gateways it has passed
+// through. client means that it may have URLs.
+func (h *httpAPI) readRequest(w http.ResponseWriter, r *http.Request, client bool) (q *api.Request, hops int, err error) {
 	if err := h.resolved.checkOrigin(r); err != nil {
-		return delivery{}, err
+		return nil, 0, err
 	}
-	hops, err := api.Hops(r, agentComment)
-	if err != nil {
-		return delivery{}, err
+	if hops, err = api.Hops(r, agentComment); err != nil {
+		return nil, 0, err
 	}
-	q, err := api.Read(w, r, h.limits(name == ""))
-	if err != nil {
-		return delivery{}, err
-	}
-	return h.readDelivery(r, q, name, hops)
+	q, err = api.Read(w, r, h.limits(client))
+	return q, hops, err
 }
 
 // readDelivery returns the message of a request that has been read, and where it
@@ -120,7 +141,9 @@ func (h *httpAPI) readMessage(r *http.Request, q *api.Request, name string, hops
 	if m.Attachments, err = h.attachments(r, q, name); err != nil {
 		return d, err
 	}
-	if len(m.Attachments) > 0 {
+	missing := q.LinkFiles(m)
+	to.Warn(missing...)
+	if len(m.Attachments)+len(missing) > 0 {
 		return d, to.Check(m)
 	}
 	return d, nil
@@ -156,6 +179,14 @@ func (h *httpAPI) idempotency(r *http.Request, q *api.Request, name string) (i i
 	return i, err
 }
 
+// bind makes the idempotency key one of the clients that have a token of the key, whose
+// hash is sum; "" for none. Another client that guesses it has one of its own.
+func (i *idempotency) bind(sum string) {
+	if i.key != "" && sum != "" {
+		i.key += "\x00" + sum
+	}
+}
+
 // sourceOf returns the name of the source that r is for, or "" for the API itself.
 func (h *httpAPI) sourceOf(r *http.Request) string {
 	at, _ := h.routes.parse(r.URL, &h.has) // the other addresses of a key have no source
@@ -182,10 +213,12 @@ func (h *httpAPI) enter(r *http.Request, name string) (entry, error) {
 func (h *httpAPI) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
 		e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
-		if err != nil {
+		if err != nil && !q.SkipFetches(err) {
 			return nil, err
 		}
-		defer e.leave()
+		if err == nil {
+			defer e.leave()
+		}
 	}
 	return q.Attachments(r.Context(), h.shared.sender.Pool())
 }
@@ -198,9 +231,14 @@ func (h *httpAPI) checkRoute(r *http.Request, name string) error {
 		_, err := h.resolved.keyToSend(r, name)
 		return err
 	case !h.resolved.stateless:
-		return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
+		return statelessError(r)
 	}
 	return nil
+}
+
+// statelessError returns the error for a message without a key where these are turned off.
+func statelessError(r *http.Request) *api.Error {
+	return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
 }
 
 var errStatelessOff = errors.New("messages without a key are turned off here")

@@ -113,7 +113,7 @@ func TestDescriptionIsComplete(t *testing.T) {
 func TestDescriptionOfParameters(t *testing.T) {
 	d := readDescription(t)
 	for path, want := range map[string]string{
-		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query title, query type",
+		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Config-ID, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query title, query type",
 		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query format, query incident, query mapping, query preview, query tag, query tags, query title, query type",
 	} {
 		var got []string
@@ -276,7 +276,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
-	closed := newGateway(t, "stateless off\n", "")
+	closed, named := newGateway(t, "stateless off\n", ""), newGateway(t, "config_id on\n", "")
 	guarded := newGateway(t, "key ops {\nurl "+s.NotifyURL("/a")+"\ntoken "+opsToken+"\n}", "")
 	off := newGateway(t, block+"page off", "")
 	const key, stateless, ofSource = "/notify/{KEY}", "/notify", "/notify/{KEY}/{SOURCE}"
@@ -345,7 +345,10 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		call{h: h, target: "/notify/ops", contentType: typeForm, body: "body=x&tag=none"})
 	calls["POST "+stateless] = append(calls["POST "+stateless],
 		call{h: h, target: "/notify", contentType: typeForm, body: "body=x&urls=nonsense://h," + s.NotifyURL("/refuse")},
-		call{h: closed, target: "/notify", contentType: typeForm, body: "body=x"})
+		call{h: closed, target: "/notify", contentType: typeForm, body: "body=x"},
+		call{h: closed, target: "/notify", contentType: typeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
+		call{h: guarded, target: "/notify", contentType: typeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
+		call{h: named, target: "/notify", contentType: typeForm, body: "body=x", header: header("X-Apprise-Config-Id", "none")})
 	calls["POST "+key] = append(calls["POST "+key], call{h: guarded, target: "/notify/ops", contentType: typeForm, body: "body=x"})
 	calls["GET "+key] = []call{{h: guarded, target: "/notify/ops"}, {h: h, target: "/notify/ops"}, {h: h, target: "/notify/none"}, {h: off, target: "/notify/ops"}}
 	calls["GET "+stateless] = []call{{h: h, target: "/notify"}, {h: closed, target: "/notify"}, {h: off, target: "/notify"}}

@@ -220,6 +220,10 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 	if err != nil {
 		return nil, err
 	}
+	if !s.ChecksSender() { // else the token is that of the source, which is part of the key
+		d.idempotency.bind(k.tokenSum(req, s.Format))
+	}
+	o.Message.Warnings = q.Warnings()
 	if s.Format.HasAlerts() {
 		h.shared.alerts.tell(d.incidentOf(), o.Message.Alert, d.message)
 	}

@@ -96,7 +96,7 @@ func TestPayloadWithoutSource(t *testing.T) {
 		{"/notify/ops", typeJSON, "", sample(t, "stripe/payment_failed"), "; it looks like a payload of Stripe, so post it to /notify/ops/stripe"}, // whose type is no type here
 		{"/notify", typeJSON, "", kuma, "; it looks like a payload of Uptime Kuma, so post it to /notify/{KEY}/uptime_kuma"},
 		{"/notify/ops", typeForm, "", "data=" + url.QueryEscape(kuma), "; it looks like a payload of Uptime Kuma, so post it to /notify/ops/uptime_kuma"},
-		{"/notify/ops", typeJSON, "", sample(t, "watchtower/updates"), "send a body, an attachment or both"}, // a title and a message may be of several programs
+		{"/notify/ops", typeJSON, "", sample(t, "watchtower/updates"), "or add ?:message=body to the address"}, // a title and a message may be of several programs
 		{"/notify/ops", typeJSON, "", `{"body":"x","type":"x","topic":"x"}`, "use info, success, warning or failure"},
 	} {
 		r := httptest.NewRequest(http.MethodPost, tt.target, strings.NewReader(tt.body))

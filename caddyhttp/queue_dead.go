@@ -2,7 +2,6 @@ package caddyhttp
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -103,18 +102,17 @@ func (s *shared) emitDead(d deadDelivery) {
 }
 
 // fallback returns the message to the fallback of a key about a delivery that
-// was given up, or nil if the key has no fallback.
+// was given up, or nil if the key has no fallback. It is not sent if there was one less
+// than an hour ago (see gaveUp).
 func (q *outbox) fallback(j *queue.Job) *queue.Entry {
-	app := q.app.Load()
 	d := newDeadDelivery(j)
 	if d.result.Optional || d.state.Key == "" {
 		return nil
 	}
-	settings, name := app.fallbackOf(d.state.Site, d.state.Key, d.state.Hash)
+	settings, name, _ := q.app.Load().fallbackOf(&d.state)
 	if name == "" {
 		return nil
 	}
-	to := settings.configured(name)
 	text := []string{
 		"A message for the key " + d.state.Key + " was not delivered to " + d.result.Service + ", and is not tried again.",
 		"Reason: " + markup.TruncateBytes(d.reason, maxEventError),
@@ -122,26 +120,7 @@ func (q *outbox) fallback(j *queue.Job) *queue.Entry {
 	}
 	// The reason may quote what a server has answered.
 	m := &notifier.Message{Title: "Message for " + d.state.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Foreign: true}
-	message := newDelivery(settings, sourceFallback, d.state.Site, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
-	message.rules = nil // it is sent at once
-	s := newQueuedSend(message, q)
-	s.makeEntry(s.resultsSoFar())
-	return s.entry
-}
-
-// fallbackOf returns the name of the fallback of a key of a site, and the settings
-// that have both keys. hash identifies a destination of the key; it distinguishes
-// keys of the same name in several handlers.
-func (a *engine) fallbackOf(site, name, hash string) (*resolved, string) {
-	if t, err := a.findQueued(context.Background(), site, name, hash); err == nil {
-		return t.settings, t.fallback
-	}
-	for _, s := range a.candidates(site) {
-		if k := s.keys[name]; k != nil && k.fallback != "" {
-			return s, k.fallback
-		}
-	}
-	return nil, ""
+	return q.fallbackEntry(settings, name, d.state.Site, m)
 }
 
 // fallbackName returns the name of the fallback of a key for errors.

@@ -12,7 +12,7 @@ import (
 func (s *queuedSend) makeEntry(results []notifier.Result) {
 	m := s.record()
 	m.Key, m.Request = s.idempotency.key, s.idempotency.request
-	s.states = make([]queued.State, len(s.targets))
+	s.states, s.refused, s.text = make([]queued.State, len(s.targets)), refused{}, s.textSum()
 	results = s.to.Report(&notifier.Report{Results: results}).Results
 	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
 	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.to.Limits != nil}
@@ -23,11 +23,21 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 		case r == nil || retryable(r):
 			s.setJob(j, i)
 			j.OwnAttempts = chained
+		case r.Err != nil && !r.Optional && s.keepsRefused():
+			s.setRefused(j, i)
+			j.OwnAttempts = chained
 		case r.Err != nil:
 			j.Destination = s.destination(i)
 			s.setIncident(j)
 		}
 	}
+	waiting := 0
+	for i := range s.entry.Jobs {
+		if s.entry.Jobs[i].Status.Waits() {
+			waiting++
+		}
+	}
+	s.refused.only = waiting > 0 && waiting == len(s.refused.targets)
 	d := &entryDraft{&s.delivery, s.entry, s.states, s.bypasses}
 	if s.plan == nil {
 		s.plan = s.q.policy.plan(&s.delivery, false)
@@ -39,15 +49,20 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.with)
 	}
 	s.kept = s.q.policy.keep(d)
-	s.entry.Unlimited = s.source == sourceExpect // an alarm must not be lost because much waits
+	s.entry.Unlimited = s.source == sourceExpect || s.refused.only // an alarm must not be lost because much waits
+}
+
+// prepareJob sets what the queue knows of the i-th target before an attempt.
+func (s *queuedSend) prepareJob(j *queue.Job, i int) {
+	t := s.to.Targets[i]
+	s.states[i] = s.state(t, s.text)
+	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.to.Limits != nil
+	s.setIncident(j)
 }
 
 // setJob sets the job of the i-th target, which is not final.
 func (s *queuedSend) setJob(j *queue.Job, i int) {
-	t := s.to.Targets[i]
-	s.states[i] = s.state(t)
-	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.to.Limits != nil
-	s.setIncident(j)
+	s.prepareJob(j, i)
 	j.State = s.states[i].With(s.targets[i].progress)
 	switch r := s.targets[i].result; {
 	case r != nil:
@@ -101,9 +116,10 @@ func (d *delivery) finalSummary() queued.Summary {
 	return queued.Summary{Site: d.site, Incident: d.message.Incident.Name, Key: d.key, Source: d.source, Type: d.message.Type}
 }
 
-// state returns the state of a delivery to t before its first attempt.
-func (d *delivery) state(t notifier.Target) queued.State {
-	s := queued.State{Key: d.key, Source: d.source, Site: d.site, Incident: d.message.Incident.Name, Tags: t.Tags}
+// state returns the state of a delivery to t before its first attempt. text is the
+// [delivery.textSum].
+func (d *delivery) state(t notifier.Target, text []byte) queued.State {
+	s := queued.State{Key: d.key, Source: d.source, Site: d.site, Incident: d.message.Incident.Name, Tags: t.Tags, Text: text}
 	if d.to.Transient {
 		s.URL = t.URL()
 	} else {

@@ -221,6 +221,11 @@ func (q *openQueue) options(s *queueSettings) queue.Options {
 	}
 }
 
+// ended returns what changes when a job ends.
+func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
+	return queue.JoinRuled(q.alerts.ended(j), q.gaveUp(j))
+}
+
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *openQueue) refresh(ctx context.Context) {
 	q.refreshSilences(ctx)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -45,7 +47,7 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodDelete:
-		if err := h.resolved.checkOrigin(r); err != nil {
+		if err := checkOwnOrigin(r); err != nil {
 			return nil, err
 		}
 	default:
@@ -66,7 +68,7 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 		return nil, err
 	}
 	if r.Method == http.MethodDelete {
-		if err := h.mayCancel(r, e.Message); err != nil {
+		if err := h.mayCancel(r, e); err != nil {
 			return nil, err
 		}
 		if _, err := q.Cancel(ctx, id); err != nil {
@@ -76,26 +78,60 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 			return nil, messageError(err)
 		}
 	}
+	if err := q.follow(ctx, e); err != nil {
+		return nil, messageError(err)
+	}
 	m := queued.Message(e)
 	q.setReceipts(ctx, m)
-	if x := q.incidentOfMessage(ctx, e.Message); x != nil {
+	if x := q.incidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil
 }
 
+// mayActOn reports whether the client of r may learn the ID of an incident of a key, with
+// which it can acknowledge and resolve it: it may manage, or has a token of the key.
+// Readers, devices and others know the IDs of messages.
+func (h *httpAPI) mayActOn(r *http.Request, name string) bool {
+	if h.mayManage(r) == nil {
+		return true
+	}
+	k, err := h.resolved.keyToSend(r, name)
+	return err == nil && len(k.tokens) > 0
+}
+
 // mayCancel returns an error if the client of r may not cancel a message. The ID alone is
-// not enough where the key has a token: devices know the IDs of what they confirm.
-func (h *httpAPI) mayCancel(r *http.Request, m *queue.Message) error {
+// not enough where the key has a token, where others than the sender know the IDs, and
+// where not everybody may send to the key.
+func (h *httpAPI) mayCancel(r *http.Request, e *queue.Entry) error {
 	var s queued.Summary
-	if s.Decode(m.Summary) != nil || s.Key == "" || h.mayManage(r) == nil {
+	if s.Decode(e.Message.Summary) != nil || s.Key == "" || h.mayManage(r) == nil {
 		return nil //nolint:nilerr // what cannot be read has no key
 	}
-	_, err := h.resolved.keyToSend(r, s.Key)
-	if errors.Is(err, errNoKey) {
+	k, err := h.resolved.keyToSend(r, s.Key)
+	switch {
+	case errors.Is(err, errNoKey):
 		return nil // it is gone, with its token
+	case err != nil:
+		return err
+	case len(k.tokens) == 0 && (len(k.readers) > 0 || k.checkSource(sourceDirect) != nil || k.hasDevice() || reachesDevice(e)):
+		return errCancelToken
 	}
-	return err
+	return nil
+}
+
+// errCancelToken is returned where the ID of a message is not enough to cancel it.
+var errCancelToken = api.Errorf(http.StatusForbidden, "a message to this key can be cancelled only by who may manage, because others know its ID or may not send to the key; the operator can give the key a token, with which its senders can cancel")
+
+// hasDevice reports whether a device has subscribed to the key.
+func (k *key) hasDevice() bool {
+	return slices.ContainsFunc(k.targets, func(t notifier.Target) bool { return isDevice(t.String()) })
+}
+
+// reachesDevice reports whether a message goes to a device, also to one that is no longer
+// there: it knows the ID.
+func reachesDevice(e *queue.Entry) bool {
+	return slices.ContainsFunc(e.Jobs, func(j queue.Job) bool { return isDevice(queued.DecodeResult(j.Result).Destination) })
 }
 
 // storedMessage returns a message that came to the site of h. Errors are for the

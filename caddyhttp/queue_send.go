@@ -31,6 +31,9 @@ func (h *httpAPI) repeated(r *http.Request, q *outbox, e *queue.DuplicateError, 
 	if err != nil {
 		return nil, queueError(err)
 	}
+	if err := q.follow(context.WithoutCancel(r.Context()), stored); err != nil {
+		return nil, queueError(err)
+	}
 	m := queued.Message(stored)
 	report := &notifier.Report{Results: queued.Results(m), Records: m.Response().Records}
 	resp := d.response(report)
@@ -55,6 +58,7 @@ func queueError(err error) error {
 //	       └─ otherwise: run ── sending at once
 //	            ├─ all results in time, all final ───── recorded, no entry
 //	            ├─ all results in time, one may change ── stored, then answered
+//	            ├─ all results in time, one refused ───── stored as given up, then answered
 //	            └─ the time is over (giveUp) ────────── stored, then answered;
 //	                 each result that comes later settles its job
 //
@@ -67,9 +71,11 @@ type queuedSend struct {
 	shared *shared
 	plan   *plan // what rules decide; nil for nothing
 
-	direct []int             // indexes of the targets that are sent to at once; the others are queued
-	states []queued.State    // of the targets; nil unless they are stored
-	begun  []notifier.Result // if begin has stored the message: the results before anything is sent
+	direct  []int             // indexes of the targets that are sent to at once; the others are queued
+	states  []queued.State    // of the targets; nil unless they are stored
+	refused refused           // by targets, before the message was stored
+	text    []byte            // see textSum
+	begun   []notifier.Result // if begin has stored the message: the results before anything is sent
 
 	// decided is done when it is known whether the message is stored. err and
 	// entry can be read only after that. err is the error of the queue if it could
@@ -298,7 +304,14 @@ func (s *queuedSend) giveUp() (store bool) {
 // store stores the message. Only the goroutine that has set deciding calls it.
 func (s *queuedSend) store(ctx context.Context) {
 	s.err = s.q.Accept(context.WithoutCancel(ctx), s.entry)
+	if s.err != nil && s.refused.only {
+		s.notKept(s.err)
+		s.err = nil
+	}
 	s.isDecided()
+	if s.err == nil {
+		s.settleRefused()
+	}
 }
 
 // isDecided notes that it is known whether the message is stored.
@@ -378,7 +391,7 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 }
 
 // decide reports whether the caller must store the message when all results are
-// known. If all are final, there is no entry.
+// known. If all are final and nothing is kept, there is no entry.
 func (s *queuedSend) decide() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -387,8 +400,8 @@ func (s *queuedSend) decide() bool {
 	}
 	s.deciding = true
 	for _, t := range s.targets {
-		// A later message of the incident tells what has failed for good.
-		if r := t.result; retryable(r) || r != nil && r.Err != nil && s.message.Incident.ID != "" {
+		// What has failed for good is kept, and a later message of the incident tells it.
+		if r := t.result; retryable(r) || r != nil && r.Err != nil && (s.message.Incident.ID != "" || !r.Optional && s.keepsRefused()) {
 			s.makeEntry(s.resultsSoFar())
 			break
 		}
@@ -430,7 +443,7 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 	state := s.states[i]
 	state.Reported = true // as part of the outcome of the message
 	o := outcomeOf(s.message, state, *s.targets[i].result, nil)
-	if o.Status == queue.Dead && !late { // the response reports the failure
+	if o.Status == queue.Dead && !late && !s.keepsRefused() { // the response reports the failure
 		o.Status = queue.Failed
 	}
 	s.q.Settle(&j, o)

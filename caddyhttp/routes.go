@@ -185,6 +185,8 @@ type route struct {
 	rest   string // what the clients of an API add to the address of its source, without empty segments
 	topics string // of ntfy, with commas between them
 	verb   string // what ntfy's client wants of the topics
+
+	byHeader bool // the key is that of X-Apprise-Config-ID, because the path has none
 }
 
 // routeTable is a table of routes, with its patterns split into segments.
@@ -273,8 +275,9 @@ func (t routeTable) mayMatch(pattern string, site *siteRoutes) bool {
 	pattern = strings.ToLower(pattern)
 	i := strings.IndexAny(pattern, `*?[\{%`)
 	if i < 0 {
-		_, ok := t.parse(&url.URL{Path: pattern}, site)
-		return ok
+		u := &url.URL{Path: pattern}
+		_, ok := t.parse(u, site)
+		return ok || t.mayNameKeyAt(u, site)
 	}
 	prefix := pattern[:i]
 	for j := range t {

@@ -117,7 +117,7 @@ func TestMatchers(t *testing.T) {
 			t.Errorf("%s: %v", pattern, !want)
 		}
 	}
-	for _, pattern := range []string{"/cfg*", "/cfg", "/add/*", "/add/ops", "/status", "/details", "/json/*", "/json/urls/*", "/get/x", "/del/*"} {
+	for _, pattern := range []string{"/cfg*", "/cfg", "/add/*", "/add/ops", "/status", "/details", "/json/*", "/json/urls/*", "/get/x", "/del/*", "/get", "/add/", "/json/urls"} {
 		if !table.mayMatch(pattern, &siteRoutes{configs: true}) {
 			t.Errorf("%s is rejected with saved keys", pattern)
 		}

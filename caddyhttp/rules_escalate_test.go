@@ -372,7 +372,7 @@ func TestOnCallPage(t *testing.T) {
 		}
 		until(t, "2000-01-01 00:05:03")
 		x.wantCounts(t, 1, 1, 1, 0)
-		if w := askIncident(t, h, http.MethodPost, id, "by=Bob"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"by":"Bob"`) {
+		if w := askIncident(t, h, http.MethodPost, id, "by=Bob"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"by":"Bob (typed)"`) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		until(t, "2000-01-01 04:05:00")

@@ -671,7 +671,11 @@ func TestFallbackPassesRules(t *testing.T) {
 		if s, r := state(t, h, held.ID); s != "failed" || r.Error == nil || !strings.Contains(*r.Error, "no longer has this destination") {
 			t.Errorf("%s, %+v", s, r)
 		}
-		if got := other.toldTitles(); len(got) != 2 {
+		if got := other.toldTitles(); len(got) != 1 {
+			t.Errorf("within an hour, told %q", got)
+		}
+		time.Sleep(time.Hour)
+		if got := other.toldTitles(); len(got) != 2 || !strings.HasPrefix(got[1], "failure: One more message for k not delivered") || !strings.Contains(got[1], "no longer has this destination") {
 			t.Errorf("told %q", got)
 		}
 	})

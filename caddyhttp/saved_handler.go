@@ -82,6 +82,9 @@ func (h *httpAPI) doConfig(w http.ResponseWriter, r *http.Request, at *route) er
 			return err
 		}
 	}
+	if err := h.mayNameKey(r, at); err != nil {
+		return err
+	}
 	change := isChange(r)
 	if change {
 		if err := checkOwnOrigin(r); err != nil {

@@ -23,7 +23,8 @@ func TestNewcomersPath(t *testing.T) {
 	}
 }
 
-// TestFirstCommands checks that the README leads to the first message with two commands.
+// TestFirstCommands checks that the README begins with the command that runs the example and
+// the one that passes the tests, and leads to the first message with one more.
 func TestFirstCommands(t *testing.T) {
 	var commands []block
 	for _, b := range readPage(t, "README.md").blocks {
@@ -31,7 +32,7 @@ func TestFirstCommands(t *testing.T) {
 			commands = append(commands, b)
 		}
 	}
-	for i, want := range []string{"./xcaddy.sh run ", "curl "} {
+	for i, want := range []string{"./xcaddy.sh run ", "go test ./...", "curl "} {
 		if text := commands[i].text; !strings.HasPrefix(text, want) || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: the README begins with %q, want one command that begins with %q", commands[i], text, want)
 		}

@@ -30,6 +30,7 @@ var wrongRequests = []string{
 	`-d x https://alerts.example.com/notify/ops/ntfy/alerts?template=grafana`,
 	`-d text=x https://alerts.example.com/notify/ops/slack/api/chat.scheduleMessage`,
 	`-d body=x https://closed.example.com/notify`,
+	`-d body=x -H X-Apprise-Config-ID:ops https://closed.example.com/notify`,
 	`-d body=x -H Sec-Fetch-Site:cross-site http://127.0.0.1:8080/notify/ops`,
 	`-d body=x http://127.0.0.1:8080/notify/Ops`,
 	`http://127.0.0.1:8080/notify/ops`,

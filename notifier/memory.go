@@ -101,6 +101,22 @@ func (a *Allocation) Trust() {
 	a.client = false
 }
 
+// Distrust moves what the allocation has taken into the half for clients, or reports false
+// if there is no room for it. It is called when a request turns out to have URLs.
+func (a *Allocation) Distrust() bool {
+	if a == nil || a.memory == nil || a.client {
+		return true
+	}
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
+	if a.memory.client+a.texts+a.files > a.max/2 {
+		return false
+	}
+	a.memory.client += a.texts + a.files
+	a.client = true
+	return true
+}
+
 // Close frees all that the allocation has taken.
 func (a *Allocation) Close() {
 	if a == nil || a.memory == nil {

@@ -53,8 +53,23 @@ func TestMemory(t *testing.T) {
 	if m.held != 0 || m.files != 0 || m.client != 0 {
 		t.Errorf("after the end of a trusted allocation: %d, %d, %d", m.held, m.files, m.client)
 	}
+	others := m.Allocation(100, true)
+	found := m.Allocation(100, false)
+	if !others.Take(40) || !found.take(5, true) || !found.Take(6) || found.Distrust() {
+		t.Error("what clients hold becomes more than half")
+	}
+	found.Free(1)
+	if !found.Distrust() || !found.Distrust() || m.client != 50 || found.Take(1) {
+		t.Errorf("a distrusted allocation is not in the half for clients, which have %d", m.client)
+	}
+	others.Close()
+	found.Close()
+	if m.held != 0 || m.files != 0 || m.client != 0 {
+		t.Errorf("after the end of a distrusted allocation: %d, %d, %d", m.held, m.files, m.client)
+	}
 	var none *Allocation
 	none.Trust()
+	none.Distrust()
 	if zero := (Allocation{}); !none.Take(1<<40) || !zero.Take(1<<40) {
 		t.Error("without a memory there is a limit")
 	}

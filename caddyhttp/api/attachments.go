@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -23,8 +25,14 @@ type fileRef struct {
 	base64      *string // in place of url
 	name        string
 	contentType string
-	optional    bool // the message is sent without the file if it cannot be fetched
+	optional    bool  // the message is sent without the file if it cannot be fetched
+	link        bool  // the message is sent with the address in its text if the file cannot be fetched
+	err         error // why a file with link was not fetched
 }
+
+// linkTimeout bounds how long a file whose address can be in the text is fetched: the
+// alert must not wait for a camera that does not answer, and its sender may not wait long.
+const linkTimeout = 5 * time.Second
 
 // readFileRefs reads the fields that take attachments. All their names mean
 // the same, and their values add up.
@@ -35,7 +43,7 @@ func (q *Request) readFileRefs() (refs []fileRef, err error) {
 			return nil, err
 		}
 		for _, i := range items {
-			ref := fileRef{field: i.name, url: strings.TrimSpace(i.text)}
+			ref := fileRef{field: i.name, url: strings.TrimSpace(i.text), link: q.payload.linkFiles}
 			if i.object != nil {
 				if err := ref.readObject(i.object); err != nil {
 					return nil, err
@@ -43,13 +51,15 @@ func (q *Request) readFileRefs() (refs []fileRef, err error) {
 			} else if ref.url == "" { // an empty input of a web form
 				continue
 			}
-			if err := q.limits.checkRef(ref); err != nil {
+			err := cmp.Or(q.limits.checkRef(ref), q.limits.checkCount(len(refs)+len(q.files)+1))
+			if err != nil && !ref.link {
 				return nil, err
 			}
+			ref.err = err
 			refs = append(refs, ref)
 		}
 	}
-	return append(refs, q.images...), q.limits.checkCount(len(refs) + len(q.files))
+	return append(refs, q.images...), nil
 }
 
 // readObject reads {"base64": …, "filename": …} or {"url": …, "filename": …}.
@@ -128,8 +138,35 @@ const maxFetches = 4
 // FetchesFiles reports whether [Request.Attachments] fetches files from
 // addresses of the client.
 func (q *Request) FetchesFiles() bool {
-	return slices.ContainsFunc(q.fileRefs, func(f fileRef) bool { return f.base64 == nil })
+	return slices.ContainsFunc(q.fileRefs, func(f fileRef) bool { return f.base64 == nil && f.err == nil })
 }
+
+// SkipFetches makes [Request.Attachments] fetch no file without which the message can be
+// sent, because of err. It reports whether there are no others to fetch.
+func (q *Request) SkipFetches(err error) bool {
+	for i := range q.fileRefs {
+		if f := &q.fileRefs[i]; f.link && f.err == nil {
+			f.err = err
+		}
+	}
+	q.fileRefs = slices.DeleteFunc(q.fileRefs, func(f fileRef) bool { return f.optional })
+	return !q.FetchesFiles()
+}
+
+// LinkFiles adds the addresses of files that [Request.Attachments] could not fetch to the
+// text of m, and returns a warning about each. Only payloads of other programs have such
+// files: their programs do not know that the gateway fetches them.
+func (q *Request) LinkFiles(m *notifier.Message) (warnings []string) {
+	for _, f := range q.unfetched {
+		m.Body = appendLine(m.Body, m.Format, "\n", f.url)
+		q.warn("The text has the address of a file that could not be fetched: %v", f.err)
+		warnings = append(warnings, q.warnings[len(q.warnings)-1])
+	}
+	return warnings
+}
+
+// Warnings returns the warnings about the request.
+func (q *Request) Warnings() []string { return slices.Clone(q.warnings) }
 
 // Attachments decodes and fetches the attachments. Those that fields name come
 // first, in order, then the files of a multipart form. They can be read until
@@ -153,12 +190,21 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 		first error
 		slots = make(chan struct{}, maxFetches)
 	)
-	for i, ref := range q.fileRefs {
+	for i := range q.fileRefs {
+		ref := &q.fileRefs[i]
+		if ref.err != nil {
+			continue
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
 			var err error
-			if out[i], err = q.load(ctx, pool, ref); err != nil && !ref.optional {
+			out[i], err = q.load(ctx, pool, *ref)
+			switch {
+			case err == nil || ref.optional:
+			case ref.link:
+				ref.err = err
+			default:
 				once.Do(func() { first = err })
 				cancel() // the request fails, so the other files are not needed
 			}
@@ -168,6 +214,11 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 	if first != nil {
 		return nil, first
 	}
+	for _, ref := range q.fileRefs {
+		if ref.err != nil {
+			q.unfetched = append(q.unfetched, ref)
+		}
+	}
 	out = slices.DeleteFunc(out, func(a *notifier.Attachment) bool { return a == nil }) // optional ones
 	return append(out, q.files...), nil
 }
@@ -176,6 +227,11 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 func (q *Request) load(ctx context.Context, pool *egress.Pool, ref fileRef) (*notifier.Attachment, error) {
 	if ref.base64 != nil {
 		return q.addFile(ref.field, ref.name, ref.contentType, decodeBase64(*ref.base64))
+	}
+	if ref.link {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, linkTimeout, fmt.Errorf("it was not fetched within %s", linkTimeout))
+		defer cancel()
 	}
 	a, err := q.spool.Fetch(ctx, pool, q.limits.Egress, ref.url, ref.name)
 	if err == nil {

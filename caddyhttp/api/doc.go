@@ -13,6 +13,7 @@
 //	sel, err := req.SelectURLs(parse, fallback)   // or req.SelectTags
 //	err = sel.Check(msg)                          // and again with the attachments
 //	msg.Attachments, err = req.Attachments(ctx, pool)
+//	sel.Warn(req.LinkFiles(msg)...)
 //	report := sel.Report(sender.Send(ctx, msg, sel.Targets, options))
 //	api.NewResponse(report).Write(w, r)
 //

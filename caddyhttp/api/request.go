@@ -8,6 +8,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +76,9 @@ type Request struct {
 
 	textSize    int64 // of all texts
 	textCounted int64 // the part of limits.Memory that they take
+
+	unfetched   []fileRef // of fileRefs, for LinkFiles
+	hasMappings bool      // the query string has mappings
 }
 
 // content is the content of the body of a request.
@@ -85,9 +89,11 @@ type content struct {
 	jsonForm bool // the body was sent as a form but begins like JSON
 	foreign  bool // the title or the body is that of another program's payload
 	dialect  markup.Dialect
+
+	acknowledge string // address of a webhook's message to acknowledge its incident
 }
 
-// The fields that the API knows. It ignores all others.
+// The fields that the API knows. Others have no effect, and cause a warning.
 const (
 	fieldURLs     = "urls"
 	fieldBody     = "body"
@@ -103,13 +109,10 @@ var (
 	attachFields = []string{"attach", "attachment", "attachments"}
 )
 
-func isField(name string) bool {
-	switch name {
-	case fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, "tag", "tags", "attach", "attachment", "attachments":
-		return true
-	}
-	return false
-}
+// fieldNames are the names of all fields that the API knows.
+var fieldNames = slices.Concat([]string{fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident}, tagFields, attachFields)
+
+func isField(name string) bool { return slices.Contains(fieldNames, name) }
 
 // maxFields bounds the fields of a request, known or not.
 const maxFields = 1000
@@ -149,6 +152,15 @@ func (q *Request) Close() {
 // Memory returns what the request holds in memory.
 func (q *Request) Memory() *notifier.Allocation { return &q.limits.Memory }
 
+// Distrust counts what the request holds as that of a client's message with URLs. If there
+// is no room for it, Distrust returns an [*Error].
+func (q *Request) Distrust() error {
+	if !q.limits.Memory.Distrust() {
+		return errNoMemory(q.limits.Memory.Max())
+	}
+	return nil
+}
+
 // releaseText drops the fields of the request, which can take as much memory
 // as the body. A message has copies of what it needs.
 func (q *Request) releaseText() {
@@ -166,7 +178,12 @@ func (q *Request) read(w http.ResponseWriter, r *http.Request) error {
 	if err := q.readBody(w, r); err != nil {
 		return err
 	}
-	return q.applyMappings(mappings)
+	q.hasMappings = len(mappings) > 0
+	if err := q.applyMappings(mappings); err != nil {
+		return err
+	}
+	q.readHook()
+	return nil
 }
 
 // readQuery reads the fields that the query string may set, and returns the
@@ -213,6 +230,8 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 	case err != nil && media == "": // with a malformed parameter, media is still set
 	case isJSON(media):
 		return q.readJSONBody(w, r)
+	case media == "application/xml" || media == "text/xml":
+		return q.readXMLBody(w, r)
 	case media == "application/x-www-form-urlencoded":
 		return q.readFormBody(w, r)
 	case media == "multipart/form-data":
@@ -227,8 +246,10 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && err == io.EOF {
 		return nil // a chunked body of no chunks
 	}
-	return Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data, text/plain, text/markdown or text/html, and the body must be in that format")
+	return errMediaType
 }
+
+var errMediaType = Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data, text/plain, text/markdown or text/html, and the body must be in that format; application/xml is for what an xml:// URL sends")
 
 var errCompressed = Errorf(http.StatusUnsupportedMediaType, "the body is compressed (Content-Encoding); send it uncompressed")
 

@@ -12,6 +12,7 @@ import (
 // returns. A message has a body or an attachment.
 func (q *Request) Message() (*notifier.Message, error) {
 	m, err := q.Beat()
+	q.warnOfUnread()
 	if err == nil && strings.TrimSpace(m.Body) == "" && len(q.fileRefs)+len(q.files) == 0 {
 		return nil, q.missingBody()
 	}
@@ -107,6 +108,7 @@ func (q *Request) Draft() (*notifier.Message, error) {
 	if m.Format, err = markup.ParseFormat(format); err != nil {
 		return nil, badRequest("the field format: %w", err)
 	}
+	q.acknowledgeText(m)
 	return m, nil
 }
 
@@ -126,6 +128,11 @@ func (q *Request) missingBody() *Error {
 		return badRequest("the field body is missing; the request is JSON but was sent as a form, so add the header Content-Type: application/json")
 	case len(q.fields[payloadPart].texts) > 0:
 		return badRequest("the field body is missing; the form has a part payload, which is read only if the part has Content-Type: application/json")
+	}
+	for _, name := range q.unread() {
+		if likelyFields[strings.ToLower(name)] == fieldBody {
+			return badRequest("the field body is missing; if it is the field %s, rename that, or add ?:%[1]s=body to the address", name)
+		}
 	}
 	return badRequest("the field body is missing; send a body, an attachment or both")
 }

@@ -47,6 +47,7 @@ func (q *Request) readPayload(w http.ResponseWriter, r *http.Request) error {
 type payload struct {
 	multipart bool
 	preferred []string // tags that select only if a destination has them
+	linkFiles bool     // the text has the address of a file that cannot be fetched
 
 	acknowledged bool     // as in Content
 	alerts       []string // as in Content
@@ -100,8 +101,9 @@ type Content struct {
 	Foreign bool
 	Dialect markup.Dialect
 
-	// Attach are files to fetch. Images are addresses of files without which the
-	// message is sent, too, if they cannot be fetched.
+	// Attach are files to fetch. If one cannot be fetched, its address is a line of the
+	// text: see [Request.LinkFiles]. Images are addresses of files without which the
+	// message is sent if they cannot be fetched.
 	Attach []RemoteFile
 	Images []string
 
@@ -144,7 +146,7 @@ func (q *Request) SetContent(c Content) error {
 		if err != nil {
 			return err
 		}
-		fields["attach"] = field{json: files}
+		fields["attach"], q.payload.linkFiles = field{json: files}, true
 	}
 	if c.DropFiles {
 		q.files = nil

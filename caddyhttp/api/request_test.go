@@ -201,6 +201,7 @@ func FuzzRequest(f *testing.F) {
 		{"", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"a\"\r\n\r\n1\r\n--x--\r\n"},
 		{"", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"payload\"\r\nContent-Type: application/json\r\n\r\n{\"body\":1}\r\n--x--\r\n"},
 		{"%", "text/plain", "x"},
+		{"", "application/xml", "<E><Notification><Version>1.1</Version><Subject>a</Subject><Message>&lt;b&gt;</Message><MessageType>info</MessageType><Attachments><Attachment filename=\"a\">eA==</Attachment></Attachments></Notification></E>"},
 	} {
 		f.Add(seed[0], seed[1], []byte(seed[2]))
 	}

@@ -54,8 +54,10 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 }
 
 // warningRecords returns the warnings about the request for the report.
-func (q *Request) warningRecords() (out []notifier.Record) {
-	for _, w := range q.warnings {
+func (q *Request) warningRecords() []notifier.Record { return warningRecords(q.warnings) }
+
+func warningRecords(warnings []string) (out []notifier.Record) {
+	for _, w := range warnings {
 		out = append(out, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: w})
 	}
 	return out
@@ -129,6 +131,11 @@ func unusableURL(url string, err error) notifier.Result {
 		r.Destination = strings.ToLower(scheme) + "://"
 	}
 	return r
+}
+
+// Warn adds warnings to the report.
+func (s *Selection) Warn(texts ...string) {
+	s.warnings = append(slices.Clip(s.warnings), warningRecords(texts)...)
 }
 
 // Check returns an [*Error] if the message exceeds the limits of messages to

@@ -19,6 +19,12 @@ func (q *Request) urls() ([]string, error) {
 	return out, nil
 }
 
+// HasURLs reports whether the request has notification URLs.
+func (q *Request) HasURLs() (bool, error) {
+	urls, err := q.urls()
+	return len(urls) > 0, err
+}
+
 // SplitURLs splits a list of URLs at commas and white space. It splits only
 // where a new URL begins: a comma within a URL does not split it.
 func SplitURLs(s string) (out []string) {

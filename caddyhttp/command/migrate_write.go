@@ -102,6 +102,10 @@ func (m *migration) writeSettings(w *caddyfileWriter) {
 	if m.noURLs {
 		w.line("stateless off")
 	}
+	if len(m.keys) > 0 {
+		w.comment("apprise:// of Apprise 2 names the key in a header.")
+		w.line("config_id on")
+	}
 	if len(m.origins) > 0 {
 		w.line("trusted_origins " + strings.Join(m.origins, " "))
 	}

@@ -45,7 +45,15 @@ type endpoint struct {
 	// paths are the accepted paths below the source's address. * is any segment, ** at
 	// the beginning is one or more segments, and {token} is any segment that may be the
 	// token.
+	//
+	// A path with {token} is that of a webhook. It counts only if nothing else matches,
+	// and it matches nothing that begins with the segment api: an address of an API is
+	// not taken for one with a token.
 	paths []string
+
+	// other reports whether a path is accepted that no endpoint has among paths without
+	// {token}. nil accepts none.
+	other func(path string) bool
 
 	// read returns the message of a request. nil means that a request sends nothing.
 	read func(ctx context.Context, r *Request) (*Message, error)
@@ -60,6 +68,7 @@ type endpoint struct {
 var (
 	postMethods = []string{http.MethodPost, http.MethodPut}
 	getMethods  = []string{http.MethodGet}
+	anyMethod   = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 )
 
 // allowed returns the accepted methods.
@@ -70,33 +79,49 @@ func (e *endpoint) allowed() []string {
 	return e.methods
 }
 
-// match reports whether path is one of the endpoint, and returns its segment for the
-// token, or "".
-func (e *endpoint) match(path string) (token string, ok bool) {
+// The ranks of matches. Of the endpoints that have a path, those with the lowest rank
+// count.
+const (
+	rankPath  = iota // by one of paths
+	rankOther        // by other
+	rankToken        // by one of paths with {token}
+	rankNone         // not at all
+)
+
+// match returns the rank of the match between path and the endpoint, and the segment of
+// the path for the token, or "".
+func (e *endpoint) match(path string) (rank int, token string) {
 	segments := strings.Split(path, "/")
 	for _, p := range e.paths {
 		if end, many := strings.CutPrefix(p, "**"); many {
 			if first, found := strings.CutSuffix(path, end); found && first != "" {
-				return "", true
+				return rankPath, ""
 			}
 			continue
 		}
-		token, ok = "", strings.Count(p, "/") == len(segments)-1
+		rank, token = rankPath, ""
+		ok := strings.Count(p, "/") == len(segments)-1
 		for i, want := range strings.Split(p, "/") {
 			if !ok {
 				break
 			}
 			if want == "{token}" {
-				token = segments[i]
+				rank, token = rankToken, segments[i]
 			}
 			ok = segments[i] == want || segments[i] != "" && (want == "*" || want == "{token}")
 		}
-		if ok {
-			return token, true
+		if ok && !(rank == rankToken && segments[0] == apiSegment) {
+			return rank, token
 		}
 	}
-	return "", false
+	if e.other != nil && e.other(path) {
+		return rankOther, ""
+	}
+	return rankNone, ""
 }
+
+// apiSegment is the first segment of the addresses of most APIs.
+const apiSegment = "api"
 
 // path returns the path of an endpoint for the path of a request.
 func (a *api) path(path string) string {
@@ -106,13 +131,32 @@ func (a *api) path(path string) string {
 	return a.clean(path)
 }
 
+// match is an endpoint that has a path, and the segment of the path for the token, or "".
+type match struct {
+	*endpoint
+	token string
+}
+
+// matches returns the endpoints that have a path.
+func (a *api) matches(path string) (out []match) {
+	best := rankNone
+	for i := range a.endpoints {
+		rank, token := a.endpoints[i].match(a.path(path))
+		if rank < best {
+			best, out = rank, nil
+		}
+		if rank == best && rank != rankNone {
+			out = append(out, match{&a.endpoints[i], token})
+		}
+	}
+	return out
+}
+
 // methods returns the methods of requests to a path. There are none if the API has no
 // such path.
 func (a *api) methods(path string) (out []string) {
-	for i := range a.endpoints {
-		if _, ok := a.endpoints[i].match(a.path(path)); ok {
-			out = append(out, a.endpoints[i].allowed()...)
-		}
+	for _, m := range a.matches(path) {
+		out = append(out, m.allowed()...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -121,19 +165,14 @@ func (a *api) methods(path string) (out []string) {
 // endpoint returns the endpoint of a request and the segment of its path for the
 // token. Without one for its method, the endpoint is the first with its path, which
 // answers the error; without one of these, it is nil.
-func (a *api) endpoint(r *Request) (found *endpoint, token string) {
-	method := cmp.Or(r.Method, http.MethodPost)
-	for i := range a.endpoints {
-		e := &a.endpoints[i]
-		t, ok := e.match(a.path(r.Path))
-		if ok && slices.Contains(e.allowed(), method) {
-			return e, t
-		}
-		if ok && found == nil {
-			found, token = e, t
-		}
+func (a *api) endpoint(r *Request) (*endpoint, string) {
+	all := a.matches(r.Path)
+	if len(all) == 0 {
+		return nil, ""
 	}
-	return found, token
+	i := slices.IndexFunc(all, func(m match) bool { return slices.Contains(m.allowed(), cmp.Or(r.Method, http.MethodPost)) })
+	m := all[max(i, 0)]
+	return m.endpoint, m.token
 }
 
 // pathToken returns the segment of the path of r for the token, or "".

@@ -96,8 +96,7 @@ func opsgenieEndpoints() []endpoint {
 			read: func(_ context.Context, r *Request) (*Message, error) { return readOpsgenieAction(r, &a) },
 		})
 	}
-	all := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-	return append(out, endpoint{methods: all, paths: []string{"", "**"}, read: readOpsgenieUnknown, reply: replyOpsgenie("")})
+	return append(out, endpoint{methods: anyMethod, paths: []string{"", "**"}, read: readOpsgenieUnknown, reply: replyOpsgenie("")})
 }
 
 // readOpsgenieUnknown refuses a request for something that the gateway does not have.

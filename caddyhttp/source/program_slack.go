@@ -17,13 +17,14 @@ func init() {
 		Doc:     "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks/",
 		Checked: "2026-11-05",
 		Has:     []string{"text|attachments|blocks|msg", "attachments|blocks|channel|username|alias|icon_url|icon_emoji|emoji|priority|props?"},
-		Tokens:  []TokenPlace{{Path: true}, {Field: "token"}},
-		Scheme:  schemeSlack,
+		// The fields are those of the Web API, and of a login at Rocket.Chat.
+		Tokens: []TokenPlace{{Path: true}, {Header: "X-Auth-Token"}, {Field: "token"}, {Field: "password"}},
+		Scheme: schemeSlack,
 		api: &api{
-			endpoints: append(slackWebEndpoints(), endpoint{
+			endpoints: slices.Concat(rocketEndpoints(), mattermostEndpoints(), slackWebEndpoints(), []endpoint{{
 				// /services/T…/B…/… of Slack, /hooks/… of Mattermost and Rocket.Chat
 				paths: []string{"", "{token}", "*/{token}", "*/*/{token}", "*/*/*/{token}"}, read: readSlack, reply: replySlack,
-			}),
+			}}),
 			images: true,
 		},
 	})
@@ -135,11 +136,11 @@ func isTitleLike(s string) bool {
 // slackColor returns the type for the colour of an attachment, or "".
 func slackColor(color string) notifier.Type {
 	switch strings.ToLower(strings.TrimSpace(color)) {
-	case "danger":
+	case "danger", "red": // Rocket.Chat takes the names of colours
 		return notifier.Failure
-	case "warning":
+	case "warning", "orange", "yellow":
 		return notifier.Warning
-	case "good":
+	case "good", "green":
 		return notifier.Success
 	}
 	return typeOfColor(parseColor(color))

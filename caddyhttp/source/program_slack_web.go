@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -64,16 +65,23 @@ func slackWebEndpoints() []endpoint {
 			},
 		})
 	}
-	unknown := []string{"api/*"}
-	for _, family := range slackFamilies {
-		unknown = append(unknown, family+".*")
-	}
 	return append(
 		out,
-		endpoint{methods: methods, paths: unknown, read: readSlackUnknown, reply: slackWebError},
 		endpoint{paths: []string{"upload/v1/*", "api/upload/v1/*"}, read: readSlackUploaded, reply: replySlackUploaded},
+		endpoint{methods: anyMethod, other: isSlackMethod, read: readSlackUnknown, reply: slackWebError},
 	)
 }
+
+// isSlackMethod reports whether a path is that of a method of an API: it begins with api,
+// or ends with a name such as chat.postMessage.
+func isSlackMethod(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	family, method, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
+	return first == apiSegment || slices.Contains(slackFamilies, family) && slackMethodName.MatchString(method)
+}
+
+// slackMethodName matches what follows the family in the name of a method.
+var slackMethodName = lazyregexp.New(`^[A-Za-z]+(\.[A-Za-z]+)*$`)
 
 // readSlackWeb reads a request to the Web API: the fields of the query string, of a form
 // or of a JSON object. Objects in a form are JSON.

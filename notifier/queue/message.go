@@ -191,7 +191,8 @@ type Job struct {
 	// the caller sends, and before Deliver is called. It is not stored.
 	Missed Missed
 
-	// By is the job that has replaced this one, if it is Superseded.
+	// By is the job that has replaced this one, if it is Superseded. It is also set if the
+	// job is Failed and another one is kept in its place, which tells the same.
 	By JobID
 
 	// Rule names the rule of the caller that holds the job until Due or, if it is

@@ -343,25 +343,32 @@ func (q *Queue) orderEntry(e *Entry, now time.Time) {
 }
 
 // orderOutcome makes the settlement of a job keep the order of its incident, and adds
-// what rules change when it ends.
+// what rules change when it ends, and what those of the next message change if there is
+// one.
 func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 	r := s.Job
-	if r.Incident == "" && rules == nil {
+	var nextRules *Ruled
+	if s.Next != nil {
+		nextRules = s.Next.Rules
+	}
+	if r.Incident == "" && rules == nil && nextRules == nil {
 		return
 	}
 	outcome := *r
 	next := s.Next
 	names := slices.Clone(rules.names())
 	ruled := len(names)
+	names = append(names, nextRules.names()...)
+	lines := len(names)
 	if r.Incident != "" {
 		names = append(names, q.lineName(r))
 	}
-	s.Update = &Update{Names: names, Size: rules.size(), Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	s.Update = &Update{Names: names, Size: rules.size() + nextRules.size(), Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
 		*r, s.Next = outcome, next
 		c := new(Change)
 		if r.Incident != "" {
 			var err error
-			if c, err = q.settleLine(s, old[ruled:], status, now); err != nil {
+			if c, err = q.settleLine(s, old[lines:], status, now); err != nil {
 				return nil, err
 			}
 		}
@@ -369,7 +376,19 @@ func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 		if err != nil {
 			return nil, err
 		}
-		return &Change{append(d.Records, c.Records...), d.Owned, append(d.Jobs, c.Jobs...)}, nil
+		if d.Quiet {
+			s.Next = nil
+		}
+		told := &RuledChange{Records: make([]Record, lines-ruled)}
+		for i, data := range old[ruled:lines] {
+			told.Records[i].Data = data // nothing changes
+		}
+		if s.Next != nil {
+			if told, err = nextRules.decide(old[ruled:lines], status); err != nil {
+				return nil, err
+			}
+		}
+		return &Change{slices.Concat(d.Records, told.Records, c.Records), slices.Concat(d.Owned, told.Owned), slices.Concat(d.Jobs, told.Jobs, c.Jobs)}, nil
 	}}
 }
 

@@ -23,7 +23,8 @@ type Options struct {
 	Deliver func(ctx context.Context, m *Message, j *Job) Outcome
 
 	// Dead, if set, returns a message to accept in the transaction that makes a
-	// job dead, or nil for none. Its Rules decide about records only. It can be called
+	// job dead, or nil for none. Its Rules decide about records only, and other ones than
+	// those of Ended, which can leave the message out. It can be called
 	// more than once for a job, until that transaction succeeds.
 	Dead func(j *Job) *Entry
 
@@ -405,7 +406,7 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (n Retried, err error) 
 	now := q.Now()
 	expires := now.Add(q.options.Load().MaxAge)
 	for i := range e.Jobs {
-		j, err := q.replacement(ctx, &e.Jobs[i])
+		j, err := q.Replacement(ctx, &e.Jobs[i])
 		if err != nil {
 			return n, err
 		}
@@ -415,6 +416,16 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (n Retried, err error) 
 				return n, err
 			}
 			n.Queued += released
+			continue
+		}
+		if j.Incident == "" && j.Message != id {
+			status, err := q.hurry(ctx, j.JobID, now, expires)
+			if err != nil {
+				return n, err
+			}
+			if status == Queued || status == Dead {
+				n.Count(status)
+			}
 			continue
 		}
 		changed, err := q.orderJobs(ctx, []Job{*j}, now, func(status Status) (Status, func(*Job)) {
@@ -443,12 +454,32 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (n Retried, err error) 
 	return n, q.known(ctx, id, err)
 }
 
+// hurry makes a job due that is Queued or Dead and has no incident. It returns the status
+// that the job had.
+func (q *Queue) hurry(ctx context.Context, id JobID, now, expires time.Time) (before Status, err error) {
+	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		all, err := status([]JobID{id})
+		if err != nil {
+			return nil, err
+		}
+		c := new(Change)
+		if before = all[0]; before == Queued || before == Dead {
+			c.Jobs = []JobChange{{id, func(j *Job) {
+				j.Hurry(now, expires)
+				j.Updated = now
+			}}}
+		}
+		return c, nil
+	}})
+	return before, err
+}
+
 // maxFollowed is the maximum number of jobs that have replaced each other.
 const maxFollowed = 1000
 
-// replacement returns j or, if it is Superseded, the newest job that tells it.
-func (q *Queue) replacement(ctx context.Context, j *Job) (*Job, error) {
-	for n := 0; j.Status == Superseded && n < maxFollowed; n++ {
+// Replacement returns j or, if another job has replaced it, the newest one that tells it.
+func (q *Queue) Replacement(ctx context.Context, j *Job) (*Job, error) {
+	for n := 0; (j.Status == Superseded || j.Status == Failed && j.By != (JobID{})) && n < maxFollowed; n++ {
 		e, err := q.store.Get(ctx, j.By.Message)
 		if errors.Is(err, ErrNotFound) || err == nil && j.By.Index >= len(e.Jobs) {
 			return j, nil // it was delivered, and is forgotten

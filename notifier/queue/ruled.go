@@ -49,6 +49,10 @@ type RuledChange struct {
 	// destination of one of its jobs, which replaces them; otherwise they are some of
 	// Held.
 	Release []Job
+
+	// Quiet means that the message which [Options.Dead] has returned is not accepted. It
+	// has no meaning outside of [Options.Ended].
+	Quiet bool
 }
 
 // JoinRuled returns a change that makes both changes, of different records. Either may
@@ -71,6 +75,7 @@ func JoinRuled(a, b *Ruled) *Ruled {
 			}
 			return &RuledChange{
 				Records: append(slices.Clip(x.Records), y.Records...), Owned: append(slices.Clip(x.Owned), y.Owned...), Jobs: append(slices.Clip(x.Jobs), y.Jobs...), Release: append(slices.Clip(x.Release), y.Release...),
+				Quiet: x.Quiet || y.Quiet,
 			}, nil
 		},
 	}

@@ -258,9 +258,6 @@ func (q *Queue) settle(a attempt) {
 		if o.Ended != nil && !r.Status.Waits() {
 			ruled = o.Ended(&r)
 		}
-		if s.Next != nil {
-			ruled = JoinRuled(ruled, s.Next.Rules)
-		}
 		q.orderOutcome(s, ruled, now)
 	}
 	for {

@@ -66,6 +66,9 @@ func JobResult(j *queue.Job) (r api.QueuedResult) {
 			r.By = j.By.Message.String()
 		}
 	case queue.Delivered, queue.Failed:
+		if j.By != (queue.JobID{}) {
+			r.By = j.By.Message.String()
+		}
 	case queue.Cancelled:
 		r.Status = api.StatusCancelled
 	default:

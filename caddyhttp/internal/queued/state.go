@@ -22,6 +22,9 @@ type State struct {
 	URL      string
 	Tags     []string
 	Progress []byte // as [notifier.Progress] encodes it
+	// Text identifies the text of a message to a key, so that of those that are given up
+	// an unchanged repeat replaces the one before.
+	Text []byte
 }
 
 func (s *State) fields(c *wire.Codec) {
@@ -34,6 +37,7 @@ func (s *State) fields(c *wire.Codec) {
 	wire.Bytes(c, 7, &s.Progress)
 	wire.Text(c, 8, &s.Site)
 	wire.Text(c, 9, &s.Incident)
+	wire.Bytes(c, 10, &s.Text)
 }
 
 // Encode is the inverse of Decode.

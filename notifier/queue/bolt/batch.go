@@ -814,9 +814,9 @@ func (b *batch) accept(e *queue.Entry) error {
 	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Key != "", m.Created)
 }
 
-// asked reports whether updates ask for the status of a job: those of its incident, and
-// those of the rules that know it.
-func asked(j *queue.Job) bool { return j.Incident != "" || len(j.Ruled) > 0 }
+// asked reports whether updates ask for the status of a job: those of its incident, those
+// of the rules that know it and, if it is dead, that of one that replaces it.
+func asked(j *queue.Job) bool { return j.Incident != "" || len(j.Ruled) > 0 || j.Status == queue.Dead }
 
 // finish adds a message to the finished ones. It is called when none of its
 // jobs waits any more.
@@ -884,10 +884,11 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 	m := j.message
 	c := b.count(m)
 	before := j.status
-	if asked(r) {
-		if status, ok := b.statuses[r.JobID]; ok {
-			before = status
-		}
+	status, changed := b.statuses[r.JobID]
+	if changed {
+		before = status
+	}
+	if changed || asked(r) || before == queue.Dead {
 		b.statuses[r.JobID] = r.Status
 	}
 	if before.Waits() {

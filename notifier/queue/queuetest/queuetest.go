@@ -84,6 +84,7 @@ func Run(t *testing.T, e Engine) {
 		{"UpdateOfSettlement", (*suite).updateOfSettlement},
 		{"UpdatesAtOnce", (*suite).updatesAtOnce},
 		{"UpdatesAfterEntries", (*suite).updatesAfterEntries},
+		{"DeadReplaced", (*suite).deadReplaced},
 		{"Rules", (*suite).rules},
 		{"RuledJobs", (*suite).ruledJobs},
 		{"Order", (*suite).order},

@@ -221,7 +221,7 @@ func AppendJob(b []byte, j *queue.Job, size int64) []byte {
 		b = wire.AppendText(b, jobRuled, j.Ruled)
 	}
 	b = wire.AppendText(b, jobRule, j.Rule)
-	if j.Status == queue.Superseded {
+	if j.Status == queue.Superseded || j.Status == queue.Failed && j.By != (queue.JobID{}) {
 		b = wire.AppendText(b, jobBy, j.By.Message[:])
 		b = wire.AppendNumber(b, jobByIndex, j.By.Index)
 	}

@@ -48,6 +48,10 @@ func TestJobs(t *testing.T) {
 	if got, _, err = DecodeJob(id, EncodeJob(&job, 0)); err != nil || got.By != by || got.Incident != "" || got.Rule != "held" || got.Ruled != nil {
 		t.Errorf("a job that was replaced: %+v, %v", got, err)
 	}
+	job.Status = queue.Failed
+	if got, _, err = DecodeJob(id, EncodeJob(&job, 0)); err != nil || got.Status != queue.Failed || got.By != by {
+		t.Errorf("a job in whose place another is kept: %+v, %v", got, err)
+	}
 	job.Status = queue.Delivered
 	got, _, err = DecodeJob(id, EncodeJob(&job, 0))
 	if err != nil || got.Destination != "" || got.State != nil || string(got.Result) != "result" {

@@ -1,0 +1,249 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"html"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Webhooks of Apprise (json://, form:// and xml://), which this gateway has as well, have
+// names of their own for the fields of a message. The gateway reads them, so that two of
+// them in a row work.
+
+// hookNames are the names of fields of a webhook. A request that has all of them and no
+// body is one.
+type hookNames struct{ version, title, message, typ string }
+
+// hooks are the names in json:// and form://, and in xml://.
+var hooks = []hookNames{
+	{"version", fieldTitle, "message", fieldType},
+	{"Version", "Subject", "Message", "MessageType"},
+}
+
+// fieldAcknowledge is the field of a webhook with the address at which the incident can
+// be acknowledged. What is sent to an apprise:// URL has it also in the text.
+const fieldAcknowledge = "acknowledge_url"
+
+// readHook renames the fields of a webhook to those of a message.
+func (c *content) readHook() {
+	for _, names := range hooks {
+		isHook := c.fields[fieldBody].absent()
+		for _, name := range []string{names.version, names.title, names.message, names.typ} {
+			_, exists := c.fields[name]
+			isHook = isHook && exists
+		}
+		if !isHook {
+			continue
+		}
+		for from, to := range map[string]string{names.message: fieldBody, names.title: fieldTitle, names.typ: fieldType} {
+			if value := c.fields[from]; from != to {
+				delete(c.fields, from)
+				c.fields[to] = value
+			}
+		}
+		delete(c.fields, names.version)
+		c.acknowledge, _ = c.fields[fieldAcknowledge].text(fieldAcknowledge) // another type has no address
+		return
+	}
+}
+
+// acknowledgeText adds the address at which the incident of a webhook's message can be
+// acknowledged to the text of m.
+func (c *content) acknowledgeText(m *notifier.Message) {
+	if address := c.acknowledge; (hasPrefixFold(address, "https://") || hasPrefixFold(address, "http://")) && !strings.ContainsAny(address, " \t\r\n") && !strings.Contains(m.Body, address) {
+		m.Body = appendLine(m.Body, m.Format, "\n\n", "Acknowledge: "+address)
+	}
+}
+
+// appendLine returns a text in format with line at its end, after separator.
+func appendLine(text string, format markup.Format, separator, line string) string {
+	if format == markup.HTML {
+		return text + "<p>" + html.EscapeString(line) + "</p>"
+	}
+	if text = strings.TrimRight(text, "\n"); text == "" {
+		return line
+	}
+	return text + separator + line
+}
+
+// readXMLBody reads what an xml:// URL sends.
+func (q *Request) readXMLBody(w http.ResponseWriter, r *http.Request) error {
+	text, err := q.readText(w, r)
+	if err != nil {
+		return err
+	}
+	defer putBuffer(text)
+	if text.Len() == 0 {
+		return nil
+	}
+	if !q.limits.Memory.Take(xmlAttributeSize * int64(bytes.Count(text.Bytes(), []byte("=")))) {
+		return errNoMemory(q.limits.Memory.Max())
+	}
+	if q.fields, err = readXML(text.Bytes()); err != nil {
+		return err
+	}
+	for header, name := range map[string]string{"Incident": fieldIncident, "Acknowledge-Url": fieldAcknowledge} {
+		if value := decodeHeader(r.Header.Get(header)); value != "" {
+			q.fields[name] = field{texts: []string{value}}
+		}
+	}
+	return nil
+}
+
+// maxXMLDepth is the maximum depth of elements. A message has five levels.
+const maxXMLDepth = 16
+
+// xmlAttributeSize is the memory that an attribute takes in addition to its text, in
+// bytes.
+const xmlAttributeSize = 64
+
+// xmlFile is an attachment of a message.
+type xmlFile struct {
+	Filename string `json:"filename"`
+	MIMEType string `json:"mimetype"`
+	Base64   string `json:"base64"`
+}
+
+// readXML returns the fields of the element Notification, which is in an envelope. It
+// reads single tokens, because a decoder of elements takes many times the memory of a
+// hostile text.
+func readXML(text []byte) (map[string]field, error) {
+	var (
+		d      = xml.NewDecoder(bytes.NewReader(text))
+		fields map[string]field // nil outside of Notification
+		files  []xmlFile
+		names  []string // of the open elements below Notification
+		value  strings.Builder
+		depth  int
+	)
+	for n := 0; ; {
+		token, err := d.RawToken()
+		switch {
+		case err == io.EOF && fields == nil && depth == 0:
+			return nil, errMediaType // of another program
+		case err == io.EOF:
+			return nil, badRequest("the XML is invalid: it ends too early")
+		case err != nil:
+			return nil, badRequest("the XML is invalid: %w", err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if depth++; depth > maxXMLDepth {
+				return nil, badRequest("the XML has more than %d levels of elements", maxXMLDepth)
+			}
+			if fields == nil {
+				if t.Name.Local == "Notification" {
+					fields = map[string]field{}
+				}
+				continue
+			}
+			if n++; n > maxFields {
+				return nil, badRequest("the XML has more than %d fields", maxFields)
+			}
+			value.Reset()
+			if names = append(names, t.Name.Local); strings.Join(names, "/") == "Attachments/Attachment" {
+				var f xmlFile
+				for _, a := range t.Attr {
+					switch a.Name.Local {
+					case "filename":
+						f.Filename = a.Value
+					case "mimetype":
+						f.MIMEType = a.Value
+					}
+				}
+				files = append(files, f)
+			}
+		case xml.CharData:
+			if len(names) > 0 {
+				value.Write(t)
+			}
+		case xml.EndElement:
+			depth--
+			switch {
+			case fields == nil:
+			case len(names) == 0: // of Notification
+				return addXMLFiles(fields, files)
+			case strings.Join(names, "/") == "Attachments/Attachment":
+				files[len(files)-1].Base64 = value.String()
+			case len(names) == 1 && names[0] != "Attachments":
+				fields[names[0]] = field{texts: []string{value.String()}}
+			}
+			if len(names) > 0 {
+				names = names[:len(names)-1]
+			}
+			value.Reset()
+		}
+	}
+}
+
+// addXMLFiles adds files to the fields of a message.
+func addXMLFiles(fields map[string]field, files []xmlFile) (map[string]field, error) {
+	if len(files) == 0 {
+		return fields, nil
+	}
+	list, err := json.Marshal(files)
+	if err != nil {
+		return nil, err
+	}
+	fields["attachments"] = field{json: list}
+	return fields, nil
+}
+
+// maxUnread is the maximum number of fields that warnings name.
+const maxUnread = 5
+
+// likelyFields are the fields that other names most likely stand for.
+var likelyFields = map[string]string{
+	"message": fieldBody, "msg": fieldBody, "text": fieldBody, "content": fieldBody, "description": fieldBody,
+	"subject": fieldTitle, "headline": fieldTitle, "priority": fieldType, "severity": fieldType, "level": fieldType, "status": fieldType,
+}
+
+// fieldName matches the names of fields that a warning shows. A longer name, or one with
+// other characters, may be a text without a name.
+var fieldName = lazyregexp.New(`^[\pL_][\pL\d_.-]{0,31}$`)
+
+// unread returns the names of the fields that nobody reads, in order. There are none in a
+// request with mappings: what its payload has besides is the business of its program.
+func (q *Request) unread() (names []string) {
+	if q.hasMappings {
+		return nil
+	}
+	for name, f := range q.fields {
+		if !isField(name) && name != fieldAcknowledge && !f.empty() && fieldName.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// warnOfUnread adds warnings about the fields that nobody reads.
+func (q *Request) warnOfUnread() {
+	unread := q.unread()
+	for i, name := range unread {
+		if i == maxUnread {
+			q.warn("%d more fields have no effect", len(unread)-maxUnread)
+			return
+		}
+		known := likelyFields[strings.ToLower(name)]
+		if known == "" {
+			if similar := notifier.Similar(strings.ToLower(name), fieldNames); len(similar) > 0 {
+				known = similar[0]
+			}
+		}
+		if known == "" {
+			q.warn("The field %s has no effect", name)
+		} else {
+			q.warn("The field %s has no effect; is it the field %s?", name, known)
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package caddyhttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// What a destination of a key refuses for good is kept as given up, whichever way the
+// message came in. A client that waits reads the failure all the same. The queue has a
+// record of each destination of a key that has given something up:
+//
+//   - It knows the texts that are kept, so that an unchanged repeat replaces the one before.
+//   - It counts what the fallback of the key has not been told of, so that the fallback gets
+//     one message at once and then at most one an hour.
+const kindGivenUp = 'g'
+
+// The bounds of a record.
+const (
+	maxKept       = 200 // texts; further ones replace nothing
+	givenUpSize   = 10 << 10
+	givenUpReason = 300 // bytes
+	tellEvery     = time.Hour
+)
+
+// givenUp is what a destination of a key has given up.
+type givenUp struct {
+	key, site, hash string    // of the last delivery; they find the fallback
+	service         string    // of the last delivery
+	reason, id      string    // of the last delivery
+	last            time.Time // of the last delivery
+	told            time.Time // of the last message to the fallback; zero for none
+	count           int       // of the deliveries that the fallback was not told of
+	kept            []keptText
+}
+
+// keptText is a delivery that is kept.
+type keptText struct {
+	text []byte // see [queued.State]
+	job  queue.JobID
+}
+
+func (g *givenUp) fields(c *wire.Codec) {
+	wire.Text(c, 1, &g.key)
+	wire.Text(c, 2, &g.site)
+	wire.Text(c, 3, &g.hash)
+	wire.Text(c, 4, &g.service)
+	wire.Text(c, 5, &g.reason)
+	wire.Text(c, 6, &g.id)
+	wire.Time(c, 7, &g.last)
+	wire.Time(c, 8, &g.told)
+	wire.Number(c, 9, &g.count)
+	wire.Records(c, 10, &g.kept, (*keptText).fields)
+}
+
+func (k *keptText) fields(c *wire.Codec) {
+	wire.Bytes(c, 1, &k.text)
+	wire.Array(c, 2, k.job.Message[:])
+	wire.Number(c, 3, &k.job.Index)
+}
+
+// decodeGivenUp returns what a record knows. A damaged one knows nothing.
+func decodeGivenUp(record []byte) *givenUp {
+	g := new(givenUp)
+	if len(record) == 0 || record[0] != kindGivenUp || wire.Decode(record[1:], g, (*givenUp).fields) != nil {
+		return new(givenUp)
+	}
+	return g
+}
+
+// givenUpRecord returns the record of g, which is due when the fallback is to be told or,
+// if there is nothing to tell, when nothing is kept any more.
+func (q *outbox) givenUpRecord(g *givenUp) queue.Record {
+	due := g.last.Add(max(q.app.Load().queueSettings.keep, tellEvery))
+	if g.count > 0 {
+		due = g.told.Add(tellEvery)
+	}
+	return queue.Record{Data: encodeRecord(kindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
+}
+
+// keepsRefused reports whether a delivery of the message is kept that its destination
+// refuses for good: one to a destination of a key, unless somebody tests it.
+func (d *delivery) keepsRefused() bool {
+	return d.key != "" && !d.to.Transient && d.source != sourceTest
+}
+
+// textSum identifies the text of a message to a key. A repeat that is unchanged has the
+// same.
+func (d *delivery) textSum() []byte {
+	if !d.keepsRefused() {
+		return nil
+	}
+	sum := sha256.New()
+	m := d.message
+	for _, text := range []string{d.home, d.key, string(m.Type), m.Title, m.Body} {
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(text), text)
+	}
+	return sum.Sum(nil)[:16]
+}
+
+// refused is what a destination has refused for good before the message was stored.
+type refused struct {
+	targets []int // their indexes
+	only    bool  // nothing else waits for the queue
+}
+
+// setRefused sets the job of the i-th target, which has refused the message for good.
+// The queue gives it up as soon as the message is stored (see settleRefused).
+func (s *queuedSend) setRefused(j *queue.Job, i int) {
+	s.prepareJob(j, i)
+	j.State = s.states[i].With(s.targets[i].result.Progress)
+	j.Status = queue.Sending
+	s.refused.targets = append(s.refused.targets, i)
+}
+
+// settleTime is how long an answer waits until it is stored that a delivery was given up.
+const settleTime = 3 * time.Second
+
+// settleRefused gives up the deliveries that were refused for good before the message was
+// stored.
+func (s *queuedSend) settleRefused() {
+	if len(s.refused.targets) == 0 {
+		return
+	}
+	done := make(chan struct{})
+	go func() { // the queue ends it when it is closed
+		defer close(done)
+		positions := s.to.Positions()
+		for _, i := range s.refused.targets {
+			j := s.entry.Jobs[positions[i]]
+			if j.Status != queue.Sending {
+				continue // an older message of the incident waits; the queue tries this one after it
+			}
+			state := s.states[i]
+			state.Reported = true // as part of the outcome of the message
+			o := outcomeOf(s.message, state, *s.targets[i].result, nil)
+			o.NotSent = true // the attempt was made before, and is counted
+			s.q.Settle(&j, o)
+		}
+	}()
+	timer := time.NewTimer(settleTime)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+// notKept notes that the queue could not store a message of which nothing else waits. The
+// answer tells the failure, as without a queue.
+func (s *queuedSend) notKept(err error) {
+	s.q.log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.id), zap.String("key", s.key), zap.Error(err))
+	s.entry, s.states, s.refused = nil, nil, refused{}
+}
+
+// givenUpName returns the name of the record of a destination of a key. home is where the
+// key is defined.
+func (q *outbox) givenUpName(home, key, destination string) queue.Hash {
+	return q.Hash(strings.Join([]string{"given up", home, key, destination}, "\x00"))
+}
+
+// gaveUp returns what changes when a job of a key is given up: it replaces one with the
+// same text, and is told to the fallback or counted.
+func (q *outbox) gaveUp(j *queue.Job) *queue.Ruled {
+	if j.Status != queue.Dead {
+		return nil
+	}
+	d := newDeadDelivery(j)
+	if d.state.Key == "" {
+		return nil
+	}
+	_, fallback, home := q.app.Load().fallbackOf(&d.state)
+	tells := fallback != "" && !d.result.Optional
+	if !tells && len(d.state.Text) == 0 {
+		return nil
+	}
+	u := &queue.Ruled{Names: []queue.Hash{q.givenUpName(home, d.state.Key, j.Destination)}, Size: 2 * givenUpSize}
+	u.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.Now()
+		g := decodeGivenUp(old[0])
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		if j.Status != queue.Dead { // a newer state of its incident tells it
+			if len(old[0]) > 0 {
+				c.Records[0] = q.givenUpRecord(g)
+			}
+			return c, nil
+		}
+		replaced := g.keep(d.state.Text, j.JobID)
+		var statuses []queue.Status
+		if len(replaced) > 0 {
+			var err error
+			if statuses, err = status(replaced); err != nil {
+				return nil, err
+			}
+		}
+		for i, id := range replaced {
+			if statuses[i] == queue.Dead {
+				c.Jobs = append(c.Jobs, queue.JobChange{ID: id, Apply: func(x *queue.Job) {
+					x.Status, x.By, x.Updated = queue.Failed, j.JobID, now
+				}})
+			}
+		}
+		g.key, g.site, g.hash, g.service, g.last = d.state.Key, d.state.Site, d.state.Hash, d.result.Service, now
+		switch {
+		case !tells:
+		case g.count == 0 && !now.Before(g.told.Add(tellEvery)):
+			g.told = now
+		default:
+			g.count++
+			g.reason, g.id = markup.TruncateBytes(d.reason, givenUpReason), d.id
+			c.Quiet = true
+		}
+		c.Records[0] = q.givenUpRecord(g)
+		return c, nil
+	}
+	return u
+}
+
+// keep notes that a job with a text is kept. It returns those of other messages that it
+// replaces.
+func (g *givenUp) keep(text []byte, job queue.JobID) (replaced []queue.JobID) {
+	if len(text) == 0 {
+		return nil
+	}
+	g.kept = slices.DeleteFunc(g.kept, func(k keptText) bool {
+		if !bytes.Equal(k.text, text) || k.job.Message == job.Message && k.job != job {
+			return false
+		}
+		if k.job != job { // it may have been retried
+			replaced = append(replaced, k.job)
+		}
+		return true
+	})
+	g.kept = append(g.kept, keptText{text, job})
+	g.kept = slices.Delete(g.kept, 0, max(len(g.kept)-maxKept, 0))
+	return replaced
+}
+
+// follow sets the jobs of a message whose text is kept as part of another message, if that
+// one is not given up any more: somebody has retried it.
+func (q *outbox) follow(ctx context.Context, e *queue.Entry) error {
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		if j.Status != queue.Failed || j.By == (queue.JobID{}) {
+			continue
+		}
+		kept, err := q.Replacement(ctx, j)
+		if err != nil {
+			return err
+		}
+		if kept.Status == queue.Delivered || kept.Status.Waits() {
+			j.Status, j.Result, j.Due, j.Rule = kept.Status, kept.Result, kept.Due, kept.Rule
+		}
+	}
+	return nil
+}
+
+// errGivenUpChanged is returned when a record has changed since it was read.
+var errGivenUpChanged = errors.New("what was given up has changed meanwhile")
+
+// due does what is due in a record of the outbox, and reports whether it is one.
+func (q *outbox) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	if data[0] != kindGivenUp {
+		return false, nil
+	}
+	return true, q.dueGivenUp(ctx, name, data, crowded)
+}
+
+// dueGivenUp tells the fallback what was given up since the last message to it, or forgets
+// a record.
+func (q *outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
+	g := decodeGivenUp(data)
+	if crowded && g.count > 0 {
+		return nil
+	}
+	var settings *resolved
+	var fallback string
+	if g.count > 0 {
+		settings, fallback, _ = q.app.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
+	}
+	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		if !bytes.Equal(old[0], data) {
+			return nil, errGivenUpChanged
+		}
+		now := q.Now()
+		next := *g
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		switch {
+		case g.count > 0:
+			next.count, next.reason, next.id = 0, "", ""
+			if fallback != "" {
+				next.told = now
+			}
+		case crowded || !now.Before(q.givenUpRecord(g).Due):
+			return c, nil
+		}
+		c.Records[0] = q.givenUpRecord(&next)
+		return c, nil
+	}}
+	var err error
+	if fallback == "" {
+		err = q.Apply(ctx, u)
+	} else {
+		e := q.fallbackEntry(settings, fallback, g.site, g.message())
+		e.Unlimited, e.Rules = true, queue.JoinRuled(e.Rules, u)
+		err = q.Accept(ctx, e)
+	}
+	if errors.Is(err, errGivenUpChanged) {
+		return nil // it is due again
+	}
+	return err
+}
+
+// message returns the message to the fallback about what it was not told of.
+func (g *givenUp) message() *notifier.Message {
+	title, subject := fmt.Sprintf("%d more messages for %s not delivered", g.count, g.key), fmt.Sprintf("%d more messages for the key %s were not delivered to %s", g.count, g.key, g.service)
+	if g.count == 1 {
+		title, subject = "One more message for "+g.key+" not delivered", "One more message for the key "+g.key+" was not delivered to "+g.service
+	}
+	text := []string{
+		subject + " since the last message about it, and they are not tried again.",
+		"Last reason: " + g.reason,
+		"Last ID: " + g.id,
+	}
+	if g.count == 1 {
+		text[0] = subject + " since the last message about it, and is not tried again."
+		text[1], text[2] = "Reason: "+g.reason, "ID: "+g.id
+	}
+	// The reason may quote what a server has answered.
+	return &notifier.Message{Title: title, Body: strings.Join(text, "\n"), Type: notifier.Failure, Foreign: true}
+}
+
+// fallbackEntry returns a message to the fallback of a key of a site.
+func (q *outbox) fallbackEntry(settings *resolved, fallback, site string, m *notifier.Message) *queue.Entry {
+	to := settings.configured(fallback)
+	d := newDelivery(settings, sourceFallback, site, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
+	d.rules = nil // it is sent at once
+	s := newQueuedSend(d, q)
+	s.makeEntry(s.resultsSoFar())
+	return s.entry
+}
+
+// fallbackOf returns the name of the fallback of the key of a delivery, or "", the settings
+// that have both keys, and where the key is defined. The hash in the state distinguishes
+// keys of the same name in several handlers.
+func (a *engine) fallbackOf(state *queued.State) (settings *resolved, fallback, home string) {
+	if t, err := a.findQueued(context.Background(), state.Site, state.Key, state.Hash); err == nil {
+		return t.settings, t.fallback, t.key.home(state.Site)
+	}
+	for _, s := range a.candidates(state.Site) {
+		if k := s.keys[state.Key]; k != nil && k.fallback != "" {
+			return s, k.fallback, k.home(state.Site)
+		}
+	}
+	return nil, "", "site " + state.Site
+}

@@ -1,0 +1,85 @@
+package queuetest
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// deadReplaced checks that a job which becomes dead can take the place of another dead one,
+// which no rule and no incident knows, also if many changes meet in one transaction and
+// somebody retries the jobs meanwhile.
+func (s *suite) deadReplaced() {
+	names := []queue.Hash{s.Hash("kept")}
+	each := racetest.Amount(30, 10)
+	const writers = 4
+	var mu sync.Mutex
+	var ids []uuid.UUID
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range each {
+				e := s.entry("a")
+				e.Jobs[0].Status = queue.Sending
+				s.must(s.Accept(s.Context(), noLimit, e))
+				j := e.Jobs[0]
+				t := &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+					j.Status, j.Updated = queue.Dead, s.now
+					c := &queue.Change{Records: []queue.Record{{Data: j.Message[:], Due: s.now}}}
+					if len(old[0]) == 0 {
+						return c, nil
+					}
+					before := queue.JobID{Message: uuid.UUID(old[0])}
+					statuses, err := status([]queue.JobID{before})
+					if err == nil && statuses[0] == queue.Dead {
+						c.Jobs = []queue.JobChange{{ID: before, Apply: func(x *queue.Job) {
+							x.Status, x.By, x.Updated = queue.Failed, j.JobID, s.now
+						}}}
+					}
+					return c, err
+				}}}
+				s.must(s.Settle(s.Context(), t))
+				mu.Lock()
+				ids = append(ids, e.Message.ID)
+				mu.Unlock()
+			}
+		})
+		all.Go(func() {
+			for range each {
+				mu.Lock()
+				var id uuid.UUID
+				if len(ids) > 0 {
+					id = ids[len(ids)-1]
+				}
+				mu.Unlock()
+				if id != (uuid.UUID{}) {
+					_, err := s.Retry(s.Context(), id, s.now, s.now)
+					s.must(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	var queued, dead, replaced int
+	for _, id := range ids {
+		switch j := s.get(id).Jobs[0]; {
+		case j.Status == queue.Queued:
+			queued++
+		case j.Status == queue.Dead:
+			dead++
+		case j.Status == queue.Failed && j.By != (queue.JobID{}):
+			replaced++
+		default:
+			s.Errorf("a job is %s, replaced by %v", j.Status, j.By)
+		}
+	}
+	if dead > 1 || queued+dead+replaced != writers*each {
+		s.Errorf("%d jobs are dead, %d wait and %d were replaced, of %d", dead, queued, replaced, writers*each)
+	}
+	s.counts(queued, 0, dead)
+	s.reopenStore()
+	s.counts(queued, 0, dead)
+}
