@@ -112,6 +112,9 @@ const maxBadge = 99
 
 // errDeviceStatus returns err with its status for clients.
 func errDeviceStatus(err error) error {
+	if _, ok := errors.AsType[*device.NumberedError](err); ok {
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
 	switch {
 	case errors.Is(err, errPushKeyLost):
 		return api.Errorf(http.StatusServiceUnavailable, "no device can be added at the moment; the log of the gateway tells its operator why")

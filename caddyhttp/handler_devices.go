@@ -280,7 +280,7 @@ func (h *Handler) addDevice(w http.ResponseWriter, r *http.Request, name string)
 			}
 			d.Granted = invitation.Tags
 		}
-		return make([]queue.Record, len(others)), l.Add(d, &x.Change, h.resolved.push.max)
+		return make([]queue.Record, len(others)), l.Add(d, &x.Change, k.numberedTags(), h.resolved.push.max)
 	})
 	if err != nil {
 		return errDeviceStatus(err)
@@ -318,7 +318,7 @@ func (h *Handler) changeDevice(w http.ResponseWriter, r *http.Request, q *openQu
 	}
 	var d *device.Device
 	err := q.changeDevices(context.WithoutCancel(r.Context()), h.devicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
-		d, err = l.Change(own.ID, &x.Change)
+		d, err = l.Change(own.ID, &x.Change, k.numberedTags())
 		return nil, err
 	})
 	if err != nil {

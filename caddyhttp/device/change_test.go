@@ -49,6 +49,8 @@ func TestCheckTags(t *testing.T) {
 		{[]string{"ops", "Always"}, "always is for invitations", ""},
 		{[]string{"1:always"}, "always is for invitations", ""},
 		{[]string{"1:oncall"}, "a number is for invitations", ""},
+		{[]string{"0:oncall"}, "a number is for invitations", ""},
+		{[]string{"00:oncall"}, "a number is for invitations", ""},
 	} {
 		for granted, want := range map[bool]string{false: tt.own, true: tt.granted} {
 			if err := CheckTags(tt.tags, granted, checkTag); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
