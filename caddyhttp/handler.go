@@ -123,6 +123,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if !ok {
 		return next.ServeHTTP(w, r)
 	}
+	h.hideInvitation(r)
 	resp := at.serve(h, w, r, &at)
 	if resp == nil {
 		return nil

@@ -110,6 +110,14 @@ func TestDevicesSurviveKills(t *testing.T) {
 	}
 	g.kill()
 	g.run()
+	for _, path := range []string{"/notify/phones", "/notify/phones/", "/notify/other", "/notify/app.webmanifest"} { // as a browser opens the link
+		if _, body := g.get(g.url+path+"?key=phones&"+link.RawQuery, "text/html"); body == "" {
+			t.Errorf("%s has no answer", path)
+		}
+	}
+	if _, body := g.get(g.url+"/notify/phones?invite=never-made", "text/html"); body == "" || !strings.Contains(g.log(), "never-made") {
+		t.Error("the access log lacks other requests")
+	}
 	var device struct{ ID, Secret string }
 	subscribe := map[string]any{"name": "phone", "subscription": s.browser.Subscription(s.URL + "/endpoint-secret"), "invite": link.Query().Get("invite")}
 	if status := g.json(http.MethodPost, g.url+"/notify/phones/devices", subscribe, &device); status != http.StatusCreated {
