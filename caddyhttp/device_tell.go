@@ -19,8 +19,9 @@ import (
 const (
 	deviceAdded   = "added"
 	deviceRemoved = "removed"
-	deviceGone    = "gone"   // its browser has ended the subscription
-	deviceSilent  = "silent" // it does not answer
+	deviceGone    = "gone"    // its browser has ended the subscription
+	deviceSilent  = "silent"  // it does not answer
+	deviceRefused = "refused" // its push service refuses messages for it
 )
 
 // deviceChanged writes a line and emits an event about a device. by is who made the
