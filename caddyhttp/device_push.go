@@ -30,16 +30,13 @@ type deviceService struct {
 	endpoint string
 }
 
-// maxPushTitle is the maximum length of a title, in bytes.
-const maxPushTitle = 250
-
 // Describe implements notifier.Service.
 func (d *deviceService) Describe(s *notifier.Schema) {
 	s.Name = "Device"
 	s.URL("device://{name}")
 	s.String(&d.name, "name", d.device.Name, "the name of the device")
 	s.String(&d.endpoint, "endpoint", d.endpoint, "the address of the subscription").Secret()
-	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: maxPushTitle} // Send cuts the text
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: device.MaxTitle} // Send cuts what does not fit
 	s.Acknowledge = notifier.AcknowledgeByButton
 }
 
