@@ -44,7 +44,11 @@ func (c *Change) Check(services []string, checkTag func(string) error) error {
 	if c.Subscription == nil {
 		return nil
 	}
-	if err := c.Subscription.Parse(); err != nil {
+	err := c.Subscription.Parse()
+	if err == nil {
+		err = c.Subscription.CheckAuth()
+	}
+	if err != nil {
 		return fmt.Errorf("subscription: %w", err)
 	}
 	return CheckEndpoint(c.Subscription.Endpoint, services)
