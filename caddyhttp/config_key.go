@@ -198,6 +198,7 @@ type key struct {
 	expects        []expect
 	limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	saved          bool             // it is a saved key, of the space
+	id             string           // of a saved key; "" for one of an early version
 	space          string           // "" for the default one
 	ofSite         bool             // a site defines it, not the app
 	log            *zap.Logger

@@ -375,7 +375,7 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	var report *notifier.Report
 	var made []notifier.Result
 	if s.entry == nil && len(s.direct) == len(s.targets) {
-		report, made = s.to.Report(sent), sent.Results
+		report, made = reportOf(s.to, sent), sent.Results
 	} else {
 		s.mu.Lock()
 		report = s.reportSoFar(sent.Records)
@@ -532,7 +532,7 @@ func (s *queuedSend) reportOn(results []notifier.Result, records []notifier.Reco
 			report.Records = append(report.Records, api.ResultRecord(r))
 		}
 	}
-	return s.to.Report(report)
+	return reportOf(s.to, report)
 }
 
 // resultsSoFar returns the results of the targets as the client sees them. The

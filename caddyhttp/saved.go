@@ -194,7 +194,7 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	}
 	if fresh != nil {
 		s.release(k)
-		fresh.tokens = c.Tokens
+		fresh.id, fresh.tokens = c.ID, c.Tokens
 		k.key, k.revision = fresh, c.Revision
 	}
 	return nil

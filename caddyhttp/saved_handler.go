@@ -128,7 +128,7 @@ func requestUser(r *http.Request) (user string) {
 }
 
 func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	err := h.resolved.saved.store.Delete(r.Context(), name)
+	id, err := h.resolved.saved.store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return errNoKey
 	}
@@ -136,6 +136,9 @@ func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 		return errSavedUnavailable(err)
 	}
 	h.configChanged(r, name, changeDeleted, 0)
+	if q, _ := h.app.durable(nil); q != nil {
+		q.forgetKey(r.Context(), h.resolved.saved.space.name, id, name, requestUser(r))
+	}
 	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
 	return nil
 }
