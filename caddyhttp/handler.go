@@ -123,6 +123,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if !ok {
 		return next.ServeHTTP(w, r)
 	}
+	w = answerEarly(w, r)
 	var resp *api.Response
 	if err == nil {
 		resp = at.serve(h, w, r, &at)
