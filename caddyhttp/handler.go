@@ -124,6 +124,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	h.hideInvitation(r)
+	w = answerEarly(w, r)
 	var resp *api.Response
 	if err == nil {
 		resp = at.serve(h, w, r, &at)
@@ -151,6 +152,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) serveNotify(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	beat, isBeat := beatQuery(r)
 	switch {
+	case at.key != "" && isInvited(r):
+		return h.serveInvited(w, r, at.key)
 	case isBeat:
 		return h.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:
