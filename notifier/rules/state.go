@@ -50,6 +50,10 @@ type Item struct {
 	// of it. What the problem has passed, its resolution passes, too.
 	Passed notifier.Type
 	Past   bool // it was in a digest that was due, or none has collected it
+
+	// Opens means that it opens its incident: when it came in, the destination was told of
+	// no problem of the incident that was not over.
+	Opens bool
 }
 
 // Hold is why an item is held.
@@ -370,6 +374,7 @@ func (x *Item) fields(c *wire.Codec) {
 	wire.Array(c, 6, x.After.Message[:])
 	wire.Number(c, 5, &x.After.Index)
 	wire.Array(c, 10, x.Silence[:])
+	wire.True(c, 11, &x.Opens)
 }
 
 func (m *More) fields(c *wire.Codec) {
