@@ -35,7 +35,7 @@ func records() []record {
 	mark := Mark{job(1), notifier.Failure, notifier.Open, at(1), "ab cd", uuid.UUID{9}}
 	subject := &Subject{
 		Told: mark, Next: Mark{Job: job(2), Type: notifier.Info, Time: at(2)}, Way: mark.In(job(3)), Passed: notifier.Warning,
-		Silenced: uuid.UUID{7}, Counted: notifier.Failure, Repeats: 3, Since: at(4), Key: "ops", Forget: at(5),
+		Silenced: uuid.UUID{7}, Counted: notifier.Failure, Repeats: 3, Since: at(4), Key: "ops", Forget: at(5), Group: queue.Hash{5, 15: 2},
 	}
 	lane := &Lane{
 		Items: []Item{

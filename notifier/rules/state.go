@@ -162,6 +162,8 @@ type Subject struct {
 	Since   time.Time // the first of them
 	Key     string    // whose messages they are; the caller's, stored while there are some
 
+	Group queue.Hash // of the record; the caller's
+
 	Forget time.Time // when it matters no more, unless Next waits
 }
 
@@ -260,6 +262,7 @@ func (s *Subject) fields(c *wire.Codec) {
 	}
 	wire.Time(c, 5, &s.Since)
 	wire.Time(c, 6, &s.Forget)
+	wire.Array(c, 11, s.Group[:])
 }
 
 // Encode returns the subject as bytes.
