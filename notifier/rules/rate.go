@@ -98,10 +98,18 @@ func (s *Spent) per() time.Duration {
 
 // spend counts a message with items in the rates of the lane. If one of them is used
 // up, it counts nothing and returns when the message may be sent. A message with items
-// of both budgets is counted in one that has room, that of alerts first.
+// of both budgets is counted in one that has room, that of alerts first. What only follows
+// an alert belongs to it.
 func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
+	belongs := func(x Item) budget {
+		follows := func(o Item) bool { return o.budget() == alerts && o.tellsState() && x.concerns(o.Subject) }
+		if x.budget() == alerts || slices.ContainsFunc(items, follows) {
+			return alerts
+		}
+		return ordinary
+	}
 	for _, b := range []budget{alerts, ordinary} {
-		if !slices.ContainsFunc(items, func(x Item) bool { return x.budget() == b }) {
+		if !slices.ContainsFunc(items, func(x Item) bool { return belongs(x) == b }) {
 			continue
 		}
 		end := r.spendOf(now, l, items, b)
