@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // fullGateway is a gateway whose queue may keep little.
@@ -23,8 +26,8 @@ func fullGateway(t *testing.T, dir, global, queue string) *Handler {
 // incidentsAt returns the names of the incidents of a key.
 func incidentsAt(t *testing.T, h *Handler, key string) (names []string) {
 	t.Helper()
-	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged, notifier.Resolved} {
-		list, _, _, err := h.app.queue.incidents(t.Context(), h.placeOf(key), stage, [16]byte{}, 10_000)
+	for _, stage := range rules.Stages {
+		list, _, _, err := h.app.queue.incidents(t.Context(), h.placeOf(key), stage, queue.Hash{}, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +187,7 @@ func TestForgetIncidents(t *testing.T) {
 			t.Fatalf("%s is unknown", name)
 			return nil
 		}
-		if err := q.forgetIncident(t.Context(), find("escalates")); err != errUnderWay {
+		if err := q.forgetIncident(t.Context(), find("escalates")); !errors.Is(err, errUnderWay) {
 			t.Errorf("what escalates is forgotten: %v", err)
 		}
 		open := find("open")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -121,6 +122,9 @@ func TestStartWithHungHost(t *testing.T) {
 // the standby was promoted, while the primary hangs.
 func TestFailOver(t *testing.T) {
 	t.Parallel()
+	if !racetest.All() {
+		t.Skip("it starts two servers of its own; TestHostHangs is about the same with one")
+	}
 	primary := ownServer(t)
 	standby := primary.standby(t)
 	hung := newProxy(t, primary.port, 0)
