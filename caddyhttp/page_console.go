@@ -102,6 +102,7 @@ func consoleActions() []consoleAction {
 		{routeConsoleQueue, true, hurryQuery, (*Handler).hurryQueue},
 		{routeConsoleQueue, true, dropQuery, (*Handler).dropQueue},
 		{routeConsoleIncidents, false, "", (*Handler).serveIncidentsPage},
+		{routeConsoleIncidents, true, forgetQuery, (*Handler).postForget},
 		{routeConsoleSilences, false, "", (*Handler).serveSilencesPage},
 		{routeConsoleSilences, true, makeQuery, (*Handler).postSilence},
 		{routeConsoleSilences, true, endQuery, (*Handler).postSilenceEnd},

@@ -41,6 +41,7 @@ type openQueue struct {
 	seen          atomic.Bool // this process has noted that it runs (see [openQueue.see])
 
 	groups   groupSizes
+	shares   keyShares
 	counts   incidentCounts
 	silences silenceCache
 	inboxes  *inbox.Store
@@ -51,6 +52,7 @@ type openQueue struct {
 
 	inboxFull   logLimiter // messages that were removed because the inboxes had no room
 	slowReaders logLimiter // of inboxes
+	unstored    logLimiter // messages that were sent without the queue, because it was full
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -137,6 +139,7 @@ func (q *openQueue) refresh(ctx context.Context) {
 	q.refreshSilences(ctx)
 	q.inboxes.Refresh(ctx)
 	q.refreshDevices(ctx)
+	q.watchShares(ctx)
 }
 
 // use lets an app make the deliveries from now on.

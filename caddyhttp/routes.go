@@ -74,7 +74,7 @@ func routeSpecs() []routeSpec {
 		{routeConsoleMessage, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleSilences, both, accessManage, withConsole, (*Handler).serveConsole},
-		{routeConsoleIncidents, get, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleIncidents, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeWorker, get, accessAnyone, withPush, (*Handler).serveAppFile},
 		{routeManifest, get, accessAnyone, withPush, (*Handler).serveManifest},
 		{routeIcon, get, accessAnyone, withPush, (*Handler).serveAppFile},

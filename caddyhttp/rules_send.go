@@ -57,7 +57,7 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 }
 
 func subjectRecord(s *rules.Subject) queue.Record {
-	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget}
+	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
 }
 
 // laneName returns the name of the record of a lane. place is that of the key, with the
@@ -105,6 +105,7 @@ type entryRules struct {
 	incident *entryIncident  // nil if the message names none
 	silences int             // the index of the name of the key's silences; -1 if none matters
 	group    queue.Hash      // of the lanes in which silences hold something
+	subjects queue.Hash      // the group of what destinations know
 	decided  []rules.Verdict // of the targets, when decide has returned
 
 	escalate  *rules.Escalate // of the key; nil for none
@@ -133,7 +134,7 @@ func (s *queuedSend) applyRules() {
 	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry, message: s.message, key: s.key, silences: -1, escalates: s.escalates}
+	u := &entryRules{q: s.q, entry: s.entry, message: s.message, key: s.key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.place())}
 	if silenced {
 		u.silences, u.group = u.name(s.q.silencesName(s.place())), s.q.silencedLanes(s.place())
 	}
@@ -285,6 +286,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 		if t.subject >= 0 {
 			subject = subjects[t.subject]
+			subject.Group = u.subjects
 			job.Subjects = []queued.Subject{{Name: u.names[t.subject], Mark: t.item.Mark()}}
 		}
 		if t.about >= 0 {
