@@ -151,8 +151,8 @@ func CheckKeyName(name string) error {
 	if !isKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
-	if slices.Contains(reservedNames, name) {
-		return fmt.Errorf("a key cannot have the name %s, because /notify/%[1]s is an address of the gateway itself; choose another name", name)
+	if isReserved(reservedNames, name) {
+		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil
 }

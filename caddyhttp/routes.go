@@ -158,7 +158,14 @@ func pathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}
 
 // reservedNames are the names below /notify that no key can have, because they
 // are addresses of the gateway, now or later.
-var reservedNames = []string{"console", "incidents", "messages", "status"}
+var reservedNames = []string{"asks", "console", "incidents", "messages", "status"}
+
+// isReserved reports whether a name is one of the reserved ones. Case does not matter,
+// because Caddy's path matchers ignore it: a key Incidents would be open behind a matcher
+// that leaves out /notify/incidents/*.
+func isReserved(reserved []string, name string) bool {
+	return slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) })
+}
 
 // ntfyVerbs are what ntfy's clients want of topics.
 var ntfyVerbs = []string{"json", "sse", "ws", "auth"}
@@ -249,7 +256,7 @@ func (at *route) set(segment, value string) bool {
 		return slices.Contains(ntfyVerbs, value)
 	case "{SOURCE}":
 		at.source = value
-		return isKeyName(at.key) && !slices.Contains(reservedNames, at.key) && sourceName.MatchString(value)
+		return isKeyName(at.key) && !isReserved(reservedNames, at.key) && sourceName.MatchString(value)
 	default:
 		return segment == value
 	}

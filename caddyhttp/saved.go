@@ -37,7 +37,8 @@ type savedKeys struct {
 	values   *placeholder.Variables
 	log      *zap.Logger
 
-	adding sync.Mutex // held while a destination is added to a key
+	adding   sync.Mutex // held while a destination is added to a key
+	reserved logLimiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex
 	keys   map[string]*savedKey
@@ -133,10 +134,18 @@ func errSavedUnavailable(err error) *api.Error {
 // find returns a saved key, at most Refresh old. If the storage cannot be read,
 // find returns the key as it was last read, or a 503 error if it never was.
 func (s *savedKeys) find(ctx context.Context, name string) (*key, error) {
-	if s == nil || CheckKeyName(name) != nil {
+	if s == nil || !isKeyName(name) {
 		return nil, errNoKey
 	}
 	refresh := time.Duration(s.Refresh)
+	if CheckKeyName(name) != nil {
+		if s.store.Has(ctx, name, refresh) {
+			s.reserved.add(1, func(n int) {
+				s.log.Error("messages to a saved key were refused, because its name is that of an address of the gateway itself; save its configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
+			})
+		}
+		return nil, errNoKey
+	}
 	s.mu.Lock()
 	k := s.keys[name]
 	s.mu.Unlock()

@@ -96,7 +96,9 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, at *route) er
 		if err := checkOwnOrigin(r); err != nil {
 			return err
 		}
-		if err := CheckKeyName(at.key); err != nil {
+		// A key that was saved before its name was reserved can be read and deleted.
+		moves := (at.pattern == routeGet || at.pattern == routeDel) && isKeyName(at.key)
+		if err := CheckKeyName(at.key); err != nil && !moves {
 			return api.Errorf(http.StatusNotFound, "%w", err)
 		}
 	}
