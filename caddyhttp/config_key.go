@@ -151,7 +151,7 @@ func CheckKeyName(name string) error {
 	if !isKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
-	if isReserved(reservedNames, name) {
+	if containsFold(reservedNames, name) {
 		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil

@@ -111,14 +111,14 @@ func checkSourceName(name string) error {
 	if !sourceName.MatchString(name) {
 		return errors.New("the name of a source must be 1 to 64 letters, digits, _ and -")
 	}
-	switch { // in any case, as in isReserved
+	switch { // in any case, as in containsFold
 	case strings.EqualFold(name, sourceSMTP):
 		return errors.New("smtp cannot be the name of a source, because it stands for mails in accept; choose another name")
 	case strings.EqualFold(name, sourceExpect):
 		return errors.New("expect cannot be the name of a source, because it stands for the gateway's own messages about beats; choose another name")
 	case strings.EqualFold(name, sourceDirect):
 		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
-	case isReserved(reservedSources, name):
+	case containsFold(reservedSources, name):
 		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil

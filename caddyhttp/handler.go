@@ -151,6 +151,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) serveNotify(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	beat, isBeat := beatQuery(r)
 	switch {
+	case at.key != "" && isInvited(r):
+		return h.serveInvited(w, r, at.key)
 	case isBeat:
 		return h.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:

@@ -160,11 +160,11 @@ func pathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}
 // are addresses of the gateway, now or later.
 var reservedNames = []string{"asks", "console", "incidents", "messages", "status"}
 
-// isReserved reports whether a name is one of the reserved ones. Case does not matter,
-// because Caddy's path matchers ignore it: a key Incidents would be open behind a matcher
-// that leaves out /notify/incidents/*.
-func isReserved(reserved []string, name string) bool {
-	return slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) })
+// containsFold reports whether a segment of a path is one of names in any case. Caddy's path
+// matchers ignore case: a key Incidents would be open behind a matcher that leaves out
+// /notify/incidents/*.
+func containsFold(names []string, segment string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, segment) })
 }
 
 // ntfyVerbs are what ntfy's clients want of topics.
@@ -256,7 +256,7 @@ func (at *route) set(segment, value string) bool {
 		return slices.Contains(ntfyVerbs, value)
 	case "{SOURCE}":
 		at.source = value
-		return isKeyName(at.key) && !isReserved(reservedNames, at.key) && sourceName.MatchString(value)
+		return isKeyName(at.key) && !containsFold(reservedNames, at.key) && sourceName.MatchString(value)
 	default:
 		return segment == value
 	}
