@@ -124,6 +124,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	h.hideInvitation(r)
+	w = answerEarly(w, r)
 	var resp *api.Response
 	if err == nil {
 		resp = at.serve(h, w, r, &at)

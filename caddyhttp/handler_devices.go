@@ -206,7 +206,10 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		return errDeviceMedia
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxDeviceRequest))
+	if err := api.LimitBody(w, r, maxDeviceRequest); err != nil {
+		return err
+	}
+	d := json.NewDecoder(r.Body)
 	if err := d.Decode(to); err != nil || d.More() {
 		if e := api.BodyError(err); err != nil && e.Status != http.StatusBadRequest {
 			return e

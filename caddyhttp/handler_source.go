@@ -192,6 +192,9 @@ func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 		w.Header().Set("Allow", http.MethodGet)
 		return nil, errOnlyReads
 	}
+	if beat, ok := beatQuery(r); ok && verified && k.expect(beat) == nil {
+		return nil, errNoBeat(a.key)
+	}
 	e, err := h.enterSource(r, verified)
 	if err != nil {
 		return nil, err
