@@ -125,8 +125,8 @@ func (s site) openManagement() (*management, string) {
 		for _, key := range names {
 			path := strings.Replace(pathOf(m.pattern, key), "{ID}", "ID", 1)
 			at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has)
-			if !ok || at.pattern != m.pattern {
-				continue // the site does not have the route
+			if !ok || at.pattern != m.pattern || m.pattern == routeSilences && !s.handler.has.queue {
+				continue // the site does not have the route, or it does nothing there
 			}
 			ways := []string{path, path + invitedQuery}
 			if m.pattern != routeIncidents {

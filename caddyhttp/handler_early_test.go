@@ -106,7 +106,7 @@ func TestAnswersEarly(t *testing.T) {
 		{"POST /notify/inb", object, 413},
 		{"POST /notify/inb", form, 413},
 		{"POST /notify/inb/slack", object, 413},
-		{"POST /notify/inb", "Content-Type: application/xml", 415},
+		{"POST /notify/inb", "Content-Type: application/zip", 415},
 		{"POST /notify/inb", object + "\r\nContent-Encoding: gzip", 415},
 		{"POST /notify/inb/slack", object + "\r\nContent-Encoding: gzip", 415},
 		{"POST /notify/inb/devices", parts, 415},
