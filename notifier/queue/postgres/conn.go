@@ -99,7 +99,7 @@ func newPool(dsn string) (*pool, error) {
 func (p *pool) connect(ctx context.Context) (*conn, error) {
 	began := time.Since(p.start)
 	a := p.hosts.attempt(ctx, p.config)
-	pg, err := pgconn.ConnectConfig(ctx, a.config)
+	pg, err := a.connect(ctx)
 	for _, address := range a.hung {
 		p.unreachable(address, began)
 	}

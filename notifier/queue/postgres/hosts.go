@@ -34,6 +34,15 @@ type attempt struct {
 	hung    []string  // addresses that have used up their time, so that the next one is tried
 }
 
+// attemptKey is the key of the attempt in the context of its dials. A lost connection dials,
+// too, to cancel what it was doing.
+type attemptKey struct{}
+
+// connect tries the addresses.
+func (a *attempt) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	return pgconn.ConnectConfig(context.WithValue(ctx, attemptKey{}, a), a.config)
+}
+
 // next notes that an address is tried. One can be tried in several ways, within the same
 // time.
 func (a *attempt) next(address string) {
@@ -82,7 +91,9 @@ func (h *hosts) attempt(ctx context.Context, config *pgconn.Config) *attempt {
 	}
 	c.LookupFunc = func(_ context.Context, host string) ([]string, error) { return names[host].ips, names[host].err }
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		a.next(address)
+		if ctx.Value(attemptKey{}) == a {
+			a.next(address)
+		}
 		return config.DialFunc(ctx, network, address)
 	}
 	return a

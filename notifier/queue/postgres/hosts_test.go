@@ -199,8 +199,12 @@ func TestOrderOfHosts(t *testing.T) {
 				p.hosts.noteFailure(s)
 			}
 			a := p.hosts.attempt(t.Context(), p.config)
-			if _, err := pgconn.ConnectConfig(t.Context(), a.config); err == nil {
-				t.Errorf("error %v", err)
+			if _, err := a.connect(t.Context()); err == nil {
+				t.Error("connected to nobody")
+			}
+			_, _ = a.config.DialFunc(t.Context(), "tcp", "192.0.2.9:1") // as a lost connection does
+			if tried = tried[:len(tried)-1]; a.address == "192.0.2.9:1" {
+				t.Error("the dial of a lost connection counts as one of the attempt")
 			}
 			if !slices.Equal(tried, tt.want) || a.config.ConnectTimeout != tt.timeout || a.address != tried[len(tried)-1] {
 				t.Errorf("tried %q, the last %s, each for %s; want %q for %s", tried, a.address, a.config.ConnectTimeout, tt.want, tt.timeout)
