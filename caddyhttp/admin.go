@@ -48,6 +48,8 @@ func init() {
 //	GET  /notify/incidents                   the incidents of keys with rules
 //	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
 //	POST /notify/incidents/{id}/resolve      resolves one
+//	DELETE /notify/incidents/{id}            forgets one
+//	DELETE /notify/incidents?key=            forgets those of a key
 //
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
@@ -84,7 +86,7 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/beats", a.serveBeats},
 		{http.MethodGet, "/notify/destinations", a.serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", a.serveRetryDestination},
-		{http.MethodGet, "/notify/incidents", a.serveIncidents},
+		{http.MethodDelete, "/notify/incidents/{id}", a.serveForget},
 		{http.MethodPost, "/notify/incidents/{id}/acknowledge", a.serveAcknowledge},
 		{http.MethodPost, "/notify/incidents/{id}/resolve", a.serveResolve},
 		{http.MethodGet, "/notify/queue", a.serveQueue},
@@ -99,6 +101,9 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(a.serveDevices)},
 		caddy.AdminRoute{Pattern: "DELETE /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(a.serveRevokeDevices)},
 		caddy.AdminRoute{Pattern: "/notify/keys/{key}/devices", Handler: methodNotAllowed("GET, HEAD, DELETE")},
+		caddy.AdminRoute{Pattern: "GET /notify/incidents", Handler: caddy.AdminHandlerFunc(a.serveIncidents)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/incidents", Handler: caddy.AdminHandlerFunc(a.serveForgetAll)},
+		caddy.AdminRoute{Pattern: "/notify/incidents", Handler: methodNotAllowed("GET, HEAD, DELETE")},
 		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveSilences)},
 		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveMakeSilence)},
 		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},

@@ -115,3 +115,50 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQ
 	}
 	return writeAdminJSON(w, adminIncident{changed, newIncidentJSON(x)})
 }
+
+// serveForget forgets the incident in the path of r.
+func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	defer cancel()
+	at, err := q.incidentByID(ctx, r.PathValue("id"))
+	if err == nil && at == nil {
+		err = errNoIncident
+	}
+	if err == nil {
+		err = q.forgetIncident(ctx, at)
+	}
+	if err != nil {
+		return adminFault(err)
+	}
+	return writeAdminJSON(w, newIncidentJSON(at.Incident))
+}
+
+// serveForgetAll forgets the incidents of a key.
+func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	by, err := parseIncidentQuery(r.URL.Query())
+	if err == nil && by.key == "" {
+		err = api.Errorf(http.StatusBadRequest, "name the key whose incidents are forgotten with ?key=")
+	}
+	if err != nil {
+		return adminFault(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), shareTime)
+	defer cancel()
+	places, err := q.app.Load().incidentPlaces(ctx, by.key)
+	if err != nil {
+		return adminFault(err)
+	}
+	out, err := q.forgetIncidents(ctx, places, by.stage)
+	if err != nil {
+		return adminFault(err)
+	}
+	return writeAdminJSON(w, out)
+}

@@ -21,10 +21,12 @@ import (
 //
 //   - has keys, requires no authentication, and does not set stateless
 //   - lets anyone manage its keys
-//   - requires authentication for one address of a key without a token, but not for
-//     another: /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
+//   - requires authentication for one way to send to a key without a token, but not for
+//     another: /notify/KEY, /notify/KEY/, /notify/KEY/SOURCE, and ntfy's addresses, which
+//     are beside those for readers
 //   - keeps strangers from the address of a key, but not from the header that names it
-//   - requires authentication where phones and links have none: devices and incidents
+//   - requires authentication where phones and links have none: devices, invitations and
+//     incidents
 //
 // To find out, it follows an anonymous request through the routes of each
 // server. It gives no warning in unclear cases, such as behind a handler or
@@ -45,18 +47,9 @@ func (a *App) warnUnguarded() {
 				s.warn("anyone who can reach this site can send to notification URLs of their own with POST "+s.prefix+"/notify, because it requires no authentication; write stateless off, so that only keys can be used, or stateless on if this is intended",
 					zap.Strings("listen", s.server.Listen))
 			}
-			if path := s.openManagement(); path != "" && !warnedManage[s.handler] {
+			if m, path := s.openManagement(); m != nil && !warnedManage[s.handler] {
 				warnedManage[s.handler] = true
-				can, setting := "read and change saved keys, as with POST ", "configs"
-				switch path {
-				case routeConsole:
-					can, setting = "use the console at ", "console"
-				case pathOf(routeInbox, "KEY"):
-					can, setting = "read the messages of keys with GET ", "console or configs"
-				case pathOf(routeDevices, "KEY"):
-					can, setting = "list and revoke devices at ", "console or configs"
-				}
-				s.warn("anyone who can reach this site can "+can+s.prefix+path+", because it requires no authentication and "+setting+" has manage open; write manage without open, and add basic_auth or another authentication",
+				s.warn("anyone who can reach this site can "+m.can+s.prefix+path+", because it requires no authentication and "+m.setting+" has manage open; write manage without open, and add basic_auth or another authentication",
 					zap.Strings("listen", s.server.Listen))
 			}
 			s.warnConfigID()
@@ -89,56 +82,133 @@ func (s site) warn(text string, fields ...zap.Field) {
 func (s site) isOpen() bool {
 	h := s.handler
 	return (len(h.resolved.keys) > 0 || h.resolved.saved.on()) && h.Stateless == nil && !s.requiresCertificate() &&
-		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow("/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
+		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
-// openManagement returns a path with which an anonymous client on another
-// machine can manage keys, or "". A matcher may leave out addresses that readers and
-// phones use without a login, and who may manage with rights.
-func (s site) openManagement() string {
+// management is what those can do who may manage.
+type management struct {
+	pattern string // of the route
+	can     string // what, with a preposition before the address
+	setting string // whose manage decides
+}
+
+// managements returns what [site.openManagement] looks for, the worst first.
+func managements() []management {
+	const configs, either = "configs", "console or configs"
+	const saved = "read and change saved keys, as with POST "
+	return []management{
+		{routeAdd, saved, configs}, {routeGet, saved, configs}, {routeKey, saved, configs}, {routeDel, saved, configs},
+		{routeConsole, "use the console at ", "console"},
+		{routeInbox, "read the messages of keys with GET ", either},
+		{routeDevices, "list and revoke devices at ", either},
+		{routeSilences, "silence keys with POST ", either},
+		{routeIncidents, "list all incidents with GET ", either},
+		{routeIncident, "silence each incident whose link they have with POST ", either},
+	}
+}
+
+// openManagement returns what an anonymous client on another machine can manage and with
+// which path, or nil. A matcher may leave out addresses that readers, phones and links use
+// without a login, and who may manage with rights.
+func (s site) openManagement() (*management, string) {
 	m := s.handler.resolved.managers
 	if m == nil || !m.open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
-		return ""
+		return nil, ""
 	}
-	managed := map[access]bool{accessManage: true, accessInbox: true, accessDevice: true}
-	for _, pattern := range []string{routeAdd, routeGet, routeKey, routeDel, routeConsole, routeInbox, routeDevices} {
-		path := pathOf(pattern, "KEY")
-		if at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has); ok && managed[at.access] && s.follow(path) == reached {
-			return path
+	keys := slices.Sorted(maps.Keys(s.handler.resolved.keys))
+	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
+	for _, m := range managements() {
+		names := keys
+		if !strings.Contains(m.pattern, "{KEY}") {
+			names = keys[:1]
 		}
-	}
-	return ""
-}
-
-// warnSpellings warns if the authentication for one address of a key does not
-// apply to another: with or without a slash at the end, or with a source.
-func (s site) warnSpellings() {
-	for _, key := range append([]string{""}, slices.Sorted(maps.Keys(s.handler.resolved.keys))...) {
-		path := "/notify"
-		if key != "" {
-			path += "/" + key
-		}
-		if k := s.handler.resolved.keys[key]; k != nil && len(k.tokens) > 0 {
-			continue // every spelling needs the token
-		}
-		paths := []string{path, path + "/"}
-		if key != "" {
-			paths = append(paths, path+"/source") // stands for any source
-		}
-		var guardedPath, openPath string
-		for _, p := range slices.Backward(paths) {
-			switch s.follow(p) {
-			case guarded:
-				guardedPath = p
-			case reached:
-				openPath = p
+		for _, key := range names {
+			path := strings.Replace(pathOf(m.pattern, key), "{ID}", "ID", 1)
+			at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has)
+			if !ok || at.pattern != m.pattern || m.pattern == routeSilences && !s.handler.has.queue {
+				continue // the site does not have the route, or it does nothing there
+			}
+			ways := []string{path, path + invitedQuery}
+			if m.pattern != routeIncidents {
+				ways = append(ways, path+"/")
+			}
+			for _, method := range at.methods {
+				if slices.ContainsFunc(ways, func(path string) bool { return s.follow(method, path) == reached }) {
+					return &m, path
+				}
 			}
 		}
-		if guardedPath == "" || openPath == "" {
+	}
+	return nil, ""
+}
+
+// invitedQuery is the query of an invitation, which a matcher may leave out.
+const invitedQuery = "?" + inviteQuery + "=ID"
+
+// probe is a request that the guard follows.
+type probe struct{ method, path string }
+
+func (p probe) String() string {
+	if p.method == http.MethodPost {
+		return p.path
+	}
+	return p.method + " " + p.path
+}
+
+// sends returns the ways in which a message can be sent to a key.
+func (r *resolved) sends(k *key) []probe {
+	post := func(path string) probe { return probe{http.MethodPost, path} }
+	path := pathOf(routeNotifyKey, k.name)
+	out := []probe{post(path), post(path + "/"), post(path + "/source")} // which stands for any source
+	if src, err := r.source("ntfy"); err == nil && !src.ChecksSender() && k.checkSource("ntfy") == nil {
+		out = append(out, probe{http.MethodGet, path + "/ntfy/TOPIC/publish"}, post(path+"/ntfy/TOPIC"))
+		if len(k.readers) == 0 { // otherwise these only read
+			for _, verb := range ntfyVerbs {
+				out = append(out, post(path+"/ntfy/TOPIC/"+verb))
+			}
+		}
+	}
+	if len(k.expects) > 0 && k.checkSource(sourceDirect) == nil {
+		out = append(out, probe{http.MethodGet, path + "?" + beatParameter + "=" + k.expects[0].Name})
+	}
+	for _, p := range out[:3] {
+		out = append(out, post(p.path+invitedQuery))
+	}
+	return out
+}
+
+// warnSpellings warns if the authentication for one way to send to a key does not apply to
+// another: with or without a slash at the end, with a source, or beside what reads.
+func (s site) warnSpellings() {
+	r := s.handler.resolved
+	ways := [][]probe{{{http.MethodPost, routeNotify}, {http.MethodPost, routeNotify + "/"}}}
+	for _, name := range slices.Sorted(maps.Keys(r.keys)) {
+		if k := r.keys[name]; len(k.tokens) == 0 { // otherwise every way needs the token
+			ways = append(ways, r.sends(k))
+		}
+	}
+	if r.saved.on() {
+		ways = append(ways, r.sends(&key{name: "KEY"}))
+	}
+	for _, sends := range ways {
+		var locked, open probe
+		for _, p := range slices.Backward(sends) {
+			switch s.follow(p.method, p.path) {
+			case guarded:
+				locked = p
+			case reached:
+				open = p
+			}
+		}
+		if locked.path == "" || open.path == "" {
 			continue
 		}
-		s.warn("the authentication for " + s.prefix + guardedPath + " does not apply to " + s.prefix + openPath +
-			", so a request can avoid it; end the path in its matcher with *, as in " + path + "*")
+		advice := "end the path in its matcher with *, as in " + sends[0].path + "*"
+		if len(sends) > 2 && !slices.Contains(sends[:3], open) {
+			advice = "leave out only what is read, with the matcher of docs/inbox.md, and only the pages of invitations, with that of docs/phone.md"
+		}
+		s.warn("the authentication for " + s.prefix + locked.path + " does not apply to " + probe{open.method, s.prefix + open.path}.String() +
+			", so a request can avoid it; " + advice)
 	}
 }
 
@@ -147,39 +217,34 @@ func (s site) warnSpellings() {
 // their own.
 func (s site) warnLinks() {
 	r := s.handler.resolved
-	var paths []string
+	var links []probe
 	if r.push != nil {
 		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.keys))...) {
 			device := pathOf(routeDevices, key) + "/ID"
-			paths = append(paths, device+"/receipts", device, device+"/test")
+			links = append(links, probe{http.MethodPost, device + "/receipts"}, probe{http.MethodPut, device}, probe{http.MethodGet, device}, probe{http.MethodPost, device + "/test"})
 			if r.push.who != devicesUsers {
-				paths = append(paths, pathOf(routeDevices, key))
+				links = append(links, probe{http.MethodPost, pathOf(routeDevices, key)}, probe{http.MethodGet, pathOf(routeNotifyKey, key) + invitedQuery})
 			}
 		}
-	}
-	if r.push != nil {
-		paths = append(paths, routeWorker, routeManifest, routeIcon, routeIconSmall, routeIconLarge, routeBadge)
+		for _, path := range []string{routeWorker, routeManifest, routeIcon, routeIconSmall, routeIconLarge, routeBadge} {
+			links = append(links, probe{http.MethodGet, path})
+		}
 	}
 	if s.handler.hasEscalation() {
-		paths = append(paths, routeIncidents+"/ID")
+		links = append(links, probe{http.MethodGet, routeIncidents + "/ID"}, probe{http.MethodPost, routeIncidents + "/ID"})
 	}
-	for _, path := range paths {
-		if s.follow(path) != guarded {
+	for _, p := range links {
+		if s.follow(p.method, p.path) != guarded {
 			continue
 		}
-		matcher := routeIncidents + "/*"
+		matcher := "write @login not path " + routeIncidents + "/*"
 		if r.push != nil {
-			matcher = devicePaths + " " + matcher
+			matcher = "write the matcher @login of docs/phone.md"
 		}
-		s.warn("the authentication applies to " + s.prefix + path + ", which phones and the links of messages use without a login, so that they fail; these addresses need a secret of their own, so leave them out: write @login not path " + matcher + ", and basic_auth @login or what authenticates")
+		s.warn("the authentication applies to " + s.prefix + p.path + ", which phones and the links of messages use without a login, so that they fail; these addresses need a secret of their own, so leave them out: " + matcher + ", and basic_auth @login or what authenticates")
 		return
 	}
 }
-
-// devicePaths are those of Caddy's path matcher for what phones ask for without a login. A
-// star in the middle of a path stands for one segment.
-const devicePaths = "/notify/*/devices /notify/*/devices/* /notify/*/devices/*/* " +
-	routeWorker + " " + routeManifest + " " + routeIcon + " " + routeIconSmall + " " + routeIconLarge + " " + routeBadge
 
 // hasEscalation reports whether a key of the site escalates.
 func (h *Handler) hasEscalation() bool {
@@ -273,25 +338,25 @@ const (
 	reached                // it reaches the handler, with the key in its path
 )
 
-// follow returns the outcome of an anonymous POST request for a path below the
-// prefix of s.
-func (s site) follow(path string) outcome { return s.followRequest(http.MethodPost, path, "") }
+// follow returns the outcome of an anonymous request for a path, which may have a query,
+// below the prefix of s.
+func (s site) follow(method, path string) outcome { return s.followRequest(method, path, "") }
 
-// followRequest is like follow for a method and, if id is not "", with the key in
-// X-Apprise-Config-ID.
+// followRequest is like follow for a request that names the key id in X-Apprise-Config-ID,
+// if that is not "".
 func (s site) followRequest(method, path, id string) (o outcome) {
 	defer func() {
 		if recover() != nil {
 			o = unclear // a handler or matcher panicked because the request has no connection
 		}
 	}()
-	r, err := s.request(s.prefix + path)
+	r, err := s.request(method, s.prefix+path)
 	if err != nil {
 		return unclear
 	}
-	r.Method = method
 	f := follower{site: s, key: id, groups: map[string]bool{}}
 	if id == "" {
+		path, _, _ = strings.Cut(path, "?")
 		f.key, _ = s.handler.keyOf(&url.URL{Path: path})
 	} else {
 		r.Header.Set(configIDHeader, id)
@@ -299,14 +364,14 @@ func (s site) followRequest(method, path, id string) (o outcome) {
 	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
 }
 
-// request returns an anonymous POST request for a path of the site, as the server
-// would pass it to its routes.
-func (s site) request(path string) (*http.Request, error) {
+// request returns an anonymous request for a path of the site, as the server would pass it
+// to its routes.
+func (s site) request(method, path string) (*http.Request, error) {
 	host := s.host
 	if host == "" {
 		host = "host.invalid"
 	}
-	r, err := http.NewRequest(http.MethodPost, "http://"+host+path, http.NoBody)
+	r, err := http.NewRequest(method, "http://"+host+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}

@@ -151,8 +151,8 @@ func CheckKeyName(name string) error {
 	if !isKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
-	if slices.Contains(reservedNames, name) {
-		return fmt.Errorf("a key cannot have the name %s, because /notify/%[1]s is an address of the gateway itself; choose another name", name)
+	if containsFold(reservedNames, name) {
+		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil
 }
@@ -198,6 +198,7 @@ type key struct {
 	expects        []expect
 	limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	saved          bool             // it is a saved key, of the space
+	id             string           // of a saved key; "" for one of an early version
 	space          string           // "" for the default one
 	ofSite         bool             // a site defines it, not the app
 	log            *zap.Logger

@@ -109,7 +109,7 @@ func (c *reach) path(path string) (ok bool) {
 			ok = true // a handler or matcher panicked because the request has no connection
 		}
 	}()
-	r, err := c.request(path)
+	r, err := c.request(http.MethodPost, path)
 	if err != nil {
 		return true
 	}

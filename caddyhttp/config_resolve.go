@@ -65,6 +65,10 @@ type finder struct {
 	// names returns the names of all saved keys.
 	names func(context.Context) ([]string, error)
 
+	// places returns the places of keys by name (see [delivery.place]). It has none of a key
+	// that does not exist.
+	places func(ctx context.Context, names []string) (map[string]string, error)
+
 	space string        // to which they belong; "" for the default one
 	rules *rules.Rules  // of every saved key; nil for none
 	inbox time.Duration // how long every saved key keeps its messages readable; 0 for not at all
@@ -72,6 +76,14 @@ type finder struct {
 
 // on reports whether the site has saved keys.
 func (f *finder) on() bool { return f.find != nil }
+
+// placesOf is like places, also if the site has no saved keys.
+func (f *finder) placesOf(ctx context.Context, names []string) (map[string]string, error) {
+	if !f.on() {
+		return map[string]string{}, nil
+	}
+	return f.places(ctx, names)
+}
 
 // receivers adds the devices of keys to their destinations. The zero value adds none.
 type receivers struct {

@@ -30,7 +30,7 @@ func (s *Services) validate() error {
 		return err
 	}
 	for _, scheme := range s.Allow {
-		if s.rule().permits(notifier.SchemesOf(scheme)) {
+		if s.Permits(notifier.SchemesOf(scheme)) {
 			return nil
 		}
 	}
@@ -47,3 +47,6 @@ func (s *Services) rule() *serviceRule {
 	}
 	return &serviceRule{allow: s.Allow, deny: s.Deny}
 }
+
+// Permits reports whether the service with these schemes may be used.
+func (s *Services) Permits(schemes []string) bool { return s.rule().permits(schemes) }

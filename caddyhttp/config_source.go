@@ -111,24 +111,22 @@ func checkSourceName(name string) error {
 	if !sourceName.MatchString(name) {
 		return errors.New("the name of a source must be 1 to 64 letters, digits, _ and -")
 	}
-	if name == sourceSMTP {
+	switch { // in any case, as in containsFold
+	case strings.EqualFold(name, sourceSMTP):
 		return errors.New("smtp cannot be the name of a source, because it stands for mails in accept; choose another name")
-	}
-	if name == sourceExpect {
+	case strings.EqualFold(name, sourceExpect):
 		return errors.New("expect cannot be the name of a source, because it stands for the gateway's own messages about beats; choose another name")
-	}
-	if name == sourceDirect {
+	case strings.EqualFold(name, sourceDirect):
 		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
-	}
-	if slices.Contains(reservedSources, name) {
-		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%[1]s is an address of the gateway itself; choose another name", name)
+	case containsFold(reservedSources, name):
+		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil
 }
 
 // reservedSources are the names below /notify/{KEY} that no source can have,
 // because they are addresses of the gateway, now or later.
-var reservedSources = []string{"devices", "messages", "silences", "stream", "token"}
+var reservedSources = []string{"devices", "mcp", "messages", "prometheus", "silences", "stream", "token"}
 
 // maxTemplateSize is the maximum size of a template file, in bytes.
 const maxTemplateSize = 256 << 10

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -72,23 +74,37 @@ func (x *keyDevices) with(k *key) *key {
 	}
 	after := *k
 	after.targets = slices.Clone(k.targets)
+	numbered := k.numberedTags()
 	for i := range devices.All {
-		after.targets = append(after.targets, x.target(q, devices, i, known))
+		t := x.target(q, devices, i, known)
+		if t.Tags = devices.TagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.log != nil {
+			k.log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("key", k.name), zap.String("device", devices.All[i].Name))
+		}
+		after.targets = append(after.targets, t)
 	}
 	after.defaultTargets = k.defaults.choose(after.targets)
 	x.keys[devices.Place] = keyWithDevices{k, &after, devices}
 	return &after
 }
 
-// target returns the destination of the device with an index. It is the one of before if
-// the device has not changed.
+// target returns the destination of the device with an index, without its tags. It is the
+// one of before if the device has not changed.
 func (x *keyDevices) target(q *registry, devices *device.List, i int, known keyWithDevices) notifier.Target {
 	d := &devices.All[i]
 	if old := known.devices; old != nil && i < len(old.All) && old.All[i].Same(d) {
-		t := known.after.targets[len(known.before.targets)+i]
-		t.Tags = d.Tags()
-		return t
+		return known.after.targets[len(known.before.targets)+i]
 	}
 	service := &deviceService{devices: x, queue: q, key: devices.Place, device: d, endpoint: d.Subscription.Endpoint}
-	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.settings.limits.Egress), Tags: d.Tags()}
+	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.settings.limits.Egress)}
+}
+
+// numberedTags returns the tags with a number of the URLs of k.
+func (k *key) numberedTags() device.Numbered {
+	out := device.Numbered{}
+	for _, t := range k.targets {
+		if !isDevice(t.String()) {
+			out.Add(t.Tags)
+		}
+	}
+	return out
 }

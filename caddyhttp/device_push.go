@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 
 	"go.uber.org/zap"
@@ -28,16 +30,13 @@ type deviceService struct {
 	endpoint string
 }
 
-// maxPushTitle is the maximum length of a title, in bytes.
-const maxPushTitle = 250
-
 // Describe implements notifier.Service.
 func (d *deviceService) Describe(s *notifier.Schema) {
 	s.Name = "Device"
 	s.URL("device://{name}")
 	s.String(&d.name, "name", d.device.Name, "the name of the device")
 	s.String(&d.endpoint, "endpoint", d.endpoint, "the address of the subscription").Secret()
-	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: maxPushTitle} // Send cuts the text
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: device.MaxTitle} // Send cuts what does not fit
 	s.Acknowledge = notifier.AcknowledgeByButton
 }
 
@@ -57,6 +56,10 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil {
 		return err
 	}
+	if err := device.CheckEndpoint(d.device.Subscription.Endpoint, d.devices.settings.push.hosts); err != nil {
+		d.refused(context.WithoutCancel(ctx), errHostRemoved.Error())
+		return notifier.Refused(errHostRemoved)
+	}
 	key, err := d.queue.pushKey(ctx)
 	if err != nil {
 		return err
@@ -70,6 +73,8 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	err = key.Send(ctx, c, &d.device.Subscription, p)
 	if _, gone := errors.AsType[*webpush.GoneError](err); gone {
 		d.gone(context.WithoutCancel(ctx))
+	} else if why := pushRefusal(err); why != "" {
+		d.refused(context.WithoutCancel(ctx), why)
 	}
 	if err != nil || m.ID == "" {
 		return err
@@ -78,6 +83,41 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 		d.queue.log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 	}
 	return nil
+}
+
+// errHostRemoved is returned for a device whose push service push { services } had when the
+// device subscribed, and does not have now.
+var errHostRemoved = errors.New("the host of its push service is not allowed any more; the operator can allow it with push { services <host> }")
+
+// pushRefusal says how a push service has answered that it does not take a push, now or later;
+// "" if it has not.
+func pushRefusal(err error) string {
+	status, ok := errors.AsType[*notifier.StatusError](err)
+	if !ok || status.Code/100 != 4 || status.Code == http.StatusRequestTimeout || status.Code == http.StatusTooManyRequests {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("its push service answers %d %s", status.Code, http.StatusText(status.Code)))
+}
+
+// refused notes that a message is not taken for the device, and tells its key, at most once
+// a day. The device stays: the reason may be a setting or the clock of the gateway, which
+// all devices would fail by.
+func (d *deviceService) refused(ctx context.Context, why string) {
+	q, tell := d.queue, false
+	var s *device.State
+	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.deviceStateName(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.Now()
+		s = decodeDeviceState(old[0])
+		tell = s.Refuse(d.device, d.key, why, now)
+		return &queue.RuledChange{Records: []queue.Record{deviceStateRecord(s, now)}}, nil
+	}})
+	switch {
+	case err != nil:
+		q.log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+	case tell:
+		q.deviceChanged(deviceRefused, d.key.Key, d.device.Name, "")
+		q.tellOfDevice(ctx, siteSettings{d.devices.settings, d.devices.site()}, d.key, d.device.ID, s.NotTaken(d.device.Name), nil)
+	}
 }
 
 // gone removes the device, whose browser no longer has the subscription, and tells its

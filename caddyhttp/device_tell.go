@@ -19,8 +19,9 @@ import (
 const (
 	deviceAdded   = "added"
 	deviceRemoved = "removed"
-	deviceGone    = "gone"   // its browser has ended the subscription
-	deviceSilent  = "silent" // it does not answer
+	deviceGone    = "gone"    // its browser has ended the subscription
+	deviceSilent  = "silent"  // it does not answer
+	deviceRefused = "refused" // its push service refuses messages for it
 )
 
 // deviceChanged writes a line and emits an event about a device. by is who made the
@@ -118,6 +119,9 @@ const maxBadge = 99
 
 // errDeviceStatus returns err with its status for clients.
 func errDeviceStatus(err error) error {
+	if _, ok := errors.AsType[*device.NumberedError](err); ok {
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
 	switch {
 	case errors.Is(err, errPushKeyLost):
 		return api.Errorf(http.StatusServiceUnavailable, "no device can be added at the moment; the log of the gateway tells its operator why")

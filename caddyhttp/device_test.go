@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -267,6 +268,13 @@ func TestDeviceRefusals(t *testing.T) {
 		m["endpoint"] = address
 		return with("subscription", m)
 	}
+	auth := func(secret string) map[string]any {
+		m := s.subscription("/p")
+		keys := maps.Clone(m["keys"].(map[string]string))
+		keys["auth"] = secret
+		m["keys"] = keys
+		return with("subscription", m)
+	}
 	for _, tt := range []struct {
 		name   string
 		body   map[string]any
@@ -285,6 +293,7 @@ func TestDeviceRefusals(t *testing.T) {
 		{"another page", good(), []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
 		{"no JSON", good(), []string{"Content-Type", "text/plain"}, 415, "application/json"},
 		{"too large", with("name", strings.Repeat("x", 9000)), nil, 413, ""},
+		{"a secret of another length", auth("BTBZMqHH6r4Tts7J"), nil, 400, "16 (RFC 8291)"},
 		{"http", endpoint("http://fcm.googleapis.com/x"), nil, 400, "https"},
 		{"another host", endpoint("https://fcm.googleapis.com.example.com/x"), nil, 400, "not that of a push service"},
 		{"the host in the user", endpoint("https://fcm.googleapis.com@example.com/x"), nil, 400, "https"},

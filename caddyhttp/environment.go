@@ -14,6 +14,7 @@ type environment struct {
 	original func(*http.Request) *url.URL // before a prefix of the path was removed
 	trusted  func(*http.Request) bool     // the request comes from a proxy whose headers are true
 	server   func(*http.Request) string   // the name of the server; "" if it is unknown
+	hide     func(*http.Request)          // keeps the request out of the access log
 }
 
 type environmentKey struct{}
@@ -44,6 +45,13 @@ func clientIP(r *http.Request) string {
 // serverName returns the name of the server that r came to, or "".
 func serverName(r *http.Request) string {
 	return known(r, func(e *environment) func(*http.Request) string { return e.server })
+}
+
+// hideRequest keeps r out of the server's access log.
+func hideRequest(r *http.Request) {
+	if e, ok := r.Context().Value(environmentKey{}).(*environment); ok && e.hide != nil {
+		e.hide(r)
+	}
 }
 
 // isFromTrustedProxy reports whether r came through a proxy whose headers are true.

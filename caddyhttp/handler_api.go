@@ -36,6 +36,7 @@ type pageFuncs struct {
 	manifest func(w http.ResponseWriter, r *http.Request, at *route) *api.Response
 	send     func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page to send from
 	preview  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes a message as it will look
+	invited  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page of an invitation
 
 	keys     func(w http.ResponseWriter, r *http.Request, key string) error // writes the list of keys
 	draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *draft) error
@@ -63,6 +64,8 @@ func (h *httpAPI) serve(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return false
 	}
+	h.hideInvitation(r)
+	w = answerEarly(w, r)
 	var resp *api.Response
 	if err == nil {
 		resp = at.serve(h, w, r, &at)
@@ -98,6 +101,8 @@ func (h *httpAPI) writePage(w http.ResponseWriter, r *http.Request, status int, 
 func (h *httpAPI) serveNotify(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	beat, isBeat := beatQuery(r)
 	switch {
+	case at.key != "" && isInvited(r):
+		return h.pages.invited(w, r, at.key)
 	case isBeat:
 		return h.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:

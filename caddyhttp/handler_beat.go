@@ -34,6 +34,11 @@ var (
 	errBeatMethod     = api.Errorf(http.StatusMethodNotAllowed, "a beat is sent with GET or POST")
 )
 
+// errNoBeat returns the error for a beat that a key does not expect.
+func errNoBeat(key string) *api.Error {
+	return api.Errorf(http.StatusNotFound, "the key %s expects no beat of this name; add expect <name> every <duration> to the key, or correct the name", key)
+}
+
 // serveBeat answers a beat to a key.
 func (h *httpAPI) serveBeat(w http.ResponseWriter, r *http.Request, at *route, beat string) *api.Response {
 	key := at.key
@@ -83,6 +88,9 @@ func (h *httpAPI) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat s
 	if err != nil {
 		return nil, err
 	}
+	if k.expect(beat) == nil {
+		return nil, errNoBeat(key)
+	}
 	q, err := api.Read(w, r, h.limits(false))
 	if err != nil {
 		return nil, err
@@ -103,7 +111,7 @@ func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 	e := k.expect(beat)
 	if e == nil {
 		q.Close()
-		return nil, api.Errorf(http.StatusNotFound, "the key %s expects no beat of this name; add expect <name> every <duration> to the key, or correct the name", key)
+		return nil, errNoBeat(key)
 	}
 	m, err := q.Beat()
 	if err == nil && m.Type == notifier.Failure {

@@ -172,16 +172,18 @@ func (q *registry) listDevices(ctx context.Context, key device.Place) ([]device.
 func (h *httpAPI) devicePlace(k *key) device.Place { return k.devicePlace(h.site()) }
 
 // invitation returns the invitation to a key that a token stands for. It opens the page of
-// the key for that alone, also if the key has a token.
+// the key for that alone, also if the key has a token. For a key that does not exist, the
+// error is that for a wrong token, and takes as long.
 func (h *httpAPI) invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
 	k, q, err := h.deviceKey(ctx, name)
-	if errors.Is(err, errNoKey) {
-		return nil, errDeviceStatus(device.ErrInvitation)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoKey) {
 		return nil, err
 	}
-	x, err := q.invitation(ctx, h.devicePlace(k), token)
+	var place device.Place // that of no key
+	if k != nil {
+		place = h.devicePlace(k)
+	}
+	x, err := q.invitation(ctx, place, token)
 	if err != nil {
 		return nil, errDeviceStatus(err)
 	}
@@ -204,7 +206,10 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		return errDeviceMedia
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxDeviceRequest))
+	if err := api.LimitBody(w, r, maxDeviceRequest); err != nil {
+		return err
+	}
+	d := json.NewDecoder(r.Body)
 	if err := d.Decode(to); err != nil || d.More() {
 		if e := api.BodyError(err); err != nil && e.Status != http.StatusBadRequest {
 			return e
@@ -241,16 +246,18 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
 		return err
 	}
-	if k == nil { // whoever may not know which keys exist learns nothing
-		return errDevicesInvited
-	}
 	ctx := context.WithoutCancel(r.Context())
-	if x.Invite != "" {
-		if _, err := h.invitation(ctx, k.name, x.Invite); err != nil {
+	switch { // whoever may not know which keys exist learns nothing
+	case x.Invite != "":
+		if _, err := h.invitation(ctx, name, x.Invite); err != nil {
 			return err
 		}
-	} else if err := h.maySubscribe(r, k); err != nil {
-		return err
+	case k == nil:
+		return errDevicesInvited
+	default:
+		if err := h.maySubscribe(r, k); err != nil {
+			return err
+		}
 	}
 	switch {
 	case x.Subscription == nil:
@@ -280,7 +287,7 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 			}
 			d.Granted = invitation.Tags
 		}
-		return make([]queue.Record, len(others)), l.Add(d, &x.Change, h.resolved.push.max)
+		return make([]queue.Record, len(others)), l.Add(d, &x.Change, k.numberedTags(), h.resolved.push.max)
 	})
 	if err != nil {
 		return errDeviceStatus(err)
@@ -318,7 +325,7 @@ func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQu
 	}
 	var d *device.Device
 	err := q.changeDevices(context.WithoutCancel(r.Context()), h.devicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
-		d, err = l.Change(own.ID, &x.Change)
+		d, err = l.Change(own.ID, &x.Change, k.numberedTags())
 		return nil, err
 	})
 	if err != nil {

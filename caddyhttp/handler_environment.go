@@ -30,6 +30,7 @@ var requestEnvironment = environment{
 		trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool)
 		return trusted
 	},
+	hide: func(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) },
 	server: func(r *http.Request) string {
 		if server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && server != nil {
 			return server.Name()

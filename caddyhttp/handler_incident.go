@@ -74,21 +74,12 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	if err != nil {
 		return "", "", nil, err
 	}
-	var form incidentForm
-	if r.Method == http.MethodPost {
-		foreign := isForeignChange(r)
-		if foreign {
-			if hasIdentity(r) {
-				return "", "", nil, errForeignChange
-			}
-			w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
+	foreign := r.Method == http.MethodPost && isForeignChange(r)
+	if foreign {
+		if hasIdentity(r) {
+			return "", "", nil, errForeignChange
 		}
-		if form, err = readIncidentForm(w, r); err != nil {
-			return "", "", nil, err
-		}
-		if foreign && form.do != doAcknowledge {
-			return "", "", nil, errForeignAction
-		}
+		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
 	at, err := q.incidentByID(r.Context(), id)
 	if err != nil {
@@ -96,6 +87,15 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	}
 	if at == nil {
 		return "", "", nil, errNoIncident
+	}
+	var form incidentForm
+	if r.Method == http.MethodPost {
+		if form, err = readIncidentForm(w, r); err != nil {
+			return "", "", nil, err
+		}
+		if foreign && form.do != doAcknowledge {
+			return "", "", nil, errForeignAction
+		}
 	}
 	switch form.do {
 	case "":
@@ -151,9 +151,14 @@ type incidentForm struct {
 	length string // how long it is silenced
 }
 
+var errLargeIncidentForm = api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", maxIncidentForm)
+
 // readIncidentForm reads the form. If the request does not say what is to be done, it is
 // to acknowledge.
 func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
+	if r.ContentLength > maxIncidentForm {
+		return f, errLargeIncidentForm
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxIncidentForm)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
 		err = r.ParseMultipartForm(maxIncidentForm) //nolint:gosec // the body is limited
@@ -162,7 +167,7 @@ func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, e
 	}
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return f, api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", maxIncidentForm)
+			return f, errLargeIncidentForm
 		}
 		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send do and by as a form: do=acknowledge&by=Eve")
 	}

@@ -8,9 +8,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
+var errIncidentsSlash = api.Errorf(http.StatusNotFound, "the address of the list of incidents has no slash at the end; remove it")
+
 // serveIncidents answers a request for the incidents of the site: with JSON, or for a
 // browser with the page of the console.
 func (h *httpAPI) serveIncidents(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		// A matcher that leaves out /notify/incidents/* for the links of messages does not
+		// leave out the list, which is for those who may manage.
+		return h.errorResponse(errIncidentsSlash)
+	}
 	if err := h.doIncidents(w, r, at); err != nil {
 		return h.errorResponse(err)
 	}

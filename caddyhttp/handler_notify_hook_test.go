@@ -104,6 +104,20 @@ func TestGatewaysInARow(t *testing.T) {
 	}
 }
 
+// TestXMLInLatin1 checks that a text that Apprise sends in ISO 8859-1, though it declares
+// UTF-8, arrives.
+func TestXMLInLatin1(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	got := post(t, h, "/notify/ops", typeXML, appriseXML("<Version>1.1</Version><Subject>K\xfcche</Subject><MessageType>info</MessageType><Message>Rauch \xa7</Message>", ""))
+	if got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if a := s.One(t); a.Title != "Küche" || a.Message != "Rauch §" {
+		t.Errorf("arrived %+v", a)
+	}
+}
+
 // TestUnreadFields checks that the answer has a warning about each field that has no effect,
 // and says which one it may stand for.
 func TestUnreadFields(t *testing.T) {
@@ -176,7 +190,8 @@ func TestForeignXML(t *testing.T) {
 		{"<Notification>" + many, 400, "levels"},
 		{"<Notification>" + strings.Repeat("<a/>", 100_000) + "</Notification>", 400, "fields"},
 		{"<Notification><Attachments>" + strings.Repeat("<Attachment/>", 100_000) + "</Attachments></Notification>", 400, "fields"},
-		{"\xff\xfe", 400, "UTF-8"},
+		{"\xff\xfe", 415, "xml://"},
+		{"<Notification>\xff</Notification", 400, "XML is invalid"},
 	} {
 		got := post(t, h, "/notify/ops", typeXML, tt.body)
 		if got.status != tt.status || !strings.Contains(got.body, tt.want) || len(s.Take()) > 0 {

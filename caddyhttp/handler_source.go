@@ -150,6 +150,20 @@ func (k sourceKey) check(req *source.Request) error {
 	return nil
 }
 
+// onlyReads reports whether the addresses at which ntfy's clients read take no message. A
+// matcher leaves these addresses to the readers of a key, so that a key without a token
+// would take messages of everybody there.
+func (k sourceKey) onlyReads() bool {
+	return k.exists && len(k.readers) > 0 && len(k.tokens) == 0 && !k.source.ChecksSender()
+}
+
+// isNtfyReading reports whether a path is one at which ntfy's clients read, in any case and
+// with any empty segments, as Caddy's path matcher compares it.
+func (at *route) isNtfyReading() bool {
+	topics, verb, ok := strings.Cut(at.rest, "/")
+	return at.source == "ntfy" && ok && topics != "" && containsFold(ntfyVerbs, verb)
+}
+
 // deliverSource reads a request in the format of s and sends its message. It sets
 // o.Message. Until the token or the signature is verified, the request
 // counts as one of a client with URLs, so that strangers leave room for others.
@@ -173,6 +187,13 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 		if err := cmp.Or(k.check(req), k.checkSource(a.source)); err != nil {
 			return nil, err
 		}
+	}
+	if a.isNtfyReading() && k.onlyReads() {
+		w.Header().Set("Allow", http.MethodGet)
+		return nil, errOnlyReads
+	}
+	if beat, ok := beatQuery(r); ok && verified && k.expect(beat) == nil {
+		return nil, errNoBeat(a.key)
 	}
 	e, err := h.enterSource(r, verified)
 	if err != nil {
@@ -348,6 +369,7 @@ func (k *key) checkSource(name string) error {
 var (
 	errNoSource    = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
 	errNoKey       = api.Errorf(http.StatusNotFound, "there is no such key")
+	errOnlyReads   = api.Errorf(http.StatusMethodNotAllowed, "messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token to the key")
 	errNotAccepted = api.Errorf(http.StatusForbidden, "the key does not accept messages from this source; add the source to accept of the key")
 	errNotDirect   = api.Errorf(http.StatusForbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
 )

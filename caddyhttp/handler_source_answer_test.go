@@ -28,7 +28,7 @@ func TestSourceAnswers(t *testing.T) {
 		"late":      {s.NotifyURL("/refuse") + "?retry=0", s.NotifyURL("/a") + " a"},
 		"gone":      {gone.NotifyURL()},
 		"temporary": {s.NotifyURL("/refuse")},
-		"asks":      {busy.NotifyURL() + "?retry=0", gone.NotifyURL()},
+		"wants":     {busy.NotifyURL() + "?retry=0", gone.NotifyURL()},
 		"optional":  {s.NotifyURL("/refuse") + "?optional=yes"},
 	} {
 		block += "key " + key + " {\n"
@@ -51,7 +51,7 @@ func TestSourceAnswers(t *testing.T) {
 		{"/notify/late/proxmox", payload, 200, "", "", ""},
 		{"/notify/gone/proxmox", payload, 424, "", "1 of 1 notifications could not be sent", ""},
 		{"/notify/temporary/proxmox", payload, 503, "30", "1 of 1 notifications could not be sent; send the message again later", ""},
-		{"/notify/asks/proxmox", payload, 503, "90", "2 of 2 notifications could not be sent; send the message again later", ""},
+		{"/notify/wants/proxmox", payload, 503, "90", "2 of 2 notifications could not be sent; send the message again later", ""},
 		{"/notify/optional/proxmox", payload, 200, "", "", ""},
 		{"/notify/both/proxmox?tag=none", payload, 424, "", "none of the 2 destinations of the key both has the requested tag", ""},
 		{"/notify/late/proxmox?tag=a", payload, 200, "", "", ""},

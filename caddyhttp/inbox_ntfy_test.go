@@ -143,9 +143,52 @@ func TestNtfyAuth(t *testing.T) {
 			t.Errorf("%q %q: %d %s", tt.header, tt.query, resp.status, resp.body)
 		}
 	}
-	// What a client sends with a topic is still a message.
-	if resp := post(t, h, "/notify/ops/ntfy/alerts/json", "text/plain", "sequence"); resp.status != http.StatusOK {
-		t.Errorf("%d %s", resp.status, resp.body)
+}
+
+// TestNtfyReadsOnly checks that the addresses at which ntfy's clients read take no message
+// if the key has a reader and no token, in any spelling: behind the matcher that leaves
+// them to readers, everybody could send.
+func TestNtfyReadsOnly(t *testing.T) {
+	t.Parallel()
+	const reader = "inbox 7d\nreader " + testReader + "\n"
+	for name, tt := range map[string]struct {
+		block string
+		want  int
+	}{
+		"a reader":                      {"key ops {\n" + reader + "}", http.StatusMethodNotAllowed},
+		"a reader and a token":          {"key ops {\n" + reader + "token " + otherToken + "\n}", http.StatusOK},
+		"a reader and a source's token": {"key ops {\n" + reader + "}\nfrom ntfy {\ntoken " + otherToken + "\n}", http.StatusOK},
+		"who may manage and no reader":  {"console {\nmanage open\n}\nkey ops {\ninbox 7d\n}", http.StatusOK},
+	} {
+		h := newQueueGateway(t, t.TempDir(), tt.block, "")
+		for _, path := range []string{"t/json", "t/sse", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x", "t/%6Ason"} {
+			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+				r := httptest.NewRequest(method, "/notify/ops/ntfy/"+path, strings.NewReader("text"))
+				r.Header.Set("X-Gotify-Key", otherToken)
+				r.Header.Set("Authorization", "Bearer "+otherToken)
+				want := tt.want
+				if strings.Contains(path, "beat") && want == http.StatusOK && method != http.MethodDelete {
+					want = http.StatusNotFound // of no such beat
+				}
+				resp := do(t, h, r)
+				if resp.status != want && !(method == http.MethodDelete && want == http.StatusOK && resp.status < 500) {
+					t.Errorf("%s: %s %s: %d %s", name, method, path, resp.status, resp.body)
+				}
+				if want == http.StatusMethodNotAllowed && resp.header.Get("Allow") != http.MethodGet {
+					t.Errorf("%s: %s %s: Allow: %s", name, method, path, resp.header.Get("Allow"))
+				}
+			}
+		}
+		if tt.want == http.StatusMethodNotAllowed {
+			if got := inboxOf(t, h, "/notify/ops/messages").Messages; len(got) > 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+		token := httptest.NewRequest(http.MethodPost, "/notify/ops/ntfy/t", strings.NewReader("text"))
+		token.Header.Set("Authorization", "Bearer "+otherToken)
+		if resp := do(t, h, token); resp.status != http.StatusOK {
+			t.Errorf("%s: a topic: %d %s", name, resp.status, resp.body)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func (h *httpAPI) inboxReader(r *http.Request, name string) (*inboxReader, error
 		Store: q.inboxes.Store, Place: k.home(h.site()) + "\x00" + name, Keep: k.inbox, Ending: h.streams.ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, name)
-			return err == nil && now.inbox == k.inbox
+			return err == nil && now.inbox == k.inbox && now.id == k.id // another key of this name may have been saved
 		},
 	}}, nil
 }

@@ -164,11 +164,13 @@ func (r *resolved) incidentPlaces(ctx context.Context, site, only string, places
 			return places, errSavedUnavailable(err)
 		}
 	}
-	home := (&key{saved: true, space: r.saved.space}).home(site)
+	saved, err := r.saved.places(ctx, names)
 	for _, name := range names {
-		places = append(places, home+"\x00"+name)
+		if place := saved[name]; place != "" {
+			places = append(places, place)
+		}
 	}
-	return places, nil
+	return places, err
 }
 
 // incidentPlaces returns the places of all keys, or of those with a name.

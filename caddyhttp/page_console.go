@@ -22,7 +22,7 @@ func newPages(h *httpAPI) pageFuncs {
 		return func(_ *httpAPI, w http.ResponseWriter, r *http.Request, key string) error { return do(w, r, key) }
 	}
 	return pageFuncs{
-		console: p.serveConsole, appFile: p.serveAppFile, manifest: p.serveManifest, send: p.servePage, preview: p.servePreview,
+		console: p.serveConsole, appFile: p.serveAppFile, manifest: p.serveManifest, send: p.servePage, preview: p.servePreview, invited: p.serveInvited,
 		keys: p.serveKeysPage, draft: p.writeKeyPage, newToken: p.writeNewToken, frame: p.frame,
 		actions: []configAction{
 			{routeKey, false, "", true, action(p.serveKeyPage)},
@@ -121,6 +121,7 @@ func consoleActions() []consoleAction {
 		{routeConsoleQueue, true, hurryQuery, (*pages).hurryQueue},
 		{routeConsoleQueue, true, dropQuery, (*pages).dropQueue},
 		{routeConsoleIncidents, false, "", (*pages).serveIncidentsPage},
+		{routeConsoleIncidents, true, forgetQuery, (*pages).postForget},
 		{routeConsoleSilences, false, "", (*pages).serveSilencesPage},
 		{routeConsoleSilences, true, makeQuery, (*pages).postSilence},
 		{routeConsoleSilences, true, endQuery, (*pages).postSilenceEnd},

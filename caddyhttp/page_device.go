@@ -16,6 +16,23 @@ func (h *pages) isDevicePage(r *http.Request, name string) bool {
 	return name != "" && h.has.push && (query.Has(inviteQuery) || query.Has(deviceQuery))
 }
 
+// isInvited reports whether a request is for the page on which an invitation is used. It
+// is for nothing else, and no beat, because a matcher leaves it to phones without a login.
+func isInvited(r *http.Request) bool {
+	// Caddy's query matcher decodes names, too.
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery != "" && r.URL.Query().Has(inviteQuery)
+}
+
+var errNoInvitations = api.Errorf(http.StatusNotFound, "there are no invitations here, because devices cannot subscribe; the operator can add push to the global option notify")
+
+// serveInvited writes the page on which an invitation is used.
+func (h *pages) serveInvited(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+	if !h.has.push {
+		return errNoInvitations.Response()
+	}
+	return h.servePage(w, r, name)
+}
+
 // serveDevicePage writes the page on which a device subscribes to a key. Whoever has no
 // invitation sees the same for every name, so that nobody learns which keys there are.
 // A device that has subscribed opens the page, too, with an invitation that is used up.

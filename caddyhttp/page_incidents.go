@@ -1,10 +1,15 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -35,19 +40,117 @@ func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ro
 	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= maxListedKeys {
 		p.Keys = names
 	}
+	p.Done = forgottenOf(r.URL.Query())
 	list, next, err := h.siteIncidents(r.Context(), &by)
 	if err != nil {
 		p.Problem = errQueueUnread
+	} else {
+		p.Action = root + routeConsoleIncidents[1:]
 	}
 	for _, x := range list {
 		listed := listedIncident(r, x.Incident)
 		listed.Silenced = h.silencedUntil(r.Context(), x.Incident)
+		if isQuiet(x.Incident) {
+			listed.ID = x.ID
+		}
 		p.Incidents = append(p.Incidents, listed)
 	}
 	if next != (incidentCursor{}) {
 		p.More = address(next)
 	}
 	return h.writePage(w, r, http.StatusOK, routeConsoleIncidents, p)
+}
+
+// forgetQuery is the query parameter of the forms that forget incidents.
+const forgetQuery = "forget"
+
+// postForget forgets an incident of the page, or those of a key.
+func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) error {
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	q, err := h.app.open(nil)
+	if err != nil || q == nil {
+		return cmp.Or(err, error(errNoIncidents))
+	}
+	filter := url.Values{"key": {r.PostForm.Get("filter-key")}, "state": {r.PostForm.Get("filter-state")}}
+	by, err := parseIncidentQuery(filter)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), shareTime)
+	defer cancel()
+	var out forgotten
+	if id := r.PostForm.Get("id"); id != "" {
+		out.Forgotten, err = 1, h.forgetOne(ctx, q, id)
+	} else {
+		out, err = h.forgetKey(ctx, q, r.PostForm.Get("key"), by.stage)
+	}
+	if err != nil {
+		return queueError(err)
+	}
+	query := url.Values{"done": {forgetQuery}, "forgotten": {strconv.Itoa(out.Forgotten)}}
+	if out.Kept > 0 {
+		query.Set("kept", strconv.Itoa(out.Kept))
+	}
+	for name := range filter {
+		if value := filter.Get(name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	w.Header().Set("Location", rootOf(r.URL.Path)+routeConsoleIncidents[1:]+"?"+query.Encode())
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// forgetOne forgets the incident with a public ID, which must be one of the site's keys.
+func (h *pages) forgetOne(ctx context.Context, q *openQueue, id string) error {
+	at, err := q.incidentByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	if at == nil {
+		return errNoIncident
+	}
+	places, err := h.resolved.incidentPlaces(ctx, h.site(), at.Key, nil)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(places, placeOfIncident(at.Incident)) {
+		return errNoIncident
+	}
+	return q.forgetIncident(ctx, at)
+}
+
+// forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
+func (h *pages) forgetKey(ctx context.Context, q *openQueue, key string, stage notifier.IncidentState) (forgotten, error) {
+	if key == "" {
+		return forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
+	}
+	places, err := h.resolved.incidentPlaces(ctx, h.site(), key, nil)
+	if err != nil {
+		return forgotten{}, err
+	}
+	return q.forgetIncidents(ctx, places, stage)
+}
+
+// forgottenOf returns what a form has forgotten, or "".
+func forgottenOf(query url.Values) string {
+	n, err := strconv.Atoi(query.Get("forgotten"))
+	if query.Get("done") != forgetQuery || err != nil {
+		return ""
+	}
+	text := "Nothing is forgotten."
+	switch {
+	case n == 1:
+		text = "One incident is forgotten."
+	case n > 1:
+		text = fmt.Sprintf("%d incidents are forgotten.", n)
+	}
+	if kept, err := strconv.Atoi(query.Get("kept")); err == nil && kept > 0 {
+		text += fmt.Sprintf(" %d stay: people are being told of them, somebody takes care of them, or they are silenced.", kept)
+	}
+	return text
 }
 
 // hasRules reports whether one of the keys of the site has rules.

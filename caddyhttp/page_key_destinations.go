@@ -41,7 +41,9 @@ func (h *pages) readPageForm(w http.ResponseWriter, r *http.Request) error {
 	if !h.resolved.page {
 		return errPageOff
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxPageForm)
+	if err := api.LimitBody(w, r, maxPageForm); err != nil {
+		return err
+	}
 	if err := r.ParseForm(); err != nil {
 		return api.BodyError(err)
 	}

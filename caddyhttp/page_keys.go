@@ -224,6 +224,7 @@ func (s *savedKeys) describe(ctx context.Context, name string, set func(*key)) (
 	if err != nil {
 		return "It has mistakes, or only includes others."
 	}
+	k.id = c.ID
 	set(k)
 	s.releaseTargets(k)
 	return ""

@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -77,9 +78,14 @@ func (h *pages) setSilences(r *http.Request, p *console.SilencesPage, q *openQue
 	if len(names) <= maxListedKeys {
 		p.Keys = names
 	}
+	places, err := h.placesOf(r.Context(), names)
+	if err != nil {
+		p.Problem = "The saved keys cannot be read at the moment."
+		return
+	}
 	for _, name := range names {
-		place := h.placeOf(name)
-		if !q.silences.has(place) {
+		place := places[name]
+		if place == "" || !q.silences.has(place) {
 			continue
 		}
 		all, err := q.silencesAt(r.Context(), place)
@@ -96,17 +102,22 @@ func (h *pages) setSilences(r *http.Request, p *console.SilencesPage, q *openQue
 	slices.SortStableFunc(p.Silences, func(a, b console.ListedSilence) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID)) })
 }
 
-// placeOf returns the place of a key of the site, which may not exist (see
-// [delivery.place]).
-func (h *pages) placeOf(name string) string {
-	k := h.resolved.keys[name]
-	if k == nil {
-		k = &key{saved: true}
-		if h.resolved.saved.on() {
-			k.space = h.resolved.saved.space
+// placesOf returns the places of keys of the site (see [delivery.place]). It has none of a
+// key that does not exist.
+func (h *pages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
+	var saved []string
+	for _, name := range names {
+		if h.resolved.keys[name] == nil {
+			saved = append(saved, name)
 		}
 	}
-	return k.home(h.site()) + "\x00" + name
+	places, err := h.resolved.saved.placesOf(ctx, saved)
+	for _, name := range names {
+		if k := h.resolved.keys[name]; k != nil {
+			places[name] = k.home(h.site()) + "\x00" + name
+		}
+	}
+	return places, err
 }
 
 // postSilence makes a silence that the form of the page asks for.

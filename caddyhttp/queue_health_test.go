@@ -240,7 +240,7 @@ func TestStatus(t *testing.T) {
 	}
 	defer func() { // the queue cannot be closed again
 		_, _ = h.app.Stop(), h.app.Cleanup()
-		h.app.queue = nil
+		h.app.queue, h.app.outbox = nil, nil
 	}()
 	if got := status(h, "GET", ""); got.status != 200 {
 		t.Errorf("the result is not used again: %+v", got)

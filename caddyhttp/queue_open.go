@@ -61,6 +61,7 @@ type outbox struct {
 
 	undecided undecidedSends
 	policy    policy
+	unstored  logLimiter // messages that were sent without the queue, because it was full
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -77,6 +78,10 @@ type policy struct {
 	// shows, or nil. An outcome that is not nil takes the place of the attempt.
 	before func(context.Context, *queue.Job) (*rules.Incident, *queue.Outcome)
 
+	// makeRoom removes what is dispensable from a queue that was full at a time, and reports
+	// whether it has removed something.
+	makeRoom func(ctx context.Context, full time.Time) bool
+
 	// keep adds the message to the inbox of its key, when the entry is stored. stored is
 	// called after that; it is nil if the key has none.
 	keep func(*entryDraft) (stored func())
@@ -86,6 +91,10 @@ type policy struct {
 type plan struct {
 	decide func(*entryDraft) // adds what they decide to an entry
 	stored func(*delivery)   // is called when the entry is stored
+
+	// tells reports whether a message has to be told at once that cannot be stored, because
+	// the queue is full, and which of its targets a silence keeps it from.
+	tells func(context.Context) (silent []bool, ok bool)
 }
 
 // entryDraft is a message before it is stored.
@@ -101,6 +110,7 @@ type alerts struct {
 	*outbox
 	receipts receipts
 	groups   groupSizes
+	shares   keyShares
 	counts   incidentCounts
 	silences silenceCache
 }
@@ -206,7 +216,7 @@ func newQueue(a *engine) (*openQueue, error) {
 	q.app.Store(a)
 	q.Queue = queue.New(store, q.options(s))
 	q.inboxes = newInboxes(base)
-	q.policy = policy{plan: q.alerts.plan, before: q.stepTurn, keep: q.inboxes.keep}
+	q.policy = policy{plan: q.alerts.plan, before: q.stepTurn, makeRoom: q.alerts.makeRoom, keep: q.inboxes.keep}
 	return q, nil
 }
 
@@ -231,6 +241,7 @@ func (q *openQueue) refresh(ctx context.Context) {
 	q.refreshSilences(ctx)
 	q.inboxes.Refresh(ctx)
 	q.refreshDevices(ctx)
+	q.watchShares(ctx)
 }
 
 // use lets an app make the deliveries from now on.

@@ -89,6 +89,7 @@ type queuedSend struct {
 	mu       sync.Mutex
 	deciding bool // a goroutine decides, or has done so
 	bypasses bool // the message is about an incident, and the store could not be asked about it
+	unstored bool // it bypasses the queue because that is full (see sendUnstored)
 	answered bool // further results are too late for the response
 	targets  []sentTarget
 
@@ -162,8 +163,9 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 		return nil
 	}
 	if s.decideToStore() {
-		err := s.q.Accept(context.WithoutCancel(ctx), s.entry)
-		if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable && direct && len(targets) > 0 {
+		err := s.q.acceptWithRoom(context.WithoutCancel(ctx), s.entry)
+		_, unavailable := errors.AsType[*queue.UnavailableError](err)
+		if unavailable && direct && len(targets) > 0 || errors.Is(err, queue.ErrFull) && s.sendUnstored(ctx) {
 			// An alert goes out although its order is not known. So does a message that
 			// cannot be held for a rule.
 			s.mu.Lock()
@@ -255,6 +257,10 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 		s.shared.conclude(s.delivery, nil, report)
 		return report, nil
 	}
+	if s.unstored { // as without a queue
+		sending, trace := s.start(ctx)
+		return s.finish(ctx, sending.Wait(nil), trace), nil
+	}
 	if wait <= 0 {
 		// begin has stored the message. The response does not depend on how fast the
 		// destinations are.
@@ -303,7 +309,7 @@ func (s *queuedSend) giveUp() (store bool) {
 
 // store stores the message. Only the goroutine that has set deciding calls it.
 func (s *queuedSend) store(ctx context.Context) {
-	s.err = s.q.Accept(context.WithoutCancel(ctx), s.entry)
+	s.err = s.q.acceptWithRoom(context.WithoutCancel(ctx), s.entry)
 	if s.err != nil && s.refused.only {
 		s.notKept(s.err)
 		s.err = nil
@@ -342,7 +348,10 @@ func (s *queuedSend) log(text string, fields ...zap.Field) {
 // start starts to send to the direct targets.
 func (s *queuedSend) start(ctx context.Context) (notifier.Sending, *messageTrace) {
 	d := s.delivery
-	d.done, d.repeated = s.end, s.failed
+	d.done = s.end
+	if !s.unstored {
+		d.repeated = s.failed
+	}
 	if len(s.direct) < len(s.targets) || s.message.Incident.ID != "" || !s.rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
 		to := *s.to
 		to.Targets = make([]notifier.Target, len(s.direct))
@@ -370,7 +379,7 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	var report *notifier.Report
 	var made []notifier.Result
 	if s.entry == nil && len(s.direct) == len(s.targets) {
-		report, made = s.to.Report(sent), sent.Results
+		report, made = reportOf(s.to, sent), sent.Results
 	} else {
 		s.mu.Lock()
 		report = s.reportSoFar(sent.Records)
@@ -401,7 +410,7 @@ func (s *queuedSend) decide() bool {
 	s.deciding = true
 	for _, t := range s.targets {
 		// What has failed for good is kept, and a later message of the incident tells it.
-		if r := t.result; retryable(r) || r != nil && r.Err != nil && (s.message.Incident.ID != "" || !r.Optional && s.keepsRefused()) {
+		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.message.Incident.ID != "" || !r.Optional && s.keepsRefused())) {
 			s.makeEntry(s.resultsSoFar())
 			break
 		}
@@ -421,7 +430,7 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 		s.shared.incidents.told(s.incidentOf(), s.message, s.to.Targets[i], r)
 	}
 	if !s.answered && s.delivery.done != nil {
-		if r.Err != nil && r.Temporary {
+		if s.repeats(&r) {
 			r.Status = api.StatusQueued
 		}
 		s.delivery.done(i, r)
@@ -500,7 +509,7 @@ func (s *queuedSend) shown(i int) notifier.Result {
 			ruled(&out, &s.entry.Jobs[s.to.Positions()[i]])
 		}
 		return out
-	case stored && retryable(r):
+	case stored && s.repeats(r):
 		out := *r
 		out.Status = api.StatusQueued
 		return out
@@ -527,7 +536,7 @@ func (s *queuedSend) reportOn(results []notifier.Result, records []notifier.Reco
 			report.Records = append(report.Records, api.ResultRecord(r))
 		}
 	}
-	return s.to.Report(report)
+	return reportOf(s.to, report)
 }
 
 // resultsSoFar returns the results of the targets as the client sees them. The

@@ -48,7 +48,7 @@ func stopApp(t *testing.T, h *Handler) {
 	if err := h.app.Cleanup(); err != nil {
 		t.Error(err)
 	}
-	h.app.queue = nil
+	h.app.queue, h.app.outbox = nil, nil
 }
 
 // away stops the gateway of a bubble until a time, and returns what start starts then. Days

@@ -87,7 +87,7 @@ func routeSpecs() []routeSpec {
 		{routeConsoleMessage, both, accessManage, withConsole, serveConsole},
 		{routeConsoleQueue, both, accessManage, withConsole, serveConsole},
 		{routeConsoleSilences, both, accessManage, withConsole, serveConsole},
-		{routeConsoleIncidents, get, accessManage, withConsole, serveConsole},
+		{routeConsoleIncidents, both, accessManage, withConsole, serveConsole},
 		{routeWorker, get, accessAnyone, withPush, serveAppFile},
 		{routeManifest, get, accessAnyone, withPush, serveManifest},
 		{routeIcon, get, accessAnyone, withPush, serveAppFile},
@@ -171,7 +171,14 @@ func pathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}
 
 // reservedNames are the names below /notify that no key can have, because they
 // are addresses of the gateway, now or later.
-var reservedNames = []string{"console", "incidents", "messages", "status"}
+var reservedNames = []string{"asks", "console", "incidents", "messages", "status"}
+
+// containsFold reports whether a segment of a path is one of names in any case. Caddy's path
+// matchers ignore case: a key Incidents would be open behind a matcher that leaves out
+// /notify/incidents/*.
+func containsFold(names []string, segment string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, segment) })
+}
 
 // ntfyVerbs are what ntfy's clients want of topics.
 var ntfyVerbs = []string{"json", "sse", "ws", "auth"}
@@ -262,7 +269,7 @@ func (at *route) set(segment, value string) bool {
 		return slices.Contains(ntfyVerbs, value)
 	case "{SOURCE}":
 		at.source = value
-		return isKeyName(at.key) && !slices.Contains(reservedNames, at.key) && sourceName.MatchString(value)
+		return isKeyName(at.key) && !containsFold(reservedNames, at.key) && sourceName.MatchString(value)
 	default:
 		return segment == value
 	}

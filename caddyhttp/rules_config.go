@@ -136,7 +136,8 @@ type Digest struct {
 	RuleScope
 }
 
-// Rate limits messages.
+// Rate limits messages. Failures and the openings of incidents have a budget of their own of
+// the same size.
 type Rate struct {
 	// The number of messages. Required.
 	Count int `json:"count,omitempty"`

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,6 +94,7 @@ func (p *release) digest(ctx context.Context, t *queueTarget, state *queued.Stat
 		m.Hops = max(m.Hops, one.Hops)
 		lines = addDigestLine(lines, x, digestText(one), p.jobs[x.Job].ruled.Repeats)
 	}
+	rankDigest(lines)
 	for _, l := range lines {
 		counts[max(slices.Index(rules.Types, l.typ), 0)]++
 	}
@@ -129,6 +131,15 @@ func addDigestLine(lines []digestLine, x rules.Item, text string, repeats int) [
 		}
 	}
 	return append(lines, digestLine{time: x.Time, typ: x.Type, text: text, subject: x.Subject, state: x.State, count: 1, repeats: repeats})
+}
+
+// rankDigest puts failures first and warnings next, so that neither the limit of lines nor
+// a service that cuts texts leaves them out. Lines of equal rank stay in their order.
+func rankDigest(lines []digestLine) {
+	rank := func(l digestLine) int {
+		return slices.Index([]notifier.Type{notifier.Warning, notifier.Failure}, l.typ)
+	}
+	slices.SortStableFunc(lines, func(a, b digestLine) int { return cmp.Compare(rank(b), rank(a)) })
 }
 
 // digestText returns a message in one line: its title, or the beginning of its text.

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"context"
 	"crypto/sha256"
 	"slices"
 	"time"
@@ -54,7 +55,7 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 }
 
 func subjectRecord(s *rules.Subject) queue.Record {
-	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget}
+	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
 }
 
 // laneName returns the name of the record of a lane. place is that of the key, with the
@@ -102,6 +103,7 @@ type entryRules struct {
 	incident *entryIncident  // nil if the message names none
 	silences int             // the index of the name of the key's silences; -1 if none matters
 	group    queue.Hash      // of the lanes in which silences hold something
+	subjects queue.Hash      // the group of what destinations know
 	decided  []rules.Verdict // of the targets, when decide has returned
 
 	escalate  *rules.Escalate // of the key; nil for none
@@ -145,7 +147,7 @@ func (q *alerts) plan(d *delivery, asked bool) *plan {
 		return nil
 	}
 	p := &messagePlan{q: q, silences: silences}
-	return &plan{decide: p.decide, stored: p.stored}
+	return &plan{decide: p.decide, stored: p.stored, tells: p.tells}
 }
 
 // decide adds jobs and decisions to the entry.
@@ -161,6 +163,26 @@ func (s *messagePlan) stored(d *delivery) {
 	s.concludeIncident(d)
 }
 
+// tells reports whether the message has to be told although it cannot be stored: it
+// escalates. It reports false if nobody has to be told now: all are silent, or steps of the
+// incident are under way, or somebody takes care of it.
+func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
+	if !s.escalates {
+		return nil, false
+	}
+	if s.message.Incident.ID != "" {
+		b, err := s.q.CallersRecord(ctx, s.q.incidentName(s.place(), s.message.Incident.ID))
+		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
+			return nil, false
+		}
+	}
+	silent = make([]bool, len(s.to.Targets))
+	for i, t := range s.to.Targets {
+		silent[i] = s.silences.Match(s.q.Now(), s.message.Incident, s.message.Title, t.Tags) != nil
+	}
+	return silent, slices.Contains(silent, false)
+}
+
 // applyRules lets the rules of the key decide about the jobs of the entry when it is
 // stored.
 func (s *messagePlan) applyRules() {
@@ -168,7 +190,7 @@ func (s *messagePlan) applyRules() {
 	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry, message: s.message, key: s.key, silences: -1, escalates: s.escalates}
+	u := &entryRules{q: s.q, entry: s.entry, message: s.message, key: s.key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.place())}
 	if silenced {
 		u.silences, u.group = u.name(s.q.silencesName(s.place())), s.q.silencedLanes(s.place())
 	}
@@ -320,6 +342,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 		if t.subject >= 0 {
 			subject = subjects[t.subject]
+			subject.Group = u.subjects
 			job.Subjects = []queued.Subject{{Name: u.names[t.subject], Mark: t.item.Mark()}}
 		}
 		if t.about >= 0 {

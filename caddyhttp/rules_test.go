@@ -297,8 +297,8 @@ func TestDigest(t *testing.T) {
 		got := p.toldTitles()
 		slices.Sort(got) // the two are sent at the same time
 		want := []string{
-			"failure: k: 1 failure, 1 success | 00:00 success: up (open since 00:00)\n00:00 failure: down",
-			"warning: k: 1 warning, 1 message | 00:00 a\n00:00 warning: Title",
+			"failure: k: 1 failure, 1 success | 00:00 failure: down\n00:00 success: up (open since 00:00)",
+			"warning: k: 1 warning, 1 message | 00:00 warning: Title\n00:00 a",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("told %q, want %q", got, want)

@@ -34,7 +34,8 @@ type savedKeys struct {
 	defaults defaultTag       // of every key
 	log      *zap.Logger
 
-	adding sync.Mutex // held while a destination is added to a key
+	adding   sync.Mutex // held while a destination is added to a key
+	reserved logLimiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex
 	keys   map[string]*savedKey
@@ -99,7 +100,7 @@ func (s *savedKeys) finder() finder {
 	if s == nil {
 		return finder{}
 	}
-	return finder{find: s.find, protected: s.protected, names: s.names, space: s.Space, rules: s.Rules, inbox: s.Inbox}
+	return finder{find: s.find, protected: s.protected, names: s.names, places: s.places, space: s.Space, rules: s.Rules, inbox: s.Inbox}
 }
 
 // names returns the names of all keys.
@@ -151,10 +152,18 @@ func errSavedUnavailable(err error) *api.Error {
 // find returns a saved key, at most Refresh old. If the storage cannot be read,
 // find returns the key as it was last read, or a 503 error if it never was.
 func (s *savedKeys) find(ctx context.Context, name string) (*key, error) {
-	if CheckKeyName(name) != nil {
+	if !isKeyName(name) {
 		return nil, errNoKey
 	}
 	refresh := s.Refresh
+	if CheckKeyName(name) != nil {
+		if s.store.Has(ctx, name, refresh) {
+			s.reserved.add(1, func(n int) {
+				s.log.Error("messages to a saved key were refused, because its name is that of an address of the gateway itself; save its configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
+			})
+		}
+		return nil, errNoKey
+	}
 	s.mu.Lock()
 	k := s.keys[name]
 	s.mu.Unlock()
@@ -212,7 +221,7 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	}
 	if fresh != nil {
 		s.release(k)
-		fresh.tokens = c.Tokens
+		fresh.id, fresh.tokens = c.ID, c.Tokens
 		k.key, k.revision = fresh, c.Revision
 	}
 	return nil

@@ -90,7 +90,9 @@ func (h *httpAPI) doConfig(w http.ResponseWriter, r *http.Request, at *route) er
 		if err := checkOwnOrigin(r); err != nil {
 			return err
 		}
-		if err := CheckKeyName(at.key); err != nil {
+		// A key that was saved before its name was reserved can be read and deleted.
+		moves := (at.pattern == routeGet || at.pattern == routeDel) && isKeyName(at.key)
+		if err := CheckKeyName(at.key); err != nil && !moves {
 			return api.Errorf(http.StatusNotFound, "%w", err)
 		}
 	}
@@ -114,7 +116,7 @@ func errKeyFixed(key string) error {
 }
 
 func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	err := h.saved.store.Delete(r.Context(), name)
+	id, err := h.saved.store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return errNoKey
 	}
@@ -122,6 +124,9 @@ func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 		return errSavedUnavailable(err)
 	}
 	h.configChanged(r, name, changeDeleted, 0)
+	if q, _ := h.app.open(nil); q != nil {
+		q.forgetKey(r.Context(), h.resolved.saved.space, id, name, requestUser(r))
+	}
 	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
 	return nil
 }

@@ -224,10 +224,18 @@ func (d *delivery) stream(w http.ResponseWriter, r *http.Request) *api.Stream {
 // history, the trace of ctx and events.
 func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
 	sent, trace := s.sendNow(ctx, d)
-	report := d.to.Report(sent)
+	report := reportOf(d.to, sent)
 	trace.end(report.OK())
 	s.conclude(d, sent.Results, report)
 	return report
+}
+
+// reportOf returns the report on all of a message's deliveries (see [api.Selection.Report]),
+// with the failures of devices that do not count.
+func reportOf(to *api.Selection, sent *notifier.Report) *notifier.Report {
+	out := *to.Report(sent)
+	queued.IgnoreDevices(&out)
+	return &out
 }
 
 // sendNow sends a message and waits for all results. The caller ends the trace and

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
 )
 
@@ -63,9 +62,7 @@ func (a *directory) savedDefinitions(ctx context.Context, name string) (out []de
 		if errors.Is(err, errNoKey) {
 			continue
 		}
-		if e, ok := errors.AsType[*api.Error](err); ok && e.Status != http.StatusServiceUnavailable {
-			k = &key{name: name, saved: true, space: s.saved.space} // it has mistakes, and may be corrected during the silence
-		} else if err != nil {
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, definition{k, s, "saved"})

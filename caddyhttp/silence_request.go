@@ -33,7 +33,9 @@ var errSilenceFields = errors.New("the body must be a form or one JSON object wi
 
 // readSilenceRequest reads the body of r, which is JSON or a form.
 func readSilenceRequest(w http.ResponseWriter, r *http.Request) (s silenceRequest, err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxSilenceRequest)
+	if err := api.LimitBody(w, r, maxSilenceRequest); err != nil {
+		return s, err
+	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch media {
 	case "application/json":

@@ -353,14 +353,18 @@ func TestRecordsFillQueue(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
-		h := newGateway(t, managed+ruledKey(p, "dedupe 1m"), "queue {\npath "+dir+"\nwait 5s\nmax_size 8KiB\n}\n")
+		keys := "" // each has a share, and they have more of them than there is room
+		for i := range 16 {
+			keys += strings.Replace(ruledKey(p, "dedupe 1m"), "key k", "key k"+strconv.Itoa(i), 1) + "\n"
+		}
+		h := newGateway(t, managed+ruledKey(p, "dedupe 1m")+"\n"+keys, "queue {\npath "+dir+"\nwait 5s\nmax_size 8KiB\n}\n")
 		startApp(t, h)
 		id := silence(t, h, "title=other&for=2h")
 		var refused reply
 		n := 0
 		for ; n < 1000; n++ {
 			name := "disk" + strconv.Itoa(n)
-			if refused = postWith(t, h, "/notify/k", alertForm("failure", name, name)); refused.status != 200 {
+			if refused = postWith(t, h, "/notify/k"+strconv.Itoa(n%16), alertForm("failure", name, name)); refused.status != 200 {
 				break
 			}
 		}

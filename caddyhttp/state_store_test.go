@@ -49,7 +49,7 @@ func TestSweepStates(t *testing.T) {
 	if err := h.saved.store.Save(t.Context(), "k", configstore.FormatText, saved, 10); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.saved.store.Delete(context.Background(), "k") })
+	t.Cleanup(func() { _, _ = h.saved.store.Delete(context.Background(), "k") })
 	file := func(url string) string {
 		d, err := notifier.Parse(url, nil)
 		if err != nil {

@@ -86,6 +86,16 @@ func errNoMemory(max int64) *Error {
 	return e
 }
 
+// LimitBody bounds the body of r. If r says that it is larger, LimitBody returns an error
+// with the status 413, and nothing has to be read.
+func LimitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if r.ContentLength > limit {
+		return BodyError(&http.MaxBytesError{Limit: limit})
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	return nil
+}
+
 // BodyError returns the Error for a request body whose reading ended with err:
 // 413 if err is an [*http.MaxBytesError], 408 if a deadline of the server
 // passed, and otherwise 400.

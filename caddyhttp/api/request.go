@@ -243,8 +243,10 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 	case media == "text/html":
 		return q.readPlainBody(w, r, markup.HTML)
 	}
-	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && err == io.EOF {
-		return nil // a chunked body of no chunks
+	if r.ContentLength < 0 && r.Header.Get("Expect") == "" {
+		if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && err == io.EOF {
+			return nil // a chunked body of no chunks
+		}
 	}
 	return errMediaType
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -77,18 +78,26 @@ func appendLine(text string, format markup.Format, separator, line string) strin
 
 // readXMLBody reads what an xml:// URL sends.
 func (q *Request) readXMLBody(w http.ResponseWriter, r *http.Request) error {
-	text, err := q.readText(w, r)
+	b, err := q.readBytes(w, r)
 	if err != nil {
 		return err
 	}
-	defer putBuffer(text)
-	if text.Len() == 0 {
+	defer putBuffer(b)
+	text := b.Bytes()
+	if len(text) == 0 {
 		return nil
 	}
-	if !q.limits.Memory.Take(xmlAttributeSize * int64(bytes.Count(text.Bytes(), []byte("=")))) {
+	more := xmlAttributeSize * int64(bytes.Count(text, []byte("=")))
+	if !utf8.Valid(text) {
+		more += 2 * int64(len(text))
+	}
+	if !q.limits.Memory.Take(more) {
 		return errNoMemory(q.limits.Memory.Max())
 	}
-	if q.fields, err = readXML(text.Bytes()); err != nil {
+	if !utf8.Valid(text) {
+		text = fromLatin1(text)
+	}
+	if q.fields, err = readXML(text); err != nil {
 		return err
 	}
 	for header, name := range map[string]string{"Incident": fieldIncident, "Acknowledge-Url": fieldAcknowledge} {
@@ -97,6 +106,16 @@ func (q *Request) readXMLBody(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return nil
+}
+
+// fromLatin1 returns a text in ISO 8859-1 as UTF-8. Apprise sends XML so, though it says
+// that it is UTF-8, if the text has no other characters.
+func fromLatin1(text []byte) []byte {
+	out := make([]byte, 0, 2*len(text))
+	for _, c := range text {
+		out = utf8.AppendRune(out, rune(c))
+	}
+	return out
 }
 
 // maxXMLDepth is the maximum depth of elements. A message has five levels.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -49,7 +50,7 @@ func incidentsCommand() *cobra.Command {
 	f := new(incidentFlags)
 	cmd := &cobra.Command{
 		Use:   "incidents [--key <key>] [--state open|acknowledged|resolved] [--json]",
-		Short: "Lists, acknowledges and resolves the incidents of a running server",
+		Short: "Lists, acknowledges, resolves and forgets the incidents of a running server",
 		Long: `
 Lists the incidents of keys with rules, the worst first: what is open, what
 somebody has acknowledged, and what is resolved and not forgotten yet. The
@@ -76,7 +77,72 @@ subcommands change one of them. They use the admin API of the server.
 		f.connect(change)
 		cmd.AddCommand(change)
 	}
+	cmd.AddCommand(f.forgetCommand())
 	return cmd
+}
+
+func (f *incidentFlags) forgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "forget <id>... | --key <key> [--state open|acknowledged|resolved]",
+		Short: "Forgets incidents, so that the queue has room for others",
+		Long: `
+Forgets incidents, and what destinations know of them. Nobody is told. An
+incident of which people are being told, or of which somebody takes care, has to
+be resolved first. With --key, all others of the key are forgotten.
+`,
+		RunE: withExitCode(f.forget),
+	}
+	cmd.Flags().StringVar(&f.key, "key", "", "Forget those of a key")
+	cmd.Flags().StringVar(&f.state, "state", "", "Of the key, forget those in a state: open, acknowledged or resolved")
+	f.connect(cmd)
+	return cmd
+}
+
+// forget forgets incidents by their IDs, or those of a key.
+func (f *incidentFlags) forget(cmd *cobra.Command, ids []string) error {
+	if (len(ids) == 0) == (f.key == "") {
+		return errors.New("name either incidents by their ids, which caddy notify incidents lists, or a key with --key")
+	}
+	for _, id := range ids {
+		answer, err := f.ask(http.MethodDelete, "/notify/incidents/"+url.PathEscape(id))
+		if err != nil {
+			return fmt.Errorf("incident %s: %w", id, err)
+		}
+		var x incident
+		if err := json.Unmarshal(answer, &x); err != nil {
+			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s: forgotten.\n", markup.Printable(x.Key), markup.Printable(x.Title))
+	}
+	if f.key == "" {
+		return nil
+	}
+	query := url.Values{"key": {f.key}}
+	if f.state != "" {
+		query.Set("state", f.state)
+	}
+	n := 0
+	for {
+		answer, err := f.ask(http.MethodDelete, "/notify/incidents?"+query.Encode())
+		if err != nil {
+			return err
+		}
+		var x struct {
+			Forgotten, Kept int
+			More            bool
+		}
+		if err := json.Unmarshal(answer, &x); err != nil {
+			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		}
+		if n += x.Forgotten; x.More && x.Forgotten > 0 {
+			continue
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%d forgotten.\n", n)
+		if x.Kept > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "%d kept: people are being told of them, somebody takes care of them, or they are silenced.\n", x.Kept)
+		}
+		return nil
+	}
 }
 
 // userName returns the name of the user who runs the command, or "".

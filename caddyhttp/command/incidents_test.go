@@ -75,7 +75,27 @@ func TestIncidents(t *testing.T) {
 	if out, _, _ := run("--key=ops", "--state=resolved"); !strings.Contains(out, id) {
 		t.Errorf("resolved: %s", out)
 	}
-	for _, what := range []string{"acknowledge", "resolve"} {
+	if out, errs, code := run("forget", id); code != 0 || out != "ops Title of disk: forgotten.\n" {
+		t.Errorf("forget: exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, _ := run("--key=ops"); strings.Contains(out, id) || !strings.Contains(out, "Title of cpu") {
+		t.Errorf("after forgetting: %s", out)
+	}
+	if out, errs, code := run("forget", "--key=net", "--state=resolved"); code != 0 || out != "0 forgotten.\n" {
+		t.Errorf("forget what is resolved: exit %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := run("forget", "--key=net"); code != 0 || out != "1 forgotten.\n" {
+		t.Errorf("forget those of a key: exit %d\n%s%s", code, out, errs)
+	}
+	for _, args := range [][]string{{"forget"}, {"forget", id, "--key=ops"}} {
+		if _, errs, code := run(args...); code != 1 || !strings.Contains(errs, "name either incidents by their ids") {
+			t.Errorf("%q: exit %d\n%s", args, code, errs)
+		}
+	}
+	if _, errs, code := run("forget", "--key=ops", "--state=shut"); code != 1 || !strings.Contains(errs, "state must be open") {
+		t.Errorf("forget in a wrong state: exit %d\n%s", code, errs)
+	}
+	for _, what := range []string{"acknowledge", "resolve", "forget"} {
 		if _, errs, code := run(what, "aaaaaaaaaaaaaaaaaaaaaaaaaa"); code != 1 || !strings.Contains(errs, "there is no such incident") {
 			t.Errorf("%s an unknown one: exit %d\n%s", what, code, errs)
 		}

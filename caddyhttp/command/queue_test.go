@@ -35,8 +35,8 @@ func TestQueue(t *testing.T) {
 		return out, errs, code
 	}
 	address := "--address=" + caddyhttptest.Admin
-	for range 3 {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, caddyhttptest.Server+"/notify/k", strings.NewReader("hello"))
+	for _, text := range []string{"one", "two", "three"} { // a repeat would replace the one before
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, caddyhttptest.Server+"/notify/k", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ type Index struct {
 	mu      sync.Mutex
 	keys    map[string]bool // nil until they are listed
 	marked  map[string]bool // the names of keys with a token, which need not exist
+	ids     map[string]knownID
 	listed  time.Time
 	listing bool
 }
@@ -52,6 +53,7 @@ func (x *Index) hasTokens() bool {
 // token.
 func (x *Index) set(key string, exists, hasToken bool) {
 	x.mu.Lock()
+	delete(x.ids, key)
 	if x.keys != nil {
 		if hasToken {
 			x.marked[key] = true

@@ -31,6 +31,10 @@ const (
 
 // Config is the saved configuration of a key.
 type Config struct {
+	// ID is random, and another one if the key is deleted and saved again. It is "" for a
+	// key that was saved before keys had IDs.
+	ID string
+
 	Format  string // FormatText or FormatYAML
 	Text    string // as it was saved, byte for byte
 	Changed time.Time
@@ -129,6 +133,7 @@ func New(storage certmagic.Storage, space string, index *Index, secret string) (
 type object struct {
 	Version int       `json:"version"` // of this form
 	Key     string    `json:"key"`
+	ID      string    `json:"id,omitempty"`
 	Format  string    `json:"format"`
 	Changed time.Time `json:"changed"`
 	Text    string    `json:"text,omitempty"`
@@ -177,7 +182,7 @@ func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Format: o.Format, Text: o.Text, Changed: o.Changed, Revision: revision}
+	c := &Config{ID: o.ID, Format: o.Format, Text: o.Text, Changed: o.Changed, Revision: revision}
 	for _, hash := range o.Tokens {
 		c.Tokens = append(c.Tokens, TokenHash(hash))
 	}
@@ -204,18 +209,18 @@ func (s *Store) read(ctx context.Context, key string) (o object, revision Revisi
 		return o, revision, fmt.Errorf("reading the saved configuration: %w", err)
 	}
 	if err := json.Unmarshal(content, &o); err != nil || o.Key != key {
-		return o, revision, errDamaged
+		return o, revision, ErrDamaged
 	}
 	if o.Version != objectVersion {
 		return o, revision, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows only %d", o.Version, objectVersion)
 	}
 	if slices.ContainsFunc(o.Tokens, func(hash []byte) bool { return len(hash) != len(TokenHash{}) }) {
-		return o, revision, errDamaged
+		return o, revision, ErrDamaged
 	}
 	return o, sha256.Sum256(content), nil
 }
 
-// Save stores the configuration of a key, which keeps its tokens. If the key is new and maxKeys others
+// Save stores the configuration of a key, which keeps its ID and its tokens. If the key is new and maxKeys others
 // exist, it returns ErrTooMany.
 func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
@@ -274,13 +279,13 @@ func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys i
 	return existing, err
 }
 
-// store stores a configuration with the tokens that its key has.
+// store stores a configuration with the ID and the tokens that its key has.
 func (s *Store) store(ctx context.Context, key, format, text string) error {
-	tokens, err := s.tokens(ctx, key)
+	id, tokens, err := s.kept(ctx, key)
 	if err != nil {
 		return err
 	}
-	o := object{Version: objectVersion, Key: key, Format: format, Changed: time.Now().UTC(), Text: text, Tokens: tokens}
+	o := object{Version: objectVersion, Key: key, ID: id, Format: format, Changed: time.Now().UTC(), Text: text, Tokens: tokens}
 	if s.sealer != nil {
 		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), s.table, []byte(key))
 	}
@@ -311,11 +316,14 @@ func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 	return len(keys) >= maxKeys, err
 }
 
-// Delete removes the configuration of a key.
-func (s *Store) Delete(ctx context.Context, key string) error {
-	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
+// Delete removes the configuration of a key, and returns its ID; "" if that cannot be read.
+func (s *Store) Delete(ctx context.Context, key string) (id string, err error) {
+	err = s.write(ctx, storageTimeout, func(ctx context.Context) error {
 		if !s.storage.Exists(ctx, s.objectName(key)) {
 			return ErrNotFound
+		}
+		if o, _, err := s.read(ctx, key); err == nil {
+			id = o.ID
 		}
 		if err := s.storage.Delete(ctx, s.objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the configuration: %w", err)
@@ -323,6 +331,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		s.index.set(key, false, false)
 		return s.removeMark(ctx, key)
 	})
+	return id, err
 }
 
 // write runs a change. One change runs at a time over all processes. A change

@@ -48,10 +48,10 @@ func TestStore(t *testing.T) {
 	if slices.Sort(keys); err != nil || !slices.Equal(keys, []string{"Ops", "ops"}) {
 		t.Errorf("the keys are %q, %v", keys, err)
 	}
-	if err := s.Delete(t.Context(), "Ops"); err != nil {
+	if _, err := s.Delete(t.Context(), "Ops"); err != nil {
 		t.Error(err)
 	}
-	if err := s.Delete(t.Context(), "Ops"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Delete(t.Context(), "Ops"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("deleting twice: %v", err)
 	}
 	if _, err := s.Load(t.Context(), "Ops"); !errors.Is(err, ErrNotFound) {
@@ -128,7 +128,7 @@ func TestSpaces(t *testing.T) {
 			}
 		}
 		for _, s := range stores {
-			if err := s.Delete(t.Context(), "ops"); err != nil {
+			if _, err := s.Delete(t.Context(), "ops"); err != nil {
 				t.Error(err)
 			}
 		}

@@ -22,7 +22,7 @@ var (
 	// ErrTooManyTokens is returned for a token that would exceed MaxTokens.
 	ErrTooManyTokens = errors.New("the key has as many tokens as are allowed")
 
-	errDamaged = errors.New("reading the saved configuration: the stored object is damaged")
+	ErrDamaged = errors.New("reading the saved configuration: the stored object is damaged")
 )
 
 // Each key with a token has a second object, which is empty. Its name tells those who
@@ -68,24 +68,25 @@ func (s *Store) RemoveOldTokens(ctx context.Context, key string) (removed int, e
 	return removed, err
 }
 
-// tokens returns the tokens of a key that is about to be saved again. An object that
-// is damaged has none, unless its mark says that it had.
-func (s *Store) tokens(ctx context.Context, key string) ([][]byte, error) {
+// kept returns what a key keeps that is about to be saved: its ID, which is a new one if
+// the key is new, and its tokens. An object that is damaged has none, unless its mark says
+// that it had.
+func (s *Store) kept(ctx context.Context, key string) (id string, tokens [][]byte, err error) {
 	if !s.storage.Exists(ctx, s.objectName(key)) {
-		return nil, nil
+		return newID(), nil, nil
 	}
 	o, _, err := s.read(ctx, key)
 	switch {
 	case err == nil:
-		return o.Tokens, nil
+		return o.ID, o.Tokens, nil
 	case errors.Is(err, ErrNotFound):
-		return nil, nil
-	case errors.Is(err, errDamaged) && s.storage.Exists(ctx, s.markName(key)):
-		return nil, fmt.Errorf("%w, and its tokens would be lost; delete the key first", err)
-	case errors.Is(err, errDamaged):
-		return nil, nil
+		return newID(), nil, nil
+	case errors.Is(err, ErrDamaged) && s.storage.Exists(ctx, s.markName(key)):
+		return "", nil, fmt.Errorf("%w, and its tokens would be lost; delete the key first", err)
+	case errors.Is(err, ErrDamaged):
+		return newID(), nil, nil
 	}
-	return nil, err
+	return "", nil, err
 }
 
 // removeMark removes the mark of a key that no longer exists. A mark that stays has no

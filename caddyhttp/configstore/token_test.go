@@ -37,7 +37,7 @@ func TestTokens(t *testing.T) {
 	if !s.HasTokens(t.Context(), 0) || !other.HasTokens(t.Context(), 0) || !newStore(t, dir, "").HasTokens(t.Context(), 0) {
 		t.Error("the token is not known everywhere")
 	}
-	if err := s.Delete(t.Context(), "ops"); err != nil {
+	if _, err := s.Delete(t.Context(), "ops"); err != nil {
 		t.Fatal(err)
 	}
 	save(t, other, "ops", "json://a")
@@ -64,7 +64,7 @@ func TestDamagedTokens(t *testing.T) {
 	if err := s.Save(t.Context(), "ops", FormatText, "json://b", 10); err == nil || !strings.Contains(err.Error(), "delete the key first") {
 		t.Errorf("saving: %v", err)
 	}
-	if err := s.Delete(t.Context(), "ops"); err != nil {
+	if _, err := s.Delete(t.Context(), "ops"); err != nil {
 		t.Fatal(err)
 	}
 	save(t, s, "ops", "json://b")

@@ -148,11 +148,12 @@ var examples = map[string]Page{
 	},
 	"incidents": IncidentsPage{
 		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
+		Action: "../notify/console/incidents", Done: "One incident is forgotten.",
 		Incidents: []ListedIncident{
 			{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)},
 			{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)},
 			{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1},
-			{State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
+			{ID: "abf", Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
 		},
 	},
 	"inbox": InboxPage{

@@ -24,6 +24,8 @@ type IncidentsPage struct {
 	Filter    IncidentFilter
 	Keys      []string // to choose from
 	Incidents []ListedIncident
+	Action    string // the address that the forms are sent to; "" for none
+	Done      string // what a button has done; "" for nothing
 	Problem   string // why incidents are not shown; "" if they are
 	Rules     bool   // a key has rules, so that its incidents are kept
 	First     string // the address of the first page; "" if this is the first
@@ -38,6 +40,7 @@ type IncidentFilter struct {
 
 // ListedIncident is an incident without the texts of its messages.
 type ListedIncident struct {
+	ID         string // if it can be forgotten; "" otherwise
 	Address    string // of its page; "" for none
 	Title      string // of the message that opened it; "" if it had none
 	Name       string // the field incident of its messages; "" for none

@@ -44,7 +44,11 @@ func (c *Change) Check(services []string, checkTag func(string) error) error {
 	if c.Subscription == nil {
 		return nil
 	}
-	if err := c.Subscription.Parse(); err != nil {
+	err := c.Subscription.Parse()
+	if err == nil {
+		err = c.Subscription.CheckAuth()
+	}
+	if err != nil {
 		return fmt.Errorf("subscription: %w", err)
 	}
 	return CheckEndpoint(c.Subscription.Endpoint, services)
@@ -68,7 +72,7 @@ func CheckTags(tags []string, granted bool, check func(string) error) error {
 		return fmt.Errorf("tags: there are %d; a device can have %d", len(tags), maxTags)
 	}
 	for _, tag := range tags {
-		n, name := notifier.SplitTag(tag)
+		_, name := notifier.SplitTag(tag)
 		switch err := check(tag); {
 		case err != nil:
 			return fmt.Errorf("tags: %w", err)
@@ -77,7 +81,7 @@ func CheckTags(tags []string, granted bool, check func(string) error) error {
 		case granted:
 		case strings.EqualFold(name, "always"):
 			return errors.New("tags: always is for invitations; remove it, or ask for an invitation with it")
-		case n != 0:
+		case name != tag: // also 0:ops, which would be number 0 of a chain
 			return errors.New("tags: a number is for invitations; remove it, or ask for an invitation with it")
 		}
 	}

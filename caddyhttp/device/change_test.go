@@ -49,6 +49,8 @@ func TestCheckTags(t *testing.T) {
 		{[]string{"ops", "Always"}, "always is for invitations", ""},
 		{[]string{"1:always"}, "always is for invitations", ""},
 		{[]string{"1:oncall"}, "a number is for invitations", ""},
+		{[]string{"0:oncall"}, "a number is for invitations", ""},
+		{[]string{"00:oncall"}, "a number is for invitations", ""},
 	} {
 		for granted, want := range map[bool]string{false: tt.own, true: tt.granted} {
 			if err := CheckTags(tt.tags, granted, checkTag); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -60,12 +62,18 @@ func TestCheckTags(t *testing.T) {
 
 // TestCheckChange checks that each field is checked if it is given.
 func TestCheckChange(t *testing.T) {
+	short := subscriptionAt(t, "https://push.example.com/x")
+	short.Keys.Auth = short.Keys.Auth[:16] // 12 bytes
+	long := short
+	long.Keys.Auth += "AAAAAAAA" // 18 bytes
 	good, bad, tags := subscriptionAt(t, "https://push.example.com/x"), webpush.Subscription{Endpoint: "https://push.example.com/x"}, []string{"all"}
 	for want, c := range map[string]*Change{
-		"name:":                         {Name: new(string)},
-		"tags:":                         {Tags: &tags},
-		"subscription: the keys":        {Subscription: &bad},
-		"subscription: the endpoint is": {Subscription: &good},
+		"name:":                  {Name: new(string)},
+		"tags:":                  {Tags: &tags},
+		"subscription: the keys": {Subscription: &bad},
+		"subscription: the key auth has 12 bytes": {Subscription: &short},
+		"subscription: the key auth has 18 bytes": {Subscription: &long},
+		"subscription: the endpoint is":           {Subscription: &good},
 	} {
 		if err := c.Check(nil, checkTag); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -37,25 +37,30 @@ func (l *List) Find(id string) *Device {
 }
 
 // Add adds d with what its client has chosen. A browser has one subscription: a device that
-// subscribes again replaces itself. The error is [ErrTooMany] if there are limit others.
-func (l *List) Add(d *Device, c *Change, limit int) error {
+// subscribes again replaces itself. The error is [ErrTooMany] if there are limit others, or
+// a [*NumberedError]. urls has the tags of the key's URLs.
+func (l *List) Add(d *Device, c *Change, urls Numbered, limit int) error {
 	l.All = slices.DeleteFunc(l.All, func(o Device) bool { return o.Subscription.Endpoint == c.Subscription.Endpoint })
 	if len(l.All) >= limit {
 		return ErrTooMany
 	}
-	l.apply(d, c)
+	if err := l.apply(d, c, urls); err != nil {
+		return err
+	}
 	l.All = append(l.All, *d)
 	return nil
 }
 
 // Change changes the device with an ID, and returns it. The error is [ErrNone] if there is
-// none.
-func (l *List) Change(id string, c *Change) (*Device, error) {
+// none, or a [*NumberedError]. urls has the tags of the key's URLs.
+func (l *List) Change(id string, c *Change, urls Numbered) (*Device, error) {
 	d := l.Find(id)
 	if d == nil {
 		return nil, ErrNone
 	}
-	l.apply(d, c)
+	if err := l.apply(d, c, urls); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 
@@ -72,16 +77,20 @@ func (l *List) Remove(id string, allowed func(*Device) bool) (*Device, error) {
 }
 
 // apply sets what the client of d has chosen.
-func (l *List) apply(d *Device, c *Change) {
+func (l *List) apply(d *Device, c *Change, urls Numbered) error {
 	if c.Name != nil {
 		d.Name = l.uniqueName(*c.Name, d.ID)
 	}
 	if c.Tags != nil {
 		d.Own = slices.DeleteFunc(slices.Clone(*c.Tags), func(tag string) bool { return slices.Contains(d.Granted, tag) })
+		if err := l.checkOwn(d, urls); err != nil {
+			return err
+		}
 	}
 	if c.Subscription != nil {
 		d.Subscription = *c.Subscription
 	}
+	return nil
 }
 
 // uniqueName returns name, with a number if a device with another ID has it.

@@ -37,7 +37,7 @@ func TestNames(t *testing.T) {
 	long := strings.Repeat("ü", maxName)
 	l := new(List)
 	for i, name := range []string{"Phone", "phone", "Phone 2", "PHONE", long, long, strings.Repeat("ü", maxName-2) + " ä"} {
-		if err := l.Add(New(""), chosen(t, name, fmt.Sprintf("https://fcm.googleapis.com/%d", i)), 100); err != nil {
+		if err := l.Add(New(""), chosen(t, name, fmt.Sprintf("https://fcm.googleapis.com/%d", i)), nil, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, name := range []string{"phone", "Phone", "Tablet"} {
-		if d, err := l.Change(l.All[0].ID, &Change{Name: &name}); err != nil || d.Name != name || l.All[0].Name != name {
+		if d, err := l.Change(l.All[0].ID, &Change{Name: &name}, nil); err != nil || d.Name != name || l.All[0].Name != name {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}
@@ -57,17 +57,17 @@ func TestAdd(t *testing.T) {
 	l := new(List)
 	one, two := New(""), New("")
 	one.Granted = []string{"ops", "always"}
-	if err := l.Add(one, chosen(t, "One", "https://fcm.googleapis.com/1", "ops", "night"), 2); err != nil || !reflect.DeepEqual(l.All[0].Tags(), []string{"ops", "always", "night"}) {
+	if err := l.Add(one, chosen(t, "One", "https://fcm.googleapis.com/1", "ops", "night"), nil, 2); err != nil || !reflect.DeepEqual(l.All[0].Tags(), []string{"ops", "always", "night"}) {
 		t.Errorf("%v, tags %q", err, l.All[0].Tags())
 	}
-	if err := l.Add(two, chosen(t, "Two", "https://fcm.googleapis.com/2"), 2); err != nil {
+	if err := l.Add(two, chosen(t, "Two", "https://fcm.googleapis.com/2"), nil, 2); err != nil {
 		t.Error(err)
 	}
-	if err := l.Add(New(""), chosen(t, "Three", "https://fcm.googleapis.com/3"), 2); !errors.Is(err, ErrTooMany) || l.names() != "One, Two" {
+	if err := l.Add(New(""), chosen(t, "Three", "https://fcm.googleapis.com/3"), nil, 2); !errors.Is(err, ErrTooMany) || l.names() != "One, Two" {
 		t.Errorf("%v, %s", err, l.names())
 	}
 	again := New("")
-	if err := l.Add(again, chosen(t, "One", "https://fcm.googleapis.com/1"), 2); err != nil || l.names() != "Two, One" || l.Find(again.ID) == nil || l.Find(one.ID) != nil {
+	if err := l.Add(again, chosen(t, "One", "https://fcm.googleapis.com/1"), nil, 2); err != nil || l.names() != "Two, One" || l.Find(again.ID) == nil || l.Find(one.ID) != nil {
 		t.Errorf("%v, %s", err, l.names())
 	}
 }
@@ -77,7 +77,7 @@ func TestChange(t *testing.T) {
 	l := new(List)
 	d := New("secret")
 	d.Granted = []string{"ops"}
-	if err := l.Add(d, chosen(t, "One", "https://fcm.googleapis.com/1", "night"), 1); err != nil {
+	if err := l.Add(d, chosen(t, "One", "https://fcm.googleapis.com/1", "night"), nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	other, none := chosen(t, "Two", "https://fcm.googleapis.com/2", "day", "ops"), []string{}
@@ -92,7 +92,7 @@ func TestChange(t *testing.T) {
 		{&Change{Tags: &none}, "Two [ops] https://fcm.googleapis.com/2"},
 	} {
 		before := l.All[0]
-		got, err := l.Change(d.ID, tt.change)
+		got, err := l.Change(d.ID, tt.change, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("%+v: the same device: %t, want %t", tt.change, got.Same(&before), same)
 		}
 	}
-	if _, err := l.Change("another", other); !errors.Is(err, ErrNone) {
+	if _, err := l.Change("another", other, nil); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
 }

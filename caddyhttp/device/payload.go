@@ -36,20 +36,34 @@ func (d *Device) Payload(key string, m *notifier.Message) *Payload {
 	}
 }
 
-// Encode returns the payload as JSON, with as much of the text as fits.
+// MaxTitle is the length in bytes that a title is cut to if not all of the message fits.
+const MaxTitle = 250
+
+// Encode returns the payload as JSON. If it does not fit into a push, it has the beginning of
+// the title, and as much of the text as fits.
 func (p *Payload) Encode() ([]byte, error) {
-	text := p.Text
 	out, err := p.json()
 	if err != nil || len(out) <= webpush.MaxPayload {
 		return out, err
 	}
-	n := sort.Search(min(len(text), webpush.MaxPayload), func(n int) bool {
-		p.Text = markup.TruncateBytes(text, n)
+	p.Title = markup.TruncateBytes(p.Title, MaxTitle)
+	if out, err = p.cut(&p.Text); err != nil || len(out) <= webpush.MaxPayload {
+		return out, err
+	}
+	return p.cut(&p.Title)
+}
+
+// cut cuts a text of the payload so that it fits, and returns it as JSON.
+func (p *Payload) cut(field *string) ([]byte, error) {
+	text := *field
+	var err error
+	n := sort.Search(min(len(text), webpush.MaxPayload)+1, func(n int) bool {
+		*field = markup.TruncateBytes(text, n)
 		var b []byte
 		b, err = p.json()
 		return err != nil || len(b) > webpush.MaxPayload
 	})
-	p.Text = markup.TruncateBytes(text, max(n-1, 0))
+	*field = markup.TruncateBytes(text, max(n-1, 0))
 	return p.json()
 }
 

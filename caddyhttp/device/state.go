@@ -25,6 +25,9 @@ type State struct {
 	Seen    time.Time // the last receipt; zero for none
 	Missing int       // receipts in a row
 	Told    bool      // the key was told that the device does not answer
+
+	Refused     string    // why its push service has refused the last push; "" if it has not
+	RefusedTold time.Time // when the key was told that last; zero for never
 }
 
 // of notes whose state it is.
@@ -35,7 +38,22 @@ func (s *State) of(d *Device, key Place) {
 // Pushed notes that a push service has taken a message for a device of a key.
 func (s *State) Pushed(d *Device, key Place, now time.Time) {
 	s.of(d, key)
-	s.Sent = now
+	s.Sent, s.Refused = now, ""
+}
+
+// refusedEvery is how often a key is told that a push service refuses the messages for one
+// device. A push service that takes every other push must not cause a message for each.
+const refusedEvery = 24 * time.Hour
+
+// Refuse notes that a push service refuses a message for a device of a key, and reports
+// whether the key has to be told.
+func (s *State) Refuse(d *Device, key Place, why string, now time.Time) (tell bool) {
+	s.of(d, key)
+	s.Refused = why
+	if tell = s.RefusedTold.IsZero() || !s.RefusedTold.Add(refusedEvery).After(now); tell {
+		s.RefusedTold = now
+	}
+	return tell
 }
 
 // Confirmed notes that a device of a key has confirmed a message.
@@ -78,6 +96,9 @@ func (s *State) Due(now time.Time) time.Time {
 
 // Problem says why the device seems not to answer; "" if it answers.
 func (s *State) Problem(now time.Time) string {
+	if s.Refused != "" {
+		return "It has not got the last message: " + s.Refused + "."
+	}
 	if s.Told || s.Silent(now) {
 		return s.NoAnswer("").Body
 	}
@@ -97,6 +118,15 @@ func (s *State) NoAnswer(name string) *notifier.Message {
 	}
 }
 
+// NotTaken returns the message to a key about a device whose push service refuses messages.
+// name is the name of the device now.
+func (s *State) NotTaken(name string) *notifier.Message {
+	return &notifier.Message{
+		Title: "No messages for " + name, Type: notifier.Warning,
+		Body: "It does not get the messages for this key: " + s.Refused + ". If it is the only such device, its subscription is broken: revoke it, and invite it again. Otherwise look at the settings of push, and at the clock of the gateway.",
+	}
+}
+
 func (s *State) fields(c *wire.Codec) {
 	wire.Text(c, 1, &s.ID)
 	wire.Text(c, 2, &s.Name)
@@ -107,6 +137,8 @@ func (s *State) fields(c *wire.Codec) {
 	wire.Time(c, 7, &s.Seen)
 	wire.Number(c, 8, &s.Missing)
 	wire.True(c, 9, &s.Told)
+	wire.Text(c, 10, &s.Refused)
+	wire.Time(c, 11, &s.RefusedTold)
 }
 
 // Encode returns s as it is stored.

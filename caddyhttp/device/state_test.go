@@ -61,6 +61,34 @@ func TestStateChanges(t *testing.T) {
 	}
 }
 
+// TestRefused checks that a key is told once a day that a push service refuses messages, and
+// that a push that is taken ends it.
+func TestRefused(t *testing.T) {
+	d, s := &Device{ID: "id", Name: "phone", Created: day(1)}, new(State)
+	for i, tt := range []struct {
+		now  time.Time
+		tell bool
+	}{{day(2), true}, {day(2), false}, {day(3).Add(-1), false}, {day(3), true}} {
+		if tell := s.Refuse(d, ops, "it answers 400", tt.now); tell != tt.tell || s.ID != "id" || s.Place != ops {
+			t.Errorf("%d: told %t, %+v", i, tell, s)
+		}
+	}
+	if got := s.Problem(day(3)); got != "It has not got the last message: it answers 400." {
+		t.Errorf("the problem is %q", got)
+	}
+	if m := s.NotTaken("phone"); m.Title != "No messages for phone" || m.Type != "warning" || !strings.Contains(m.Body, "it answers 400. If") {
+		t.Errorf("%+v", m)
+	}
+	stored, err := DecodeState(s.Encode())
+	if err != nil || stored.Refused != s.Refused || !stored.RefusedTold.Equal(s.RefusedTold) {
+		t.Errorf("stored it is %+v, %v", *stored, err)
+	}
+	s.Pushed(d, ops, day(3))
+	if s.Refused != "" || s.Problem(day(3)) != "" || s.Refuse(d, ops, "again", day(3)) {
+		t.Errorf("after a push: %+v", s)
+	}
+}
+
 // TestTexts checks what a key is told about its devices.
 func TestTexts(t *testing.T) {
 	d := &Device{Name: "phone"}

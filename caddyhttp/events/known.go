@@ -91,8 +91,8 @@ const Silence = "notify_silence"
 
 // Device is the event for each change of a device of a key. Its data are
 //
-//	change  added, removed, gone (its browser has ended the subscription) or silent (it does
-//	        not answer)
+//	change  added, removed, gone (its browser has ended the subscription), silent (it does
+//	        not answer) or refused (its push service takes no messages for it)
 //	key     the name of the key
 //	device  the name of the device
 //	by      the user who made the change; "" if nobody is known

@@ -63,7 +63,7 @@ var texts = map[string]func(d data, reload bool) Text{
 	},
 	Device: func(d data, _ bool) Text {
 		typ := notifier.Info
-		if change := d["change"]; change == "gone" || change == "silent" {
+		if change := d["change"]; change == "gone" || change == "silent" || change == "refused" {
 			typ = notifier.Warning
 		}
 		return Text{"Device " + d.name("change") + d.keySuffix(), markup.JoinLines(d.line("Device", "device"), d.line("By", "by")), typ}

@@ -161,6 +161,15 @@ func (s *Store) remove(ctx context.Context, place string, upTo Cursor) (n int, e
 	return len(oldest), err
 }
 
+// Clear removes all messages of an inbox.
+func (s *Store) Clear(ctx context.Context, place string) error {
+	head, err := s.Head(ctx, place)
+	for n := page; err == nil && n == page; {
+		n, err = s.remove(ctx, place, head.Last)
+	}
+	return err
+}
+
 // dueHead removes the head of an inbox that is empty.
 func (s *Store) dueHead(ctx context.Context, name queue.Hash, before Head) error {
 	messages, err := s.Read(ctx, before.Place, 0)

@@ -54,6 +54,7 @@ type Model struct {
 	rules     string // lines of the Caddyfile
 	active    bool   // an escalation is one of the rules
 	abandoned bool   // it was not at some time
+	rate      rate   // of the rules; zero for none
 	ack       time.Duration
 	log       []string
 	posts     []*post
@@ -82,7 +83,8 @@ type post struct {
 	sent      time.Time
 	escalated bool
 	cancelled bool
-	closed    bool // somebody has resolved the incident by its page after this message
+	closed    bool     // somebody has resolved the incident by its page after this message
+	first     []result // of the answer
 	results   []result
 	unknown   bool // the results were lost with a gateway that was killed
 }
@@ -92,6 +94,14 @@ type result struct {
 	Status string
 	Rule   string
 	By     string
+	Until  *time.Time
+}
+
+// rate is a rule of the key that limits messages.
+type rate struct {
+	count int
+	per   time.Duration
+	alone bool // no other rule holds messages
 }
 
 // silence is a silence that was made.
@@ -176,8 +186,11 @@ func (m *Model) NewRules() {
 			lines = append(lines, fmt.Sprintf("digest %02d:30 UTC", m.Rand.IntN(24))+m.scope())
 		}
 	}
+	m.rate = rate{}
 	if m.Rand.IntN(3) == 0 {
-		lines = append(lines, fmt.Sprintf("rate %d/%s", 1+m.Rand.IntN(4), m.units(40)))
+		holds := slices.ContainsFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "dedupe") })
+		m.rate = rate{1 + m.Rand.IntN(4), time.Duration(1+m.Rand.IntN(40)) * m.Unit, !holds}
+		lines = append(lines, fmt.Sprintf("rate %d/%s", m.rate.count, m.rate.per))
 	}
 	if m.active = m.Escalates && (len(m.posts) == 0 || m.Rand.IntN(6) > 0); m.active {
 		m.ack = time.Duration(20+m.Rand.IntN(200)) * m.Unit
@@ -367,7 +380,32 @@ func (m *Model) post(p *post, words string) (done bool, err error) {
 		m.care(p, time.Time{})
 	}
 	m.logf("m%d %s %q %q %s: %+v", p.number, p.typ, p.incident, form.Get("title"), p.id[24:], a.Results)
-	return true, nil
+	p.first = a.Results
+	return true, m.checkRate(p)
+}
+
+// checkRate checks that the rate holds a failure only if as many failures and openings of
+// incidents before it may have used up what is theirs.
+func (m *Model) checkRate(p *post) error {
+	if m.rate.count == 0 || !m.rate.alone || m.Beats || p.typ != "failure" || p.escalated {
+		return nil
+	}
+	for i, r := range p.first {
+		if r.Rule != "held" || r.Until == nil {
+			continue
+		}
+		used := 0
+		for _, o := range m.posts[:p.number-1] {
+			later := o.id == "" || i >= len(o.first) || o.first[i].Status == "queued" // it may have been sent since
+			if (o.typ == "failure" || o.typ == "warning") && (later || p.sent.Sub(o.sent) <= m.rate.per+m.Slack) {
+				used++
+			}
+		}
+		if used < m.rate.count {
+			return fmt.Errorf("the rate holds m%d at %d, after %d of %d alerts: %+v", p.number, i, used, m.rate.count, r)
+		}
+	}
+	return nil
 }
 
 // name returns the name of the incident of a message, which may be its own.

@@ -47,7 +47,7 @@ func (r *Rules) Describe() (out []string) {
 		if x.Count == 1 {
 			messages = "message"
 		}
-		add(x.Scope, nil, "At most %d %s in %s, and the rest as one message", x.Count, messages, describeTime(x.Per))
+		add(x.Scope, nil, "At most %d %s in %s, and as many failures and openings of incidents; the rest as one message", x.Count, messages, describeTime(x.Per))
 	}
 	return out
 }

@@ -70,6 +70,7 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
+	x.Opens = x.State == notifier.Open && s.Passed == ""
 	if s.Way.IsDigest() && x.tellsState() { // which tells an older state
 		x.After = s.Way.Job
 	}
@@ -217,13 +218,14 @@ func (r *Rules) joinDigest(now time.Time, l *Lane) time.Time {
 }
 
 // queued returns when items are released that wait for a rate, if an item has to wait
-// behind them. Otherwise new messages could use up the rate each time.
+// behind them. Otherwise new messages could use up the rate each time. An alert waits
+// behind alerts only, and what follows the states of an incident waits behind them.
 func (r *Rules) queued(l *Lane, x *Item) time.Time {
 	if !slices.ContainsFunc(r.Rate, func(rate Rate) bool { return rate.covers(x.Type, nil) }) {
 		return time.Time{}
 	}
 	for _, o := range l.Items {
-		if o.Hold == ByRate {
+		if o.Hold == ByRate && (o.budget() == x.budget() || x.budget() == ordinary && o.tellsState() && x.concerns(o.Subject)) {
 			return o.Until
 		}
 	}
@@ -301,6 +303,7 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 		} else if len(kept) == 0 || len(g.Items) > 0 {
 			g.More = l.More[kind]
 		}
+		g.Items = l.addsLater(g.Items)
 		if len(g.Items)+g.More.Counts.Total() == 0 {
 			continue
 		}
@@ -322,6 +325,20 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 	}
 	slices.SortStableFunc(l.Items, func(a, b Item) int { return a.Job.Compare(b.Job) })
 	return released
+}
+
+// addsLater returns the items without those that add something to an incident whose states
+// wait for a rate. They wait, too.
+func (l *Lane) addsLater(items []Item) (now []Item) {
+	for _, x := range items {
+		if i := slices.IndexFunc(l.Items, func(o Item) bool { return x.About != "" && o.Hold == ByRate && o.tellsState() && x.concerns(o.Subject) }); i >= 0 {
+			x.Hold, x.Until = ByRate, l.Items[i].Until
+			l.Items = append(l.Items, x)
+		} else {
+			now = append(now, x)
+		}
+	}
+	return now
 }
 
 // withOlder moves the items from kept to free that tell an older state of an incident

@@ -31,6 +31,12 @@ type modelJob struct {
 	silent  bool      // a silence has kept it from the destination, and nobody tells it
 }
 
+// start is the begin of the delivery of a message that rates count.
+type start struct {
+	at               time.Time
+	alerts, ordinary bool // whether it tells any
+}
+
 type model struct {
 	t        *testing.T
 	rand     *rand.Rand
@@ -43,7 +49,8 @@ type model struct {
 	jobs     map[queue.JobID]*modelJob
 	order    []queue.JobID // in which messages came in
 	told     []queue.JobID // in which the destination got them
-	starts   []time.Time   // of messages that rates count
+	starts   []start       // of messages that rates count
+	roomFrom time.Time     // when starts has all that counts; zero after the clock was changed
 	next     uint32
 	log      []string
 }
@@ -113,7 +120,7 @@ func (m *model) arrive() {
 		x.Incident.Name = x.About
 	}
 	want, certain := m.repeats(&x)
-	silent := m.mustBeSilent(&x)
+	silent, alert := m.mustBeSilent(&x), m.isAlert(&x)
 	l, s := m.loadLane(), new(Subject)
 	if x.Subject != "" {
 		s = m.loadSubject(x.Subject)
@@ -151,11 +158,14 @@ func (m *model) arrive() {
 		for _, o := range v.Replaced {
 			m.replace(o.Job, x.Job)
 		}
-		m.send(j)
+		m.send(j, []Item{x})
 	case Held:
 		j.status = queue.Held
 		if v.Until.IsZero() != (v.Hold == NotHeld) {
 			m.fail("held by %d until %s", v.Hold, v.Until)
+		}
+		if v.Hold == ByRate && alert {
+			m.checkRoom(&x)
 		}
 	case Suppress, Counted:
 		j.status = queue.Superseded
@@ -283,23 +293,11 @@ func (m *model) replace(id, by queue.JobID) {
 	m.jobs[id].status, m.jobs[id].by = queue.Superseded, by
 }
 
-// send begins the delivery of a message, when it is its turn.
-func (m *model) send(j *modelJob) {
+// send begins the delivery of a message about items, when it is its turn.
+func (m *model) send(j *modelJob, items []Item) {
 	m.checkAdds(j)
 	j.status, j.began = queue.Queued, m.now
-	if len(m.rules.Rate) > 0 {
-		m.starts = append(m.starts, m.now)
-		rate := m.rules.Rate[0]
-		n := 0
-		for _, at := range m.starts {
-			if m.now.Sub(at) < rate.Per {
-				n++
-			}
-		}
-		if n > 2*rate.Count { // two times can touch
-			m.fail("%d messages in %s", n, rate.Per)
-		}
-	}
+	m.checkRate(items)
 	// The queue replaces an older state that waits.
 	if j.item.tellsState() {
 		for _, id := range m.order {
@@ -310,13 +308,69 @@ func (m *model) send(j *modelJob) {
 	}
 }
 
+// isAlert reports whether an item is a failure, or certainly opens its incident.
+func (m *model) isAlert(x *Item) bool {
+	return x.Type == notifier.Failure || x.State == notifier.Open && !slices.ContainsFunc(m.order, func(id queue.JobID) bool {
+		o := m.jobs[id]
+		return slices.ContainsFunc(m.tells(o), func(y Item) bool { return y.Job != x.Job && y.Subject == x.Subject })
+	})
+}
+
+// checkRate notes that the delivery of a message about items begins, and checks that each budget of the
+// rate allows it. Two times of a rate can touch.
+func (m *model) checkRate(items []Item) {
+	if len(m.rules.Rate) == 0 {
+		return
+	}
+	now := start{at: m.now}
+	for _, x := range items {
+		if x.Type == notifier.Failure || x.State == notifier.Open {
+			now.alerts = true // at least it may be one
+		} else {
+			now.ordinary = true
+		}
+	}
+	m.starts = append(m.starts, now)
+	rate := m.rules.Rate[0]
+	all, without := 0, 0
+	for _, s := range m.starts {
+		if m.now.Sub(s.at) < rate.Per {
+			all++
+			if !s.alerts {
+				without++
+			}
+		}
+	}
+	if all > 4*rate.Count || without > 2*rate.Count {
+		m.fail("%d messages in %s, %d of them without a failure or an opening", all, rate.Per, without)
+	}
+}
+
+// checkRoom checks that a rate holds an alert only if others have used up what alerts have
+// for themselves.
+func (m *model) checkRoom(x *Item) {
+	if m.roomFrom.IsZero() || m.now.Before(m.roomFrom) {
+		return
+	}
+	rate, used := m.rules.Rate[0], 0
+	for _, s := range m.starts {
+		if s.alerts && m.now.Sub(s.at) <= rate.Per {
+			used++
+		}
+	}
+	if used < rate.Count {
+		m.fail("%s is held by the rate, after %d of %d alerts", x.Job.Message, used, rate.Count)
+	}
+}
+
 // checkAdds checks that what adds something to an incident does not overtake its states.
 // The queue keeps the order of messages that are not digests.
 func (m *model) checkAdds(j *modelJob) {
 	for _, x := range m.tells(j) {
 		for _, id := range m.order {
 			o := m.jobs[id]
-			if o == j || o.status != queue.Queued || len(o.digest)+len(j.digest) == 0 {
+			waits := m.waitsForRate(o) && o.item.Job.Compare(x.Job) < 0
+			if o == j || !waits && (o.status != queue.Queued || len(o.digest)+len(j.digest) == 0) {
 				continue
 			}
 			if slices.ContainsFunc(m.tells(o), func(state Item) bool { return state.tellsState() && state.Subject == x.About }) {
@@ -324,6 +378,11 @@ func (m *model) checkAdds(j *modelJob) {
 			}
 		}
 	}
+}
+
+// waitsForRate reports whether a rate holds a message.
+func (m *model) waitsForRate(j *modelJob) bool {
+	return j.status == queue.Held && slices.ContainsFunc(m.loadLane().Items, func(x Item) bool { return x.Job == j.item.Job && x.Hold == ByRate })
 }
 
 // release does what is due.
@@ -363,7 +422,7 @@ func (m *model) release(all bool) {
 		m.logf("releases %d, single %v, more %d", len(g.Items), single, d.more)
 		for i, x := range g.Items {
 			if single && i == len(g.Items)-1 {
-				m.send(m.jobs[x.Job])
+				m.send(m.jobs[x.Job], g.Items)
 				continue
 			}
 			if single { // the queue replaces it
@@ -376,7 +435,7 @@ func (m *model) release(all bool) {
 		if !single {
 			m.jobs[d.item.Job] = d
 			m.order = append(m.order, d.item.Job)
-			m.send(d)
+			m.send(d, g.Items)
 		}
 		if !single {
 			l.Follow(g, d.item.Job)
@@ -446,7 +505,7 @@ func (m *model) ended(j *modelJob) {
 func (m *model) changeClock() {
 	by := time.Duration(m.rand.IntN(2*3*60)-3*60) * time.Minute
 	m.logf("the clock is set by %s", by)
-	m.now, m.starts = m.now.Add(by), nil
+	m.now, m.starts, m.roomFrom = m.now.Add(by), nil, time.Time{}
 }
 
 // cancel cancels a message that waits.
@@ -606,7 +665,7 @@ func TestModel(t *testing.T) {
 			t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: days[seed%2], zone: Zone{berlin}, //nolint:gosec // it is repeatable
 			subjects: map[string][]byte{}, jobs: map[queue.JobID]*modelJob{},
 		}
-		m.rules = m.randomRules()
+		m.rules, m.roomFrom = m.randomRules(), m.now
 		m.logf("seed %d", seed)
 		for range 100 {
 			steps++
@@ -626,6 +685,9 @@ func TestModel(t *testing.T) {
 				m.changeClock()
 			case m.rand.IntN(4) == 0:
 				m.rules, m.starts = m.randomRules(), nil
+				if !m.roomFrom.IsZero() {
+					m.roomFrom = m.now.Add(time.Hour) // the longest rate
+				}
 				m.logf("other rules %+v", m.rules)
 				m.release(true)
 			}

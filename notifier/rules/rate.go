@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // Rate allows Count messages in a time, which begins with the first of them. The
-// others wait until it ends.
+// others wait until it ends. Failures and the openings of incidents have a budget of
+// their own of the same size, so that other messages cannot use it up.
 type Rate struct {
 	Count int
 	Per   time.Duration
@@ -48,19 +50,36 @@ func (r *Rate) Check() error {
 	return r.Scope.Check()
 }
 
-// id identifies the rate in a record. It ends with the time.
-func (r *Rate) id() string { return fmt.Sprint(r.Count, r.Types, r.Tag, " ", r.Per) }
+// budget is one of the two budgets of a rate.
+type budget string
 
-// Spent is what was sent of a rate.
+// The budgets.
+const (
+	ordinary budget = ""
+	alerts   budget = "alerts " // of failures and openings of incidents
+)
+
+// budget returns the budget of a rate that the item is counted in.
+func (x *Item) budget() budget {
+	if x.Type == notifier.Failure || x.Opens {
+		return alerts
+	}
+	return ordinary
+}
+
+// id identifies a budget of the rate in a record. It ends with the time.
+func (r *Rate) id(b budget) string { return fmt.Sprint(string(b), r.Count, r.Types, r.Tag, " ", r.Per) }
+
+// Spent is what was sent of a budget of a rate.
 type Spent struct {
-	id    string // of the rate
+	id    string // of the budget
 	Count int
 	Since time.Time // when the time began
 }
 
-// maxSpent is the maximum number of rates that a lane remembers, some of which the
+// maxSpent is the maximum number of budgets that a lane remembers, some of which the
 // configuration may not have any more.
-const maxSpent = 16
+const maxSpent = 32
 
 func (s *Spent) fields(c *wire.Codec) {
 	wire.Text(c, 1, &s.id)
@@ -78,19 +97,41 @@ func (s *Spent) per() time.Duration {
 }
 
 // spend counts a message with items in the rates of the lane. If one of them is used
-// up, it counts nothing and returns when the message may be sent.
+// up, it counts nothing and returns when the message may be sent. A message with items
+// of both budgets is counted in one that has room, that of alerts first. What only follows
+// an alert belongs to it.
 func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
+	belongs := func(x Item) budget {
+		follows := func(o Item) bool { return o.budget() == alerts && o.tellsState() && x.concerns(o.Subject) }
+		if x.budget() == alerts || slices.ContainsFunc(items, follows) {
+			return alerts
+		}
+		return ordinary
+	}
+	for _, b := range []budget{alerts, ordinary} {
+		if !slices.ContainsFunc(items, func(x Item) bool { return belongs(x) == b }) {
+			continue
+		}
+		end := r.spendOf(now, l, items, b)
+		if end.IsZero() {
+			return end
+		}
+		if until.IsZero() || end.Before(until) {
+			until = end
+		}
+	}
+	return until
+}
+
+// spendOf is spend with one of the budgets.
+func (r *Rules) spendOf(now time.Time, l *Lane, items []Item, b budget) (until time.Time) {
 	var used []int // indexes in Spent
 	for i := range r.Rate {
 		rate := &r.Rate[i]
-		covered := false
-		for k := range items {
-			covered = covered || rate.covers(items[k].Type, nil)
-		}
-		if !covered {
+		if !slices.ContainsFunc(items, func(x Item) bool { return rate.covers(x.Type, nil) }) {
 			continue
 		}
-		i := l.spent(rate.id())
+		i := l.spent(rate.id(b))
 		s := &l.Spent[i]
 		if !within(s.Since, now, rate.Per) {
 			s.Since, s.Count = now, 0
@@ -109,7 +150,7 @@ func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
 	return until
 }
 
-// spent returns the index of what was sent of a rate.
+// spent returns the index of what was sent of a budget.
 func (l *Lane) spent(id string) int {
 	i := slices.IndexFunc(l.Spent, func(s Spent) bool { return s.id == id })
 	if i < 0 {

@@ -35,7 +35,7 @@ func records() []record {
 	mark := Mark{job(1), notifier.Failure, notifier.Open, at(1), "ab cd", uuid.UUID{9}}
 	subject := &Subject{
 		Told: mark, Next: Mark{Job: job(2), Type: notifier.Info, Time: at(2)}, Way: mark.In(job(3)), Passed: notifier.Warning,
-		Silenced: uuid.UUID{7}, Counted: notifier.Failure, Repeats: 3, Since: at(4), Key: "ops", Forget: at(5),
+		Silenced: uuid.UUID{7}, Counted: notifier.Failure, Repeats: 3, Since: at(4), Key: "ops", Forget: at(5), Group: queue.Hash{5, 15: 2},
 	}
 	lane := &Lane{
 		Items: []Item{
@@ -45,8 +45,9 @@ func records() []record {
 			},
 			{Job: job(2), Type: notifier.Info, Time: at(3), After: job(3)},
 			{Job: job(3), Type: notifier.Info, Time: at(4), Hold: BySilence, Until: at(5)},
+			{Job: job(4), Type: notifier.Warning, State: notifier.Open, Time: at(5), Subject: "t", Hold: ByRate, Until: at(6), Opens: true},
 		},
-		Spent: []Spent{{id: "10[] 1m0s", Count: 4, Since: at(6)}, {id: "5[failure] 1h0m0s", Count: 1, Since: at(7)}},
+		Spent: []Spent{{id: "10[] 1m0s", Count: 4, Since: at(6)}, {id: "alerts 5[failure] 1h0m0s", Count: 1, Since: at(7)}},
 		More:  [2]More{{ID: uuid.UUID{1}, Counts: Counts{1, 2, 0, 4}}, {ID: uuid.UUID{2}, Counts: Counts{3: 1}}},
 		Over:  []SilencedCounts{{Silence: uuid.UUID{8}, Until: at(8), More: More{uuid.UUID{3}, Counts{0, 5}}}},
 		Group: queue.Hash{4, 15: 1}, Origin: []byte("origin"),

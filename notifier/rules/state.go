@@ -50,6 +50,10 @@ type Item struct {
 	// of it. What the problem has passed, its resolution passes, too.
 	Passed notifier.Type
 	Past   bool // it was in a digest that was due, or none has collected it
+
+	// Opens means that it opens its incident: when it came in, the destination was told of
+	// no problem of the incident that was not over.
+	Opens bool
 }
 
 // Hold is why an item is held.
@@ -158,6 +162,8 @@ type Subject struct {
 	Since   time.Time // the first of them
 	Key     string    // whose messages they are; the caller's, stored while there are some
 
+	Group queue.Hash // of the record; the caller's
+
 	Forget time.Time // when it matters no more, unless Next waits
 }
 
@@ -256,6 +262,7 @@ func (s *Subject) fields(c *wire.Codec) {
 	}
 	wire.Time(c, 5, &s.Since)
 	wire.Time(c, 6, &s.Forget)
+	wire.Array(c, 11, s.Group[:])
 }
 
 // Encode returns the subject as bytes.
@@ -370,6 +377,7 @@ func (x *Item) fields(c *wire.Codec) {
 	wire.Array(c, 6, x.After.Message[:])
 	wire.Number(c, 5, &x.After.Index)
 	wire.Array(c, 10, x.Silence[:])
+	wire.True(c, 11, &x.Opens)
 }
 
 func (m *More) fields(c *wire.Codec) {

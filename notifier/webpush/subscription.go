@@ -4,6 +4,7 @@ import (
 	"crypto/ecdh"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 )
@@ -41,6 +42,18 @@ func (s *Subscription) Parse() error {
 }
 
 var errKeys = errors.New("the keys of the subscription are not valid; give the result of PushSubscription.toJSON")
+
+// authSize is the size in bytes of the authentication secret (RFC 8291, section 3.2).
+const authSize = 16
+
+// CheckAuth returns an error if no browser can decrypt what is sent to the subscription,
+// because its authentication secret has another length than theirs. Parse has decoded it.
+func (s *Subscription) CheckAuth() error {
+	if len(s.auth) != authSize {
+		return fmt.Errorf("the key auth has %d bytes, and must have %d (RFC 8291); give the result of PushSubscription.toJSON", len(s.auth), authSize)
+	}
+	return nil
+}
 
 // Host returns the name of the push service's host, in lower case and without a port.
 func (s *Subscription) Host() string {

@@ -172,18 +172,40 @@ func TestAppriseFiles(t *testing.T) {
 	}
 }
 
-// TestAppriseJSON checks that programs that contain Apprise, such as
-// changedetection.io, can also send to the gateway with json:// URLs. Parameters
-// with a hyphen become the query string.
-func TestAppriseJSON(t *testing.T) {
+// TestAppriseWebhooks checks that programs that contain Apprise, such as
+// changedetection.io, can also send to the gateway with json://, form:// and xml:// URLs.
+// Parameters with a hyphen become the query string.
+func TestAppriseWebhooks(t *testing.T) {
 	hook := newWebhook(t)
 	gateway := newGateway(t, "key ops {\nurl "+hook.to("/chat")+"\n}")
-	ok, said := apprise(t, "-t", "A title", "-b", "A body", "-n", "failure", "json://"+gateway+"/notify/ops?-:message=body")
-	if !ok {
-		t.Fatal(said)
-	}
-	if p := hook.take(t, "/chat"); p.Title != "A title" || p.Message != "A body" || p.Type != "failure" {
-		t.Errorf("arrived %+v", p)
+	file := writeFile(t, "graph.txt", "the\x00file\n")
+	const text = "91% <b>&\"full\"</b> é" // version 1.2 fails to send other characters in XML
+	for _, tt := range []struct {
+		url   string
+		files int
+	}{
+		{"json://" + gateway + "/notify/ops?-:message=body", 0},
+		{"json://" + gateway + "/notify/ops", 0},
+		{"json://" + gateway + "/notify/ops", 1},
+		{"form://" + gateway + "/notify/ops", 0}, // version 1.2 fails to send a file
+		{"xml://" + gateway + "/notify/ops", 0},
+		{"xml://" + gateway + "/notify/ops", 1},
+	} {
+		args := []string{"-t", "A title", "-b", text, "-n", "failure", tt.url}
+		if tt.files > 0 {
+			args = append(args, "-a", file)
+		}
+		if ok, said := apprise(t, args...); !ok {
+			t.Errorf("%s: %s", tt.url, said)
+			continue
+		}
+		p := hook.take(t, "/chat")
+		if p.Title != "A title" || p.Message != text || p.Type != "failure" || len(p.Attachments) != tt.files {
+			t.Errorf("%s: arrived %+v", tt.url, p)
+		}
+		if tt.files > 0 && (p.Attachments[0].Filename != "graph.txt" || string(p.Attachments[0].Base64) != "the\x00file\n") {
+			t.Errorf("%s: arrived %+v", tt.url, p.Attachments)
+		}
 	}
 }
 

@@ -110,6 +110,15 @@ func TestDevicesSurviveKills(t *testing.T) {
 	}
 	g.kill()
 	g.run()
+	for _, path := range []string{"/notify/phones", "/notify/phones/", "/notify/other", "/notify/app.webmanifest"} { // as a browser opens the link
+		if _, body := g.get(g.url+path+"?key=phones&"+link.RawQuery, "text/html"); body == "" {
+			t.Errorf("%s has no answer", path)
+		}
+	}
+	if _, body := g.get(g.url+"/notify/phones?invite=never-made", "text/html"); body == "" {
+		t.Error("a wrong invitation has no answer")
+	}
+	eventually(t, "the access log has other requests", func() bool { return strings.Contains(g.log(), "never-made") }) // and so those before
 	var device struct{ ID, Secret string }
 	subscribe := map[string]any{"name": "phone", "subscription": s.browser.Subscription(s.URL + "/endpoint-secret"), "invite": link.Query().Get("invite")}
 	if status := g.json(http.MethodPost, g.url+"/notify/phones/devices", subscribe, &device); status != http.StatusCreated {

@@ -21,6 +21,7 @@ func Message(e *queue.Entry) *api.QueuedMessage {
 	}
 	chains := chainsOf(e)
 	chains.setOptional(e.Jobs, m.Results)
+	ignoreDevices(m.Results)
 	m.SetState()
 	return m
 }

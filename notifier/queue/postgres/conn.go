@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,13 +37,16 @@ var errStalled = errors.New("the server does not answer")
 // pool is a set of connections to the database.
 type pool struct {
 	config *pgconn.Config
+	hosts  hosts
 	max    int           // connections
 	free   chan struct{} // receives a value when a caller that waits may get a connection
+	start  time.Time
 
-	replied atomic.Int64 // when the server last answered, in nanoseconds since start
-	start   time.Time
+	mu       sync.Mutex
+	replied  map[string]time.Duration // when each address last answered, since start
+	all      map[*conn]bool           // connections that exist, also the one that listens
+	listener *conn                    // nil for none
 
-	mu      sync.Mutex
 	idle    []*conn
 	open    int // connections that exist or are being made
 	counter int // of the next connection
@@ -61,6 +66,8 @@ type pool struct {
 type conn struct {
 	pg         *pgconn.PgConn
 	pool       *pool
+	address    string      // of the host
+	patient    atomic.Bool // it waits for longer than other exchanges may take
 	statements map[string]*pgconn.StatementDescription
 	counter    int // the row of counts that its transactions change
 }
@@ -82,45 +89,118 @@ func newPool(dsn string) (*pool, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "caddy-notify"
 	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = replyTime
-	}
-	return &pool{config: config, max: n, free: make(chan struct{}, 1), start: time.Now(), counter: rand.IntN(shards)}, nil
+	return &pool{
+		config: config, max: n, free: make(chan struct{}, 1), start: time.Now(), counter: rand.IntN(shards),
+		replied: map[string]time.Duration{}, all: map[*conn]bool{},
+	}, nil
 }
 
-// connect opens a connection outside the pool.
+// connect opens a connection outside the pool. The caller closes it with closeConn.
 func (p *pool) connect(ctx context.Context) (*conn, error) {
-	// A timeout of one of several addresses would end as a refusal of another.
-	ctx, cancel := context.WithTimeout(ctx, p.config.ConnectTimeout)
-	defer cancel()
 	began := time.Since(p.start)
-	pg, err := pgconn.ConnectConfig(ctx, p.config)
+	a := p.hosts.attempt(ctx, p.config)
+	pg, err := a.connect(ctx)
+	for _, address := range a.hung {
+		p.unreachable(address, began)
+	}
 	if err != nil {
-		if pgconn.Timeout(err) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			p.silent(began)
+		name, unresolved := errors.AsType[*net.DNSError](err)
+		if pgconn.Timeout(err) || unresolved && name.IsTimeout || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			p.stall(began)
 		}
 		return nil, err
 	}
-	return &conn{pg: pg, pool: p, statements: map[string]*pgconn.StatementDescription{}}, nil
+	p.hosts.noteAnswer(a.address)
+	c := &conn{pg: pg, pool: p, address: a.address, statements: map[string]*pgconn.StatementDescription{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[c] = true
+	if l := p.listener; l != nil && l.address != c.address {
+		p.hangUp(l) // other gateways notify on the host that answers now
+	}
+	return c, nil
 }
 
-// silent notes that the server has not answered an exchange in time. Unless it
-// has answered others meanwhile, it is left alone for a while.
-func (p *pool) silent(began time.Duration) {
-	if p.replied.Load() > int64(began) {
+// listen opens a connection that waits for notifications. The caller closes it with
+// closeConn.
+func (p *pool) listen(ctx context.Context) (*conn, error) {
+	c, err := p.connect(ctx)
+	if err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.listener = c
+	}
+	return c, err
+}
+
+// silent notes that a host has not answered an exchange in time, unless it has answered
+// others meanwhile. Its connections are closed, and another host is tried next. If it is
+// the only one, it is left alone for a while.
+func (p *pool) silent(address string, began time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.replied[address] > began {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stalled, p.until = true, time.Now().Add(restTime)
-	p.closeIdle()
+	p.closeIdle(address)
+	if !p.hosts.areSeveral() {
+		p.stalled, p.until = true, time.Now().Add(restTime)
+		return
+	}
+	p.hosts.noteFailure(address)
+	for c := range p.all {
+		if c.address == address && !c.patient.Load() {
+			p.hangUp(c)
+		}
+	}
 }
 
-// answered notes that the server has answered.
-func (p *pool) answered() {
-	p.replied.Store(int64(time.Since(p.start)))
+// unreachable notes that one of several hosts has not taken a connection in time, unless it
+// has answered an exchange meanwhile. Exchanges with it that are under way have the rest of
+// their time.
+func (p *pool) unreachable(address string, began time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.replied[address] > began {
+		return
+	}
+	p.hosts.noteFailure(address)
+	p.closeIdle(address)
+	if l := p.listener; l != nil && l.address == address {
+		p.hangUp(l)
+	}
+}
+
+// stall notes that no host has taken a connection, and that not all have said why. Unless
+// one has answered an exchange meanwhile, all are left alone for a while.
+func (p *pool) stall(began time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, at := range p.replied {
+		if at > began {
+			return
+		}
+	}
+	rest := restTime
+	if p.hosts.areSeveral() { // one of them may become the primary
+		rest = hostTime
+	}
+	p.stalled, p.until = true, time.Now().Add(rest)
+	p.closeIdle("")
+}
+
+// hangUp ends a connection that somebody else may use, who gets an error. The caller holds
+// the lock.
+func (p *pool) hangUp(c *conn) {
+	delete(p.all, c)
+	go c.pg.Conn().Close() // TLS may wait for the server
+}
+
+// answered notes that a host has answered.
+func (p *pool) answered(address string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replied[address] = time.Since(p.start)
 	p.stalled = false
 }
 
@@ -216,32 +296,57 @@ func (p *pool) put(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case c.pg.IsClosed():
+	case c.pg.IsClosed() || !p.all[c]: // lost, or hung up
 		p.open--
-		p.closeIdle() // the server has probably closed the others as well
+		c.end()
+		delete(p.all, c)
+		p.closeIdle(c.address) // the server has probably closed the others as well
 	case p.closed:
 		p.open--
-		closeConn(c)
+		delete(p.all, c)
+		c.end()
 	default:
 		p.idle = append(p.idle, c)
 	}
 	signal(p.free)
 }
 
-// closeIdle closes the idle connections. The caller holds the lock.
-func (p *pool) closeIdle() {
-	p.open -= len(p.idle)
-	if len(p.idle) > 0 {
-		go func(all []*conn) { // the server may not answer
-			for _, c := range all {
-				closeConn(c)
+// closeIdle closes the idle connections to an address, or all if it is empty. The caller
+// holds the lock.
+func (p *pool) closeIdle(address string) {
+	var ended []*conn
+	p.idle = slices.DeleteFunc(p.idle, func(c *conn) bool {
+		ends := address == "" || c.address == address
+		if ends {
+			delete(p.all, c)
+			ended = append(ended, c)
+		}
+		return ends
+	})
+	p.open -= len(ended)
+	if len(ended) > 0 {
+		go func() { // the server may not answer
+			for _, c := range ended {
+				c.end()
 			}
-		}(p.idle)
+		}()
 	}
-	p.idle = nil
 }
 
+// closeConn closes a connection. The caller does not hold the lock.
 func closeConn(c *conn) {
+	p := c.pool
+	p.mu.Lock()
+	delete(p.all, c)
+	if p.listener == c {
+		p.listener = nil
+	}
+	p.mu.Unlock()
+	c.end()
+}
+
+// end ends the session.
+func (c *conn) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = c.pg.Close(ctx)
@@ -254,7 +359,8 @@ func (p *pool) close() {
 	defer p.mu.Unlock()
 	p.closed = true
 	for _, c := range p.idle {
-		closeConn(c)
+		delete(p.all, c)
+		c.end()
 	}
 	p.open -= len(p.idle)
 	p.idle = nil
@@ -300,6 +406,7 @@ func (p *pool) once(ctx context.Context, f func(ctx context.Context, c *conn) er
 	}
 	err = f(ctx, c)
 	if readOnly(err) {
+		p.hosts.noteFailure(c.address) // another one may be the primary
 		closeConn(c)
 	}
 	return err
@@ -381,11 +488,12 @@ func (c *conn) execFor(ctx context.Context, limit time.Duration, calls ...call) 
 		_, answered := errors.AsType[*pgconn.PgError](err)
 		switch {
 		case err == nil || answered:
-			c.pool.answered()
+			c.pool.answered(c.address)
 		case ctx.Err() != nil && parent.Err() == nil:
-			c.pool.silent(began)
+			c.pool.silent(c.address, began)
 		}
 	}()
+	c.patient.Store(limit > replyTime)
 	batch := &pgconn.Batch{}
 	for _, call := range calls {
 		st := c.statements[call.sql]

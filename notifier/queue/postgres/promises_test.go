@@ -251,7 +251,7 @@ func TestReadOnlyServer(t *testing.T) {
 	}
 	set("on")
 	s.pool.mu.Lock()
-	s.pool.closeIdle() // the setting is for new connections
+	s.pool.closeIdle("") // the setting is for new connections
 	s.pool.mu.Unlock()
 	isUnavailable(t, "a check", s.Accept(t.Context(), 1<<40))
 	isUnavailable(t, "a message", s.Accept(t.Context(), 1<<40, newEntry("text", "a")))

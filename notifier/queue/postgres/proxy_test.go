@@ -48,6 +48,9 @@ func newProxy(tb testing.TB, server int, delay time.Duration) *proxy {
 	return p
 }
 
+// address returns the address of the proxy.
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
 // dsn returns the connection string through the proxy.
 func (p *proxy) dsn(dsn string) string {
 	_, port, _ := net.SplitHostPort(p.listener.Addr().String())

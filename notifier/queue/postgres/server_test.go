@@ -176,13 +176,35 @@ func (s *server) start() error {
 	for range 1500 {
 		text, _ := os.ReadFile(state)
 		begins := strings.HasPrefix(string(text), strconv.Itoa(s.cmd.Process.Pid)+"\n") // else it is the last server's
-		if begins && strings.HasSuffix(strings.TrimSpace(string(text)), "ready") {
+		lines := strings.Fields(string(text))
+		if state := lines[max(len(lines)-1, 0):]; begins && (state[0] == "ready" || state[0] == "standby") {
 			return nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 	return fmt.Errorf("the server does not start: %s", text)
+}
+
+// standby starts a server that follows s, for one test.
+func (s *server) standby(tb testing.TB) *server {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	other := &server{installation: s.installation, port: l.Addr().(*net.TCPAddr).Port}
+	l.Close()
+	other.dir = filepath.Join(s.installation.dir, strconv.Itoa(other.port))
+	err = s.run("pg_basebackup", "-D", other.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	if err == nil {
+		err = other.start()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { other.stop(syscall.SIGINT) })
+	return other
 }
 
 func (s *server) stop(sig syscall.Signal) {

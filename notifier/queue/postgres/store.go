@@ -258,7 +258,7 @@ const channel = "notify_queue"
 // does not support them.
 func (s *Store) listen(ctx context.Context) {
 	for ctx.Err() == nil {
-		c, err := s.pool.connect(ctx)
+		c, err := s.pool.listen(ctx)
 		if err == nil {
 			_, err = c.pg.Exec(ctx, "LISTEN "+channel).ReadAll()
 			if _, refused := errors.AsType[*pgconn.PgError](err); refused {

@@ -1,0 +1,57 @@
+package configstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+)
+
+// newID returns the ID of a new key.
+func newID() string { return rand.Text() }
+
+// ID returns the ID of a key (see [Config]) as it was at most refresh ago.
+func (s *Store) ID(ctx context.Context, key string, refresh time.Duration) (string, error) {
+	before := s.index.Changes()
+	if id, ok := s.index.id(key, refresh); ok {
+		return id, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	o, _, err := s.read(ctx, key)
+	if err == nil || errors.Is(err, ErrNotFound) {
+		s.index.setID(key, o.ID, err == nil, before)
+	}
+	return o.ID, err
+}
+
+// knownID is the ID of a key when it was read.
+type knownID struct {
+	id   string
+	read time.Time
+}
+
+// id returns the ID of a key, and reports whether it was read at most refresh ago.
+func (x *Index) id(key string, refresh time.Duration) (string, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known, ok := x.ids[key]
+	return known.id, ok && time.Since(known.read) < refresh
+}
+
+// setID remembers the ID of a key, or that the key does not exist. It does nothing if this
+// process has made a change since the number of changes was before.
+func (x *Index) setID(key, id string, exists bool, before int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.Changes() != before:
+	case !exists:
+		delete(x.ids, key)
+	default:
+		if x.ids == nil {
+			x.ids = map[string]knownID{}
+		}
+		x.ids[key] = knownID{id, time.Now()}
+	}
+}

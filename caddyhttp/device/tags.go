@@ -1,0 +1,68 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Numbered has the names of the tags that destinations of a key have with a number, in lower
+// case. A device cannot give itself one of them: a tag without a number is number 0, so that
+// the device would come before all others of the chain, and they would get nothing.
+type Numbered map[string]bool
+
+// Add adds those of the tags that have a number.
+func (n Numbered) Add(tags []string) {
+	for _, tag := range tags {
+		if _, name := notifier.SplitTag(tag); name != tag {
+			n[strings.ToLower(name)] = true
+		}
+	}
+}
+
+// numbered returns urls with the numbered tags that devices have by invitation.
+func (l *List) numbered(urls Numbered) Numbered {
+	out := Numbered{}
+	for name := range urls {
+		out[name] = true
+	}
+	for i := range l.All {
+		out.Add(l.All[i].Granted)
+	}
+	return out
+}
+
+// has reports whether tag has a number, or the key has it with one.
+func (n Numbered) has(tag string) bool {
+	_, name := notifier.SplitTag(tag)
+	return name != tag || n[strings.ToLower(tag)]
+}
+
+// NumberedError is returned for a tag that a device gives itself, and that its key has with
+// a number.
+type NumberedError struct{ Tag string }
+
+func (e *NumberedError) Error() string {
+	return fmt.Sprintf("tags: the key has %s with a number, which says who is told first; remove it, or ask for an invitation with it", e.Tag)
+}
+
+// checkOwn returns a [*NumberedError] for a tag that d cannot give itself.
+func (l *List) checkOwn(d *Device, urls Numbered) error {
+	numbered := l.numbered(urls)
+	numbered.Add(d.Granted)
+	if i := slices.IndexFunc(d.Own, numbered.has); i >= 0 {
+		return &NumberedError{d.Own[i]}
+	}
+	return nil
+}
+
+// TagsOf returns the tags of d that count for messages. Own tags that the key has with a
+// number do not. They could be chosen before it had them. urls are those of its URLs.
+func (l *List) TagsOf(d *Device, urls Numbered) []string {
+	numbered := l.numbered(urls)
+	return slices.DeleteFunc(d.Tags(), func(tag string) bool {
+		return numbered.has(tag) && !slices.Contains(d.Granted, tag)
+	})
+}

@@ -1,0 +1,56 @@
+package queued
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// A device is somebody's phone or browser, and its push service is not the operator's. Its
+// failure does not count while another destination has the message or will get it: otherwise
+// one subscription that its push service refuses would make each message to the key a
+// failure, and its senders would repeat it to all.
+
+// hasMessage reports whether a destination has the message or will get it.
+func hasMessage(status notifier.Status) bool {
+	return status == notifier.Delivered || status == api.StatusQueued
+}
+
+func isFailedDevice(destination string, status notifier.Status) bool {
+	return status == notifier.Failed && strings.HasPrefix(destination, device.Scheme)
+}
+
+// IgnoreDevices marks the failures of devices as optional if another destination of the
+// report has the message. It changes no slice of the report.
+func IgnoreDevices(r *notifier.Report) {
+	failed := func(r notifier.Result) bool { return isFailedDevice(r.Destination, r.Status) && !r.Optional }
+	if !slices.ContainsFunc(r.Results, failed) || !slices.ContainsFunc(r.Results, func(r notifier.Result) bool { return hasMessage(r.Status) }) {
+		return
+	}
+	r.Results = slices.Clone(r.Results)
+	r.Records = slices.Clip(r.Records)
+	for i := range r.Results {
+		if failed(r.Results[i]) {
+			r.Results[i].Optional = true
+			r.Records = append(r.Records, notifier.Record{
+				Time: time.Now(), Level: notifier.LevelWarning, Text: "The failure of " + r.Results[i].Destination + " is ignored, because another destination has the message.",
+			})
+		}
+	}
+}
+
+// ignoreDevices is like [IgnoreDevices] for the results of a stored message.
+func ignoreDevices(results []api.QueuedResult) {
+	if !slices.ContainsFunc(results, func(r api.QueuedResult) bool { return hasMessage(r.Status) }) {
+		return
+	}
+	for i := range results {
+		if r := &results[i]; isFailedDevice(r.Destination, r.Status) {
+			r.Optional = true
+		}
+	}
+}

@@ -1,0 +1,373 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
+)
+
+// guardedSite is a running site that asks for a password where a matcher says so.
+type guardedSite struct {
+	t       *testing.T
+	station *caddyhttptest.Station
+	phones  *pushService
+}
+
+// The one user of a [guardedSite].
+const (
+	guardUser     = "ann"
+	guardPassword = "hiccup-hiccup"
+)
+
+// newGuardedSite runs a site with a matcher and with keys of each sort that has no token: inb
+// is read, plain expects a beat, oncall escalates, and saved is a saved key.
+func newGuardedSite(t *testing.T, matcher string) *guardedSite {
+	t.Helper()
+	s := &guardedSite{t, caddyhttptest.NewStation(t), newPushService(t)}
+	hash, err := bcrypt.GenerateFromPassword([]byte(guardPassword), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\nqueue {\npath "+t.TempDir()+"\n}\n"+pushOptions("")+"\n}",
+		caddyhttptest.Server+` {
+	@login `+matcher+`
+	basic_auth @login {
+		`+guardUser+` `+string(hash)+`
+	}
+	notify {
+		`+open+`
+		configs {
+			manage `+guardUser+`
+		}
+		console {
+			manage `+guardUser+`
+		}
+		key inb {
+			inbox 7d
+			reader `+testReader+`
+		}
+		key plain {
+			url `+s.station.NotifyURL("/plain")+`
+			inbox 7d
+			expect nightly every 24h
+		}
+		key oncall {
+			url `+s.station.NotifyURL("/oncall")+` 1:x
+			inbox 7d
+			escalate after 1h
+		}
+	}
+	respond 404
+}
+`)
+	t.Cleanup(func() { caddyhttptest.StartCaddy(t, "", "") }) // ends the queue before its folder is removed
+	if got := s.ask(http.MethodPost, "/add/saved", "urls="+url.QueryEscape(s.station.NotifyURL("/saved")), true); got.status != http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	return s
+}
+
+// ask sends a request, with a form or JSON as its body. known means that it has the password.
+func (s *guardedSite) ask(method, target, body string, known bool, header ...string) reply {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, caddyhttptest.Server+target, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", typeForm)
+	if strings.HasPrefix(body, "{") {
+		r.Header.Set("Content-Type", typeJSON)
+	}
+	if known {
+		r.SetBasicAuth(guardUser, guardPassword)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := caddyhttptest.Client.Transport.RoundTrip(r) // which follows no redirect
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{resp.StatusCode, resp.Header, string(b)}
+}
+
+// alert opens an incident of the key oncall and returns the path of its page.
+func (s *guardedSite) alert() string {
+	s.t.Helper()
+	s.station.Take()
+	if got := s.ask(http.MethodPost, "/notify/oncall", "type=failure&incident=disk&title=alert&body=x", true); got.status != http.StatusOK {
+		s.t.Fatalf("%d %s", got.status, got.body)
+	}
+	_, path, ok := strings.Cut(s.station.Arrives(s.t, "alert").AcknowledgeURL, "https://alerts.example.com")
+	if s.station.Take(); !ok {
+		s.t.Fatal("the alert has no link")
+	}
+	return path
+}
+
+// attack is a request without the password.
+type attack struct{ method, target, accept string }
+
+// attacks are requests for each address of the gateway, and for addresses of sources and of
+// ntfy, in the spellings that a matcher and the gateway may take differently.
+func attacks() (out []attack) {
+	var paths []string
+	for _, spec := range routeSpecs() {
+		for _, key := range []string{"inb", "plain", "saved"} {
+			path := strings.NewReplacer("{KEY}", key, "{ID}", "01a2095c-3f0b-7108-9a2f-cb5b73dfc72d", "/{REST...}", "").Replace(spec.pattern)
+			for _, source := range []string{"grafana", "ntfy", "gotify", "slack"} {
+				for _, rest := range append([]string{"publish", "send", "trigger"}, ntfyVerbs...) {
+					paths = append(paths, strings.NewReplacer("{SOURCE}", source, "{TOPICS}", "t", "{VERB}", rest).Replace(path))
+				}
+			}
+			paths = append(paths, pathOf("/notify/{KEY}/ntfy/t", key), pathOf("/notify/{KEY}/gotify/message", key))
+		}
+	}
+	paths = append(paths, "/notify/console/devices", "/notify/console/stream", "/notify/incidents/silences/1", "/notify/messages/stream")
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	spellings := []func(string) string{
+		func(p string) string { return p },
+		func(p string) string { return p + "/" },
+		func(p string) string { return p + "//" },
+		func(p string) string { return strings.ReplaceAll(p, "/", "//")[1:] },
+		func(p string) string { i := strings.LastIndexByte(p, '/'); return p[:i] + "/" + p[i:] },
+		func(p string) string { i := strings.LastIndexByte(p, '/'); return p[:i] + strings.ToUpper(p[i:]) },
+		func(p string) string { i := max(strings.LastIndexByte(p, '/'), 1); return p[:i] + "%2F" + p[i+1:] },
+		func(p string) string {
+			i := strings.LastIndexByte(p, '/') + 1
+			return p[:i] + fmt.Sprintf("%%%02X", p[i]) + p[i+1:]
+		},
+		func(p string) string { return "/NOTIFY" + strings.TrimPrefix(p, "/notify") },
+		func(p string) string { return p + "/." },
+		func(p string) string { return p + "/../json" },
+		func(p string) string { return "/notify/inb/messages/.." + strings.TrimPrefix(p, "/notify/inb") },
+	}
+	queries := []string{
+		"", "?message=stranger&title=stranger&body=stranger", "?beat=nightly", "?invite=x", "?invite=x&beat=nightly&message=stranger", "?%69nvite=x&beat=nightly", "?device&beat=nightly&invite",
+	}
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead, http.MethodPatch, http.MethodOptions}
+	n := 0
+	for _, path := range paths {
+		for i, spell := range spellings {
+			for j, query := range queries {
+				for _, method := range methods {
+					n++
+					if i+j > 0 && n%racetest.Amount(7, 37) != 0 {
+						continue // a part is enough, which is another one for each path
+					}
+					out = append(out, attack{method, spell(path) + query, []string{typeJSON, browser}[(n/3)%2]})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// succeeded returns the attacks to which a site does not answer with an error, and checks
+// that they have changed nothing. The pages and files that an invited phone needs are none.
+func (s *guardedSite) succeeded(all []attack) (out []string) {
+	s.t.Helper()
+	link := s.alert()
+	const form, object = "body=stranger&title=stranger&message=stranger&do=silence&for=1h", `{"title":"stranger","body":"stranger","message":"stranger","text":"stranger","for":"1h","state":"alerting","status":"firing","alerts":[]}`
+	for i, a := range all {
+		body := ""
+		if a.method != http.MethodGet && a.method != http.MethodHead {
+			body = []string{form, object}[i%2]
+		}
+		got := s.ask(a.method, a.target, body, false, "Accept", a.accept)
+		path, query, _ := strings.Cut(a.target, "?")
+		path, _ = url.PathUnescape(path)
+		_, isFile := appFiles()[strings.TrimSuffix(path, "/")]
+		isFile = isFile || strings.TrimSuffix(path, "/") == routeManifest
+		isPage := strings.Contains(query, "nvite") && strings.Contains(got.body, "This device cannot be added")
+		reads := a.method == http.MethodGet || a.method == http.MethodHead
+		if got.status < 400 && !(reads && (isFile || isPage || a.method == http.MethodHead && got.header.Get("Referrer-Policy") == "no-referrer")) {
+			out = append(out, fmt.Sprintf("%s %s: %d", a.method, a.target, got.status))
+		}
+	}
+	if paths := s.station.Paths(); paths != "" {
+		out = append(out, "messages arrived at "+paths)
+	}
+	for target, want := range map[string]string{
+		"/notify/plain/silences": "[]", "/notify/oncall/silences": "[]", "/cfg": `["saved"]`,
+		"/notify/incidents": `"state":"open"`, link: `"state":"open"`,
+	} {
+		if got := s.ask(http.MethodGet, target, "", true, "Accept", typeJSON); got.status != http.StatusOK || !strings.Contains(strings.ReplaceAll(got.body, " ", ""), want) {
+			out = append(out, fmt.Sprintf("%s is %d %s", target, got.status, got.body))
+		}
+	}
+	for _, key := range []string{"inb", "plain", "oncall"} {
+		got := s.ask(http.MethodGet, "/notify/"+key+"/messages", "", true, "Accept", typeJSON, "X-Gotify-Key", testReader)
+		if strings.Contains(got.body, "stranger") {
+			out = append(out, "the inbox of "+key+" has "+got.body)
+		}
+	}
+	return out
+}
+
+// TestDocumentedMatchersHold attacks a site behind each matcher of the documentation, which
+// it takes word for word: nothing is sent, listed, resolved or silenced without the
+// password. That the attacks can succeed, they show behind the matcher that docs/inbox.md
+// had once.
+func TestDocumentedMatchersHold(t *testing.T) {
+	racetest.SkipIfSlow(t)
+	all := attacks()
+	if got := newGuardedSite(t, "not path /notify/*/messages /notify/*/stream /notify/*/ntfy/*/*").succeeded(all); len(got) == 0 {
+		t.Error("no attack succeeds behind a matcher that lets strangers send")
+	}
+	matchers := documentedMatchers(t)
+	matchers["inbox.md and phone.md"] = strings.TrimSuffix(strings.TrimSpace(matchers["inbox.md"]), "}") + strings.TrimPrefix(matchers["phone.md"], "{")
+	for page, matcher := range matchers {
+		if page == "modules.md" && matcher == matchers["phone.md"] {
+			continue
+		}
+		for i, got := range newGuardedSite(t, matcher).succeeded(all) {
+			if t.Errorf("the matcher of %s: %s", page, got); i == 20 {
+				break
+			}
+		}
+	}
+}
+
+// TestDocumentedMatcherOfReaders checks that readers read behind the matcher of
+// docs/inbox.md, also with ntfy's clients, and that the password sends.
+func TestDocumentedMatcherOfReaders(t *testing.T) {
+	s := newGuardedSite(t, documentedMatchers(t)["inbox.md"])
+	if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.status != http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	for _, target := range []string{"/notify/inb/messages", "/notify/inb/ntfy/t/json?poll=1", "/notify/inb/ntfy/t/sse?poll=1", "/notify/inb/ntfy/t/auth"} {
+		got := s.ask(http.MethodGet, target, "", false, "Authorization", "Bearer "+testReader)
+		if got.status != http.StatusOK || !strings.Contains(got.body, "hello") && !strings.HasSuffix(target, "auth") {
+			t.Errorf("%s: %d %s", target, got.status, got.body)
+		}
+		if got := s.ask(http.MethodGet, target, "", false); got.status != http.StatusUnauthorized || strings.Contains(got.header.Get("Www-Authenticate"), "restricted") {
+			t.Errorf("%s without a reader: %d %v", target, got.status, got.header)
+		}
+	}
+	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+caddyhttptest.Site+"/notify/inb/ntfy/t/ws?since=all", http.Header{"Authorization": {"Bearer " + testReader}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	defer conn.Close()
+	for seen := false; !seen; {
+		_, message, err := conn.ReadMessage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = strings.Contains(string(message), "hello")
+	}
+	// The user of the site reaches what the matcher once took from the console.
+	if got := s.ask(http.MethodGet, "/notify/console/messages", "", true, "Accept", browser); got.status != http.StatusOK {
+		t.Errorf("the console: %d", got.status)
+	}
+}
+
+// TestDocumentedMatcherOfLinks checks that whoever has the link of an incident acknowledges
+// it behind each matcher that leaves links out.
+func TestDocumentedMatcherOfLinks(t *testing.T) {
+	matchers := documentedMatchers(t)
+	for _, page := range []string{"on-call.md", "phone.md"} {
+		s := newGuardedSite(t, matchers[page])
+		link := s.alert()
+		if got := s.ask(http.MethodGet, link, "", false, "Accept", browser); got.status != http.StatusOK || !strings.Contains(got.body, "Acknowledge") {
+			t.Errorf("%s: the page: %d %s", page, got.status, got.body)
+		}
+		if got := s.ask(http.MethodPost, link, "do=silence&for=1h", false); got.status != http.StatusForbidden {
+			t.Errorf("%s: a silence: %d %s", page, got.status, got.body)
+		}
+		if got := s.ask(http.MethodPost, link, "by=Eve", false); got.status != http.StatusOK || !strings.Contains(got.body, "Eve") {
+			t.Errorf("%s: an acknowledgement: %d %s", page, got.status, got.body)
+		}
+	}
+}
+
+// TestDocumentedMatcherOfPhones checks that a phone that was invited subscribes, gets a
+// message, confirms it, and changes and removes itself without the password, behind each
+// matcher that leaves phones out.
+func TestDocumentedMatcherOfPhones(t *testing.T) {
+	matchers := documentedMatchers(t)
+	for _, page := range []string{"phone.md", "modules.md"} {
+		s := newGuardedSite(t, matchers[page])
+		made := s.ask(http.MethodPost, "/notify/console/keys/inb?invite", "tags=", true, "Accept", browser)
+		m := regexp.MustCompile(`<output>https://alerts\.example\.com([^<]+)</output>`).FindStringSubmatch(made.body)
+		if m == nil {
+			t.Fatalf("%s: %d %s", page, made.status, made.body)
+		}
+		link, err := url.Parse(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range []string{http.MethodHead, http.MethodGet} {
+			got := s.ask(method, m[1], "", false, "Accept", browser)
+			if got.status != http.StatusOK || method == http.MethodGet && !strings.Contains(got.body, "data-server-key") {
+				t.Errorf("%s: %s of the invitation: %d %s", page, method, got.status, got.body)
+			}
+		}
+		for _, path := range []string{routeWorker, routeManifest + "?key=inb&" + link.RawQuery, routeIcon, routeIconSmall, routeIconLarge, routeBadge} {
+			if got := s.ask(http.MethodGet, path, "", false); got.status != http.StatusOK {
+				t.Errorf("%s: %s: %d %s", page, path, got.status, got.body)
+			}
+		}
+		body, err := json.Marshal(map[string]any{"name": "phone", "subscription": s.phones.subscription("/phone"), "invite": link.Query().Get(inviteQuery)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		added := s.ask(http.MethodPost, "/notify/inb/devices", string(body), false)
+		var phone ownPhone
+		if err := json.Unmarshal([]byte(added.body), &phone); err != nil || added.status != http.StatusCreated {
+			t.Fatalf("%s: %d %s", page, added.status, added.body)
+		}
+		if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.status != http.StatusOK {
+			t.Errorf("%s: a message: %d %s", page, got.status, got.body)
+		}
+		pushes := s.phones.all()
+		receipt := ""
+		for _, p := range pushes {
+			if p.payload.Receipt != "" {
+				receipt = p.payload.Receipt
+			}
+		}
+		own := []string{"Authorization", "Bearer " + phone.Secret}
+		device := "/notify/inb/devices/" + phone.ID
+		for _, tt := range []struct{ method, target, body string }{
+			{http.MethodPost, device + "/receipts", `{"receipt":"` + receipt + `"}`},
+			{http.MethodGet, device, ""},
+			{http.MethodPut, device, `{"name":"other"}`},
+			{http.MethodPost, device + "/test", ""},
+			{http.MethodGet, m[1], ""}, // it is used up, and the page still opens
+			{http.MethodDelete, device, ""},
+		} {
+			accept := typeJSON
+			if tt.target == m[1] {
+				accept = browser
+			}
+			if got := s.ask(tt.method, tt.target, tt.body, false, append([]string{"Accept", accept}, own...)...); got.status != http.StatusOK {
+				t.Errorf("%s: %s %s: %d %s", page, tt.method, tt.target, got.status, got.body)
+			}
+		}
+		// The page of the key is not that of an invitation.
+		if got := s.ask(http.MethodGet, "/notify/inb", "", false, "Accept", browser); got.status != http.StatusUnauthorized {
+			t.Errorf("%s: the page of the key: %d", page, got.status)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// forgetTimeout bounds how long a client waits that has deleted a saved key. What is left
+// then belongs to nobody, and its time ends.
+const forgetTimeout = 10 * time.Second
+
+// forgetKey removes what is kept for a saved key that was deleted: its devices and the
+// texts of its inbox. Its silences, incidents and invitations end by themselves; no other
+// key has them. who is the user who has deleted the key; "" if nobody is known.
+func (q *openQueue) forgetKey(ctx context.Context, space, id, name, who string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
+	defer cancel()
+	k := &key{name: name, saved: true, space: space, id: id}
+	at := k.devicePlace("")
+	devices, err := q.removeAllDevices(ctx, at)
+	for _, d := range devices {
+		q.deviceChanged(deviceRemoved, name, d.Name, who)
+	}
+	if err := errors.Join(err, q.inboxes.Clear(ctx, at.String())); err != nil {
+		q.log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
+	}
+}

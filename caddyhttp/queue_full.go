@@ -1,0 +1,62 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// acceptWithRoom stores a message. If the queue is full, keys that remember more than their
+// share make room first.
+func (q *outbox) acceptWithRoom(ctx context.Context, e *queue.Entry) error {
+	jobs, tried := slices.Clone(e.Jobs), time.Now()
+	err := q.Accept(ctx, e)
+	if errors.Is(err, queue.ErrFull) && q.policy.makeRoom(ctx, tried) {
+		copy(e.Jobs, jobs)
+		err = q.Accept(ctx, e)
+	}
+	return err
+}
+
+// sendUnstored makes all destinations of a message that escalates direct, because the queue
+// is full: an alert must not be lost because others have taken the room. They are told at
+// once, without steps and without a link. Those that a silence matches are not. It reports
+// false if nobody has to be told now: all are silent, or steps of the incident are under way,
+// or somebody takes care of it.
+func (s *queuedSend) sendUnstored(ctx context.Context) bool {
+	if s.plan == nil {
+		return false
+	}
+	silent, ok := s.plan.tells(ctx)
+	if !ok {
+		return false
+	}
+	s.endDirect()
+	s.direct = s.direct[:0]
+	for i, t := range s.to.Targets {
+		x := &s.targets[i]
+		if x.direct = !silent[i]; x.direct {
+			s.q.slow.begin(t.Destination, true)
+			s.direct = append(s.direct, i)
+			continue
+		}
+		x.own = queuedNotYet(t)
+		x.own.Status, x.own.Rule = notifier.Skipped, notifier.RuleSilenced
+		x.result = &x.own
+	}
+	s.unstored = true
+	s.q.unstored.add(1, func(n int) {
+		s.q.log.Error("the queue is full; alerts that escalate are told to all their numbers at once, without steps and links",
+			zap.String("key", s.key), zap.Stringer("id", s.id), zap.Int("messages", n))
+	})
+	return true
+}
+
+// repeats reports whether the queue tries again after a result.
+func (s *queuedSend) repeats(r *notifier.Result) bool { return retryable(r) && !s.unstored }

@@ -1,0 +1,62 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// TestRateAlerts checks that noise under a rate holds up no failure and no opening of an
+// incident, and that more of those than the rate allows are one message.
+func TestRateAlerts(t *testing.T) {
+	t.Parallel()
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", ruledKey(p, "rate 2/1d"))
+		for _, form := range []string{"body=1", "body=2"} {
+			wantResult(t, h, form, notifier.Delivered, "")
+		}
+		wantResult(t, h, "body=3", "queued", notifier.RuleHeld)
+		time.Sleep(time.Minute)
+		wantResult(t, h, "body=db1 is down&type=failure", notifier.Delivered, "")
+		wantResult(t, h, "body=disk&type=warning&incident=disk", notifier.Delivered, "")
+		p.wantTold(t, "info: 1", "info: 2", "failure: db1 is down", "warning: disk")
+		wantResult(t, h, "body=disk again&type=warning&incident=disk", "queued", notifier.RuleHeld) // it opens nothing
+		wantResult(t, h, "body=db2 is down&type=failure", "queued", notifier.RuleHeld)
+		wantResult(t, h, "body=db3 is down&type=failure&incident=db3", "queued", notifier.RuleHeld)
+		wantResult(t, h, "body=db3 restarts&incident=db3", "queued", notifier.RuleHeld) // it does not overtake its failure
+		time.Sleep(24*time.Hour + time.Minute)
+		p.wantTold(t, "info: 1", "info: 2", "failure: db1 is down", "warning: disk",
+			"warning: k: 1 warning, 1 message | Sat 1 Jan 00:01 warning: disk again\nSat 1 Jan 00:00 3",
+			"failure: k: 2 failures | Sat 1 Jan 00:01 failure: db2 is down\nSat 1 Jan 00:01 failure: db3 is down",
+			"info: db3 restarts")
+	})
+}
+
+// TestDigestRanks checks that a digest which has more lines than fit leaves out those that
+// matter least.
+func TestDigestRanks(t *testing.T) {
+	t.Parallel()
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", ruledKey(p, "digest 1m"))
+		for i := range 60 { // in the digest of failures, because they have failed in this time
+			for _, typ := range []string{"failure", "success"} {
+				postWith(t, h, "/notify/k", fmt.Sprintf("body=up %d&type=%s&incident=up%[1]d", i, typ))
+			}
+		}
+		postWith(t, h, "/notify/k", "body=odd&type=warning")
+		postWith(t, h, "/notify/k", "body=still down&type=failure&incident=down")
+		time.Sleep(2 * time.Minute)
+		told := p.toldTitles()
+		if len(told) != 2 || !strings.HasPrefix(told[0], "failure: k: 1 failure, 60 successes | 00:00 failure: still down\n00:00 success: up 0 (open since 00:00)\n") || !strings.HasSuffix(told[0], "\nand 11 more") {
+			t.Errorf("told %q", told)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/internal/storagetest"
+)
+
+// savedAgain is a gateway whose saved key ops has all that is kept for a key.
+type savedAgain struct {
+	*Handler
+	t       *testing.T
+	push    *pushService
+	station *caddyhttptest.Station
+	dir     string // of the storage
+	phone   ownPhone
+	invite  string // an invitation that is not used up
+}
+
+func (s *savedAgain) save() {
+	s.t.Helper()
+	if got := post(s.t, s.Handler, "/add/ops", "text/plain", s.station.NotifyURL("/ops")+"\n"); got.status != http.StatusOK {
+		s.t.Fatalf("saving: %d %s", got.status, got.body)
+	}
+}
+
+func (s *savedAgain) deleteKey() {
+	s.t.Helper()
+	if got := post(s.t, s.Handler, "/del/ops", "text/plain", ""); got.status != http.StatusOK {
+		s.t.Fatalf("deleting: %d %s", got.status, got.body)
+	}
+}
+
+func (s *savedAgain) newInvitation() string {
+	s.t.Helper()
+	k, err := s.resolved.key(s.t.Context(), "ops")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	token, _, err := s.app.queue.invite(s.t.Context(), s.devicePlace(k), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
+
+// fill gives the key a device, an invitation, a silence, a text in its inbox and an incident.
+func (s *savedAgain) fill() {
+	s.t.Helper()
+	got := askJSON(s.t, s.Handler, http.MethodPost, "/notify/ops/devices", map[string]any{"name": "phone", "subscription": s.push.subscription("/phone"), "invite": s.newInvitation()})
+	if err := json.Unmarshal([]byte(got.body), &s.phone); err != nil || got.status != http.StatusCreated {
+		s.t.Fatalf("%d %s", got.status, got.body)
+	}
+	s.invite = s.newInvitation()
+	if got := postWith(s.t, s.Handler, "/notify/ops", "title=Disk&body=secret&type=failure&incident=db1"); got.status != http.StatusOK {
+		s.t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := askJSON(s.t, s.Handler, http.MethodPost, "/notify/ops/silences", map[string]string{"for": "2h", "title": "Disk"}); got.status != http.StatusCreated {
+		s.t.Fatalf("%d %s", got.status, got.body)
+	}
+	s.station.Take()
+}
+
+// check checks whether the present key ops has what fill has made.
+func (s *savedAgain) check(name string, has bool) {
+	s.t.Helper()
+	for path, mark := range map[string]string{
+		"/notify/ops/devices": "phone", "/notify/ops/silences": "Disk", "/notify/ops/messages": "secret", "/notify/incidents": "db1", "/notify/incidents?key=ops": "db1",
+		"/notify/console/silences": "<strong>Disk…",
+	} {
+		accept := typeJSON
+		if strings.Contains(path, "console") {
+			accept = browser
+		}
+		if got := get(s.t, s.Handler, path, accept); got.status != http.StatusOK || strings.Contains(got.body, mark) != has {
+			s.t.Errorf("%s: %s: %d %s", name, path, got.status, got.body)
+		}
+	}
+	want := http.StatusNotFound // for those who may manage
+	if has {
+		want = http.StatusOK
+	}
+	if got := askJSON(s.t, s.Handler, http.MethodGet, "/notify/ops/devices/"+s.phone.ID, nil, "Authorization", "Bearer "+s.phone.Secret); got.status != want {
+		s.t.Errorf("%s: the device: %d %s", name, got.status, got.body)
+	}
+	if got := browse(s.t, s.Handler, http.MethodGet, "/notify/ops?invite="+s.invite, browser); strings.Contains(got.body, `data-invite="`+s.invite) != has {
+		s.t.Errorf("%s: the invitation opens the page: %v", name, !has)
+	}
+	pushes := len(s.push.all())
+	a := postWith(s.t, s.Handler, "/notify/ops", "title=Disk+2&body=b&type=info").queued(s.t)
+	if pushed := len(s.push.all()) > pushes; pushed || (len(s.station.Take()) == 0) != has {
+		s.t.Errorf("%s: %+v, pushed: %v", name, a, pushed)
+	}
+}
+
+func newSavedAgain(t *testing.T) *savedAgain {
+	s := &savedAgain{t: t, push: newPushService(t), station: caddyhttptest.NewStation(t), dir: t.TempDir()}
+	s.Handler = newGateway(t, open+"configs {\nmanage open\nrefresh 1ms\ninbox 7d\ndedupe 1h\n}", "queue {\npath "+t.TempDir()+"\nwait 5s\n}\n"+pushOptions(""))
+	s.app.spaces.storage = storagetest.New(s.dir)
+	s.saved.store = s.newStore()
+	startApp(t, s.Handler)
+	return s
+}
+
+// newStore returns the store of the saved keys, as another gateway has it.
+func (s *savedAgain) newStore() *configstore.Store {
+	s.t.Helper()
+	index := s.saved.index
+	if s.app.queue != nil { // the gateway has started
+		index = new(configstore.Index)
+	}
+	store, err := configstore.New(storagetest.New(s.dir), "", index, "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return store
+}
+
+// TestSavedAgain checks that a saved key that is deleted takes with it what is kept for it:
+// a later key of the same name has nothing of it. One that is saved again keeps it.
+func TestSavedAgain(t *testing.T) {
+	s := newSavedAgain(t)
+	s.save()
+	s.fill()
+	s.check("at first", true)
+	s.save()
+	s.check("saved again", true)
+	s.deleteKey()
+	if known := s.app.queue.devices.known.Load(); known == nil || len(known.lists) > 0 {
+		t.Errorf("the deleted key has devices: %+v", known)
+	}
+	s.save()
+	s.check("deleted and saved again", false)
+}
+
+// TestSavedWithoutID checks that a key which was saved before keys had IDs keeps what it has,
+// and that a later one of its name has nothing of it.
+func TestSavedWithoutID(t *testing.T) {
+	s := newSavedAgain(t)
+	s.save()
+	removed := 0
+	err := filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".json") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		old := regexp.MustCompile(`"id":"[^"]+",`).ReplaceAll(text, nil)
+		if len(old) < len(text) {
+			removed++
+		}
+		return os.WriteFile(path, old, 0o600)
+	})
+	if err != nil || removed != 1 {
+		t.Fatalf("%d, %v", removed, err)
+	}
+	s.fill()
+	s.save()
+	s.check("without an ID", true)
+	s.deleteKey()
+	s.save()
+	s.check("deleted and saved again", false)
+}
+
+// TestDeletedElsewhere checks that nothing passes to a later key if what is kept for a key
+// is not removed with it, because another program deletes it in the storage.
+func TestDeletedElsewhere(t *testing.T) {
+	s := newSavedAgain(t)
+	s.save()
+	s.fill()
+	other := s.newStore()
+	if _, err := other.Delete(t.Context(), "ops"); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Save(t.Context(), "ops", "text", s.station.NotifyURL("/ops")+"\n", 10); err != nil {
+		t.Fatal(err)
+	}
+	s.check("deleted and saved elsewhere", false)
+}

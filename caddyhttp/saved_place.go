@@ -1,0 +1,40 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+)
+
+// idReads is how many IDs of saved keys are read from the storage at once.
+const idReads = 16
+
+// places returns the places of saved keys by name (see [delivery.place]), at most Refresh
+// old. It has none of a key that does not exist or is damaged. The error is
+// returned if the storage cannot be read; the others are there.
+func (s *savedKeys) places(ctx context.Context, names []string) (map[string]string, error) {
+	out := make(map[string]string, len(names))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var failed error
+	slots := make(chan struct{}, idReads)
+	for _, name := range names {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			id, err := s.store.ID(ctx, name, s.Refresh)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				out[name] = savedHome(s.space.name, id) + "\x00" + name
+			case !errors.Is(err, configstore.ErrNotFound) && !errors.Is(err, configstore.ErrDamaged):
+				failed = errSavedUnavailable(err)
+			}
+		})
+	}
+	wg.Wait()
+	return out, failed
+}

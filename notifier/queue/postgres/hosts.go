@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// hostTime is how long each of several hosts has to answer a new connection, unless the
+// connection string has connect_timeout.
+const hostTime = 2 * time.Second
+
+// hosts decides in which order the addresses of a connection string are tried: the one
+// that answered last is the first, and those that have failed since are the last. So a
+// host that hangs costs each connection at most its own time, and usually none. It knows
+// no pool, and works through the hooks of a configuration alone.
+type hosts struct {
+	mu       sync.Mutex
+	several  bool            // there is more than one address
+	answered string          // the address that answered last; "" if it has failed since
+	failed   map[string]bool // addresses that have not answered since they failed
+}
+
+// attempt is an attempt to connect.
+type attempt struct {
+	config  *pgconn.Config
+	address string    // that is tried, or was tried last
+	began   time.Time // when it was tried first
+	hung    []string  // addresses that have used up their time, so that the next one is tried
+}
+
+// attemptKey is the key of the attempt in the context of its dials. A lost connection dials,
+// too, to cancel what it was doing.
+type attemptKey struct{}
+
+// connect tries the addresses.
+func (a *attempt) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	return pgconn.ConnectConfig(context.WithValue(ctx, attemptKey{}, a), a.config)
+}
+
+// next notes that an address is tried. One can be tried in several ways, within the same
+// time.
+func (a *attempt) next(address string) {
+	if address == a.address {
+		return
+	}
+	if a.address != "" && time.Since(a.began) > a.config.ConnectTimeout*9/10 { // its time began a little earlier
+		a.hung = append(a.hung, a.address)
+	}
+	a.address, a.began = address, time.Now()
+}
+
+// attempt returns a configuration in which the hosts have their present order and a time
+// of their own. ctx limits how long names are looked up.
+func (h *hosts) attempt(ctx context.Context, config *pgconn.Config) *attempt {
+	a := &attempt{config: config.Copy()}
+	c := a.config
+	ways := append([]*pgconn.FallbackConfig{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
+	several := slices.ContainsFunc(ways, func(w *pgconn.FallbackConfig) bool { return w.Host != c.Host || w.Port != c.Port })
+	c.ConnectTimeout = cmp.Or(config.ConnectTimeout, timeOf(several))
+	names := lookUp(ctx, c, ways)
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ranks := make(map[*pgconn.FallbackConfig]int, len(ways))
+	byIP := map[string]int{}
+	addresses := map[string]bool{}
+	for _, w := range ways {
+		ranks[w] = lastRank
+		for _, ip := range names[w.Host].ips {
+			_, address := pgconn.NetworkAddress(ip, w.Port)
+			addresses[address] = true
+			rank := h.rank(address)
+			ranks[w] = min(ranks[w], rank)
+			if before, ok := byIP[ip]; !ok || rank < before {
+				byIP[ip] = rank
+			}
+		}
+	}
+	h.several = several || len(addresses) > 1
+	c.ConnectTimeout = cmp.Or(config.ConnectTimeout, timeOf(h.several))
+	slices.SortStableFunc(ways, func(v, w *pgconn.FallbackConfig) int { return cmp.Compare(ranks[v], ranks[w]) })
+	c.Host, c.Port, c.TLSConfig, c.Fallbacks = ways[0].Host, ways[0].Port, ways[0].TLSConfig, ways[1:]
+	for _, n := range names {
+		slices.SortStableFunc(n.ips, func(a, b string) int { return cmp.Compare(byIP[a], byIP[b]) })
+	}
+	c.LookupFunc = func(_ context.Context, host string) ([]string, error) { return names[host].ips, names[host].err }
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if ctx.Value(attemptKey{}) == a {
+			a.next(address)
+		}
+		return config.DialFunc(ctx, network, address)
+	}
+	return a
+}
+
+// timeOf returns how long a host has to answer, if it is one of several or not.
+func timeOf(several bool) time.Duration {
+	if several {
+		return hostTime
+	}
+	return replyTime
+}
+
+// name is a host with its addresses.
+type name struct {
+	ips []string
+	err error
+}
+
+// lookUp looks up the names of hosts, each within the time that it has. The folder of a
+// socket is its own address.
+func lookUp(ctx context.Context, config *pgconn.Config, ways []*pgconn.FallbackConfig) map[string]name {
+	names := map[string]name{}
+	for _, w := range ways {
+		if _, ok := names[w.Host]; ok {
+			continue
+		}
+		n := name{ips: []string{w.Host}}
+		if network, _ := pgconn.NetworkAddress(w.Host, w.Port); network != "unix" {
+			ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
+			n.ips, n.err = config.LookupFunc(ctx, w.Host)
+			cancel()
+		}
+		names[w.Host] = n
+	}
+	return names
+}
+
+// rank returns a number that is lower for what is tried earlier. The caller holds the lock.
+func (h *hosts) rank(address string) int {
+	switch {
+	case address == h.answered:
+		return 0
+	case h.failed[address]:
+		return lastRank
+	}
+	return 1
+}
+
+const lastRank = 2
+
+// noteAnswer notes that an address has answered.
+func (h *hosts) noteAnswer(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answered = address
+	delete(h.failed, address)
+}
+
+// noteFailure notes that an address does not answer, or is no longer of use.
+func (h *hosts) noteFailure(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.answered == address {
+		h.answered = ""
+	}
+	if h.failed == nil {
+		h.failed = map[string]bool{}
+	}
+	h.failed[address] = true
+}
+
+// areSeveral reports whether there is more than one address.
+func (h *hosts) areSeveral() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.several
+}
