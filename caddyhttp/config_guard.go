@@ -97,7 +97,10 @@ func managements() []management {
 	const configs, either = "configs", "console or configs"
 	const saved = "read and change saved keys, as with POST "
 	return []management{
-		{routeAdd, saved, configs}, {routeGet, saved, configs}, {routeKey, saved, configs}, {routeDel, saved, configs},
+		{routeAdd, saved, configs},
+		{routeGet, saved, configs},
+		{routeKey, saved, configs},
+		{routeDel, saved, configs},
 		{routeConsole, "use the console at ", "console"},
 		{routeInbox, "read the messages of keys with GET ", either},
 		{routeDevices, "list and revoke devices at ", either},

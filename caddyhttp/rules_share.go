@@ -315,7 +315,7 @@ func (q *alerts) forgetRecords(ctx context.Context, batch []remembered) (gone []
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		id := len(batch)
 		for i, r := range batch {
-			forgets := false
+			var forgets bool
 			if r.id == "" {
 				s := decodeSubject(old[i])
 				waits, err := anyWaits(status, s.Next.Job, s.Way.Job)

@@ -59,7 +59,12 @@ func TestMemory(t *testing.T) {
 		t.Error("what clients hold becomes more than half")
 	}
 	found.Free(1)
-	if !found.Distrust() || !found.Distrust() || m.client != 50 || found.Take(1) {
+	for range 2 { // the second time changes nothing
+		if !found.Distrust() {
+			t.Error("what clients hold has no room for half")
+		}
+	}
+	if m.client != 50 || found.Take(1) {
 		t.Errorf("a distrusted allocation is not in the half for clients, which have %d", m.client)
 	}
 	others.Close()
