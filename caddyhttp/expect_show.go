@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setBeats sets the beats that a key expects. If the queue cannot be read, there are
 // none, and the part about the queue says so.
-func (h *pages) setBeats(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *key) {
 	if len(k.expects) == 0 {
 		return
 	}
@@ -30,12 +30,12 @@ func (h *pages) setBeats(r *http.Request, p *console.KeyPage, k *key) {
 	}
 	for _, b := range beats {
 		e := b.expected.expect
-		x := console.Beat{
-			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: console.Delivered,
+		x := view.Beat{
+			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered,
 			Last: b.beat.Last, Due: b.due, Late: b.late, Overdue: b.state(q.Now()) == stateInGrace, Failed: b.beat.State == rules.BeatFailed,
 		}
 		if b.beat.State != rules.BeatOK {
-			x.Outcome, x.Since = console.Failed, b.beat.Since
+			x.Outcome, x.Since = view.Failed, b.beat.Since
 		}
 		p.Beats = append(p.Beats, x)
 	}
@@ -75,7 +75,7 @@ func (s *beatStatus) state(now time.Time) string {
 
 // beatTroubles returns the beats of a key that are late or have failed, the first one first.
 // They are nil if the queue cannot be read, which the pages say elsewhere.
-func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []console.Trouble) {
+func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []view.Trouble) {
 	var expected []expectedBeat
 	for i := range k.expects {
 		expected = append(expected, *h.expectedBeat(k, &k.expects[i]))
@@ -90,13 +90,13 @@ func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []c
 	for _, b := range beats {
 		switch b.beat.State {
 		case rules.BeatLate:
-			out = append(out, console.Trouble{What: "The beat " + b.expected.expect.Name + " is late", Since: b.beat.Since})
+			out = append(out, view.Trouble{What: "The beat " + b.expected.expect.Name + " is late", Since: b.beat.Since})
 		case rules.BeatFailed:
-			out = append(out, console.Trouble{What: "The beat " + b.expected.expect.Name + " has failed", Since: b.beat.Since})
+			out = append(out, view.Trouble{What: "The beat " + b.expected.expect.Name + " has failed", Since: b.beat.Since})
 		case rules.BeatOK:
 		}
 	}
-	slices.SortStableFunc(out, func(a, b console.Trouble) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(out, func(a, b view.Trouble) int { return a.Since.Compare(b.Since) })
 	return out
 }
 

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 )
 
 // httpAPI answers the requests of a site.
@@ -47,7 +47,7 @@ type pageFuncs struct {
 
 	// frame returns what surrounds a page for the client of r. here is the route of the
 	// place that the page is in; "" for none.
-	frame func(r *http.Request, here string) console.Frame
+	frame func(r *http.Request, here string) view.Frame
 }
 
 // prepare makes the API ready for requests. The site is complete.
@@ -92,8 +92,8 @@ func (h *httpAPI) serve(w http.ResponseWriter, r *http.Request) bool {
 func (h *httpAPI) site() string { return h.app.siteOf(h.resolved) }
 
 // writePage writes a page in its frame. here is as in frame.
-func (h *httpAPI) writePage(w http.ResponseWriter, r *http.Request, status int, here string, p console.Page) error {
-	return console.Write(w, r, status, h.pages.frame(r, here), p)
+func (h *httpAPI) writePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {
+	return view.Write(w, r, status, h.pages.frame(r, here), p)
 }
 
 // serveNotify answers a request for a key or, without one, for messages with URLs:

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -100,12 +100,12 @@ func (x *inboxReader) writePage(w http.ResponseWriter, r *http.Request, since st
 	if err != nil {
 		return err
 	}
-	p := console.InboxPage{Key: x.name, Keep: rules.FormatTime(x.Keep), Since: since}
+	p := view.InboxPage{Key: x.name, Keep: rules.FormatTime(x.Keep), Since: since}
 	err = x.Each(r.Context(), s, func(m *inbox.Message, _ time.Time) bool {
 		if len(p.Messages) == shownMessages {
 			p.Messages, p.More = append(p.Messages[:0], p.Messages[1:]...), true
 		}
-		shown := console.InboxMessage{ID: m.Cursor.String(), Time: m.Time, Type: string(m.Type), Title: m.Title, Text: m.Text(), Cut: m.Cut}
+		shown := view.InboxMessage{ID: m.Cursor.String(), Time: m.Time, Type: string(m.Type), Title: m.Title, Text: m.Text(), Cut: m.Cut}
 		p.Messages = append(p.Messages, shown)
 		return true
 	})

@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -243,8 +243,8 @@ func userOf(r *http.Request) string {
 }
 
 // incidentPage returns the page of an incident.
-func (h *httpAPI) incidentPage(r *http.Request, x *rules.Incident, done, problem string) console.IncidentPage {
-	p := console.IncidentPage{
+func (h *httpAPI) incidentPage(r *http.Request, x *rules.Incident, done, problem string) view.IncidentPage {
+	p := view.IncidentPage{
 		Root: rootOf(r.URL.Path), Incident: listedIncident(r, x), Done: done, Problem: problem, Action: relativeAddress(r), User: userOf(r),
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
@@ -258,7 +258,7 @@ func (h *httpAPI) incidentPage(r *http.Request, x *rules.Incident, done, problem
 	}
 	add := func(at time.Time, worse bool, format string, args ...any) {
 		if !at.IsZero() {
-			p.Events = append(p.Events, console.IncidentEvent{Time: at, Text: fmt.Sprintf(format, args...), Worse: worse})
+			p.Events = append(p.Events, view.IncidentEvent{Time: at, Text: fmt.Sprintf(format, args...), Worse: worse})
 		}
 	}
 	by := "It was resolved."
@@ -274,7 +274,7 @@ func (h *httpAPI) incidentPage(r *http.Request, x *rules.Incident, done, problem
 		add(s.At, s.Outcome == rules.StepFailed, "%s began%s.", stepName(s), stepOutcomes[s.Outcome])
 	}
 	add(x.Opened, true, "It was opened.")
-	slices.SortStableFunc(p.Events, func(a, b console.IncidentEvent) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(p.Events, func(a, b view.IncidentEvent) int { return b.Time.Compare(a.Time) })
 	return p
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -35,7 +35,7 @@ func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 	if err := h.checkRoute(r, name); err != nil {
 		return h.errorResponse(err)
 	}
-	p := console.SendPage{
+	p := view.SendPage{
 		Address: formAddress(r), Key: name,
 		MaxFiles: h.resolved.limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
 	}
@@ -72,7 +72,7 @@ func (h *pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response
 		return nil
 	}
 	scheme, host := siteAddress(r)
-	p := console.AboutPage{Root: rootOf(r.URL.Path), Address: scheme + "://" + host + strippedPrefix(r) + routeNotify}
+	p := view.AboutPage{Root: rootOf(r.URL.Path), Address: scheme + "://" + host + strippedPrefix(r) + routeNotify}
 	if err := h.writePage(w, r, http.StatusOK, "", p); err != nil {
 		return h.errorResponse(err)
 	}
@@ -80,7 +80,7 @@ func (h *pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response
 }
 
 // setChoices sets the tags of a key.
-func setChoices(p *console.SendPage, k *key) {
+func setChoices(p *view.SendPage, k *key) {
 	p.Otherwise = countServices(k.defaultTargets)
 	p.Others = len(k.defaultTargets) < len(k.targets)
 	seen := map[string]bool{}
@@ -93,13 +93,13 @@ func setChoices(p *console.SendPage, k *key) {
 			seen[tag] = true
 			// The tag was checked when the configuration loaded.
 			if e, err := notifier.ParseTags(tag); err == nil {
-				p.Tags = append(p.Tags, console.Tag{Name: tag, Services: countServices(k.match(e))})
+				p.Tags = append(p.Tags, view.Tag{Name: tag, Services: countServices(k.match(e))})
 			}
 		}
 	}
-	slices.SortFunc(p.Tags, func(a, b console.Tag) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.Tags, func(a, b view.Tag) int { return strings.Compare(a.Name, b.Name) })
 	if p.Others {
-		p.Tags = append(p.Tags, console.Tag{Name: "all", Services: countServices(k.targets)})
+		p.Tags = append(p.Tags, view.Tag{Name: "all", Services: countServices(k.targets)})
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/appicon"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/internal/appicon"
 )
 
 // appFile is a file that browsers fetch for the page of a device. It is the same for
@@ -27,7 +27,7 @@ var appFiles = sync.OnceValue(func() map[string]appFile {
 		return appFile{"image/png", sync.OnceValue(func() []byte { return draw(size) })}
 	}
 	return map[string]appFile{
-		routeWorker:    {"text/javascript; charset=utf-8", console.Worker},
+		routeWorker:    {"text/javascript; charset=utf-8", view.Worker},
 		routeIcon:      {"image/svg+xml", func() []byte { return []byte(appicon.SVG) }},
 		routeIconSmall: picture(appicon.PNG, 192),
 		routeIconLarge: picture(appicon.PNG, 512),
@@ -50,7 +50,7 @@ func (h *pages) serveManifest(w http.ResponseWriter, r *http.Request, at *route)
 	if CheckKeyName(key) != nil {
 		return api.Errorf(http.StatusNotFound, "the query must have the name of a key; the page of a device links to it").Response()
 	}
-	text, err := console.NewManifest(key, strippedPrefix(r)+pathOf(routeNotifyKey, key), key+"?"+deviceQueryOf(query))
+	text, err := view.NewManifest(key, strippedPrefix(r)+pathOf(routeNotifyKey, key), key+"?"+deviceQueryOf(query))
 	if err != nil {
 		return h.errorResponse(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
@@ -101,9 +101,9 @@ func (h *pages) permits(s *notifier.ServiceInfo) bool {
 
 // writeBuilderList writes the list of services, with what is found by a text.
 func (h *pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
-	p := console.ServicesPage{Address: at.address, Key: at.key, Text: text}
-	service := func(s *notifier.ServiceInfo, reason string) console.Service {
-		return console.Service{Name: s.Name, Scheme: s.Schemes[0], Group: string(s.Groups[0]), Reason: reason}
+	p := view.ServicesPage{Address: at.address, Key: at.key, Text: text}
+	service := func(s *notifier.ServiceInfo, reason string) view.Service {
+		return view.Service{Name: s.Name, Scheme: s.Schemes[0], Group: string(s.Groups[0]), Reason: reason}
 	}
 	if strings.TrimSpace(text) != "" {
 		for _, f := range notifier.Search(text) {
@@ -113,7 +113,7 @@ func (h *pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at buil
 		}
 		recognized, err := h.recognize(text)
 		for _, x := range recognized {
-			p.Guesses = append(p.Guesses, console.Guess{Service: service(&x.Service, ""), What: x.What, Note: x.Note})
+			p.Guesses = append(p.Guesses, view.Guess{Service: service(&x.Service, ""), What: x.What, Note: x.Note})
 		}
 		if len(p.Found)+len(p.Guesses) == 0 {
 			p.Problem = upperFirst(err.Error())
@@ -121,7 +121,7 @@ func (h *pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at buil
 	}
 	all := slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return !h.permits(&s) })
 	for _, g := range notifier.Groups() {
-		group := console.ServiceGroup{Title: g.Title()}
+		group := view.ServiceGroup{Title: g.Title()}
 		for i := range all {
 			if slices.Contains(all[i].Groups, g) {
 				group.Services = append(group.Services, service(&all[i], ""))

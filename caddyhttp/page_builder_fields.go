@@ -10,14 +10,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 func (h *pages) writeBuilderForm(w http.ResponseWriter, r *http.Request, at builderAt, f *builderForm) error {
-	p := console.FormPage{
+	p := view.FormPage{
 		Address: at.address, Key: at.key, Saves: at.saves, Tests: at.tests,
-		Service: console.Service{Name: f.service.Name, Scheme: f.service.Schemes[0], Group: string(f.service.Groups[0])},
+		Service: view.Service{Name: f.service.Name, Scheme: f.service.Schemes[0], Group: string(f.service.Groups[0])},
 		Setup:   f.service.Setup, Site: f.service.Site, Natives: len(f.service.Natives) > 0,
 		Template: f.form().Template, Form: f.number, Forms: f.formChoices(), Schemes: f.schemeChoices(), Tags: f.tagsField(), Shown: f.shown,
 		Recognized: f.recognized, Note: f.note, Unread: f.unread, Result: f.result, Status: f.status, Line: f.line, URL: f.url, Warnings: f.warnings,
@@ -30,12 +30,12 @@ func (h *pages) writeBuilderForm(w http.ResponseWriter, r *http.Request, at buil
 }
 
 // formChoices returns the forms to choose from, or nil if there is one.
-func (f *builderForm) formChoices() (out []console.Choice) {
+func (f *builderForm) formChoices() (out []view.Choice) {
 	if len(f.forms) < 2 {
 		return nil
 	}
 	for i, form := range f.forms {
-		out = append(out, console.Choice{Value: strconv.Itoa(i + 1), Label: upperFirst(cmp.Or(form.Way, describeForm(form))), Chosen: i+1 == f.number})
+		out = append(out, view.Choice{Value: strconv.Itoa(i + 1), Label: upperFirst(cmp.Or(form.Way, describeForm(form))), Chosen: i+1 == f.number})
 	}
 	return out
 }
@@ -55,7 +55,7 @@ func describeForm(form *notifier.URLForm) string {
 }
 
 // schemeChoices returns the schemes to choose from, or nil if there is one.
-func (f *builderForm) schemeChoices() (out []console.Choice) {
+func (f *builderForm) schemeChoices() (out []view.Choice) {
 	schemes := f.form().Schemes
 	if len(schemes) < 2 {
 		return nil
@@ -65,19 +65,19 @@ func (f *builderForm) schemeChoices() (out []console.Choice) {
 		if s.Secure {
 			label = "with TLS, " + s.Name + "://"
 		}
-		out = append(out, console.Choice{Value: s.Name, Label: label, Chosen: s.Name == f.values.Scheme})
+		out = append(out, view.Choice{Value: s.Name, Label: label, Chosen: s.Name == f.values.Scheme})
 	}
 	// A URL that was taken apart may have another scheme that means the same.
-	if !slices.ContainsFunc(out, func(c console.Choice) bool { return c.Chosen }) && f.values.Scheme != "" {
-		out = append(out, console.Choice{Value: f.values.Scheme, Label: f.values.Scheme + "://", Chosen: true})
+	if !slices.ContainsFunc(out, func(c view.Choice) bool { return c.Chosen }) && f.values.Scheme != "" {
+		out = append(out, view.Choice{Value: f.values.Scheme, Label: f.values.Scheme + "://", Chosen: true})
 	}
 	return out
 }
 
 // tagsField returns the field for the tags of the destination.
-func (f *builderForm) tagsField() console.Field {
-	field := console.Field{
-		ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: console.ControlText, Optional: true, Value: f.tags,
+func (f *builderForm) tagsField() view.Field {
+	field := view.Field{
+		ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: view.ControlText, Optional: true, Value: f.tags,
 		Hint: "Separated by commas or spaces. Messages with one of the tags go to this destination.",
 	}
 	if f.tagsProblem != nil {
@@ -106,9 +106,9 @@ func sectionOf(field notifier.URLField) int {
 
 // sections returns the sections that have fields, and the problem of the URL as a
 // whole.
-func (f *builderForm) sections() (out []console.Section, problem string) {
+func (f *builderForm) sections() (out []view.Section, problem string) {
 	problems, problem := f.problemTexts()
-	out = []console.Section{
+	out = []view.Section{
 		sectionMain:   {Open: true},
 		sectionMore:   {Title: "More parameters of " + f.service.Name},
 		sectionCommon: {Title: "Parameters that all services have"},
@@ -125,7 +125,7 @@ func (f *builderForm) sections() (out []console.Section, problem string) {
 		s.Open, s.Fields = s.Open || used, append(s.Fields, shown)
 	}
 	// What must be filled in comes first.
-	slices.SortStableFunc(out[sectionMain].Fields, func(a, b console.Field) int {
+	slices.SortStableFunc(out[sectionMain].Fields, func(a, b view.Field) int {
 		switch {
 		case a.Required == b.Required:
 			return 0
@@ -134,7 +134,7 @@ func (f *builderForm) sections() (out []console.Section, problem string) {
 		}
 		return 1
 	})
-	return slices.DeleteFunc(out, func(s console.Section) bool { return len(s.Fields) == 0 }), problem
+	return slices.DeleteFunc(out, func(s view.Section) bool { return len(s.Fields) == 0 }), problem
 }
 
 // problemTexts returns the first problem of each field, by the names of the
@@ -163,13 +163,13 @@ func (f *builderForm) given(field notifier.URLField) bool {
 }
 
 // field returns a field with its value.
-func (f *builderForm) field(field notifier.URLField) console.Field {
-	out := console.Field{
-		ID: "p-" + field.Name, Name: fieldParam + field.Name, Param: field.Name, Label: upperFirst(field.Doc), Control: console.ControlText,
+func (f *builderForm) field(field notifier.URLField) view.Field {
+	out := view.Field{
+		ID: "p-" + field.Name, Name: fieldParam + field.Name, Param: field.Name, Label: upperFirst(field.Doc), Control: view.ControlText,
 		Default: field.Default, Example: field.Example, Required: field.Required, Secret: field.Secret, Shown: f.shown,
 	}
 	if field.Secret {
-		out.Control = console.ControlSecret
+		out.Control = view.ControlSecret
 	}
 	texts := f.values.Texts[field.Name]
 	if len(texts) > 0 {
@@ -179,7 +179,7 @@ func (f *builderForm) field(field notifier.URLField) console.Field {
 	case notifier.KindInt, notifier.KindFloat:
 		setNumber(&out, field)
 	case notifier.KindBool:
-		out.Control, out.Checked = console.ControlCheck, out.Value == "yes" || out.Value == "" && field.Default == "yes"
+		out.Control, out.Checked = view.ControlCheck, out.Value == "yes" || out.Value == "" && field.Default == "yes"
 	case notifier.KindChoice:
 		setChoice(&out, field)
 	case notifier.KindList:
@@ -192,8 +192,8 @@ func (f *builderForm) field(field notifier.URLField) console.Field {
 	return out
 }
 
-func setNumber(out *console.Field, field notifier.URLField) {
-	out.Control, out.Step = console.ControlNumber, "1"
+func setNumber(out *view.Field, field notifier.URLField) {
+	out.Control, out.Step = view.ControlNumber, "1"
 	if field.Kind == notifier.KindFloat {
 		out.Step = "any"
 	}
@@ -209,12 +209,12 @@ func setNumber(out *console.Field, field notifier.URLField) {
 	}
 }
 
-func setChoice(out *console.Field, field notifier.URLField) {
-	out.Control = console.ControlSelect
+func setChoice(out *view.Field, field notifier.URLField) {
+	out.Control = view.ControlSelect
 	chosen, choices := out.Value, field.Choices
 	switch {
 	case field.Name == "format": // its default can depend on the other parameters
-		out.Choices = []console.Choice{{Label: "default", Chosen: chosen == ""}}
+		out.Choices = []view.Choice{{Label: "default", Chosen: chosen == ""}}
 	case chosen == "":
 		chosen = field.Default
 	}
@@ -222,13 +222,13 @@ func setChoice(out *console.Field, field notifier.URLField) {
 		choices = slices.Insert(slices.Clone(choices), 0, chosen)
 	}
 	for _, c := range choices {
-		out.Choices = append(out.Choices, console.Choice{Value: c, Label: c, Chosen: c == chosen})
+		out.Choices = append(out.Choices, view.Choice{Value: c, Label: c, Chosen: c == chosen})
 	}
 }
 
 // setList sets the value of a list. A list of secrets has one line, which browsers
 // can hide.
-func setList(out *console.Field, field notifier.URLField, items []string, slash bool) {
+func setList(out *view.Field, field notifier.URLField, items []string, slash bool) {
 	switch {
 	case field.Path:
 		out.Value = strings.TrimPrefix(notifier.Path(items...), "/")
@@ -241,7 +241,7 @@ func setList(out *console.Field, field notifier.URLField, items []string, slash 
 		out.Value = strings.Join(items, ", ")
 		out.Hint = "Several are separated by commas."
 	default:
-		out.Control, out.Value = console.ControlLines, strings.Join(items, "\n")
+		out.Control, out.Value = view.ControlLines, strings.Join(items, "\n")
 		out.Hint = "One per line."
 		if field.Split {
 			out.Hint = "One per line, or separated by commas."
@@ -256,13 +256,13 @@ func setList(out *console.Field, field notifier.URLField, items []string, slash 
 // emptyPairs is the number of empty entries of a map in the form.
 const emptyPairs = 2
 
-func setMap(out *console.Field, field notifier.URLField, entries map[string]string) {
-	out.Control, out.Name = console.ControlPairs, field.Name
+func setMap(out *view.Field, field notifier.URLField, entries map[string]string) {
+	out.Control, out.Name = view.ControlPairs, field.Name
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		out.Pairs = append(out.Pairs, console.Pair{Number: len(out.Pairs) + 1, Key: key, Value: entries[key]})
+		out.Pairs = append(out.Pairs, view.Pair{Number: len(out.Pairs) + 1, Key: key, Value: entries[key]})
 	}
 	for range emptyPairs {
-		out.Pairs = append(out.Pairs, console.Pair{Number: len(out.Pairs) + 1})
+		out.Pairs = append(out.Pairs, view.Pair{Number: len(out.Pairs) + 1})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 )
 
 // pages writes the pages of a site.
@@ -71,8 +71,8 @@ func (h *pages) queueTrouble() string {
 
 // frame returns what surrounds a page for the client of r. here is the route of the
 // place that the page is in; "" for none.
-func (h *pages) frame(r *http.Request, here string) console.Frame {
-	f := console.Frame{Root: rootOf(r.URL.Path)}
+func (h *pages) frame(r *http.Request, here string) view.Frame {
+	f := view.Frame{Root: rootOf(r.URL.Path)}
 	if !h.has.console || h.mayManage(r) != nil {
 		return f
 	}
@@ -81,7 +81,7 @@ func (h *pages) frame(r *http.Request, here string) console.Frame {
 		if p.on != nil && !p.on(&h.has) {
 			continue
 		}
-		place := console.Place{Name: p.name, Address: f.Root + p.route[1:], Here: p.route == here}
+		place := view.Place{Name: p.name, Address: f.Root + p.route[1:], Here: p.route == here}
 		if p.trouble != nil {
 			place.Trouble = p.trouble(h)
 		}

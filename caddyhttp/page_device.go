@@ -6,8 +6,8 @@ import (
 	"net/url"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 )
 
 // isDevicePage reports whether a GET of a key's address is for the page of a device.
@@ -50,12 +50,12 @@ func (h *pages) serveDevicePage(w http.ResponseWriter, r *http.Request, name str
 	return nil
 }
 
-func (h *pages) devicePage(r *http.Request, name string) (p console.DevicePage, err error) {
+func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err error) {
 	if err := CheckKeyName(name); err != nil {
 		return p, api.Errorf(http.StatusNotFound, "%w", err)
 	}
 	query, root := r.URL.Query(), rootOf(r.URL.Path)
-	p = console.DevicePage{
+	p = view.DevicePage{
 		Root: root, Key: name, Invite: query.Get(inviteQuery),
 		Manifest: root + routeManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),
 	}

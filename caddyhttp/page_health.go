@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -27,7 +27,7 @@ type healthView struct {
 	last   lastResults
 	lastOf func(keyID) lastOutcome
 
-	troubles map[*key][]console.Trouble // of keys that expect beats
+	troubles map[*key][]view.Trouble // of keys that expect beats
 }
 
 // lastResult is the last known result of a destination.
@@ -51,7 +51,7 @@ func (h *pages) health(ctx context.Context) (*healthView, error) {
 				v.byID[v.states[i].Destination] = &v.states[i]
 			}
 			v.addRecords(ctx)
-			v.troubles = map[*key][]console.Trouble{}
+			v.troubles = map[*key][]view.Trouble{}
 			for _, k := range h.resolved.keys {
 				if len(k.expects) > 0 {
 					v.troubles[k] = h.beatTroubles(ctx, q, k)
@@ -135,59 +135,59 @@ func (l lastResults) add(id keyID, at time.Time, r *api.Result) {
 }
 
 // of returns the state of a destination of a key.
-func (v *healthView) of(id keyID, t notifier.Target, limits *notifier.Limits) console.Health {
-	out := console.Health{State: console.Silent}
+func (v *healthView) of(id keyID, t notifier.Target, limits *notifier.Limits) view.Health {
+	out := view.Health{State: view.Silent}
 	if v.q != nil {
 		out = consoleHealth(v.byID[v.q.Hash(destinationOf(t, limits))])
 	}
-	if out.State != console.Silent {
+	if out.State != view.Silent {
 		return out
 	}
 	last := v.last[id][t.String()]
 	out.Delivered = later(out.Delivered, last.delivered)
 	switch {
 	case last.cause != "":
-		out.State, out.Since, out.Cause = console.Failing, last.since, last.cause
+		out.State, out.Since, out.Cause = view.Failing, last.since, last.cause
 	case !last.delivered.IsZero():
-		out.State = console.Fine
+		out.State = view.Fine
 	}
 	return out
 }
 
 // consoleHealth returns a state of the queue as the pages show it. s may be nil.
-func consoleHealth(s *queue.Health) console.Health {
+func consoleHealth(s *queue.Health) view.Health {
 	if s == nil {
-		return console.Health{State: console.Silent}
+		return view.Health{State: view.Silent}
 	}
-	out := console.Health{State: console.Fine, Waiting: s.Waiting, WaitingSince: s.WaitingSince, Delivered: s.LastSuccess, Cause: s.LastError}
+	out := view.Health{State: view.Fine, Waiting: s.Waiting, WaitingSince: s.WaitingSince, Delivered: s.LastSuccess, Cause: s.LastError}
 	switch {
 	case s.Down():
-		out.State, out.Since = console.Down, s.DownSince
+		out.State, out.Since = view.Down, s.DownSince
 	case s.Failing():
-		out.State, out.Since = console.Failing, s.FailingSince
+		out.State, out.Since = view.Failing, s.FailingSince
 	case s.Waiting > 0:
-		out.State = console.Waiting
+		out.State = view.Waiting
 	case s.LastSuccess.IsZero() || time.Since(s.LastSuccess) > silentAfter:
-		out.State = console.Silent
+		out.State = view.Silent
 	}
 	return out
 }
 
 // remember sets the state of a key whose destinations nothing is known about. More is
 // remembered of keys than of destinations.
-func (v *healthView) remember(id keyID, sum *console.Health) {
+func (v *healthView) remember(id keyID, sum *view.Health) {
 	last := v.lastOf(id)
 	switch {
 	case last.failed.After(last.delivered):
-		sum.State, sum.Since = console.Failing, last.failed
+		sum.State, sum.Since = view.Failing, last.failed
 	case !last.delivered.IsZero():
-		sum.State = console.Fine
+		sum.State = view.Fine
 	}
 	sum.Delivered = later(sum.Delivered, last.delivered)
 }
 
 // addHealth makes of the state of a key, so far, that with a further destination of it.
-func addHealth(sum *console.Health, d console.Health, service string) {
+func addHealth(sum *view.Health, d view.Health, service string) {
 	if d.State.Worse(sum.State) {
 		sum.State, sum.Since, sum.Cause = d.State, d.Since, ""
 		if d.Cause != "" {
@@ -211,23 +211,23 @@ func later(a, b time.Time) time.Time {
 // ofKey returns the state of a key, which is that of its worst destination. A
 // destination that got nothing yet is no reason to call the others silent. A beat that is
 // late or has failed makes the key fail.
-func (v *healthView) ofKey(id keyID, k *key) console.Health {
-	sum := console.Health{}
+func (v *healthView) ofKey(id keyID, k *key) view.Health {
+	sum := view.Health{}
 	for _, t := range k.targets {
 		d := v.of(id, t, k.limits)
-		if d.State == console.Silent {
+		if d.State == view.Silent {
 			sum.Delivered = later(sum.Delivered, d.Delivered)
 			continue
 		}
 		addHealth(&sum, d, t.Service())
 	}
 	if sum.State == "" {
-		sum.State = console.Silent
+		sum.State = view.Silent
 		v.remember(id, &sum)
 	}
 	sum.Troubles = v.troubles[k]
-	if len(sum.Troubles) > 0 && console.Failing.Worse(sum.State) {
-		sum.State, sum.Since, sum.Cause = console.Failing, sum.Troubles[0].Since, ""
+	if len(sum.Troubles) > 0 && view.Failing.Worse(sum.State) {
+		sum.State, sum.Since, sum.Cause = view.Failing, sum.Troubles[0].Since, ""
 	}
 	return sum
 }

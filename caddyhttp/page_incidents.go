@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -26,8 +26,8 @@ func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ro
 	}
 	by.limit = pageIncidents
 	root := rootOf(r.URL.Path)
-	p := console.IncidentsPage{
-		Root: root, Filter: console.IncidentFilter{Key: by.key, State: console.IncidentState(by.stage)}, Rules: h.hasRules(),
+	p := view.IncidentsPage{
+		Root: root, Filter: view.IncidentFilter{Key: by.key, State: view.IncidentState(by.stage)}, Rules: h.hasRules(),
 	}
 	address := func(after incidentCursor) string {
 		whole := by
@@ -167,9 +167,9 @@ func (h *pages) hasRules() bool {
 }
 
 // listedIncident returns an incident as the pages show it.
-func listedIncident(r *http.Request, x *rules.Incident) console.ListedIncident {
-	out := console.ListedIncident{
-		Title: x.Title, Key: x.Key, KeyAddress: consoleKey(r, x.Key), Type: string(x.Type), State: console.IncidentState(x.Stage()), Since: x.Opened,
+func listedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
+	out := view.ListedIncident{
+		Title: x.Title, Key: x.Key, KeyAddress: consoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
 		Steps: len(incidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
 	out.Address = rootOf(r.URL.Path) + routeIncidents[1:] + "/" + x.ID

@@ -10,7 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -67,8 +67,8 @@ func (h *pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string
 
 // keyPage returns the page of a key, which need not exist. If the storage
 // cannot be read, the page does not show the saved configuration.
-func (h *pages) keyPage(r *http.Request, name string) (p console.KeyPage, err error) {
-	p = console.KeyPage{
+func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
+	p = view.KeyPage{
 		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.keys[name] != nil,
 	}
 	if p.Editable = !p.Fixed && h.mayManageSaved(r) == nil; p.Editable {
@@ -115,26 +115,26 @@ func (h *pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, toke
 }
 
 // setDestinations sets the destinations of a key with their health.
-func (h *pages) setDestinations(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *key) {
 	p.Destinations = pageDestinations(p.Address, k.targets)
-	view, err := h.health(r.Context())
+	states, err := h.health(r.Context())
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
 	id := keyID{h.site(), k.name}
 	for i, t := range k.targets {
-		health := view.of(id, t, k.limits)
+		health := states.of(id, t, k.limits)
 		d := &p.Destinations[i]
 		d.Health = &health
-		if p.Waiting += health.Waiting; health.Waiting > 0 && view.q != nil {
-			hash := view.q.Hash(destinationOf(t, k.limits))
-			d.Waits = &console.Waits{Address: p.Address, Destination: encodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
+		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
+			hash := states.q.Hash(destinationOf(t, k.limits))
+			d.Waits = &view.Waits{Address: p.Address, Destination: encodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
 		}
 	}
-	sum := view.ofKey(id, k)
+	sum := states.ofKey(id, k)
 	p.Health = &sum
-	if view.q != nil {
-		p.Watchdog = view.q.watchdogTrouble(r.Context())
+	if states.q != nil {
+		p.Watchdog = states.q.watchdogTrouble(r.Context())
 	}
 }
 
@@ -142,14 +142,14 @@ func (h *pages) setDestinations(r *http.Request, p *console.KeyPage, k *key) {
 func encodeDestination(id queue.Hash) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
 // setDraft shows a configuration that is not saved.
-func setDraft(p *console.KeyPage, d *draft) {
+func setDraft(p *view.KeyPage, d *draft) {
 	p.Text, p.Format = d.Text, d.Format
-	p.Draft = &console.Draft{Problem: d.problem, URLs: d.urls, Mistakes: pageMistakes(d.mistakes), Warnings: pageMistakes(d.warnings)}
+	p.Draft = &view.Draft{Problem: d.problem, URLs: d.urls, Mistakes: pageMistakes(d.mistakes), Warnings: pageMistakes(d.warnings)}
 }
 
-func pageMistakes(mistakes []savedError) (out []console.Mistake) {
+func pageMistakes(mistakes []savedError) (out []view.Mistake) {
 	for _, m := range mistakes {
-		out = append(out, console.Mistake{Line: m.line, Text: m.text()})
+		out = append(out, view.Mistake{Line: m.line, Text: m.text()})
 	}
 	return out
 }

@@ -9,18 +9,18 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // pageDestinations returns the destinations of a key. address is that of its page.
-func pageDestinations(address string, targets []notifier.Target) []console.Destination {
-	out := make([]console.Destination, len(targets))
+func pageDestinations(address string, targets []notifier.Target) []view.Destination {
+	out := make([]view.Destination, len(targets))
 	for i, t := range targets {
 		number, url := strconv.Itoa(i+1), t.String()
-		out[i] = console.Destination{
+		out[i] = view.Destination{
 			Number: i + 1, Service: t.Service(), URL: url, Tags: strings.Join(t.Tags, ", "), Address: address,
-			Fields: []console.HiddenField{{Name: "destination", Value: number}, {Name: "shown", Value: url}},
+			Fields: []view.HiddenField{{Name: "destination", Value: number}, {Name: "shown", Value: url}},
 			Label:  "Test destination " + number + ", " + t.Service(),
 		}
 	}

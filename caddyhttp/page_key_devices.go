@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/qrcode"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
 // revokeQuery is the query parameter of the form that revokes a device. That of the form
@@ -18,7 +18,7 @@ import (
 const revokeQuery = "revoke"
 
 // setDevices sets the devices of a key on its page, for who may invite others.
-func (h *pages) setDevices(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *key) {
 	if !h.has.push || !h.has.console || h.mayManage(r) != nil {
 		return
 	}
@@ -43,7 +43,7 @@ func (h *pages) setDevices(r *http.Request, p *console.KeyPage, k *key) {
 	}
 	for i := range devices.All {
 		d, s := &devices.All[i], states[i]
-		p.Devices = append(p.Devices, console.Device{
+		p.Devices = append(p.Devices, view.Device{
 			ID: d.ID, Name: d.Name, Tags: d.Tags(), Service: d.Subscription.Host(), Added: d.Created, Sent: s.Sent, Seen: s.Seen, Problem: s.Problem(time.Now()),
 		})
 	}
@@ -75,7 +75,7 @@ func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 	if err != nil {
 		return err
 	}
-	p.Invitation = &console.Invitation{Link: link, Code: console.QRCode{Size: code.Size, Path: code.Path()}, Tags: x.Tags, Until: x.Until}
+	p.Invitation = &view.Invitation{Link: link, Code: view.QRCode{Size: code.Size, Path: code.Path()}, Tags: x.Tags, Until: x.Until}
 	return h.writePage(w, r, http.StatusOK, routeConsole, p)
 }
 

@@ -4,16 +4,16 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setInbox sets where the messages of a key are read, for who may read them.
-func (h *pages) setInbox(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setInbox(r *http.Request, p *view.KeyPage, k *key) {
 	if _, err := h.inboxReader(r, k.name); err != nil {
 		return
 	}
-	p.Inbox = &console.KeyInbox{
+	p.Inbox = &view.KeyInbox{
 		Address: inboxAddress(r, k.name), Keep: rules.FormatTime(k.inbox), Readers: len(k.readers),
 	}
 	if !k.saved { // a saved key has no reader, so programs cannot read it
@@ -28,10 +28,10 @@ func inboxAddress(r *http.Request, key string) string {
 
 // readingLines returns what programs use to read the inbox of a key, with the address at
 // which the client of r reaches the site.
-func readingLines(r *http.Request, k *key) []console.CopiedLine {
+func readingLines(r *http.Request, k *key) []view.CopiedLine {
 	notify := keyURL(r, k)
 	const header = ` -H "Authorization: Bearer $READER" `
-	return []console.CopiedLine{
+	return []view.CopiedLine{
 		{Name: "curl, what comes in", Text: "curl -N" + header + notify + "/stream", Note: "A line of JSON for each message, as it comes in."},
 		{Name: "curl, the messages of a day", Text: "curl" + header + `"` + notify + `/messages?since=24h"`},
 		{Name: "ntfy's app", Text: notify + "/ntfy", Note: "In the app: add a subscription, “Use another server”. This is the service URL. The topic is any, such as phone; so is the user name. The password is the reader."},

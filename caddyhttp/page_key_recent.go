@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -28,7 +28,7 @@ const (
 
 // setRecent sets the last messages of a key and its messages in the queue, of those
 // that came to the site of h.
-func (h *pages) setRecent(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setRecent(r *http.Request, p *view.KeyPage, k *key) {
 	id := keyID{h.site(), k.name}
 	list, err := h.listMessages(r, messageFilter{key: k.name}, nil, uuid.UUID{}, maxKeyScan)
 	if err == nil {
@@ -42,9 +42,9 @@ func (h *pages) setRecent(r *http.Request, p *console.KeyPage, k *key) {
 	for i := range p.Recent {
 		p.Recent[i].Key = ""
 	}
-	p.Recent = console.Group(p.Recent, maxPageRecent)
+	p.Recent = view.Group(p.Recent, maxPageRecent)
 	if q, err := h.app.open(nil); err != nil {
-		p.Queue = &console.Queue{Problem: errQueueUnread}
+		p.Queue = &view.Queue{Problem: errQueueUnread}
 	} else if q != nil {
 		p.Queue = newPageQueue(r.Context(), q, id)
 	}
@@ -55,12 +55,12 @@ const errQueueUnread = "The queue cannot be read at the moment."
 // newPageQueue returns the deliveries of a key that wait or were given up, those to one
 // destination for one reason together. If the queue is long, it looks only at the
 // oldest messages.
-func newPageQueue(ctx context.Context, q *openQueue, key keyID) *console.Queue {
+func newPageQueue(ctx context.Context, q *openQueue, key keyID) *view.Queue {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	p := new(console.Queue)
+	p := new(view.Queue)
 	type groupID struct {
-		outcome                   console.Outcome
+		outcome                   view.Outcome
 		service, url, destination string
 		reason                    string
 	}
@@ -74,16 +74,16 @@ func newPageQueue(ctx context.Context, q *openQueue, key keyID) *console.Queue {
 			}
 			jobs, err := q.List(ctx, after, maxQueuePage, status)
 			if err != nil {
-				return &console.Queue{Problem: errQueueUnread}
+				return &view.Queue{Problem: errQueueUnread}
 			}
 			for i := range jobs {
 				d := newDeadDelivery(&jobs[i])
 				if d.key() != key {
 					continue
 				}
-				g := console.QueuedGroup{Service: d.result.Service, URL: d.result.Destination, Outcome: console.Queued}
+				g := view.QueuedGroup{Service: d.result.Service, URL: d.result.Destination, Outcome: view.Queued}
 				if status == queue.Dead {
-					g.Outcome, g.Reason = console.GivenUp, d.reason
+					g.Outcome, g.Reason = view.GivenUp, d.reason
 				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {
 					g.Reason = *r.Error
 				}
@@ -110,7 +110,7 @@ func newPageQueue(ctx context.Context, q *openQueue, key keyID) *console.Queue {
 }
 
 // addToGroup adds a delivery to its group.
-func addToGroup(g *console.QueuedGroup, j *queue.Job) {
+func addToGroup(g *view.QueuedGroup, j *queue.Job) {
 	g.Count++
 	came := messageTime(j.Message)
 	if g.First.IsZero() || came.Before(g.First) {
@@ -120,7 +120,7 @@ func addToGroup(g *console.QueuedGroup, j *queue.Job) {
 		g.Next = j.Due
 	}
 	if len(g.Messages) < maxPageQueued {
-		g.Messages = append(g.Messages, console.MessageLink{ID: j.Message.String(), Time: came})
+		g.Messages = append(g.Messages, view.MessageLink{ID: j.Message.String(), Time: came})
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -43,31 +43,31 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 	if err != nil {
 		return err
 	}
-	view, err := h.health(r.Context())
-	p := console.KeysPage{
-		Root: rootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: console.State(query.Get("state")), All: len(names),
+	states, err := h.health(r.Context())
+	p := view.KeysPage{
+		Root: rootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: view.State(query.Get("state")), All: len(names),
 		MayAdd: h.mayManageSaved(r) == nil,
 	}
 	switch {
 	case err != nil:
 		p.Problem = errQueueUnread
-	case view.q == nil:
+	case states.q == nil:
 		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
 	}
-	if view.q != nil {
-		p.Watchdog = view.q.watchdogTrouble(r.Context())
+	if states.q != nil {
+		p.Watchdog = states.q.watchdogTrouble(r.Context())
 	}
-	states := h.roughStates(view, names)
-	h.setTallies(&p, states)
+	rough := h.roughStates(states, names)
+	h.setTallies(&p, rough)
 	if p.Search != "" {
 		text := strings.ToLower(p.Search)
 		names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(name), text) })
 	}
 	if p.State != "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return states[name] != p.State })
+		names = slices.DeleteFunc(names, func(name string) bool { return rough[name] != p.State })
 	}
 	slices.SortStableFunc(names, func(a, b string) int {
-		switch x, y := states[a], states[b]; {
+		switch x, y := rough[a], rough[b]; {
 		case x.Worse(y):
 			return -1
 		case y.Worse(x):
@@ -98,7 +98,7 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 	begin := (n - 1) * maxListedKeys
 	end := min(begin+maxListedKeys, len(names))
 	p.First, p.Last = begin+1, end
-	p.Keys = h.listKeys(r, view, names[begin:end])
+	p.Keys = h.listKeys(r, states, names[begin:end])
 	return h.writePage(w, r, http.StatusOK, routeConsole, p)
 }
 
@@ -115,33 +115,33 @@ func (h *pages) keyNames(ctx context.Context) ([]string, error) {
 
 // roughStates returns the states of keys without reading saved ones. That of a saved
 // key follows from the destinations that messages to a key of this name went to last.
-func (h *pages) roughStates(view *healthView, names []string) map[string]console.State {
-	site, saved := h.site(), map[string]*console.Health{}
-	for i := range view.states {
-		if name := decodeName(view.states[i].About).Key; name != "" {
+func (h *pages) roughStates(states *healthView, names []string) map[string]view.State {
+	site, saved := h.site(), map[string]*view.Health{}
+	for i := range states.states {
+		if name := decodeName(states.states[i].About).Key; name != "" {
 			if saved[name] == nil {
-				saved[name] = &console.Health{}
+				saved[name] = &view.Health{}
 			}
-			if d := consoleHealth(&view.states[i]); d.State != console.Silent {
+			if d := consoleHealth(&states.states[i]); d.State != view.Silent {
 				addHealth(saved[name], d, "")
 			}
 		}
 	}
-	out := make(map[string]console.State, len(names))
+	out := make(map[string]view.State, len(names))
 	for _, name := range names {
 		switch k := h.resolved.keys[name]; {
 		case k != nil:
-			out[name] = view.ofKey(keyID{site, name}, k).State
+			out[name] = states.ofKey(keyID{site, name}, k).State
 		case saved[name] != nil && saved[name].State != "":
 			out[name] = saved[name].State
 		default:
-			sum := console.Health{State: console.Silent}
-			view.remember(keyID{site, name}, &sum)
-			for _, last := range view.last[keyID{site, name}] {
+			sum := view.Health{State: view.Silent}
+			states.remember(keyID{site, name}, &sum)
+			for _, last := range states.last[keyID{site, name}] {
 				if last.cause != "" {
-					sum.State = console.Failing
-				} else if sum.State == console.Silent {
-					sum.State = console.Fine
+					sum.State = view.Failing
+				} else if sum.State == view.Silent {
+					sum.State = view.Fine
 				}
 			}
 			out[name] = sum.State
@@ -151,19 +151,19 @@ func (h *pages) roughStates(view *healthView, names []string) map[string]console
 }
 
 // setTallies sets how many keys have each state.
-func (h *pages) setTallies(p *console.KeysPage, states map[string]console.State) {
+func (h *pages) setTallies(p *view.KeysPage, states map[string]view.State) {
 	if len(states) < 2 {
 		return
 	}
-	count := map[console.State]int{}
+	count := map[view.State]int{}
 	for _, s := range states {
 		count[s]++
 	}
-	for _, s := range console.States {
+	for _, s := range view.States {
 		if count[s] == 0 {
 			continue
 		}
-		t := console.Tally{State: s, Count: count[s]}
+		t := view.Tally{State: s, Count: count[s]}
 		if s != p.State {
 			t.Address = p.Root + routeConsole[1:] + "?state=" + string(s)
 		}
@@ -173,16 +173,16 @@ func (h *pages) setTallies(p *console.KeysPage, states map[string]console.State)
 
 // listKeys describes keys. It reads saved keys that are not in use, and does
 // not keep them in memory.
-func (h *pages) listKeys(r *http.Request, view *healthView, names []string) []console.ListedKey {
-	out := make([]console.ListedKey, len(names))
+func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []view.ListedKey {
+	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup
 	site, root := h.site(), rootOf(r.URL.Path)
 	for i, name := range names {
 		l := &out[i]
-		*l = console.ListedKey{Name: name, Address: consoleKey(r, name), Send: root + "notify/" + name}
+		*l = view.ListedKey{Name: name, Address: consoleKey(r, name), Send: root + "notify/" + name}
 		set := func(k *key) {
-			health := view.ofKey(keyID{site, name}, k)
+			health := states.ofKey(keyID{site, name}, k)
 			l.URLs, l.Services, l.Health = len(k.targets), countServices(k.targets), &health
 			if health.Waiting > 0 {
 				l.Hurry = l.Address

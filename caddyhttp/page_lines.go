@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"regexp"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 )
 
 // sendingLines returns what programs use to send to a key, with the address at which
 // the client of r reaches the site.
-func (h *pages) sendingLines(r *http.Request, k *key) []console.CopiedLine {
+func (h *pages) sendingLines(r *http.Request, k *key) []view.CopiedLine {
 	scheme, host := siteAddress(r)
 	prefix := strippedPrefix(r)
 	notify := keyURL(r, k)
@@ -30,7 +30,7 @@ func (h *pages) sendingLines(r *http.Request, k *key) []console.CopiedLine {
 	if token {
 		alertmanager += "        http_config:\n          authorization:\n            credentials: \"$TOKEN\"\n"
 	}
-	return []console.CopiedLine{
+	return []view.CopiedLine{
 		{Name: "curl", Text: curl + ` -d "backup done" ` + notify},
 		{Name: "curl, with a title and a type", Text: curl + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify + `?type=failure"`},
 		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + header + ` -d "backup failed on $(hostname)" "` + notify + `?type=failure"`, Note: "A line of a crontab: a message comes only if the command fails."},

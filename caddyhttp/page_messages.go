@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -33,7 +33,7 @@ type messageFilter struct {
 }
 
 // fits reports whether the filter, apart from the title, selects a message or a refusal.
-func (f *messageFilter) fits(m *console.ListedMessage) bool {
+func (f *messageFilter) fits(m *view.ListedMessage) bool {
 	return (f.key == "" || f.key == m.Key) && (f.state == "" || f.state == string(m.Outcome)) &&
 		(f.kind == "" || f.kind == m.Type) && !m.Time.Before(f.since)
 }
@@ -45,7 +45,7 @@ func (f *messageFilter) fitsTitle(title string) bool {
 
 // messageList is a part of the messages of a site, the latest first.
 type messageList struct {
-	messages []console.ListedMessage
+	messages []view.ListedMessage
 	stored   bool      // they are from the queue, not the history
 	next     uuid.UUID // before which the next ones come; zero if there are no more
 	scanned  bool      // older ones were not looked at, because these were enough
@@ -76,12 +76,12 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	for scanned := 0; len(list.messages) < maxListedMessages && f.state != string(console.Refused); {
+	for scanned := 0; len(list.messages) < maxListedMessages && f.state != string(view.Refused); {
 		var entries []*queue.Entry
 		if entries, list.next, err = q.Messages(ctx, list.next, messagesPerRead); err != nil {
 			return list, messageError(err)
 		}
-		fitting := make([]console.ListedMessage, 0, len(entries))
+		fitting := make([]view.ListedMessage, 0, len(entries))
 		for _, e := range entries {
 			list.until = e.Message.Created
 			if m := h.queueMessage(r, e); m.Time.Before(f.since) {
@@ -120,13 +120,13 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 			list.messages = append(list.messages, m)
 		}
 	}
-	slices.SortStableFunc(list.messages, func(a, b console.ListedMessage) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(list.messages, func(a, b view.ListedMessage) int { return b.Time.Compare(a.Time) })
 	return list, nil
 }
 
 // historyMessage returns an entry of the history as the pages show it.
-func (h *pages) historyMessage(r *http.Request, e *historyEntry) console.ListedMessage {
-	m := console.ListedMessage{Time: e.Time, Source: e.Source, Outcome: console.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.kind), Count: e.Count, Client: e.Client}
+func (h *pages) historyMessage(r *http.Request, e *historyEntry) view.ListedMessage {
+	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.kind), Count: e.Count, Client: e.Client}
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, consoleKey(r, *e.Key)
 	}
@@ -140,11 +140,11 @@ func (h *pages) historyMessage(r *http.Request, e *historyEntry) console.ListedM
 }
 
 // queueMessage returns a message of the queue as the pages show it.
-func (h *pages) queueMessage(r *http.Request, e *queue.Entry) console.ListedMessage {
+func (h *pages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
 	stored := queued.Message(e)
-	m := console.ListedMessage{
+	m := view.ListedMessage{
 		ID: stored.ID, Address: rootOf(r.URL.Path) + routeConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
-		Outcome: console.Outcome(stored.State), Incident: stored.Incident,
+		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) == nil {
@@ -192,9 +192,9 @@ var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Ho
 // serveMessagesPage lists messages.
 func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
 	query := r.URL.Query()
-	p := console.MessagesPage{
+	p := view.MessagesPage{
 		Root:   rootOf(r.URL.Path),
-		Filter: console.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
+		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
 	}
 	p.Titles = p.Filter.Title != "" || h.resolved.hasInboxes()
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
@@ -277,11 +277,11 @@ func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *rou
 	if err != nil {
 		return err
 	}
-	shown := []console.ListedMessage{h.queueMessage(r, e)}
+	shown := []view.ListedMessage{h.queueMessage(r, e)}
 	if err := h.titles(r).set(r.Context(), shown); err != nil {
 		return messageError(err)
 	}
-	p := console.MessagePage{Root: rootOf(r.URL.Path), Message: shown[0]}
+	p := view.MessagePage{Root: rootOf(r.URL.Path), Message: shown[0]}
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
@@ -300,9 +300,9 @@ func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *rou
 }
 
 // newPageDelivery returns a delivery as the page of its message shows it.
-func newPageDelivery(r api.QueuedResult, j *queue.Job) console.Delivery {
-	d := console.Delivery{
-		Service: r.Service, URL: r.Destination, Outcome: console.Outcome(r.Status), Attempts: r.Attempts,
+func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
+	d := view.Delivery{
+		Service: r.Service, URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts,
 	}
 	for i, tag := range r.Tags {
 		if i > 0 {
@@ -317,7 +317,7 @@ func newPageDelivery(r api.QueuedResult, j *queue.Job) console.Delivery {
 	}
 	switch {
 	case j.Status == queue.Dead:
-		d.Outcome = console.GivenUp
+		d.Outcome = view.GivenUp
 	case j.Status == queue.Sending:
 		d.Note = "being sent now"
 	case j.Status == queue.Held && r.Until != nil:
@@ -340,7 +340,7 @@ func newPageDelivery(r api.QueuedResult, j *queue.Job) console.Delivery {
 			d.Tries[last].Count++
 			continue
 		}
-		d.Tries = append(d.Tries, console.Try{Time: t.At, First: t.At, Error: t.Error, Count: 1})
+		d.Tries = append(d.Tries, view.Try{Time: t.At, First: t.At, Error: t.Error, Count: 1})
 	}
 	return d
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -393,11 +393,11 @@ func TestSendingLines(t *testing.T) {
 // TestGroup checks that equal messages that have not arrived are counted.
 func TestGroup(t *testing.T) {
 	at := time.Now()
-	failed := func(minutes int, reason string) console.ListedMessage {
-		return console.ListedMessage{Time: at.Add(-time.Duration(minutes) * time.Minute), Outcome: console.Failed, Lines: []string{reason}}
+	failed := func(minutes int, reason string) view.ListedMessage {
+		return view.ListedMessage{Time: at.Add(-time.Duration(minutes) * time.Minute), Outcome: view.Failed, Lines: []string{reason}}
 	}
-	got := console.Group([]console.ListedMessage{failed(0, "503"), failed(1, "401"), failed(2, "503"), {Outcome: console.Delivered}, {Outcome: console.Delivered}, failed(9, "503")}, 3)
-	if len(got) != 3 || got[0].Count != 3 || got[0].First == nil || !got[0].First.Equal(at.Add(-9*time.Minute)) || got[1].Count != 0 || got[2].Outcome != console.Delivered {
+	got := view.Group([]view.ListedMessage{failed(0, "503"), failed(1, "401"), failed(2, "503"), {Outcome: view.Delivered}, {Outcome: view.Delivered}, failed(9, "503")}, 3)
+	if len(got) != 3 || got[0].Count != 3 || got[0].First == nil || !got[0].First.Equal(at.Add(-9*time.Minute)) || got[1].Count != 0 || got[2].Outcome != view.Delivered {
 		t.Errorf("%+v", got)
 	}
 }

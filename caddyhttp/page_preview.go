@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -52,14 +52,14 @@ func (h *pages) servePreview(w http.ResponseWriter, r *http.Request, name string
 		return h.errorResponse(err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if err := console.Write(w, r, http.StatusOK, console.Frame{}, p); err != nil {
+	if err := view.Write(w, r, http.StatusOK, view.Frame{}, p); err != nil {
 		return h.errorResponse(err)
 	}
 	return nil
 }
 
 // preview reads the message of r and returns its preview.
-func (h *pages) preview(w http.ResponseWriter, r *http.Request) (p console.PreviewPage, err error) {
+func (h *pages) preview(w http.ResponseWriter, r *http.Request) (p view.PreviewPage, err error) {
 	q, err := api.Read(w, r, h.limits(true))
 	if err != nil {
 		return p, err

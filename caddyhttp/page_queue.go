@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -23,7 +23,7 @@ const maxPageDestinations = 200
 
 // serveQueuePage shows what waits, by destination.
 func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route) error {
-	p := console.QueuePage{Root: rootOf(r.URL.Path), Size: "0 B"}
+	p := view.QueuePage{Root: rootOf(r.URL.Path), Size: "0 B"}
 	if done := r.URL.Query().Get("done"); done != "" {
 		p.Done = doneText(done)
 	}
@@ -40,7 +40,7 @@ func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route)
 }
 
 // setQueue sets what the page shows of the queue.
-func (h *pages) setQueue(r *http.Request, p *console.QueuePage, q *openQueue) {
+func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *openQueue) {
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
@@ -63,18 +63,18 @@ func (h *pages) setQueue(r *http.Request, p *console.QueuePage, q *openQueue) {
 		waiting += d.health.Waiting
 	}
 	if waiting > 0 {
-		p.All = &console.Waits{Address: address, Destination: allDestinations, Count: waiting}
+		p.All = &view.Waits{Address: address, Destination: allDestinations, Count: waiting}
 	}
 	if p.More = max(len(all)-maxPageDestinations, 0); p.More > 0 {
 		all = all[:maxPageDestinations]
 	}
 	for _, d := range all {
-		out := console.QueuedDestination{Service: d.service, URL: d.url, Health: d.health}
+		out := view.QueuedDestination{Service: d.service, URL: d.url, Health: d.health}
 		for _, name := range d.keys {
-			out.Keys = append(out.Keys, console.KeyLink{Name: name, Address: consoleKey(r, name)})
+			out.Keys = append(out.Keys, view.KeyLink{Name: name, Address: consoleKey(r, name)})
 		}
 		if d.health.Waiting > 0 {
-			out.Waits = &console.Waits{Address: address, Destination: encodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
+			out.Waits = &view.Waits{Address: address, Destination: encodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		}
 		p.Destinations = append(p.Destinations, out)
 	}
@@ -85,7 +85,7 @@ type siteDestination struct {
 	id           queue.Hash
 	keys         []string
 	service, url string
-	health       console.Health
+	health       view.Health
 }
 
 // troubled returns the destinations of the site that something waits for or that fail,
@@ -121,7 +121,7 @@ func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, 
 	for i := range states {
 		s := &states[i]
 		health := consoleHealth(s)
-		if health.State == console.Fine || health.State == console.Silent {
+		if health.State == view.Fine || health.State == view.Silent {
 			continue
 		}
 		d := siteDestination{id: s.Destination, health: health}

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -20,7 +20,7 @@ const (
 // serveSilencesPage lists the silences of the keys of the site.
 func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
 	query := r.URL.Query()
-	p := console.SilencesPage{Root: rootOf(r.URL.Path), User: requestUser(r)}
+	p := view.SilencesPage{Root: rootOf(r.URL.Path), User: requestUser(r)}
 	switch query.Get("done") {
 	case makeQuery:
 		p.Done = "The silence is made."
@@ -35,7 +35,7 @@ func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *rou
 		p.Problem = "There is no queue, which keeps what a silence holds. The operator can add queue to the global option notify."
 	default:
 		p.Action = silencesPage(r)
-		p.New = console.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}
+		p.New = view.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}
 		p.Lengths = silenceLengths()
 		h.setSilences(r, &p, q)
 	}
@@ -43,8 +43,8 @@ func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *rou
 }
 
 // silenceLengths returns how long a silence can last, to choose from.
-func silenceLengths() []console.Choice {
-	return []console.Choice{
+func silenceLengths() []view.Choice {
+	return []view.Choice{
 		{Value: "30m", Label: "30 minutes"},
 		{Value: "2h", Label: "2 hours", Chosen: true},
 		{Value: "8h", Label: "8 hours, for a night"},
@@ -69,7 +69,7 @@ func silenceAddress(r *http.Request, key, tag string) string {
 }
 
 // setSilences sets the silences that the page shows, the one that ends first first.
-func (h *pages) setSilences(r *http.Request, p *console.SilencesPage, q *openQueue) {
+func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *openQueue) {
 	names, err := h.keyNames(r.Context())
 	if err != nil {
 		p.Problem = "The saved keys cannot be read at the moment."
@@ -94,12 +94,12 @@ func (h *pages) setSilences(r *http.Request, p *console.SilencesPage, q *openQue
 			return
 		}
 		for _, s := range all {
-			p.Silences = append(p.Silences, console.ListedSilence{
+			p.Silences = append(p.Silences, view.ListedSilence{
 				ID: s.ID.String(), Key: name, KeyAddress: consoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Messages: s.Count,
 			})
 		}
 	}
-	slices.SortStableFunc(p.Silences, func(a, b console.ListedSilence) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(p.Silences, func(a, b view.ListedSilence) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID)) })
 }
 
 // placesOf returns the places of keys of the site (see [delivery.place]). It has none of a
@@ -155,7 +155,7 @@ func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *route)
 }
 
 // setSilence sets where silences of a key are made, and of its destinations with a tag.
-func (h *pages) setSilence(r *http.Request, p *console.KeyPage, k *key) {
+func (h *pages) setSilence(r *http.Request, p *view.KeyPage, k *key) {
 	if !h.has.queue || k.unqueued || h.mayManage(r) != nil || !h.has.console {
 		return
 	}

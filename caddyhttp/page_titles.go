@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 )
 
 // The queue knows no texts. The titles of messages are those that the inboxes of their
@@ -44,11 +44,11 @@ func (t *inboxTitles) reader(key string) (*inboxReader, error) {
 
 // set sets the titles of messages that the queue knows. They have come in one after the
 // other, so that those of a key are in one range of its inbox.
-func (t *inboxTitles) set(ctx context.Context, messages []console.ListedMessage) error {
+func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) error {
 	if !t.h.resolved.hasInboxes() {
 		return nil
 	}
-	ofKey := map[string][]*console.ListedMessage{}
+	ofKey := map[string][]*view.ListedMessage{}
 	for i := range messages {
 		if m := &messages[i]; m.Key != "" && m.ID != "" {
 			ofKey[m.Key] = append(ofKey[m.Key], m)
@@ -69,8 +69,8 @@ func (t *inboxTitles) set(ctx context.Context, messages []console.ListedMessage)
 }
 
 // setTitles sets the titles of messages of the key of x.
-func (x *inboxReader) setTitles(ctx context.Context, messages []*console.ListedMessage) error {
-	missing := make(map[string]*console.ListedMessage, len(messages))
+func (x *inboxReader) setTitles(ctx context.Context, messages []*view.ListedMessage) error {
+	missing := make(map[string]*view.ListedMessage, len(messages))
 	first, last := messages[0].Time, messages[0].Time
 	for _, m := range messages {
 		missing[m.ID] = m
@@ -92,7 +92,7 @@ func (x *inboxReader) setTitles(ctx context.Context, messages []*console.ListedM
 
 // inboxAt returns the address of the inbox of a key with the message that came in at a
 // time, relative to a request.
-func inboxAt(r *http.Request, m *console.ListedMessage) string {
+func inboxAt(r *http.Request, m *view.ListedMessage) string {
 	since := url.Values{"since": {m.Time.UTC().Truncate(time.Second).Format(time.RFC3339)}}
 	return inboxAddress(r, m.Key) + "?" + since.Encode()
 }

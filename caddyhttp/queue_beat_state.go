@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -99,10 +99,10 @@ func (q *monitor) watchdog(ctx context.Context) (*watchdogJSON, error) {
 }
 
 // watchdogTrouble returns what is wrong with the watchdog, or nil.
-func (q *monitor) watchdogTrouble(ctx context.Context) *console.Trouble {
+func (q *monitor) watchdogTrouble(ctx context.Context) *view.Trouble {
 	w, err := q.watchdog(ctx)
 	if err != nil || w == nil || w.FailingSince == nil {
 		return nil
 	}
-	return &console.Trouble{What: "The watchdog is not told that the gateway works", Since: *w.FailingSince, Cause: w.LastError}
+	return &view.Trouble{What: "The watchdog is not told that the gateway works", Since: *w.FailingSince, Cause: w.LastError}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -49,7 +49,7 @@ type Response struct {
 	BackURL string
 
 	// Frame surrounds a response in HTML.
-	Frame console.Frame
+	Frame view.Frame
 
 	// Title is the title of a response in HTML; "" for one about a message.
 	Title string
@@ -130,7 +130,7 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 		body = r.JSON()
 	case mediaHTML:
 		var policy string
-		body, policy, _ = console.Render(r.Frame, r.page(req.Method == http.MethodPost || r.message != nil)) // a ResponsePage fits its template
+		body, policy, _ = view.Render(r.Frame, r.page(req.Method == http.MethodPost || r.message != nil)) // a ResponsePage fits its template
 		w.Header().Set("Content-Security-Policy", policy)
 	case mediaStream:
 		body = jsonLine(endLine{r.Status, r.body()})

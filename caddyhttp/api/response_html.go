@@ -3,17 +3,17 @@ package api
 import (
 	"net/http"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // page returns the page of a response in HTML. It has the lines of the plain text.
 // sent reports whether the request was to send a message.
-func (r *Response) page(sent bool) console.ResponsePage {
-	page := console.ResponsePage{Title: r.title(sent), FormURL: r.FormURL, BackURL: r.BackURL}
+func (r *Response) page(sent bool) view.ResponsePage {
+	page := view.ResponsePage{Title: r.title(sent), FormURL: r.FormURL, BackURL: r.BackURL}
 	for _, l := range r.lines() {
 		optional := l.Optional && l.Level == notifier.LevelError
-		page.Lines = append(page.Lines, console.ResponseLine{Level: string(l.Level), Optional: optional, Time: formatTime(l.Time), Text: l.Text})
+		page.Lines = append(page.Lines, view.ResponseLine{Level: string(l.Level), Optional: optional, Time: formatTime(l.Time), Text: l.Text})
 	}
 	return page
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/qrcode"
+	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 

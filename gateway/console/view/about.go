@@ -1,4 +1,4 @@
-package console
+package view
 
 // AboutPage says what the address of a site without messages for URLs is. It is for
 // anybody, so that it names no key.

@@ -1,4 +1,4 @@
-package console
+package view
 
 // KeysPage lists keys, the worst first.
 type KeysPage struct {

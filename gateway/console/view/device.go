@@ -1,4 +1,4 @@
-package console
+package view
 
 // DevicePage makes the browser or phone that shows it a destination of a key. Whoever
 // has an invitation may see it, also where the key has a token. It says the same of

@@ -1,10 +1,10 @@
-// Package console has the pages of the gateway: their templates, scripts and
+// Package view has the pages of the gateway: their templates, scripts and
 // styles. A page is a struct with what it shows, such as [KeyPage]. It works
 // without its scripts.
 //
 // The package knows nothing of requests, keys or the queue. Its callers fill in
 // the structs, and handle what the forms of the pages send.
-package console
+package view
 
 import (
 	"bytes"

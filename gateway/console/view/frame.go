@@ -1,4 +1,4 @@
-package console
+package view
 
 // Frame is what surrounds the content of each page. The zero Frame has no
 // navigation, for a reader who may not manage.

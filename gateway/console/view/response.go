@@ -1,4 +1,4 @@
-package console
+package view
 
 // ResponsePage shows the response to a request.
 type ResponsePage struct {
