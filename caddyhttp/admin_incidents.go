@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 )
 
 var errAdminWithoutPush = errors.New("the running configuration has no devices; add push to the global option notify")

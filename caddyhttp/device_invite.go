@@ -3,7 +3,7 @@ package caddyhttp
 import (
 	"context"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 

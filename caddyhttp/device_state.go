@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 

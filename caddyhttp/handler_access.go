@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
 // Errors for who may not manage.

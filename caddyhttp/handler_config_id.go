@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
 // configIDHeader is the header in which clients of Apprise 2 name the key. The apprise://

@@ -6,8 +6,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
 
 // ntfyReader is one of ntfy's clients.

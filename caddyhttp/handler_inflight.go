@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 )
 
 // inFlight counts the messages that are not answered yet, over all sites and

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 )
 
 // anyOrigin in trusted_origins stands for all origins.

@@ -3,7 +3,7 @@ package caddyhttp
 import (
 	"net/http"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 

@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
 
 // The queue knows no texts. The titles of messages are those that the inboxes of their

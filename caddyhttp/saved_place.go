@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 )
 
 // idReads is how many IDs of saved keys are read from the storage at once.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/smtpd"
+	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 )
 
 // loadMailAccounts returns the accounts by user name, with placeholders replaced.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
 const addressOfOps = "https://alerts.example.com/notify/ops"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 )
 
 // TestMigrateSave moves keys into the storage of a configuration: byte for byte,

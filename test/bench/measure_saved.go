@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 )
 
 // savedText returns a saved configuration with three URLs of common services.

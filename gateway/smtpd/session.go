@@ -13,7 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 )
 
 // session is the SMTP session of a client.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/mail"
+	"github.com/caddy-notify/caddy-notify/gateway/mail"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/device"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
