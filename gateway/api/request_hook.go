@@ -20,8 +20,8 @@ import (
 // names of their own for the fields of a message. The gateway reads them, so that two of
 // them in a row work.
 
-// hookNames are the names of fields of a webhook. A request that has all of them and no
-// body is one.
+// hookNames are the names of fields of a webhook. A request that has all of them is
+// one.
 type hookNames struct{ version, title, message, typ string }
 
 // hooks are the names in json:// and form://, and in xml://.
@@ -34,16 +34,22 @@ var hooks = []hookNames{
 // be acknowledged. What is sent to an apprise:// URL has it also in the text.
 const fieldAcknowledge = "acknowledge_url"
 
-// readHook renames the fields of a webhook to those of a message.
+// readHook renames the fields of a webhook to those of a message. One whose URL sets a body
+// keeps it: what the webhook sends by itself is then left out.
 func (c *content) readHook() {
 	for _, names := range hooks {
-		isHook := c.fields[fieldBody].absent()
+		isHook := true
 		for _, name := range []string{names.version, names.title, names.message, names.typ} {
 			_, exists := c.fields[name]
 			isHook = isHook && exists
 		}
 		if !isHook {
 			continue
+		}
+		if !c.fields[fieldBody].absent() {
+			delete(c.fields, names.version)
+			delete(c.fields, names.message)
+			return
 		}
 		for from, to := range map[string]string{names.message: fieldBody, names.title: fieldTitle, names.typ: fieldType} {
 			if value := c.fields[from]; from != to {
