@@ -26,8 +26,8 @@ func (a *directory) definitions() map[string][]definition {
 		}
 	}
 	add(a.resolved, "global")
-	for _, site := range a.sites {
-		add(site, "site")
+	for _, settings := range a.sites {
+		add(settings, "site")
 	}
 	for _, all := range out {
 		for i, d := range all {

@@ -43,8 +43,8 @@ func TestAdminAPI(t *testing.T) {
 		return "json://user:{env.NOTIFY_TEST_SECRET}@" + strings.TrimPrefix(s.URL, "http://") + path
 	}
 	global := "notify {\nkey ops {\nurl " + url("/ops") + " chat\nurl " + url("/refuse?optional=yes") + " pager\ndefault_tag chat\n}\nkey own {\nurl " + url("/global") + "\n}\n}"
-	site := "key own {\nurl " + url("/site") + "\n}"
-	caddyhttptest.Serve(t, global, site)
+	siteID := "key own {\nurl " + url("/site") + "\n}"
+	caddyhttptest.Serve(t, global, siteID)
 	var all strings.Builder
 
 	status, text := ask(t, "GET", "/notify/keys", "")
@@ -124,7 +124,7 @@ func TestAdminAPI(t *testing.T) {
 	}
 
 	_, before := ask(t, "GET", "/metrics", "")
-	caddyhttptest.Serve(t, strings.ReplaceAll(global, "key ops", "key dev"), "timeout 20s\n"+site)
+	caddyhttptest.Serve(t, strings.ReplaceAll(global, "key ops", "key dev"), "timeout 20s\n"+siteID)
 	if _, text := ask(t, "GET", "/notify/keys", ""); !strings.Contains(text, `"name":"dev"`) || strings.Contains(text, `"name":"ops"`) {
 		t.Errorf("the keys after a reload: %s", text)
 	}

@@ -69,13 +69,13 @@ func loadCaddyfile(t *testing.T, text string) (warnings []string, err error) {
 const atStart = "at the start: "
 
 // withOptions returns a Caddyfile with the global option notify and a site.
-func withOptions(options, site string) string {
+func withOptions(options, siteID string) string {
 	text := ""
 	if options != "" {
 		text = "{\nnotify {\n" + options + "\n}\n}\n"
 	}
-	if site != "" {
-		text += "http://h {\nnotify {\n" + site + "\nstateless off\n}\nrespond 404\n}\n"
+	if siteID != "" {
+		text += "http://h {\nnotify {\n" + siteID + "\nstateless off\n}\nrespond 404\n}\n"
 	}
 	return text
 }

@@ -40,7 +40,7 @@ func (a *App) warnUnguarded() {
 	warned, warnedManage := map[*Handler]bool{}, map[*Handler]bool{} // about isOpen and about openManagement
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		f := siteFinder{server: servers[name]}
-		f.find(f.server.Routes, site{})
+		f.find(f.server.Routes, routedSite{})
 		for _, s := range f.sites {
 			if !warned[s.handler] && a.Stateless == nil && s.isOpen() {
 				warned[s.handler] = true
@@ -63,8 +63,8 @@ func (a *App) warnUnguarded() {
 	}
 }
 
-// site is a notify handler and its place in the routes of a server.
-type site struct {
+// routedSite is a notify handler and its place in the routes of a server.
+type routedSite struct {
 	handler *Handler
 	server  *caddyhttp.Server
 	host    string   // one that reaches the handler; "" for any
@@ -72,14 +72,14 @@ type site struct {
 	prefix  string   // of the path; the routes remove it before the handler
 }
 
-func (s site) warn(text string, fields ...zap.Field) {
+func (s routedSite) warn(text string, fields ...zap.Field) {
 	s.handler.log.Warn(s.handler.Caddyfile.position()+text, fields...)
 }
 
 // isOpen reports whether the handler has keys and does not set stateless, and
 // an anonymous client on another machine can use POST /notify, which takes URLs with and
 // without X-Apprise-Config-ID.
-func (s site) isOpen() bool {
+func (s routedSite) isOpen() bool {
 	h := s.handler
 	return (len(h.resolved.keys) > 0 || h.resolved.saved.on()) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
@@ -113,7 +113,7 @@ func managements() []management {
 // openManagement returns what an anonymous client on another machine can manage and with
 // which path, or nil. A matcher may leave out addresses that readers, phones and links use
 // without a login, and who may manage with rights.
-func (s site) openManagement() (*management, string) {
+func (s routedSite) openManagement() (*management, string) {
 	m := s.handler.resolved.managers
 	if m == nil || !m.open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
 		return nil, ""
@@ -182,7 +182,7 @@ func (r *resolved) sends(k *key) []probe {
 
 // warnSpellings warns if the authentication for one way to send to a key does not apply to
 // another: with or without a slash at the end, with a source, or beside what reads.
-func (s site) warnSpellings() {
+func (s routedSite) warnSpellings() {
 	r := s.handler.resolved
 	ways := [][]probe{{{http.MethodPost, routeNotify}, {http.MethodPost, routeNotify + "/"}}}
 	for _, name := range slices.Sorted(maps.Keys(r.keys)) {
@@ -218,7 +218,7 @@ func (s site) warnSpellings() {
 // warnLinks warns about addresses that phones and links in messages use, if they require
 // an authentication, which a phone in the background does not have. They have secrets of
 // their own.
-func (s site) warnLinks() {
+func (s routedSite) warnLinks() {
 	r := s.handler.resolved
 	var links []probe
 	if r.push != nil {
@@ -264,7 +264,7 @@ func (h *Handler) hasEscalation() bool {
 
 // requiresCertificate reports whether the server may require a client
 // certificate. A policy without a mode requires one.
-func (s site) requiresCertificate() bool {
+func (s routedSite) requiresCertificate() bool {
 	for _, p := range s.server.TLSConnPolicies {
 		if c := p.ClientAuthentication; c != nil && c.Mode != "request" && c.Mode != "verify_if_given" {
 			return true
@@ -287,13 +287,13 @@ func isOutside(listen string) bool {
 // siteFinder finds the notify handlers in the routes of a server.
 type siteFinder struct {
 	server  *caddyhttp.Server
-	sites   []site
+	sites   []routedSite
 	guarded bool // a handler in the routes authenticates requests
 }
 
 // find appends the handlers in routes to f.sites, and returns the prefix that
 // the routes have removed from the path. at has the host and the prefix so far.
-func (f *siteFinder) find(routes caddyhttp.RouteList, at site) (prefix string) {
+func (f *siteFinder) find(routes caddyhttp.RouteList, at routedSite) (prefix string) {
 	for _, route := range routes {
 		in := at
 		if hosts := hostsOf(route.MatcherSets); len(hosts) > 0 {
@@ -303,7 +303,7 @@ func (f *siteFinder) find(routes caddyhttp.RouteList, at site) (prefix string) {
 		for _, handler := range route.Handlers {
 			switch h := handler.(type) {
 			case *Handler:
-				f.sites = append(f.sites, site{h, f.server, in.host, in.hosts, in.prefix})
+				f.sites = append(f.sites, routedSite{h, f.server, in.host, in.hosts, in.prefix})
 			case *caddyhttp.Subroute:
 				in.prefix = f.find(h.Routes, in)
 			case *rewrite.Rewrite:
@@ -343,11 +343,11 @@ const (
 
 // follow returns the outcome of an anonymous request for a path, which may have a query,
 // below the prefix of s.
-func (s site) follow(method, path string) outcome { return s.followRequest(method, path, "") }
+func (s routedSite) follow(method, path string) outcome { return s.followRequest(method, path, "") }
 
 // followRequest is like follow for a request that names the key id in X-Apprise-Config-ID,
 // if that is not "".
-func (s site) followRequest(method, path, id string) (o outcome) {
+func (s routedSite) followRequest(method, path, id string) (o outcome) {
 	defer func() {
 		if recover() != nil {
 			o = unclear // a handler or matcher panicked because the request has no connection
@@ -357,7 +357,7 @@ func (s site) followRequest(method, path, id string) (o outcome) {
 	if err != nil {
 		return unclear
 	}
-	f := follower{site: s, key: id, groups: map[string]bool{}}
+	f := follower{routedSite: s, key: id, groups: map[string]bool{}}
 	if id == "" {
 		path, _, _ = strings.Cut(path, "?")
 		f.key, _ = s.handler.keyOf(&url.URL{Path: path})
@@ -369,7 +369,7 @@ func (s site) followRequest(method, path, id string) (o outcome) {
 
 // request returns an anonymous request for a path of the site, as the server would pass it
 // to its routes.
-func (s site) request(method, path string) (*http.Request, error) {
+func (s routedSite) request(method, path string) (*http.Request, error) {
 	host := s.host
 	if host == "" {
 		host = "host.invalid"
@@ -397,7 +397,7 @@ func (h *Handler) keyOf(u *url.URL) (key string, ok bool) {
 // follower follows a request through routes as Caddy would, without answering
 // it.
 type follower struct {
-	site
+	routedSite
 	key    string          // in the path, "" for none
 	groups map[string]bool // of routes that have matched
 }

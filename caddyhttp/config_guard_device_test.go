@@ -96,26 +96,26 @@ func TestWarnLinks(t *testing.T) {
 func TestWarnOpenExceptions(t *testing.T) {
 	const open, named = "console {\nmanage open\n}", "console {\nmanage ops\n}"
 	matchers := documentedMatchers(t)
-	site := func(matcher, manage string) string { // without push, which warns of its own
+	x := func(matcher, manage string) string { // without push, which warns of its own
 		return strings.Replace(newGuarded(t, matcher, manage), "\npush\n", "\n", 1)
 	}
 	checkWarnings(t, "anyone who can reach this site can %s, because it requires no authentication and console or configs has manage open", map[string]siteWarning{
 		"phones":                      {newGuarded(t, matchers["phone.md"], open), "list and revoke devices at /notify/KEY/devices"},
 		"phones, and named ones":      {newGuarded(t, matchers["phone.md"], named), ""},
-		"readers":                     {site(matchers["inbox.md"], open), "read the messages of keys with GET /notify/KEY/messages"},
-		"readers, and named ones":     {site(matchers["inbox.md"], named), ""},
-		"links":                       {site(matchers["on-call.md"], open), "silence each incident whose link they have with POST /notify/incidents/ID"},
-		"links, and named ones":       {site(matchers["on-call.md"], named), ""},
-		"the list of incidents":       {site("not path /notify/incidents*", open), "list all incidents with GET /notify/incidents"},
-		"silences":                    {site("not path /notify/*/silences", open), "silence keys with POST /notify/KEY/silences"},
-		"silences, with a slash":      {site("not path /notify/*/silences/", open), "silence keys with POST /notify/KEY/silences"},
-		"silences of a key":           {site("not path /notify/ops/silences", open), "silence keys with POST /notify/ops/silences"},
-		"silences that are shown":     {site("not {\nmethod GET\npath /notify/*/silences\n}", open), "silence keys with POST /notify/KEY/silences"},
-		"silences, and named ones":    {site("not path /notify/*/silences", named), ""},
-		"incidents, with invitations": {site("not {\nquery invite=*\npath /notify/incidents\n}", open), "list all incidents with GET /notify/incidents"},
+		"readers":                     {x(matchers["inbox.md"], open), "read the messages of keys with GET /notify/KEY/messages"},
+		"readers, and named ones":     {x(matchers["inbox.md"], named), ""},
+		"links":                       {x(matchers["on-call.md"], open), "silence each incident whose link they have with POST /notify/incidents/ID"},
+		"links, and named ones":       {x(matchers["on-call.md"], named), ""},
+		"the list of incidents":       {x("not path /notify/incidents*", open), "list all incidents with GET /notify/incidents"},
+		"silences":                    {x("not path /notify/*/silences", open), "silence keys with POST /notify/KEY/silences"},
+		"silences, with a slash":      {x("not path /notify/*/silences/", open), "silence keys with POST /notify/KEY/silences"},
+		"silences of a key":           {x("not path /notify/ops/silences", open), "silence keys with POST /notify/ops/silences"},
+		"silences that are shown":     {x("not {\nmethod GET\npath /notify/*/silences\n}", open), "silence keys with POST /notify/KEY/silences"},
+		"silences, and named ones":    {x("not path /notify/*/silences", named), ""},
+		"incidents, with invitations": {x("not {\nquery invite=*\npath /notify/incidents\n}", open), "list all incidents with GET /notify/incidents"},
 	})
 	checkWarnings(t, "anyone who can reach this site can %s, because it requires no authentication and console has manage open", map[string]siteWarning{
-		"the console, with invitations": {site("not {\nmethod GET\nquery invite=*\n}", open), "use the console at /notify/console"},
+		"the console, with invitations": {x("not {\nmethod GET\nquery invite=*\n}", open), "use the console at /notify/console"},
 	})
 }
 
@@ -123,27 +123,27 @@ func TestWarnOpenExceptions(t *testing.T) {
 // for invitations, takes messages of everybody, too.
 func TestWarnReading(t *testing.T) {
 	const spelled = "does not apply to %s, so a request can avoid it; leave out only what is read"
-	site := func(matcher, block string) string {
+	x := func(matcher, block string) string {
 		return strings.Replace(newGuarded(t, matcher, block), "\npush\n", "\n", 1)
 	}
 	const ntfy = "not path /notify/*/ntfy/*/*"
 	const plain = "key plain {\nurl json://127.0.0.1:1\n%s\n}"
 	checkWarnings(t, spelled, map[string]siteWarning{
-		"all of ntfy":               {site(ntfy, ""), "GET /notify/ops/ntfy/TOPIC/publish"},
-		"a topic":                   {site("not path /notify/*/ntfy/*", "key secret {\ntoken 0123456789abcdef\nurl json://h\n}"), "/notify/ops/ntfy/TOPIC"},
-		"only posts need a login":   {site("method POST", ""), "GET /notify/ops/ntfy/TOPIC/publish"},
-		"verbs without methods":     {site("not path /notify/*/ntfy/*/json", fmt.Sprintf(plain, "")), "/notify/plain/ntfy/TOPIC/json"},
-		"a key with a reader":       {site("not path /notify/*/ntfy/*/json", ""), ""},
-		"a key that accepts none":   {site("not path /notify/*/ntfy/*/json", fmt.Sprintf(plain, "accept direct")), ""},
-		"a source with a token":     {site(ntfy, "from ntfy {\ntoken 0123456789abcdef\n}"), ""},
-		"beats":                     {site("not method GET", fmt.Sprintf(plain, "accept direct\nexpect nightly every 24h")+"\nfrom ntfy {\ntoken 0123456789abcdef\n}"), "GET /notify/plain?beat=nightly"},
-		"invitations of any method": {site("not query invite=*", "from ntfy {\ntoken 0123456789abcdef\n}"), "/notify/ops?invite=ID"},
+		"all of ntfy":               {x(ntfy, ""), "GET /notify/ops/ntfy/TOPIC/publish"},
+		"a topic":                   {x("not path /notify/*/ntfy/*", "key secret {\ntoken 0123456789abcdef\nurl json://h\n}"), "/notify/ops/ntfy/TOPIC"},
+		"only posts need a login":   {x("method POST", ""), "GET /notify/ops/ntfy/TOPIC/publish"},
+		"verbs without methods":     {x("not path /notify/*/ntfy/*/json", fmt.Sprintf(plain, "")), "/notify/plain/ntfy/TOPIC/json"},
+		"a key with a reader":       {x("not path /notify/*/ntfy/*/json", ""), ""},
+		"a key that accepts none":   {x("not path /notify/*/ntfy/*/json", fmt.Sprintf(plain, "accept direct")), ""},
+		"a source with a token":     {x(ntfy, "from ntfy {\ntoken 0123456789abcdef\n}"), ""},
+		"beats":                     {x("not method GET", fmt.Sprintf(plain, "accept direct\nexpect nightly every 24h")+"\nfrom ntfy {\ntoken 0123456789abcdef\n}"), "GET /notify/plain?beat=nightly"},
+		"invitations of any method": {x("not query invite=*", "from ntfy {\ntoken 0123456789abcdef\n}"), "/notify/ops?invite=ID"},
 	})
 	for page, matcher := range documentedMatchers(t) {
 		if page == "phone.md" || page == "modules.md" {
 			continue // TestWarnLinks
 		}
-		if got := warningsOfSites(t, site(matcher, fmt.Sprintf(plain, ""))); len(got) > 0 {
+		if got := warningsOfSites(t, x(matcher, fmt.Sprintf(plain, ""))); len(got) > 0 {
 			t.Errorf("the matcher of docs/%s: %q", page, got)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // warnConfigID warns if X-Apprise-Config-ID gets a stranger past what keeps strangers from
 // the address of a key: a matcher of the path /notify/KEY does not match /notify. Without
 // config_id on, the header needs a secret of the key on every path.
-func (s site) warnConfigID() {
+func (s routedSite) warnConfigID() {
 	r := s.handler.resolved
 	if !r.configID || s.requiresCertificate() {
 		return
@@ -27,7 +27,7 @@ func (s site) warnConfigID() {
 
 // isOpenByID reports whether the header gets a stranger something at a route without a
 // key: the routes of saved keys need a right to manage that everybody has.
-func (s site) isOpenByID(c configIDRoute, name string) bool {
+func (s routedSite) isOpenByID(c configIDRoute, name string) bool {
 	r := s.handler.resolved
 	k := r.keys[name]
 	switch c.keyed {

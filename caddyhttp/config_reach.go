@@ -34,7 +34,7 @@ func (a *App) checkReach() error {
 	var missed []error
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		f := siteFinder{server: servers[name]}
-		f.find(f.server.Routes, site{})
+		f.find(f.server.Routes, routedSite{})
 		for _, s := range f.sites {
 			reach := newReach(s)
 			switch {
@@ -52,7 +52,7 @@ func (a *App) checkReach() error {
 
 // reach finds out whether requests can reach a notify handler.
 type reach struct {
-	site
+	routedSite
 	catchAll bool // look for a handler that answers everything instead
 
 	// What was met on the way, for the error.
@@ -60,7 +60,7 @@ type reach struct {
 	other   bool   // another notify handler answers before it
 }
 
-func newReach(s site) *reach { return &reach{site: s} }
+func newReach(s routedSite) *reach { return &reach{routedSite: s} }
 
 // any reports whether a request for any path of the handler can reach it.
 func (c *reach) any() bool {
@@ -221,8 +221,8 @@ func isSuccess(h *caddyhttp.StaticResponse) bool {
 
 // warnCatchAll warns if a POST to a mistyped address of the site is answered with
 // success by respond.
-func (s site) warnCatchAll() {
-	c := &reach{site: s, catchAll: true}
+func (s routedSite) warnCatchAll() {
+	c := &reach{routedSite: s, catchAll: true}
 	if len(s.handler.resolved.keys) == 0 && !s.handler.resolved.saved.on() || !c.path(s.prefix+"/notfy/KEY") {
 		return
 	}

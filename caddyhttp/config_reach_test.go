@@ -50,7 +50,7 @@ func TestUnreachable(t *testing.T) {
 func TestReachable(t *testing.T) {
 	const k = "notify {\nkey ops {\nurl json://localhost\n}\n}"
 	const matched = " {\nkey ops {\nurl json://localhost\n}\n}"
-	for _, site := range []string{
+	for _, siteID := range []string{
 		k,
 		"notify",
 		"handle {\n" + k + "\n}",
@@ -103,9 +103,9 @@ func TestReachable(t *testing.T) {
 		"intercept {\n}\n" + k,
 		"php_fastcgi localhost:1\n" + k,
 	} {
-		warnings, err := reachOf(t, "http://h {\n"+site+"\n}")
+		warnings, err := reachOf(t, "http://h {\n"+siteID+"\n}")
 		if err != nil || len(warnings) > 0 {
-			t.Errorf("%s\n%v %q", site, err, warnings)
+			t.Errorf("%s\n%v %q", siteID, err, warnings)
 		}
 	}
 }
@@ -114,10 +114,10 @@ func TestReachable(t *testing.T) {
 // success.
 func TestCatchAll(t *testing.T) {
 	const k = "notify {\nkey ops {\nurl json://localhost\n}\n}"
-	for _, site := range []string{k + "\nrespond OK", k + "\nrespond /* OK 202", "handle_path /a/* {\n" + k + "\nrespond OK\n}", "handle /notify* {\n" + k + "\n}\nhandle {\nrespond OK\n}"} {
-		warnings, err := reachOf(t, "http://h {\n"+site+"\n}")
+	for _, siteID := range []string{k + "\nrespond OK", k + "\nrespond /* OK 202", "handle_path /a/* {\n" + k + "\nrespond OK\n}", "handle /notify* {\n" + k + "\n}\nhandle {\nrespond OK\n}"} {
+		warnings, err := reachOf(t, "http://h {\n"+siteID+"\n}")
 		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "answers a mistyped address") {
-			t.Errorf("%s\n%v %q", site, err, warnings)
+			t.Errorf("%s\n%v %q", siteID, err, warnings)
 		}
 	}
 }

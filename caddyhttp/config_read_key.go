@@ -51,14 +51,14 @@ func (c *Config) resolveKey(name string) (*settled, error) {
 	if _, ok := c.app.Keys[name]; ok {
 		return r, nil
 	}
-	site, err := findSite(c.sites, name)
+	handler, err := findSite(c.sites, name)
 	if err != nil {
 		return nil, err
 	}
-	if site == nil {
+	if handler == nil {
 		return nil, c.noKeyError(name)
 	}
-	return site.onlyKey(name).resolve(r, parseUnshared, zap.NewNop())
+	return handler.onlyKey(name).resolve(r, parseUnshared, zap.NewNop())
 }
 
 // onlyKey returns the settings without other keys and default URLs.

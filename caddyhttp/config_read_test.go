@@ -53,12 +53,12 @@ func TestConfigKey(t *testing.T) {
 	if targets, err := ops.Choose(notifier.TagExpr{}); err != nil || len(targets) != 1 || len(ops.Targets) != 2 || ops.Timeout.String() != "7s" {
 		t.Errorf("ops has %v of %v, %s, %v", targets, ops.Targets, ops.Timeout, err)
 	}
-	site, err := c.Key("site")
+	x, err := c.Key("site")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if site.Timeout.String() != "3s" || site.Identity.Name != "Site" || ops.Identity.Name == "Site" {
-		t.Errorf("site has %s and %+v, ops %+v", site.Timeout, site.Identity, ops.Identity)
+	if x.Timeout.String() != "3s" || x.Identity.Name != "Site" || ops.Identity.Name == "Site" {
+		t.Errorf("site has %s and %+v, ops %+v", x.Timeout, x.Identity, ops.Identity)
 	}
 	if _, err := c.Key("broken"); err == nil {
 		t.Error("the key broken is loaded")

@@ -80,8 +80,8 @@ func decodeDevices(record []byte) (*device.List, error) {
 }
 
 // devicePlace returns the place of the devices of k at a site.
-func (k *key) devicePlace(site string) device.Place {
-	return device.Place{Home: k.home(site), Key: k.name}
+func (k *key) devicePlace(siteID string) device.Place {
+	return device.Place{Home: k.home(siteID), Key: k.name}
 }
 
 // devicesName returns the name of the record of the devices of a key.

@@ -7,9 +7,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -29,7 +29,7 @@ const (
 func (q *registry) deviceChanged(change, key, name, by string) {
 	app := q.app.Load()
 	app.log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
-	app.emit(events.Device, func() map[string]any {
+	app.emit(event.Device, func() map[string]any {
 		return map[string]any{"change": change, "key": key, "device": name, "by": by}
 	})
 }
@@ -46,9 +46,9 @@ type siteSettings struct {
 // other destination, or be gone.
 func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of device.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
 	app := q.app.Load()
-	settings, site := app.settingsOfKey(ctx, of)
+	settings, siteID := app.settingsOfKey(ctx, of)
 	if settings == nil {
-		settings, site = at.settings, at.site
+		settings, siteID = at.settings, at.site
 	}
 	if settings == nil {
 		return false
@@ -67,7 +67,7 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of device.
 		return false
 	}
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
-	d := newDelivery(settings, sourceDevice, site, m, &api.Selection{Targets: targets}).toKey(k)
+	d := newDelivery(settings, sourceDevice, siteID, m, &api.Selection{Targets: targets}).toKey(k)
 	d.rules, d.with = nil, with // it is sent at once
 	s := newQueuedSend(d, q.outbox)
 	s.makeEntry(s.resultsSoFar())
@@ -83,10 +83,10 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of device.
 // nil if it is gone.
 func (a *directory) settingsOfKey(ctx context.Context, of device.Place) (*resolved, string) {
 	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
-		site := a.siteOf(s)
+		siteID := a.siteOf(s)
 		k, err := s.key(ctx, of.Key)
-		if err == nil && k.devicePlace(site) == of {
-			return s, site
+		if err == nil && k.devicePlace(siteID) == of {
+			return s, siteID
 		}
 	}
 	return nil, ""

@@ -8,8 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -47,9 +47,9 @@ func (s *shared) emit(d delivery, outcome string, results []notifier.Result) {
 		return // there is an event for the newer message
 	}
 	ok := outcome != outcomeFailed
-	name := events.Failed
+	name := event.Failed
 	if ok {
-		name = events.Delivered
+		name = event.Delivered
 	}
 	s.emitEvent(name, func() map[string]any { return ownEventData(d, ok, results) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -60,7 +61,7 @@ func TestOwnEvents(t *testing.T) {
 	}
 	// A key with escalate would make an incident of the message that nobody has acknowledged
 	// one, and tell that nobody has acknowledged that one either.
-	emit(events.Incident, map[string]any{"change": events.IncidentExhausted, "key": "fine", "type": "failure"})
+	emit(event.Incident, map[string]any{"change": event.IncidentExhausted, "key": "fine", "type": "failure"})
 	sent(t, notify)
 	if paths := s.Paths(); paths != "fine" {
 		t.Errorf("a message about an incident: messages at %q", paths)
@@ -138,7 +139,7 @@ func TestOwnEventData(t *testing.T) {
 // TestKnownOwnEvents checks that the list of known data is right for the events
 // of this module.
 func TestKnownOwnEvents(t *testing.T) {
-	for name, ok := range map[string]bool{events.Delivered: true, events.Failed: false} {
+	for name, ok := range map[string]bool{event.Delivered: true, event.Failed: false} {
 		data := ownEventData(delivery{message: &notifier.Message{}}, ok, []notifier.Result{})
 		if got := slices.Sorted(maps.Keys(data)); !slices.Equal(got, events.Data(name)) {
 			t.Errorf("%s has the data %v, want %v", name, got, events.Data(name))

@@ -31,11 +31,11 @@ func (x *expectedBeat) place() string { return x.key.home(x.site) + "\x00" + x.k
 
 // expectedBeats returns all beats that keys of the configuration expect.
 func (a *directory) expectedBeats() (out []expectedBeat) {
-	add := func(site string, r *resolved, ofSite bool) {
+	add := func(siteID string, r *resolved, ofSite bool) {
 		for _, k := range r.keys {
 			for i := range k.expects {
 				if k.ofSite == ofSite {
-					out = append(out, expectedBeat{site, r, k, &k.expects[i]})
+					out = append(out, expectedBeat{siteID, r, k, &k.expects[i]})
 				}
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -118,7 +118,7 @@ func (q *monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) err
 		return nil // another gateway has told it, or the beat came
 	}
 	if err == nil {
-		app.emitBeat(events.BeatLate, x, &c.beat)
+		app.emitBeat(event.BeatLate, x, &c.beat)
 	}
 	return err
 }

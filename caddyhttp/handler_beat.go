@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -172,7 +172,7 @@ func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (
 		}
 		return nil, queueError(err)
 	}
-	h.app.emitBeat(events.BeatBack, x, &told.beat)
+	h.app.emitBeat(event.BeatBack, x, &told.beat)
 	resp := beatResponse(x, told, report)
 	resp.ID = id
 	return resp, nil
@@ -201,7 +201,7 @@ func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, r
 	if err != nil {
 		return nil, queueError(err)
 	}
-	h.app.emitBeat(events.BeatLate, x, &c.beat)
+	h.app.emitBeat(event.BeatLate, x, &c.beat)
 	resp := beatResponse(x, c, report)
 	resp.ID = id
 	return resp, nil

@@ -70,8 +70,8 @@ func configID(header http.Header) (string, error) {
 }
 
 // parseRequest returns what a request addresses, like parse, and considers the header.
-func (t routeTable) parseRequest(r *http.Request, site *siteRoutes) (at route, ok bool, err error) {
-	at, ok = t.parse(r.URL, site)
+func (t routeTable) parseRequest(r *http.Request, has *siteRoutes) (at route, ok bool, err error) {
+	at, ok = t.parse(r.URL, has)
 	if len(r.Header.Values(configIDHeader)) == 0 {
 		return at, ok, nil
 	}
@@ -82,7 +82,7 @@ func (t routeTable) parseRequest(r *http.Request, site *siteRoutes) (at route, o
 		}
 		return at, true, err
 	}
-	keyed := t.withConfigID(r, site)
+	keyed := t.withConfigID(r, has)
 	if keyed == nil || id == "" && err == nil {
 		return at, ok, nil
 	}
@@ -90,13 +90,13 @@ func (t routeTable) parseRequest(r *http.Request, site *siteRoutes) (at route, o
 }
 
 // mayNameKeyAt reports whether the header can name the key of requests for u.
-func (t routeTable) mayNameKeyAt(u *url.URL, site *siteRoutes) bool {
-	return t.withConfigID(&http.Request{Method: http.MethodPost, URL: u}, site) != nil ||
-		t.withConfigID(&http.Request{Method: http.MethodGet, URL: u}, site) != nil
+func (t routeTable) mayNameKeyAt(u *url.URL, has *siteRoutes) bool {
+	return t.withConfigID(&http.Request{Method: http.MethodPost, URL: u}, has) != nil ||
+		t.withConfigID(&http.Request{Method: http.MethodGet, URL: u}, has) != nil
 }
 
 // withConfigID returns the route for which the header can name the key of r, or nil.
-func (t routeTable) withConfigID(r *http.Request, site *siteRoutes) *routeSpec {
+func (t routeTable) withConfigID(r *http.Request, has *siteRoutes) *routeSpec {
 	if hasEncodedSlash(r.URL, false) {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (t routeTable) withConfigID(r *http.Request, site *siteRoutes) *routeSpec {
 			continue
 		}
 		for i := range t {
-			if spec := &t[i].routeSpec; spec.pattern == c.keyed && (spec.on == nil || spec.on(site)) {
+			if spec := &t[i].routeSpec; spec.pattern == c.keyed && (spec.on == nil || spec.on(has)) {
 				return spec
 			}
 		}

@@ -432,16 +432,16 @@ func TestAPIAnswers(t *testing.T) {
 func TestSendingGets(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
-	for site, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "cross-site": 403} {
+	for siteID, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "cross-site": 403} {
 		r := httptest.NewRequest("GET", "/notify/ops/ntfy/alerts/trigger?message=x", nil)
-		if site != "" {
-			r.Header.Set("Sec-Fetch-Site", site)
+		if siteID != "" {
+			r.Header.Set("Sec-Fetch-Site", siteID)
 		}
 		if got := do(t, h, r); got.status != want {
-			t.Errorf("%q: status %d: %s", site, got.status, got.body)
+			t.Errorf("%q: status %d: %s", siteID, got.status, got.body)
 		}
 		if n := len(s.Take()); (n == 1) != (want == 200) {
-			t.Errorf("%q: %d messages", site, n)
+			t.Errorf("%q: %d messages", siteID, n)
 		}
 	}
 	for target, want := range map[string]string{

@@ -37,9 +37,9 @@ var provisioning sync.Mutex
 
 func provision(t *testing.T, block, global string) (*Handler, error) {
 	t.Helper()
-	var site Handler
+	var x Handler
 	var app App
-	for to, text := range map[caddyfile.Unmarshaler]string{&site: block, &app: global} {
+	for to, text := range map[caddyfile.Unmarshaler]string{&x: block, &app: global} {
 		if err := to.UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + text + "\n}")); err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	}
 	// The handler provisions the app. If Caddy did so, there would be no site.
 	config.AppsRaw["notify"] = caddyconfig.JSON(app, nil)
-	m, err := ctx.LoadModuleByID("http.handlers.notify", caddyconfig.JSON(site, nil))
+	m, err := ctx.LoadModuleByID("http.handlers.notify", caddyconfig.JSON(x, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -148,10 +148,10 @@ func worseIncident(a, b storedIncident) int {
 
 // incidentPlaces adds the places of keys of a site, or of the key with a name. If the saved
 // keys cannot be listed, it adds the others and returns an error.
-func (r *resolved) incidentPlaces(ctx context.Context, site, only string, places []string) ([]string, error) {
+func (r *resolved) incidentPlaces(ctx context.Context, siteID, only string, places []string) ([]string, error) {
 	for name, k := range r.keys {
 		if only == "" || name == only {
-			places = append(places, k.home(site)+"\x00"+name)
+			places = append(places, k.home(siteID)+"\x00"+name)
 		}
 	}
 	if !r.saved.on() || r.saved.rules.Empty() {

@@ -79,11 +79,11 @@ func TestConsoleAccess(t *testing.T) {
 func TestConsoleOrigin(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/a")+"\n}\nconsole {\nmanage open\n}\ntrusted_origins *", "")
-	for site, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200} {
+	for siteID, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200} {
 		r := httptest.NewRequest(http.MethodPost, "/notify/console/keys/ops?test", strings.NewReader(url.Values{"destination": {"1"}}.Encode()))
-		r.Header = http.Header{"Content-Type": {typeForm}, "Sec-Fetch-Site": {site}, "Accept": {browser}}
+		r.Header = http.Header{"Content-Type": {typeForm}, "Sec-Fetch-Site": {siteID}, "Accept": {browser}}
 		if got := do(t, h, r); got.status != want || len(s.Take()) != want/200%2 {
-			t.Errorf("%s: %d", site, got.status)
+			t.Errorf("%s: %d", siteID, got.status)
 		}
 	}
 }

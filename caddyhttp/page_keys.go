@@ -116,7 +116,7 @@ func (h *pages) keyNames(ctx context.Context) ([]string, error) {
 // roughStates returns the states of keys without reading saved ones. That of a saved
 // key follows from the destinations that messages to a key of this name went to last.
 func (h *pages) roughStates(states *healthView, names []string) map[string]view.State {
-	site, saved := h.site(), map[string]*view.Health{}
+	siteID, saved := h.site(), map[string]*view.Health{}
 	for i := range states.states {
 		if name := decodeName(states.states[i].About).Key; name != "" {
 			if saved[name] == nil {
@@ -131,13 +131,13 @@ func (h *pages) roughStates(states *healthView, names []string) map[string]view.
 	for _, name := range names {
 		switch k := h.resolved.keys[name]; {
 		case k != nil:
-			out[name] = states.ofKey(keyID{site, name}, k).State
+			out[name] = states.ofKey(keyID{siteID, name}, k).State
 		case saved[name] != nil && saved[name].State != "":
 			out[name] = saved[name].State
 		default:
 			sum := view.Health{State: view.Silent}
-			states.remember(keyID{site, name}, &sum)
-			for _, last := range states.last[keyID{site, name}] {
+			states.remember(keyID{siteID, name}, &sum)
+			for _, last := range states.last[keyID{siteID, name}] {
 				if last.cause != "" {
 					sum.State = view.Failing
 				} else if sum.State == view.Silent {
@@ -177,12 +177,12 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup
-	site, root := h.site(), rootOf(r.URL.Path)
+	siteID, root := h.site(), rootOf(r.URL.Path)
 	for i, name := range names {
 		l := &out[i]
 		*l = view.ListedKey{Name: name, Address: consoleKey(r, name), Send: root + "notify/" + name}
 		set := func(k *key) {
-			health := states.ofKey(keyID{site, name}, k)
+			health := states.ofKey(keyID{siteID, name}, k)
 			l.URLs, l.Services, l.Health = len(k.targets), countServices(k.targets), &health
 			if health.Waiting > 0 {
 				l.Hurry = l.Address

@@ -60,10 +60,10 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	if err != nil {
 		return list, err
 	}
-	site := h.site()
+	siteID := h.site()
 	if q == nil {
 		for _, e := range h.shared.history.list() {
-			if m := h.historyMessage(r, &e); e.site == site && f.fits(&m) && f.fitsTitle("") {
+			if m := h.historyMessage(r, &e); e.site == siteID && f.fits(&m) && f.fitsTitle("") {
 				list.messages = append(list.messages, m)
 			}
 		}
@@ -86,7 +86,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 			list.until = e.Message.Created
 			if m := h.queueMessage(r, e); m.Time.Before(f.since) {
 				list.next = uuid.UUID{}
-			} else if queued.SiteOf(e.Message) == site && f.fits(&m) {
+			} else if queued.SiteOf(e.Message) == siteID && f.fits(&m) {
 				fitting = append(fitting, m)
 			}
 		}
@@ -113,7 +113,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 		begin = messageTime(list.next)
 	}
 	for _, e := range h.shared.history.list() {
-		if e.Outcome != outcomeRefused || e.site != site || e.Time.Before(begin) || !e.Time.Before(end) {
+		if e.Outcome != outcomeRefused || e.site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
 			continue
 		}
 		if m := h.historyMessage(r, &e); f.fits(&m) && f.fitsTitle("") {

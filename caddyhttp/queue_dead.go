@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -93,7 +93,7 @@ func (s *shared) emitDead(d deadDelivery) {
 	if d.state.Source == sourceOwnEvent {
 		return
 	}
-	s.emitEvent(events.Dead, func() map[string]any {
+	s.emitEvent(event.Dead, func() map[string]any {
 		return map[string]any{
 			"id": d.id, "key": d.state.Key, "source": d.state.Source, "incident": d.state.Incident, "service": d.result.Service,
 			"destination": d.result.Destination, "attempts": d.result.Attempts, "error": markup.TruncateBytes(d.reason, maxEventError),

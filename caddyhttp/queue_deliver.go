@@ -36,12 +36,12 @@ type queueTarget struct {
 // found: those of the site that the message came to, and those of the app. If
 // the configuration does not have the site any more, for example because its
 // address has changed, they are those of all sites.
-func (a *directory) candidates(site string) []*resolved {
-	settings := a.settingsOf(site)
+func (a *directory) candidates(siteID string) []*resolved {
+	settings := a.settingsOf(siteID)
 	if settings == nil {
 		settings = a.sites
 	}
-	if site == "" {
+	if siteID == "" {
 		return settings
 	}
 	return append(slices.Clip(settings), a.resolved)
@@ -51,9 +51,9 @@ func (a *directory) candidates(site string) []*resolved {
 // accepted for, from the configuration or a saved key. If several handlers have a
 // key of the same name, the hash selects the destination. findQueued returns an
 // [*api.Error] with the status 503 if saved keys cannot be read at the moment.
-func (a *engine) findQueued(ctx context.Context, site, name, hash string) (queueTarget, error) {
+func (a *engine) findQueued(ctx context.Context, siteID, name, hash string) (queueTarget, error) {
 	var unavailable error
-	for _, s := range a.candidates(site) {
+	for _, s := range a.candidates(siteID) {
 		k := &key{targets: s.defaultTargets, log: a.log}
 		if name != "" {
 			var err error
@@ -280,11 +280,11 @@ func policyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error)
 // policyOf returns the strictest of the policies for a delivery to d of a message that
 // a site accepted under the policy then: that one, the site's present one, and that of
 // d. It returns nil if d was and is the operator's.
-func (a *engine) policyOf(site string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
+func (a *engine) policyOf(siteID string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
 	if then == nil && d.Policy() == nil {
 		return nil
 	}
-	_, now, _ := a.siteRules(site, then)
+	_, now, _ := a.siteRules(siteID, then)
 	return egress.Strictest(d.Policy(), now, then)
 }
 
@@ -319,8 +319,8 @@ func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 // under which the message was accepted: if a site has several handlers, it came
 // to one that had this policy. If none has it, or the site does not exist any
 // more, the strictest rules of all of them hold.
-func (a *engine) siteRules(site string, then *egress.Policy) (*resolved, *egress.Policy, serviceRules) {
-	handlers, gone := a.settingsOf(site), false
+func (a *engine) siteRules(siteID string, then *egress.Policy) (*resolved, *egress.Policy, serviceRules) {
+	handlers, gone := a.settingsOf(siteID), false
 	if handlers == nil {
 		handlers, gone = a.sites, true
 	}

@@ -345,9 +345,9 @@ func (g *givenUp) message() *notifier.Message {
 }
 
 // fallbackEntry returns a message to the fallback of a key of a site.
-func (q *outbox) fallbackEntry(settings *resolved, fallback, site string, m *notifier.Message) *queue.Entry {
+func (q *outbox) fallbackEntry(settings *resolved, fallback, siteID string, m *notifier.Message) *queue.Entry {
 	to := settings.configured(fallback)
-	d := newDelivery(settings, sourceFallback, site, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
+	d := newDelivery(settings, sourceFallback, siteID, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
 	d.rules = nil // it is sent at once
 	s := newQueuedSend(d, q)
 	s.makeEntry(s.resultsSoFar())

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -50,7 +50,7 @@ func (q *outbox) down(h queue.Health) {
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.down(h.Destination, name)...)
 	q.failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	q.app.Load().shared.emitHealth(events.Down, h, 0)
+	q.app.Load().shared.emitHealth(event.Down, h, 0)
 }
 
 // up reports a destination that is back.
@@ -59,19 +59,19 @@ func (q *outbox) up(h queue.Health) {
 	fields := append(decodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.up(h.Destination)...)
 	q.failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	q.app.Load().shared.emitHealth(events.Up, h, down)
+	q.app.Load().shared.emitHealth(event.Up, h, down)
 }
 
 // emitHealth emits the event of a destination that is down or back. duration is how long one
 // was down that is back.
-func (s *shared) emitHealth(event string, h queue.Health, duration time.Duration) {
-	s.emitEvent(event, func() map[string]any {
+func (s *shared) emitHealth(what string, h queue.Health, duration time.Duration) {
+	s.emitEvent(what, func() map[string]any {
 		name := decodeName(h.About)
 		data := map[string]any{
 			"key": name.Key, "service": name.Service, "destination": name.URL, "since": h.DownSince.UTC().Format(time.RFC3339),
 			"error": markup.TruncateBytes(h.LastError, maxEventError), "waiting": h.Waiting,
 		}
-		if event == events.Up {
+		if what == event.Up {
 			data["duration"] = duration
 		}
 		return data

@@ -24,12 +24,12 @@ func (d *delivery) incidentOf() string {
 // home returns where a key is defined: in the space of saved keys, in the site with
 // the ID, or for all sites. That of a saved key has its ID, so that records of a key that
 // was deleted do not belong to a later one of its name.
-func (k *key) home(site string) string {
+func (k *key) home(siteID string) string {
 	switch {
 	case k.saved:
 		return savedHome(k.space, k.id)
 	case k.ofSite:
-		return "site " + site
+		return "site " + siteID
 	}
 	return ""
 }

@@ -212,13 +212,13 @@ func newRouteTable(specs []routeSpec) routeTable {
 
 // parse returns what a path addresses, and reports whether it is a path of the
 // gateway. Any other path goes to the next handler.
-func (t routeTable) parse(u *url.URL, site *siteRoutes) (at route, ok bool) {
+func (t routeTable) parse(u *url.URL, has *siteRoutes) (at route, ok bool) {
 	if hasDotSegment(u.Path) {
 		return route{}, false
 	}
 	for i := range t {
 		spec := &t[i].routeSpec
-		if spec.on != nil && !spec.on(site) {
+		if spec.on != nil && !spec.on(has) {
 			continue
 		}
 		if at, ok := matchPath(t[i].segments, u.Path); ok {
@@ -278,17 +278,17 @@ func (at *route) set(segment, value string) bool {
 
 // mayMatch reports whether a pattern of Caddy's path matcher, which ignores case,
 // may match a path of the gateway.
-func (t routeTable) mayMatch(pattern string, site *siteRoutes) bool {
+func (t routeTable) mayMatch(pattern string, has *siteRoutes) bool {
 	pattern = strings.ToLower(pattern)
 	i := strings.IndexAny(pattern, `*?[\{%`)
 	if i < 0 {
 		u := &url.URL{Path: pattern}
-		_, ok := t.parse(u, site)
-		return ok || t.mayNameKeyAt(u, site)
+		_, ok := t.parse(u, has)
+		return ok || t.mayNameKeyAt(u, has)
 	}
 	prefix := pattern[:i]
 	for j := range t {
-		if t[j].on != nil && !t[j].on(site) {
+		if t[j].on != nil && !t[j].on(has) {
 			continue
 		}
 		fixed, _, open := strings.Cut(t[j].pattern+"/", "{")

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -286,13 +286,13 @@ func (q *alerts) tellIncident(what string, x *rules.Incident, by string) {
 	if x.Source == sourceOwnEvent {
 		return // a message about an event causes no other
 	}
-	app.emit(events.Incident, func() map[string]any {
+	app.emit(event.Incident, func() map[string]any {
 		return map[string]any{
 			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
 			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,
 		}
 	})
-	if what == events.IncidentExhausted {
+	if what == event.IncidentExhausted {
 		q.log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the first step",
 			zap.String("key", x.Key), zap.String("incident", x.Name), zap.Int("rounds", x.Escalation.Round))
 	}

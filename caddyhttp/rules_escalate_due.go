@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -319,10 +319,10 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 		app.shared.metrics.ruled(ruleEscalate, ruleOutcomeEscalated, n)
 	}
 	if step.Round > 0 {
-		q.tellIncident(events.IncidentEscalated, x, "")
+		q.tellIncident(event.IncidentEscalated, x, "")
 	}
 	if step.Exhausted {
-		q.tellIncident(events.IncidentExhausted, x, "")
+		q.tellIncident(event.IncidentExhausted, x, "")
 	}
 	if step.Again {
 		return q.escalateAgain(ctx, x, k, settings)
@@ -514,7 +514,7 @@ func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string)
 	})
 	if ok = ok && err == nil && x != nil; ok {
 		q.app.Load().shared.metrics.ruled(ruleEscalate, ruleOutcomeAcknowledged, 1)
-		q.tellIncident(events.IncidentAcknowledged, x, by)
+		q.tellIncident(event.IncidentAcknowledged, x, by)
 	}
 	return x, ok, err
 }
@@ -568,7 +568,7 @@ func (q *alerts) resolve(ctx context.Context, at *storedIncident, by string) (x 
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {
-		q.tellIncident(events.IncidentResolved, x, by)
+		q.tellIncident(event.IncidentResolved, x, by)
 	}
 	return x, ok, err
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -157,13 +157,13 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
 		x = i.open()
 		c.Records[i.id] = incidentIDRecord(u.names[i.name], now.Add(i.keep))
-		i.events = append(i.events, events.IncidentOpened)
+		i.events = append(i.events, event.IncidentOpened)
 	case x == nil:
 		return nil // it is resolved, or was never told
 	case state == notifier.Resolved && x.IsOpen():
 		i.escalated = len(x.Escalation.Targets) > 0
 		dropped = x.Close(now, i.d.by)
-		i.events = append(i.events, events.IncidentResolved)
+		i.events = append(i.events, event.IncidentResolved)
 	case state == notifier.Acknowledged:
 		ack := time.Duration(0)
 		if u.escalate != nil {
@@ -171,7 +171,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 		}
 		var ok bool
 		if dropped, ok = x.Acknowledge(now, cmp.Or(i.d.format, i.d.source), ack); ok {
-			i.events = append(i.events, events.IncidentAcknowledged)
+			i.events = append(i.events, event.IncidentAcknowledged)
 		}
 		rule = notifier.RuleAcknowledged
 	case state == notifier.Open && !u.escalates:

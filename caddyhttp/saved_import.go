@@ -179,18 +179,18 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *savedKeys,
 	spaces := &savedSpaces{storage: storage}
 	found := map[string]*savedKeys{} // by the label of the space
 	fixedIn := map[string]map[string]bool{}
-	for _, site := range c.sites {
-		r, err := site.onlyKey("").resolve(base, parseUnshared, zap.NewNop())
+	for _, handler := range c.sites {
+		r, err := handler.onlyKey("").resolve(base, parseUnshared, zap.NewNop())
 		if err != nil {
 			return nil, nil, err
 		}
-		owner := site.configsOwner(site)
-		if site.Configs == nil {
+		owner := handler.configsOwner(handler)
+		if handler.Configs == nil {
 			owner = c.app.configsOwner(&c.app)
 		}
 		keys, err := newSavedKeys(r, spaces, owner, true, sender, zap.NewNop())
 		if err != nil {
-			return nil, nil, site.Caddyfile.locate("configs", prefixError("configs", err))
+			return nil, nil, handler.Caddyfile.locate("configs", prefixError("configs", err))
 		}
 		if keys == nil {
 			continue
@@ -205,7 +205,7 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *savedKeys,
 		if found[label] = keys; fixedIn[label] == nil {
 			fixedIn[label] = map[string]bool{}
 		}
-		for _, settings := range []*Settings{&c.app, site} {
+		for _, settings := range []*Settings{&c.app, handler} {
 			for name := range settings.Keys {
 				fixedIn[label][name] = true
 			}

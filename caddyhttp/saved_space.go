@@ -150,8 +150,8 @@ func (p *savedSpace) add(s *savedKeys, saves bool) {
 		p.setRules(s)
 		return
 	}
-	for _, site := range p.sites {
-		p.setRules(site)
+	for _, one := range p.sites {
+		p.setRules(one)
 	}
 }
 

@@ -15,42 +15,42 @@ import (
 // TestSharedSpaces checks which sites may use the same space of saved keys. A
 // mistake must be found by caddy validate.
 func TestSharedSpaces(t *testing.T) {
-	site := func(port, configs string) string { return ":" + port + " {\nnotify {\n" + configs + "\n}\n}\n" }
+	x := func(port, configs string) string { return ":" + port + " {\nnotify {\n" + configs + "\n}\n}\n" }
 	const unnamed = "name no space, so two sites would share the saved keys of the default one; write configs <space> in both"
 	for name, tt := range map[string]struct {
 		options, sites string
 		want           []string // parts of the error; none for no error
 	}{
-		"one site":                             {"", site("9481", "configs"), nil},
+		"one site":                             {"", x("9481", "configs"), nil},
 		"a site with addresses of two servers": {"", "http://:9481, http://a.example:9482, https://b.example {\nnotify {\nconfigs\n}\n}\n", nil},
-		"a site without":                       {"", site("9481", "configs") + site("9482", ""), nil},
-		"two sites":                            {"", site("9481", "configs") + site("9482", "configs {\nmanage\n}"), []string{"configs at Caddyfile:11 and configs at Caddyfile:16 " + unnamed}},
+		"a site without":                       {"", x("9481", "configs") + x("9482", ""), nil},
+		"two sites":                            {"", x("9481", "configs") + x("9482", "configs {\nmanage\n}"), []string{"configs at Caddyfile:11 and configs at Caddyfile:16 " + unnamed}},
 		"two sites of one server":              {"", "a.example {\nnotify {\nconfigs\n}\n}\nb.example {\nnotify {\nconfigs\n}\n}\n", []string{unnamed}},
 		"two blocks of one site":               {"", ":9481 {\nhandle_path /a/* {\nnotify {\nconfigs\n}\n}\nhandle_path /b/* {\nnotify {\nconfigs\n}\n}\n}\n", []string{unnamed}},
-		"two spaces":                           {"", site("9481", "configs a") + site("9482", "configs b"), nil},
-		"a space and none":                     {"", site("9481", "configs") + site("9482", "configs b"), nil},
-		"a shared space":                       {"", site("9481", "configs a") + site("9482", "configs a {\nmanage open\nmax_keys 5\n}"), nil},
+		"two spaces":                           {"", x("9481", "configs a") + x("9482", "configs b"), nil},
+		"a space and none":                     {"", x("9481", "configs") + x("9482", "configs b"), nil},
+		"a shared space":                       {"", x("9481", "configs a") + x("9482", "configs a {\nmanage open\nmax_keys 5\n}"), nil},
 		"different trust": {
-			"", site("9481", "configs a {\ntrust operator\n}") + site("9482", "configs a"),
+			"", x("9481", "configs a {\ntrust operator\n}") + x("9482", "configs a"),
 			[]string{"configs: trust differs from that of configs at Caddyfile:", "space a"},
 		},
-		"different include": {"", site("9481", "configs a {\ninclude on\n}") + site("9482", "configs a"), []string{"configs: include differs"}},
+		"different include": {"", x("9481", "configs a {\ninclude on\n}") + x("9482", "configs a"), []string{"configs: include differs"}},
 		"different secrets": {
-			"", site("9481", "configs a {\nsecret 0123456789secretsecret\n}") + site("9482", "configs a {\nsecret secretsecret0123456789\n}"),
+			"", x("9481", "configs a {\nsecret 0123456789secretsecret\n}") + x("9482", "configs a {\nsecret secretsecret0123456789\n}"),
 			[]string{"configs: secret differs"},
 		},
-		"the same secret":                           {"", site("9481", "configs a {\nsecret 0123456789secretsecret\n}") + site("9482", "configs a {\nsecret 0123456789secretsecret\n}"), nil},
-		"the global option":                         {"configs", site("9481", "") + site("9482", ""), nil},
-		"the global option, a site":                 {"configs", site("9481", "") + site("9482", "configs"), []string{"configs at Caddyfile:6 and", unnamed}},
-		"the global option, only a site of its own": {"configs", site("9481", "configs"), []string{unnamed}},
-		"the global option, a space":                {"configs", site("9481", "") + site("9482", "configs a"), nil},
-		"the global option with a space":            {"configs a", site("9481", "") + site("9482", "configs") + site("9483", "configs a"), nil},
-		"mail":                                      {"configs\nsmtp 127.0.0.1:2525", site("9481", "") + site("9482", ""), nil},
+		"the same secret":                           {"", x("9481", "configs a {\nsecret 0123456789secretsecret\n}") + x("9482", "configs a {\nsecret 0123456789secretsecret\n}"), nil},
+		"the global option":                         {"configs", x("9481", "") + x("9482", ""), nil},
+		"the global option, a site":                 {"configs", x("9481", "") + x("9482", "configs"), []string{"configs at Caddyfile:6 and", unnamed}},
+		"the global option, only a site of its own": {"configs", x("9481", "configs"), []string{unnamed}},
+		"the global option, a space":                {"configs", x("9481", "") + x("9482", "configs a"), nil},
+		"the global option with a space":            {"configs a", x("9481", "") + x("9482", "configs") + x("9483", "configs a"), nil},
+		"mail":                                      {"configs\nsmtp 127.0.0.1:2525", x("9481", "") + x("9482", ""), nil},
 		"an imported snippet": {
 			"", "(saved) {\nnotify {\nconfigs\n}\n}\n:9481 {\nimport saved\n}\n:9482 {\nimport saved\n}\n",
 			[]string{"configs at Caddyfile:11, through Caddyfile:15 (import saved) and configs at Caddyfile:11, through Caddyfile:18 (import saved) " + unnamed},
 		},
-		"an imported setting": {"", "(saved) {\nconfigs\n}\n" + site("9481", "import saved") + site("9482", "import saved"), []string{unnamed}},
+		"an imported setting": {"", "(saved) {\nconfigs\n}\n" + x("9481", "import saved") + x("9482", "import saved"), []string{unnamed}},
 		// Caddy's positions of the two blocks do not differ.
 		"a snippet in a snippet":                         {"", "(saved) {\nnotify {\nconfigs\n}\n}\n(all) {\nimport saved\n}\n:9481 {\nimport all\n}\n:9482 {\nimport all\n}\n", []string{unnamed}},
 		"a snippet with a space":                         {"", "(saved) {\nnotify {\nconfigs {args[0]}\n}\n}\n:9481 {\nimport saved a\n}\n:9482 {\nimport saved b\n}\n", nil},
@@ -140,13 +140,13 @@ func TestRulesOfSharedSpace(t *testing.T) {
 	alone := addSite(t, h, storage, open+"configs alone")
 	// The URL stands for one with a name that has a forbidden address only when the
 	// message is sent.
-	for _, site := range []*Handler{saver, alone} {
-		if err := site.saved.store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
+	for _, other := range []*Handler{saver, alone} {
+		if err := other.saved.store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, site := range map[string]*Handler{"that saves": saver, "that may send to the address": sender} {
-		if r := post(t, site, "/notify/ops", typeForm, "body=x"); r.status < 400 {
+	for name, other := range map[string]*Handler{"that saves": saver, "that may send to the address": sender} {
+		if r := post(t, other, "/notify/ops", typeForm, "body=x"); r.status < 400 {
 			t.Errorf("a site %s: %d %s", name, r.status, r.body)
 		}
 	}

@@ -94,7 +94,7 @@ type delivery struct {
 
 // newDelivery returns the delivery of a message under the settings of a site. All
 // ways in use it and, for a key, toKey: what is set for every message is set here.
-func newDelivery(settings *resolved, source, site string, m *notifier.Message, to *api.Selection) delivery {
+func newDelivery(settings *resolved, source, siteID string, m *notifier.Message, to *api.Selection) delivery {
 	m.Identity = settings.identity
 	if m.Time.IsZero() {
 		m.Time = time.Now()
@@ -103,7 +103,7 @@ func newDelivery(settings *resolved, source, site string, m *notifier.Message, t
 	if settings.push != nil && m.ID == "" {
 		m.ID = queue.NewID().String()
 	}
-	return delivery{message: m, to: to, settings: settings, source: source, site: site, home: "site " + site}
+	return delivery{message: m, to: to, settings: settings, source: source, site: siteID, home: "site " + siteID}
 }
 
 // toKey returns d as a delivery for a key, with its rules.

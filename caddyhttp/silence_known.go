@@ -38,14 +38,14 @@ const knownBatch = 100
 func (q *alerts) storeKnown(ctx context.Context, place string) {
 	app := q.app.Load()
 	home, key, _ := strings.Cut(place, "\x00")
-	site, _ := strings.CutPrefix(home, "site ")
+	siteID, _ := strings.CutPrefix(home, "site ")
 	opened := map[queue.Hash]time.Time{}
 	for name, at := range app.shared.incidents.opened.with(place + "\x00") {
 		id, target, _ := strings.Cut(strings.TrimPrefix(name, place+"\x00"), "\x00")
-		if home != "site "+site {
-			site = ""
+		if home != "site "+siteID {
+			siteID = ""
 		}
-		t, err := app.findQueued(ctx, site, key, target)
+		t, err := app.findQueued(ctx, siteID, key, target)
 		if err != nil {
 			continue // it is gone
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -86,8 +86,8 @@ func (q *alerts) changeSilences(ctx context.Context, home, key string, adds bool
 }
 
 // makeSilence adds a silence to those of a key.
-func (q *alerts) makeSilence(ctx context.Context, k *key, site string, x rules.Silence) error {
-	err := q.changeSilences(ctx, k.home(site), k.name, true, func(now time.Time, s *rules.KeySilences) error { return s.Add(now, x) })
+func (q *alerts) makeSilence(ctx context.Context, k *key, siteID string, x rules.Silence) error {
+	err := q.changeSilences(ctx, k.home(siteID), k.name, true, func(now time.Time, s *rules.KeySilences) error { return s.Add(now, x) })
 	if err == nil {
 		q.silenceChanged(silenceMade, k.name, x)
 	}
@@ -174,8 +174,8 @@ func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
 
 // setSilences returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
-func (q *alerts) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t queueTarget, site string) (*rules.Rules, error) {
-	place := t.key.home(site) + "\x00" + t.key.name
+func (q *alerts) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t queueTarget, siteID string) (*rules.Rules, error) {
+	place := t.key.home(siteID) + "\x00" + t.key.name
 	all, err := q.silencesAt(ctx, place)
 	if err != nil || len(all) == 0 {
 		return r, err
@@ -210,7 +210,7 @@ func (q *alerts) silenceChanged(change, key string, s rules.Silence) {
 	app.log.Info("silence "+change, zap.String("key", key), zap.String("silence", s.ID.String()), zap.Time("until", s.Until),
 		zap.Bool("by_incident", s.Incident != ""), zap.String("tag", s.Tag), zap.Bool("by_title", s.Title != ""),
 		zap.String("who", s.Who), zap.Int("messages", s.Count))
-	app.emit(events.Silence, func() map[string]any {
+	app.emit(event.Silence, func() map[string]any {
 		return map[string]any{
 			"key": key, "silence": s.ID.String(), "change": change, "until": s.Until.UTC().Format(time.RFC3339), "tag": s.Tag,
 			"reason": s.Reason, "who": s.Who, "messages": s.Count,

@@ -33,11 +33,11 @@ func (a *directory) siteOf(settings *resolved) string { return a.siteIndex().ids
 
 // settingsOf returns the settings of the handlers of a site, or nil if the
 // configuration does not have the site.
-func (a *directory) settingsOf(site string) []*resolved {
-	if site == "" {
+func (a *directory) settingsOf(siteID string) []*resolved {
+	if siteID == "" {
 		return []*resolved{a.resolved}
 	}
-	return a.siteIndex().byID[site]
+	return a.siteIndex().byID[siteID]
 }
 
 // indexSites returns the sites of the configuration.
@@ -106,12 +106,12 @@ func (a *App) handlerAddresses() map[*Handler][]string {
 	}
 	for _, server := range app.(*caddyhttp.App).Servers {
 		f := siteFinder{server: server}
-		f.find(server.Routes, site{})
+		f.find(server.Routes, routedSite{})
 		if server.Errors != nil {
-			f.find(server.Errors.Routes, site{})
+			f.find(server.Errors.Routes, routedSite{})
 		}
 		for _, name := range slices.Sorted(maps.Keys(server.NamedRoutes)) {
-			f.find(caddyhttp.RouteList{*server.NamedRoutes[name]}, site{prefix: "&" + name})
+			f.find(caddyhttp.RouteList{*server.NamedRoutes[name]}, routedSite{prefix: "&" + name})
 		}
 		listen := strings.Join(slices.Sorted(slices.Values(server.Listen)), ",")
 		for _, s := range f.sites {

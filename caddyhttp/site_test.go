@@ -83,7 +83,7 @@ func (h *busyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request, next cad
 func TestSiteBesideOtherHandlers(t *testing.T) {
 	h := &Handler{}
 	f := siteFinder{server: &caddyhttp.Server{}}
-	f.find(caddyhttp.RouteList{{Handlers: []caddyhttp.MiddlewareHandler{&busyHandler{}, h}}}, site{})
+	f.find(caddyhttp.RouteList{{Handlers: []caddyhttp.MiddlewareHandler{&busyHandler{}, h}}}, routedSite{})
 	if len(f.sites) != 1 || f.sites[0].handler != h {
 		t.Errorf("%v, want the handler", f.sites)
 	}

@@ -103,11 +103,11 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*savedSpace]bool{}
-	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
-		for _, t := range site.defaultTargets {
+	for _, settings := range append([]*resolved{a.resolved}, a.sites...) {
+		for _, t := range settings.defaultTargets {
 			f(t.Destination)
 		}
-		for _, k := range site.keys {
+		for _, k := range settings.keys {
 			for _, t := range k.targets {
 				f(t.Destination)
 			}

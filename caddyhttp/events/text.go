@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -52,16 +53,16 @@ var texts = map[string]func(d data, reload bool) Text{
 		}
 		return Text{"Caddy has started", "Caddy" + onHost() + " has started.", notifier.Info}
 	},
-	ConfigChanged: func(d data, _ bool) Text {
+	event.ConfigChanged: func(d data, _ bool) Text {
 		return Text{"Saved configuration " + d.name("change") + ": " + d.name("key"), markup.JoinLines(d.line("Destinations", "destinations"), d.line("User", "user")), notifier.Info}
 	},
-	Silence: func(d data, _ bool) Text {
+	event.Silence: func(d data, _ bool) Text {
 		return Text{
 			"Silence " + d.name("change") + ": " + d.name("key"),
 			markup.JoinLines(d.line("Until", "until"), d.line("Tag", "tag"), d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
 		}
 	},
-	Device: func(d data, _ bool) Text {
+	event.Device: func(d data, _ bool) Text {
 		typ := notifier.Info
 		if change := d["change"]; change == "gone" || change == "silent" || change == "refused" {
 			typ = notifier.Warning
@@ -109,45 +110,45 @@ var texts = map[string]func(d data, reload bool) Text{
 		// them once.
 		return Text{"Rate limit exceeded by " + d.name("remote_ip"), d.line("Zone", "zone"), notifier.Warning}
 	},
-	Failed: func(d data, _ bool) Text {
+	event.Failed: func(d data, _ bool) Text {
 		return Text{"Message not delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.text("error")), notifier.Failure}
 	},
-	Dead: func(d data, _ bool) Text {
+	event.Dead: func(d data, _ bool) Text {
 		return Text{"Delivery given up" + d.keySuffix(), markup.JoinLines(d.line("Service", "service"), d.text("error"), d.line("ID", "id")), notifier.Failure}
 	},
-	Incident: func(d data, _ bool) Text {
+	event.Incident: func(d data, _ bool) Text {
 		typ := notifier.Info
 		switch d["change"] {
-		case IncidentResolved:
+		case event.IncidentResolved:
 			typ = notifier.Success
-		case IncidentExhausted:
+		case event.IncidentExhausted:
 			typ = notifier.Failure
 		}
 		return Text{"Incident " + d.name("change") + d.keySuffix(), markup.JoinLines(d.line("Incident", "incident"), d.line("By", "by")), typ}
 	},
-	Down: func(d data, _ bool) Text {
+	event.Down: func(d data, _ bool) Text {
 		return Text{
 			"Destination down" + d.keySuffix(),
 			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"), d.text("error"), d.line("Waiting", "waiting")), notifier.Failure,
 		}
 	},
-	Up: func(d data, _ bool) Text {
+	event.Up: func(d data, _ bool) Text {
 		return Text{
 			"Destination is back" + d.keySuffix(),
 			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"), d.line("It was down for", "duration"), d.line("Waiting", "waiting")), notifier.Success,
 		}
 	},
-	BeatLate: func(d data, _ bool) Text {
+	event.BeatLate: func(d data, _ bool) Text {
 		what := " is late"
 		if d.text("state") == "failed" {
 			what = " has failed"
 		}
 		return Text{"Beat " + d.name("beat") + what + d.keySuffix(), markup.JoinLines(d.line("Last beat", "last"), d.line("Expected every", "every")), notifier.Failure}
 	},
-	BeatBack: func(d data, _ bool) Text {
+	event.BeatBack: func(d data, _ bool) Text {
 		return Text{"Beat " + d.name("beat") + " is back" + d.keySuffix(), d.line("Expected every", "every"), notifier.Success}
 	},
-	Delivered: func(d data, _ bool) Text {
+	event.Delivered: func(d data, _ bool) Text {
 		return Text{"Message delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}
 	},
 }
