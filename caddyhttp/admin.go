@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -136,7 +137,7 @@ func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := app.definitions()
+	all := app.Definitions()
 	out := make([]adminKey, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, newAdminKey(name, all[name]))
@@ -153,7 +154,7 @@ func (adminAPI) serveKey(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
 	for i, d := range definitions {
-		health, err := app.healthOf(ctx, d.key, d.key.targets)
+		health, err := app.healthOf(ctx, d.Key, d.Key.Targets)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -212,11 +213,11 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	}
 	typ, err := notifier.ParseType(t.Type)
 	if err != nil {
-		return adminError(http.StatusBadRequest, prefixError("type", err))
+		return adminError(http.StatusBadRequest, site.PrefixError("type", err))
 	}
 	tag, err := notifier.ParseTags(t.Tag)
 	if err != nil {
-		return adminError(http.StatusBadRequest, prefixError("tag", err))
+		return adminError(http.StatusBadRequest, site.PrefixError("tag", err))
 	}
 	name := r.PathValue("key")
 	m := &notifier.Message{Title: "Test", Body: cmp.Or(t.Body, "If you can read this, the key "+name+" works."), Type: typ, Time: time.Now()}
@@ -236,18 +237,18 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 
 // sendTest sends a message to each definition of a key, with the settings of
 // its site, and returns the reports as one.
-func (a *engine) sendTest(r *http.Request, m *notifier.Message, definitions []definition, tag notifier.TagExpr) *notifier.Report {
+func (a *engine) sendTest(r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {
-		targets := d.key.match(tag)
+		targets := d.Key.Match(tag)
 		if len(targets) == 0 {
 			continue
 		}
 		c := *m
 		wg.Go(func() {
 			to := &api.Selection{Targets: targets}
-			reports[i] = a.shared.send(r.Context(), newDelivery(d.settings, sourceTest, a.siteOf(d.settings), &c, to).toKey(d.key))
+			reports[i] = a.shared.send(r.Context(), newDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).toKey(d.Key))
 		})
 	}
 	wg.Wait()
@@ -284,14 +285,14 @@ type adminDestination struct {
 	Health *DestinationHealth `json:"health,omitempty"` // with a queue
 }
 
-func newAdminKey(name string, definitions []definition) adminKey {
+func newAdminKey(name string, definitions []site.Definition) adminKey {
 	out := adminKey{Name: name}
 	for _, d := range definitions {
-		a := adminDefinition{Scope: d.scope, Destinations: make([]adminDestination, len(d.key.targets))}
-		for i, t := range d.key.targets {
+		a := adminDefinition{Scope: d.Scope, Destinations: make([]adminDestination, len(d.Key.Targets))}
+		for i, t := range d.Key.Targets {
 			a.Destinations[i] = adminDestination{
 				Service: t.Service(), Destination: t.String(), Tags: append([]string{}, t.Tags...), Optional: t.Optional(),
-				Default: slices.ContainsFunc(d.key.defaultTargets, func(o notifier.Target) bool { return sameTarget(o, t) }),
+				Default: slices.ContainsFunc(d.Key.DefaultTargets, func(o notifier.Target) bool { return site.SameTarget(o, t) }),
 			}
 		}
 		out.Destinations += len(a.Destinations)
@@ -317,12 +318,12 @@ func runningApp() (*App, error) {
 
 // findDefinitions returns the definitions of the key of the configuration in the path of r.
 // The app is not nil if there is only no such key.
-func findDefinitions(r *http.Request) (*App, []definition, error) {
+func findDefinitions(r *http.Request) (*App, []site.Definition, error) {
 	app, err := runningApp()
 	if err != nil {
 		return nil, nil, err
 	}
-	definitions := app.definitions()[r.PathValue("key")]
+	definitions := app.Definitions()[r.PathValue("key")]
 	if len(definitions) == 0 {
 		return app, nil, adminError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -40,8 +41,8 @@ type DestinationHealth struct {
 func newDestinationHealth(h *queue.Health) DestinationHealth {
 	out := DestinationHealth{
 		ID: base64.RawURLEncoding.EncodeToString(h.Destination[:]), State: stateUnknown,
-		LastSuccess: timeOrNil(h.LastSuccess), FailingSince: timeOrNil(h.FailingSince), LastError: h.LastError,
-		Waiting: h.Waiting, WaitingSince: timeOrNil(h.WaitingSince),
+		LastSuccess: site.TimeOrNil(h.LastSuccess), FailingSince: site.TimeOrNil(h.FailingSince), LastError: h.LastError,
+		Waiting: h.Waiting, WaitingSince: site.TimeOrNil(h.WaitingSince),
 	}
 	switch {
 	case h.Down():
@@ -54,14 +55,6 @@ func newDestinationHealth(h *queue.Health) DestinationHealth {
 	return out
 }
 
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
 // adminHealth is the JSON of a destination in the list of all.
 type adminHealth struct {
 	Keys        []string `json:"keys"` // sorted; none for URLs of clients and default_urls
@@ -71,30 +64,13 @@ type adminHealth struct {
 	DestinationHealth
 }
 
-// destinationOf returns what the queue knows a target by, in messages with these
-// limits. A destination that a client decides is another one than that of the
-// operator with the same URL, so that what clients send to it delays nothing of the
-// operator's.
-func destinationOf(t notifier.Target, limits *notifier.Limits) string {
-	if limits != nil {
-		return ofClients + t.Hash()
-	}
-	return t.Hash()
-}
-
-// ofClients begins the name of a destination that has limits.
-const ofClients = "client "
-
-// hashOfDestination returns the hash of the destination with a name of destinationOf.
-func hashOfDestination(name string) string { return strings.TrimPrefix(name, ofClients) }
-
-// configured returns the destinations of the configuration by the hashes that the
+// directoryConfigured returns the destinations of the configuration by the hashes that the
 // queue has for them, without their states. Saved keys are not among them.
-func (a *directory) configured(q *outbox) map[queue.Hash]*adminHealth {
+func directoryConfigured(a *site.Directory, q *outbox) map[queue.Hash]*adminHealth {
 	out := map[queue.Hash]*adminHealth{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
-			id := q.Hash(destinationOf(t, limits))
+			id := q.Hash(site.DestinationOf(t, limits))
 			d := out[id]
 			if d == nil {
 				d = &adminHealth{Keys: []string{}, Service: t.Service(), Destination: t.String(), DestinationHealth: newDestinationHealth(&queue.Health{Destination: id})}
@@ -105,22 +81,22 @@ func (a *directory) configured(q *outbox) map[queue.Hash]*adminHealth {
 			}
 		}
 	}
-	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
-		for name, k := range s.keys {
-			add(name, k.limits, s.devices.with(k).targets)
+	for _, s := range append([]*site.Site{a.Resolved}, a.Sites...) {
+		for name, k := range s.Keys {
+			add(name, k.Limits, s.Devices.With(k).Targets)
 		}
-		add("", nil, s.defaultTargets)
+		add("", nil, s.DefaultTargets)
 	}
 	return out
 }
 
-// destinations returns the states of all destinations, the worst first.
-func (a *directory) destinations(ctx context.Context, q *outbox) ([]adminHealth, error) {
+// directoryDestinations returns the states of all destinations, the worst first.
+func directoryDestinations(a *site.Directory, ctx context.Context, q *outbox) ([]adminHealth, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	configured := a.configured(q)
+	configured := directoryConfigured(a, q)
 	out := make([]adminHealth, 0, max(len(states), len(configured)))
 	for i := range states {
 		s := &states[i]
@@ -159,13 +135,13 @@ func compareHealth(a, b adminHealth) int {
 }
 
 // healthOf returns the states of targets, in their order, or nil without a queue.
-func (a *engine) healthOf(ctx context.Context, k *key, targets []notifier.Target) ([]DestinationHealth, error) {
+func (a *engine) healthOf(ctx context.Context, k *site.Key, targets []notifier.Target) ([]DestinationHealth, error) {
 	if a.outbox == nil || len(targets) == 0 {
 		return nil, nil
 	}
 	ids, out := make([]queue.Hash, len(targets)), make([]DestinationHealth, len(targets))
 	for i, t := range targets {
-		ids[i] = a.outbox.Hash(destinationOf(t, k.limits))
+		ids[i] = a.outbox.Hash(site.DestinationOf(t, k.Limits))
 		out[i] = newDestinationHealth(&queue.Health{Destination: ids[i]})
 	}
 	states, err := a.outbox.Health(ctx, ids...)
@@ -203,7 +179,7 @@ func (adminAPI) serveDestinations(w http.ResponseWriter, r *http.Request) error 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	all, err := q.app.Load().destinations(ctx, q.outbox)
+	all, err := directoryDestinations(&q.app.Load().Directory, ctx, q.outbox)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
@@ -234,7 +210,7 @@ func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) er
 		return adminError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
-		_, configured := q.app.Load().configured(q.outbox)[id]
+		_, configured := directoryConfigured(&q.app.Load().Directory, q.outbox)[id]
 		if states, err := q.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return adminError(http.StatusNotFound, errNoDestination)
 		}

@@ -24,7 +24,7 @@ func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	places, err := q.app.Load().incidentPlaces(ctx, by.key)
+	places, err := directoryIncidentPlaces(&q.app.Load().Directory, ctx, by.key)
 	if err != nil {
 		return adminFault(err)
 	}
@@ -152,7 +152,7 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), shareTime)
 	defer cancel()
-	places, err := q.app.Load().incidentPlaces(ctx, by.key)
+	places, err := directoryIncidentPlaces(&q.app.Load().Directory, ctx, by.key)
 	if err != nil {
 		return adminFault(err)
 	}

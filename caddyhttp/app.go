@@ -10,6 +10,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 func init() {
@@ -71,7 +73,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	protectStdLog()
 	a.spaces = &savedSpaces{storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.started) })
-	a.siteIndex = sync.OnceValue(a.indexSites)
+	a.SiteIndex = sync.OnceValue(a.indexSites)
 	a.tracers = sync.OnceValue(a.findTracers)
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
@@ -86,17 +88,17 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	if defaults.push, err = a.Push.resolve(); err != nil {
-		return logRejected(a.log, a.Caddyfile.locate("push", prefixError("push", err)))
+	if defaults.Push, err = a.Push.resolve(); err != nil {
+		return logRejected(a.log, a.Caddyfile.locate("push", site.PrefixError("push", err)))
 	}
 	if a.settled, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return logRejected(a.log, err)
 	}
-	a.resolved = a.settled.resolved
-	a.resolved.devices = newKeyDevices(a, a.resolved).receivers()
+	a.Resolved = a.settled.Site
+	a.Resolved.Devices = newKeyDevices(a, a.Resolved).receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
-			return logRejected(a.log, a.Caddyfile.locate("configs", prefixError("configs", err)))
+			return logRejected(a.log, a.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 		}
 	}
 	if a.Queue != nil {
@@ -111,7 +113,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return logRejected(a.log, err)
 	}
 	for _, r := range a.shared.process.logs.expectedBy(ctx) {
-		if _, _, err := r.find(a.resolved); err != nil {
+		if _, _, err := r.find(a.Resolved); err != nil {
 			return logRejected(a.log, r.Caddyfile.describe("log output notify: ", err))
 		}
 	}
@@ -144,7 +146,7 @@ func (a *App) Start() error {
 	if err := a.Check(); err != nil {
 		return logRejected(a.log, err)
 	}
-	a.siteIndex() // so that the first message does not have to make it
+	a.SiteIndex() // so that the first message does not have to make it
 	if err := a.openQueue(); err != nil {
 		return logRejected(a.log, a.Caddyfile.locate("queue", err))
 	}

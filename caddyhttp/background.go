@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -23,12 +24,12 @@ var errNoTarget = errors.New("no destination of the key has the tag now")
 // post sends a message to targets of a key of the app in the background. If log is false,
 // the deliveries leave no log entries. done, if it is not nil, is called with
 // the report, unless the queue takes the message.
-func (a *engine) post(k *key, targets []notifier.Target, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	if len(targets) == 0 && k.inbox == 0 {
-		_, err := k.choose(notifier.TagExpr{})
+func (a *engine) post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+	if len(targets) == 0 && k.Inbox == 0 {
+		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)
 	}
-	d := newDelivery(a.resolved, source, "", m, &api.Selection{Targets: targets}).toKey(k)
+	d := newDelivery(a.Resolved, source, "", m, &api.Selection{Targets: targets}).toKey(k)
 	if !log {
 		d.logger = nil
 	}
@@ -56,7 +57,7 @@ const (
 // background sends the messages of events and logs, so that the code that emits
 // or logs them does not wait for a destination. The zero value is ready for use.
 type background struct {
-	dropped logLimiter // messages for which the queue had no room
+	dropped site.LogLimiter // messages for which the queue had no room
 
 	mu      sync.Mutex
 	queue   []func()
@@ -146,7 +147,7 @@ func (a *App) finish() {
 
 // reportDropped logs that the background queue had no room for a message.
 func (a *engine) reportDropped() {
-	a.shared.background.dropped.add(1, func(n int) {
+	a.shared.background.dropped.Add(1, func(n int) {
 		a.log.Error("messages not sent because too many wait", zap.Int("messages", n))
 	})
 }

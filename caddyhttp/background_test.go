@@ -59,9 +59,9 @@ func TestEventsNeverBlock(t *testing.T) {
 		on x notify slow
 	}`)
 	lost := &notify.shared.background.dropped
-	lost.mu.Lock()
-	before, told := lost.count, lost.timer != nil
-	lost.mu.Unlock()
+	lost.Mu.Lock()
+	before, told := lost.Count, lost.Timer != nil
+	lost.Mu.Unlock()
 	const more = 5
 	for range maxBackground + maxQueued + more {
 		if e := emit("x", nil); e.Aborted != nil {
@@ -73,13 +73,13 @@ func TestEventsNeverBlock(t *testing.T) {
 	if len(got) != maxBackground+maxQueued {
 		t.Errorf("%d messages were sent, want as many as the queue takes: %d", len(got), maxBackground+maxQueued)
 	}
-	lost.mu.Lock()
-	defer lost.mu.Unlock()
+	lost.Mu.Lock()
+	defer lost.Mu.Unlock()
 	want := before + more
 	if !told {
 		want-- // the first was reported at once
 	}
-	if lost.count != want {
-		t.Errorf("%d dropped messages are not reported yet, want %d", lost.count, want)
+	if lost.Count != want {
+		t.Errorf("%d dropped messages are not reported yet, want %d", lost.Count, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -349,7 +350,7 @@ func (b *settingsBlock) options() block.Options {
 		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Page)},
 		"trusted_origins": {Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(origins []string) error {
 			b.TrustedOrigins = append(b.TrustedOrigins, origins...)
-			_, err := newOriginCheck(origins)
+			_, err := site.NewOriginCheck(origins)
 			return err
 		}},
 		"console":  {Usage: "console [{ … }]", Block: b.readConsole},
@@ -375,7 +376,7 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 		return err
 	}
 	if err := b.Services.validate(); err != nil {
-		return start.WrapErr(prefixError("services", err))
+		return start.WrapErr(site.PrefixError("services", err))
 	}
 	return nil
 }
@@ -445,7 +446,7 @@ func (b *settingsBlock) readIdentity(d *caddyfile.Dispenser, _ []string) error {
 // readKey reads a block key.
 func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	name := args[0]
-	if err := CheckKeyName(name); err != nil {
+	if err := site.CheckKeyName(name); err != nil {
 		return d.WrapErr(err)
 	}
 	if b.Keys[name] != nil {
@@ -470,7 +471,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 		return err
 	}
 	if err := k.checkDefaultTag(); err != nil {
-		if err = k.tagAt.WrapErr(err); !errors.Is(err, errDefaultTagUnmatched) {
+		if err = k.tagAt.WrapErr(err); !errors.Is(err, site.ErrDefaultTagUnmatched) {
 			return err
 		}
 		b.needsPush = cmp.Or(b.needsPush, err)
@@ -499,7 +500,7 @@ func (k *keyBlock) options() block.Options {
 				if strings.Contains(tag, "://") {
 					return placeholder.ErrSeveralURLs
 				}
-				if err := CheckTag(tag); err != nil {
+				if err := site.CheckTag(tag); err != nil {
 					return err
 				}
 			}
@@ -531,7 +532,7 @@ func (k *keyBlock) options() block.Options {
 		"accept": {Usage: "accept direct|smtp|<source...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, names []string) error {
 			for _, name := range names {
 				k.settings.Caddyfile.record(acceptName(k.name, name), d)
-				if name != sourceDirect && name != sourceSMTP {
+				if name != site.SourceDirect && name != site.SourceSMTP {
 					if err := checkSourceName(name); err != nil {
 						return err
 					}
@@ -551,11 +552,11 @@ func (k *keyBlock) options() block.Options {
 		"fallback": {Usage: "fallback <key>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			k.Fallback = args[0]
 			k.settings.Caddyfile.record(fallbackName(k.name), d)
-			return CheckKeyName(args[0])
+			return site.CheckKeyName(args[0])
 		}},
 		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			if args[0] == "" {
-				return errEmptyTag
+				return site.ErrEmptyTag
 			}
 			k.DefaultTag, k.tagAt = args[0], *d
 			return nil
@@ -602,7 +603,7 @@ func endsWithTags(url string, known []string) bool {
 	}
 	inQuery := strings.Contains(url[:i], "?")
 	return !slices.ContainsFunc(strings.Fields(url[i:]), func(word string) bool {
-		return CheckTag(word) != nil || strings.Trim(word, "0123456789") == "" || inQuery && !slices.Contains(known, word)
+		return site.CheckTag(word) != nil || strings.Trim(word, "0123456789") == "" || inQuery && !slices.Contains(known, word)
 	})
 }
 
@@ -639,8 +640,8 @@ func (k *keyBlock) checkDefaultTag() error {
 	if len(targets) == 0 && k.DefaultTag == "" {
 		return nil
 	}
-	err := (&key{targets: targets}).chooseDefaults(k.DefaultTag, false)
-	if errors.Is(err, errDefaultTagUnmatched) && len(k.ImportApprise) > 0 {
+	err := (&site.Key{Targets: targets}).ChooseDefaults(k.DefaultTag, false)
+	if errors.Is(err, site.ErrDefaultTagUnmatched) && len(k.ImportApprise) > 0 {
 		return nil
 	}
 	return err

@@ -172,9 +172,6 @@ func (e *positionError) Error() string { return e.at + ": " + e.err.Error() }
 
 func (e *positionError) Unwrap() error { return e.err }
 
-// prefixError returns err with the name of the setting that it is about.
-func prefixError(name string, err error) error { return fmt.Errorf("%s: %w", name, err) }
-
 // logRejected logs an error that makes Caddy reject a configuration, and returns
 // it. Caddy's own error begins with the names of all modules around this one,
 // so this line has only the error itself.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -46,19 +47,19 @@ func (r *settled) resolveClientLimits() error {
 			return fmt.Errorf("retry is %d; it must be 0 (no retries) or more", retry)
 		}
 	}
-	r.limits.Client = &notifier.Limits{
+	r.Limits.Client = &notifier.Limits{
 		Deliveries: cmp.Or(c.Deliveries, defaultDeliveries),
 		Requests:   cmp.Or(c.Requests, defaultRequests),
 		Bytes:      cmp.Or(c.Bytes, defaultBytes),
 		Retry:      retry,
 		Wait:       cmp.Or(time.Duration(c.Wait), defaultWait),
 	}
-	r.inFlight = newInFlightLimits(r.maxInFlight, c.InFlight, c.InFlightPerAddress)
-	minimum := r.limits.MinMemory()
+	r.InFlight = site.NewInFlightLimits(r.MaxInFlight, c.InFlight, c.InFlightPerAddress)
+	minimum := r.Limits.MinMemory()
 	if c.Memory > 0 && c.Memory < minimum {
 		return fmt.Errorf("memory is %s; it must be at least 8 times max_body, %s", humanize.IBytes(uint64(c.Memory)), humanize.IBytes(uint64(minimum)))
 	}
-	r.memory = cmp.Or(c.Memory, max(defaultMemory, minimum))
+	r.Memory = cmp.Or(c.Memory, max(defaultMemory, minimum))
 	return nil
 }
 
@@ -66,10 +67,10 @@ func (r *settled) resolveClientLimits() error {
 // one that it is a part of.
 func (r *settled) checkInFlight() error {
 	c := r.client
-	if c.InFlight > r.maxInFlight {
-		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, r.maxInFlight)
+	if c.InFlight > r.MaxInFlight {
+		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, r.MaxInFlight)
 	}
-	if all := r.inFlight.clients; c.InFlightPerAddress > all {
+	if all := r.InFlight.Clients; c.InFlightPerAddress > all {
 		by := ""
 		if c.InFlight == 0 {
 			by = ", half of max_in_flight"

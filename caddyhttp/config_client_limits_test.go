@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -15,22 +16,22 @@ func TestClientLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		site, global string
 		client       notifier.Limits
-		inFlight     inFlightLimits
+		inFlight     site.InFlightLimits
 		memory       int64
 	}{
-		"defaults":                    {"", "", defaults, inFlightLimits{1000, 500, 62}, 256 << 20},
-		"of max_in_flight":            {"max_in_flight 100", "", defaults, inFlightLimits{100, 50, 6}, 256 << 20},
-		"of in_flight":                {"client_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{1000, 80, 10}, 256 << 20},
-		"all of max_in_flight":        {"max_in_flight 10\nclient_limits {\nin_flight 10\nin_flight_per_address 10\n}", "", defaults, inFlightLimits{10, 10, 10}, 256 << 20},
-		"of max_body":                 {"max_body 100MiB", "", defaults, inFlightLimits{1000, 500, 62}, 800 << 20},
-		"of the site":                 {block, "", own, inFlightLimits{1000, 7, 5}, 100 << 20},
-		"of the app":                  {"", block, own, inFlightLimits{1000, 7, 5}, 100 << 20},
-		"of the app, with a count":    {"max_in_flight 6", block, own, inFlightLimits{6, 6, 5}, 100 << 20},
-		"the site replaces the app's": {"client_limits {\nretry 1\n}", block, notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second}, inFlightLimits{1000, 500, 62}, 256 << 20},
+		"defaults":                    {"", "", defaults, site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62}, 256 << 20},
+		"of max_in_flight":            {"max_in_flight 100", "", defaults, site.InFlightLimits{Total: 100, Clients: 50, PerAddress: 6}, 256 << 20},
+		"of in_flight":                {"client_limits {\nin_flight 80\n}", "", defaults, site.InFlightLimits{Total: 1000, Clients: 80, PerAddress: 10}, 256 << 20},
+		"all of max_in_flight":        {"max_in_flight 10\nclient_limits {\nin_flight 10\nin_flight_per_address 10\n}", "", defaults, site.InFlightLimits{Total: 10, Clients: 10, PerAddress: 10}, 256 << 20},
+		"of max_body":                 {"max_body 100MiB", "", defaults, site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62}, 800 << 20},
+		"of the site":                 {block, "", own, site.InFlightLimits{Total: 1000, Clients: 7, PerAddress: 5}, 100 << 20},
+		"of the app":                  {"", block, own, site.InFlightLimits{Total: 1000, Clients: 7, PerAddress: 5}, 100 << 20},
+		"of the app, with a count":    {"max_in_flight 6", block, own, site.InFlightLimits{Total: 6, Clients: 6, PerAddress: 5}, 100 << 20},
+		"the site replaces the app's": {"client_limits {\nretry 1\n}", block, notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second}, site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62}, 256 << 20},
 	} {
 		r := newGateway(t, tt.site, tt.global).resolved
-		if *r.limits.Client != tt.client || r.inFlight != tt.inFlight || r.memory != tt.memory {
-			t.Errorf("%s: %+v, %+v, %d", name, *r.limits.Client, r.inFlight, r.memory)
+		if *r.Limits.Client != tt.client || r.InFlight != tt.inFlight || r.Memory != tt.memory {
+			t.Errorf("%s: %+v, %+v, %d", name, *r.Limits.Client, r.InFlight, r.Memory)
 		}
 	}
 	for want, s := range map[string]Settings{

@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // Console turns on the console: pages at `/notify/console` that show what keys reach
@@ -32,15 +33,8 @@ const (
 	manageOpen = "open"
 )
 
-// managers are those who may manage: use the console and, if configs has manage,
-// read and change saved keys.
-type managers struct {
-	open  bool     // everybody may who can send the request
-	named []string // users; none for every user and every client with a certificate
-}
-
 // newManagers returns those that a setting names.
-func newManagers(manage string, users []string) (*managers, error) {
+func newManagers(manage string, users []string) (*site.Managers, error) {
 	switch {
 	case len(users) > 0 && manage != manageUser:
 		return nil, errors.New("manage_users needs manage user; set manage to user, or remove the users")
@@ -48,9 +42,9 @@ func newManagers(manage string, users []string) (*managers, error) {
 		return nil, errors.New("manage must be user or open")
 	}
 	if err := checkManageUsers(users); err != nil {
-		return nil, prefixError("manage_users", err)
+		return nil, site.PrefixError("manage_users", err)
 	}
-	return &managers{open: manage == manageOpen, named: users}, nil
+	return &site.Managers{Open: manage == manageOpen, Named: users}, nil
 }
 
 var errConsoleDiffers = errors.New("manage differs from that of configs; write it only there, or alike")
@@ -60,9 +54,9 @@ var errConsoleWithoutPages = errors.New("console has no effect with page off, be
 
 // resolveManagers sets who may manage the site.
 func (s *Settings) resolveManagers(r *settled) error {
-	r.managers = nil
+	r.Managers = nil
 	if c := r.configs; c != nil && c.Manage != "" {
-		r.managers = &managers{open: c.Manage == manageOpen, named: c.ManageUsers}
+		r.Managers = &site.Managers{Open: c.Manage == manageOpen, Named: c.ManageUsers}
 	}
 	if s.Console != nil {
 		r.console = s.Console
@@ -74,15 +68,15 @@ func (s *Settings) resolveManagers(r *settled) error {
 	m, err := newManagers(c.Manage, c.ManageUsers)
 	switch {
 	case err != nil:
-	case r.managers == nil:
-		r.managers = m
-	case c.Manage != "" && (m.open != r.managers.open || !slices.Equal(m.named, r.managers.named)):
+	case r.Managers == nil:
+		r.Managers = m
+	case c.Manage != "" && (m.Open != r.Managers.Open || !slices.Equal(m.Named, r.Managers.Named)):
 		err = errConsoleDiffers
 	}
 	if err != nil {
-		return s.Caddyfile.locate("console", prefixError("console", err))
+		return s.Caddyfile.locate("console", site.PrefixError("console", err))
 	}
-	if !r.page && s.Console != nil {
+	if !r.Page && s.Console != nil {
 		return s.Caddyfile.locate("console", errConsoleWithoutPages)
 	}
 	return nil

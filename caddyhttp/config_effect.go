@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -20,7 +21,7 @@ import (
 
 // checkEffects returns an error if a setting of the app can have no effect.
 func (a *App) checkEffects() error {
-	if err := checkFallbacks(a.resolved.keys, a.Queue != nil, a.Caddyfile); err != nil {
+	if err := checkFallbacks(a.Resolved.Keys, a.Queue != nil, a.Caddyfile); err != nil {
 		return err
 	}
 	if err := a.checkKeyQueues(a.Queue != nil); err != nil {
@@ -42,10 +43,10 @@ func (a *App) checkEffects() error {
 	}
 	for key, name := range a.accepted() {
 		switch {
-		case name == sourceSMTP && a.SMTP == nil:
+		case name == site.SourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
-		case !a.resolved.hasSource(name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, a.resolved.errAcceptUnknown(name))})
+		case !resolvedHasSource(a.Resolved, name):
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, resolvedErrAcceptUnknown(a.Resolved, name))})
 		}
 	}
 	return nil
@@ -62,7 +63,7 @@ type unknownSource struct {
 // app nor a site has. It is called when all sites are provisioned.
 func (a *App) checkSources() error {
 	for _, u := range a.unknownSources {
-		if !slices.ContainsFunc(a.sites, func(r *resolved) bool { return r.hasSource(u.name) }) {
+		if !slices.ContainsFunc(a.Sites, func(r *site.Site) bool { return resolvedHasSource(r, u.name) }) {
 			return u.err
 		}
 	}
@@ -71,7 +72,7 @@ func (a *App) checkSources() error {
 
 // checkEffects returns an error if a setting of the site can have no effect.
 func (h *Handler) checkEffects() error {
-	if err := checkFallbacks(h.resolved.keys, h.app.Queue != nil, h.Caddyfile); err != nil {
+	if err := checkFallbacks(h.resolved.Keys, h.app.Queue != nil, h.Caddyfile); err != nil {
 		return err
 	}
 	if err := h.checkKeyQueues(h.app.Queue != nil); err != nil {
@@ -88,10 +89,10 @@ func (h *Handler) checkEffects() error {
 	}
 	for key, name := range h.accepted() {
 		switch {
-		case name == sourceSMTP:
+		case name == site.SourceSMTP:
 			return h.acceptError(key, name, errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
-		case !h.resolved.hasSource(name):
-			return h.acceptError(key, name, h.resolved.errAcceptUnknown(name))
+		case !resolvedHasSource(h.resolved, name):
+			return h.acceptError(key, name, resolvedErrAcceptUnknown(h.resolved, name))
 		}
 	}
 	return nil
@@ -115,14 +116,14 @@ func (s *Settings) acceptError(key, name string, err error) error {
 	return s.Caddyfile.locate(acceptName(key, name), fmt.Errorf("key %s: accept: %w", key, err))
 }
 
-// hasSource reports whether messages can come in by a name in accept other than smtp.
-func (r *resolved) hasSource(name string) bool {
-	return name == sourceDirect || name == sourceSMTP || r.sources[name] != nil || source.Lookup(name) != nil
+// resolvedHasSource reports whether messages can come in by a name in accept other than smtp.
+func resolvedHasSource(r *site.Site, name string) bool {
+	return name == site.SourceDirect || name == site.SourceSMTP || r.Sources[name] != nil || source.Lookup(name) != nil
 }
 
-// errAcceptUnknown returns the error for a name in accept that is no source of r.
-func (r *resolved) errAcceptUnknown(name string) error {
-	known := append(slices.Collect(maps.Keys(r.sources)), sourceDirect, sourceSMTP)
+// resolvedErrAcceptUnknown returns the error for a name in accept that is no source of r.
+func resolvedErrAcceptUnknown(r *site.Site, name string) error {
+	known := append(slices.Collect(maps.Keys(r.Sources)), site.SourceDirect, site.SourceSMTP)
 	for _, f := range source.Formats() {
 		known = append(known, f.Name)
 	}
@@ -159,11 +160,11 @@ func (a *App) checkMailKeys() error {
 	named := func(key string) bool {
 		return slices.ContainsFunc(a.SMTP.Accounts, func(u SMTPAccount) bool { return slices.Contains(u.Keys, key) })
 	}
-	accepts := func(k *key) bool { return k.checkSource(sourceSMTP) == nil }
-	takesMails := func(k *key) bool { return accepts(k) && (len(k.tokens) == 0 || named(k.name)) }
-	keys := a.resolved.keys
+	accepts := func(k *site.Key) bool { return k.CheckSource(site.SourceSMTP) == nil }
+	takesMails := func(k *site.Key) bool { return accepts(k) && (len(k.Tokens) == 0 || named(k.Name)) }
+	keys := a.Resolved.Keys
 	for name, source := range a.accepted() {
-		if source == sourceSMTP && !takesMails(keys[name]) {
+		if source == site.SourceSMTP && !takesMails(keys[name]) {
 			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))
 		}
 	}
@@ -175,7 +176,7 @@ func (a *App) checkMailKeys() error {
 		case len(keys) > 0:
 			err = errors.New("every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept of a key")
 		}
-		return a.Caddyfile.locate("smtp", prefixError("smtp", err))
+		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
 	}
 	for _, account := range a.SMTP.Accounts {
 		for _, name := range account.Keys {
@@ -187,7 +188,7 @@ func (a *App) checkMailKeys() error {
 				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
 			}
 			if err != nil {
-				return a.Caddyfile.locate(accountName(account.Username), prefixError("smtp: auth", err))
+				return a.Caddyfile.locate(accountName(account.Username), site.PrefixError("smtp: auth", err))
 			}
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // warnUnguarded logs a warning about each notify handler that
@@ -56,7 +58,7 @@ func (a *App) warnUnguarded() {
 			if f.guarded {
 				s.warnSpellings()
 				s.warnLinks()
-			} else if p := s.handler.resolved.push; p != nil && p.who == devicesUsers && !s.requiresCertificate() {
+			} else if p := s.handler.resolved.Push; p != nil && p.Who == devicesUsers && !s.requiresCertificate() {
 				s.warn("devices users lets nobody subscribe without an invitation here, because nothing authenticates users before notify; add basic_auth or another authentication, or write devices invited")
 			}
 		}
@@ -81,7 +83,7 @@ func (s routedSite) warn(text string, fields ...zap.Field) {
 // without X-Apprise-Config-ID.
 func (s routedSite) isOpen() bool {
 	h := s.handler
-	return (len(h.resolved.keys) > 0 || h.resolved.saved.on()) && h.Stateless == nil && !s.requiresCertificate() &&
+	return (len(h.resolved.Keys) > 0 || h.resolved.Saved.On()) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
@@ -105,7 +107,7 @@ func managements() []management {
 		{routeInbox, "read the messages of keys with GET ", either},
 		{routeDevices, "list and revoke devices at ", either},
 		{routeSilences, "silence keys with POST ", either},
-		{routeIncidents, "list all incidents with GET ", either},
+		{site.RouteIncidents, "list all incidents with GET ", either},
 		{routeIncident, "silence each incident whose link they have with POST ", either},
 	}
 }
@@ -114,11 +116,11 @@ func managements() []management {
 // which path, or nil. A matcher may leave out addresses that readers, phones and links use
 // without a login, and who may manage with rights.
 func (s routedSite) openManagement() (*management, string) {
-	m := s.handler.resolved.managers
-	if m == nil || !m.open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
+	m := s.handler.resolved.Managers
+	if m == nil || !m.Open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
 		return nil, ""
 	}
-	keys := slices.Sorted(maps.Keys(s.handler.resolved.keys))
+	keys := slices.Sorted(maps.Keys(s.handler.resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	for _, m := range managements() {
 		names := keys
@@ -126,13 +128,13 @@ func (s routedSite) openManagement() (*management, string) {
 			names = keys[:1]
 		}
 		for _, key := range names {
-			path := strings.Replace(pathOf(m.pattern, key), "{ID}", "ID", 1)
+			path := strings.Replace(site.PathOf(m.pattern, key), "{ID}", "ID", 1)
 			at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has)
 			if !ok || at.pattern != m.pattern || m.pattern == routeSilences && !s.handler.has.queue {
 				continue // the site does not have the route, or it does nothing there
 			}
 			ways := []string{path, path + invitedQuery}
-			if m.pattern != routeIncidents {
+			if m.pattern != site.RouteIncidents {
 				ways = append(ways, path+"/")
 			}
 			for _, method := range at.methods {
@@ -158,21 +160,21 @@ func (p probe) String() string {
 	return p.method + " " + p.path
 }
 
-// sends returns the ways in which a message can be sent to a key.
-func (r *resolved) sends(k *key) []probe {
+// resolvedSends returns the ways in which a message can be sent to a key.
+func resolvedSends(r *site.Site, k *site.Key) []probe {
 	post := func(path string) probe { return probe{http.MethodPost, path} }
-	path := pathOf(routeNotifyKey, k.name)
+	path := site.PathOf(site.RouteNotifyKey, k.Name)
 	out := []probe{post(path), post(path + "/"), post(path + "/source")} // which stands for any source
-	if src, err := r.source("ntfy"); err == nil && !src.ChecksSender() && k.checkSource("ntfy") == nil {
+	if src, err := r.Source("ntfy"); err == nil && !src.ChecksSender() && k.CheckSource("ntfy") == nil {
 		out = append(out, probe{http.MethodGet, path + "/ntfy/TOPIC/publish"}, post(path+"/ntfy/TOPIC"))
-		if len(k.readers) == 0 { // otherwise these only read
+		if len(k.Readers) == 0 { // otherwise these only read
 			for _, verb := range ntfyVerbs {
 				out = append(out, post(path+"/ntfy/TOPIC/"+verb))
 			}
 		}
 	}
-	if len(k.expects) > 0 && k.checkSource(sourceDirect) == nil {
-		out = append(out, probe{http.MethodGet, path + "?" + beatParameter + "=" + k.expects[0].Name})
+	if len(k.Expects) > 0 && k.CheckSource(site.SourceDirect) == nil {
+		out = append(out, probe{http.MethodGet, path + "?" + beatParameter + "=" + k.Expects[0].Name})
 	}
 	for _, p := range out[:3] {
 		out = append(out, post(p.path+invitedQuery))
@@ -185,13 +187,13 @@ func (r *resolved) sends(k *key) []probe {
 func (s routedSite) warnSpellings() {
 	r := s.handler.resolved
 	ways := [][]probe{{{http.MethodPost, routeNotify}, {http.MethodPost, routeNotify + "/"}}}
-	for _, name := range slices.Sorted(maps.Keys(r.keys)) {
-		if k := r.keys[name]; len(k.tokens) == 0 { // otherwise every way needs the token
-			ways = append(ways, r.sends(k))
+	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
+		if k := r.Keys[name]; len(k.Tokens) == 0 { // otherwise every way needs the token
+			ways = append(ways, resolvedSends(r, k))
 		}
 	}
-	if r.saved.on() {
-		ways = append(ways, r.sends(&key{name: "KEY"}))
+	if r.Saved.On() {
+		ways = append(ways, resolvedSends(r, &site.Key{Name: "KEY"}))
 	}
 	for _, sends := range ways {
 		var locked, open probe
@@ -221,12 +223,12 @@ func (s routedSite) warnSpellings() {
 func (s routedSite) warnLinks() {
 	r := s.handler.resolved
 	var links []probe
-	if r.push != nil {
-		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.keys))...) {
-			device := pathOf(routeDevices, key) + "/ID"
+	if r.Push != nil {
+		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
+			device := site.PathOf(routeDevices, key) + "/ID"
 			links = append(links, probe{http.MethodPost, device + "/receipts"}, probe{http.MethodPut, device}, probe{http.MethodGet, device}, probe{http.MethodPost, device + "/test"})
-			if r.push.who != devicesUsers {
-				links = append(links, probe{http.MethodPost, pathOf(routeDevices, key)}, probe{http.MethodGet, pathOf(routeNotifyKey, key) + invitedQuery})
+			if r.Push.Who != devicesUsers {
+				links = append(links, probe{http.MethodPost, site.PathOf(routeDevices, key)}, probe{http.MethodGet, site.PathOf(site.RouteNotifyKey, key) + invitedQuery})
 			}
 		}
 		for _, path := range []string{routeWorker, routeManifest, routeIcon, routeIconSmall, routeIconLarge, routeBadge} {
@@ -234,14 +236,14 @@ func (s routedSite) warnLinks() {
 		}
 	}
 	if s.handler.hasEscalation() {
-		links = append(links, probe{http.MethodGet, routeIncidents + "/ID"}, probe{http.MethodPost, routeIncidents + "/ID"})
+		links = append(links, probe{http.MethodGet, site.RouteIncidents + "/ID"}, probe{http.MethodPost, site.RouteIncidents + "/ID"})
 	}
 	for _, p := range links {
 		if s.follow(p.method, p.path) != guarded {
 			continue
 		}
-		matcher := "write @login not path " + routeIncidents + "/*"
-		if r.push != nil {
+		matcher := "write @login not path " + site.RouteIncidents + "/*"
+		if r.Push != nil {
 			matcher = "write the matcher @login of docs/phone.md"
 		}
 		s.warn("the authentication applies to " + s.prefix + p.path + ", which phones and the links of messages use without a login, so that they fail; these addresses need a secret of their own, so leave them out: " + matcher + ", and basic_auth @login or what authenticates")
@@ -251,11 +253,11 @@ func (s routedSite) warnLinks() {
 
 // hasEscalation reports whether a key of the site escalates.
 func (h *Handler) hasEscalation() bool {
-	if h.resolved.saved.on() && h.resolved.saved.rules.IsStep() {
+	if h.resolved.Saved.On() && h.resolved.Saved.Rules.IsStep() {
 		return true
 	}
-	for _, k := range h.resolved.keys {
-		if k.rules.IsStep() {
+	for _, k := range h.resolved.Keys {
+		if k.Rules.IsStep() {
 			return true
 		}
 	}

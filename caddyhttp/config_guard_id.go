@@ -3,6 +3,8 @@ package caddyhttp
 import (
 	"maps"
 	"slices"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // warnConfigID warns if X-Apprise-Config-ID gets a stranger past what keeps strangers from
@@ -10,12 +12,12 @@ import (
 // config_id on, the header needs a secret of the key on every path.
 func (s routedSite) warnConfigID() {
 	r := s.handler.resolved
-	if !r.configID || s.requiresCertificate() {
+	if !r.ConfigID || s.requiresCertificate() {
 		return
 	}
 	for _, c := range configIDRoutes() {
-		for _, name := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.keys))...) {
-			path := pathOf(c.keyed, name)
+		for _, name := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
+			path := site.PathOf(c.keyed, name)
 			if s.isOpenByID(c, name) && s.followRequest(c.method, path, "") != reached && newReach(s).path(s.prefix+path) {
 				s.warn("what keeps strangers from " + s.prefix + path + " does not apply to " + s.prefix + c.path + " with the header " + configIDHeader +
 					": " + name + ", because of config_id on; authenticate requests with the header, too, with the matcher header " + configIDHeader + " *, or write config_id off")
@@ -29,14 +31,14 @@ func (s routedSite) warnConfigID() {
 // key: the routes of saved keys need a right to manage that everybody has.
 func (s routedSite) isOpenByID(c configIDRoute, name string) bool {
 	r := s.handler.resolved
-	k := r.keys[name]
+	k := r.Keys[name]
 	switch c.keyed {
-	case routeNotifyKey, routeURLs:
-		if k == nil && !s.handler.has.configs || k != nil && len(k.tokens) > 0 {
+	case site.RouteNotifyKey, routeURLs:
+		if k == nil && !s.handler.has.configs || k != nil && len(k.Tokens) > 0 {
 			return false
 		}
 	default:
-		if k != nil || r.managers == nil || !r.managers.open {
+		if k != nil || r.Managers == nil || !r.Managers.Open {
 			return false
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
@@ -99,7 +100,7 @@ func (l *keyLoader) importEntry(e appriseconfig.Entry, variables *placeholder.Va
 		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
 			continue // it has no effect, but existing files have it
 		}
-		if err := CheckTag(tag); err != nil {
+		if err := site.CheckTag(tag); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +112,7 @@ func (l *keyLoader) importEntry(e appriseconfig.Entry, variables *placeholder.Va
 	if err != nil {
 		return nil, notifier.WithSuggestion(url, err)
 	}
-	return d, l.services.check(d)
+	return d, l.services.Check(d)
 }
 
 // ImportApprise returns the entries of a configuration file of Apprise, at a path

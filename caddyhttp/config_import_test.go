@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
@@ -177,7 +178,7 @@ func TestURLFiles(t *testing.T) {
 func TestImportAppriseTagAll(t *testing.T) {
 	path := configuration(t, "f.conf", "all,ops=json://localhost\n")
 	k, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.NewNop()}, "k", &Key{ImportApprise: []string{path}})
-	if err != nil || len(k.targets) != 1 || !slices.Contains(k.targets[0].Tags, "ops") {
+	if err != nil || len(k.Targets) != 1 || !slices.Contains(k.Targets[0].Tags, "ops") {
 		t.Errorf("%+v, %v", k, err)
 	}
 }
@@ -188,7 +189,7 @@ func TestImportAppriseRetired(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	path := configuration(t, "f.conf", "msteams://a/b/c\nops=json://localhost\ndbus://\n")
 	k, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.New(core)}, "k", &Key{ImportApprise: []string{path}})
-	if err != nil || len(k.targets) != 1 {
+	if err != nil || len(k.Targets) != 1 {
 		t.Fatal(k, err)
 	}
 	var got []string
@@ -246,7 +247,7 @@ func TestImportAppriseWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range k.targets {
+	for _, target := range k.Targets {
 		if strings.Contains(target.Destination.URL(), "secretsecret") {
 			t.Error("a placeholder in the file was resolved")
 		}
@@ -288,7 +289,7 @@ func TestImportPath(t *testing.T) {
 }
 
 // loadLogged loads a key and logs its warnings.
-func loadLogged(l *keyLoader, name string, c *Key) (*key, error) {
+func loadLogged(l *keyLoader, name string, c *Key) (*site.Key, error) {
 	defer l.logWarnings()
 	return l.load(name, c)
 }

@@ -14,9 +14,8 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
-	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Key is a named set of destinations. In JSON, a key that has only URLs may be
@@ -134,145 +133,8 @@ func (u KeyURL) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-// isKeyName reports whether name has the form of the name of a key: 1 to 128
-// letters, digits, _ and -.
-func isKeyName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 128
-}
-
-// CheckKeyName returns an error if a key cannot have the name.
-func CheckKeyName(name string) error {
-	if !isKeyName(name) {
-		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
-	}
-	if containsFold(reservedNames, name) {
-		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
-	}
-	return nil
-}
-
-// untagged in default_tag stands for the URLs without tags.
-const untagged = "untagged"
-
-// allTag stands for every URL.
-const allTag = "all"
-
-// CheckTag returns an error if a URL of a key cannot have the tag.
-func CheckTag(tag string) error {
-	_, name := notifier.SplitTag(tag)
-	switch {
-	case strings.EqualFold(name, untagged):
-		return errors.New("untagged cannot be a tag, because it stands for the URLs without tags; choose another name")
-	case strings.EqualFold(name, allTag):
-		return errors.New("all cannot be a tag, because it stands for every URL; remove it, or write always for a URL that gets every message")
-	case strings.Contains(tag, ":") && retriesAfterTag.MatchString(tag):
-		return errors.New("a number after a tag has a meaning in requests only; write ?retry=3 into the URL")
-	}
-	if !notifier.ValidTag(name) {
-		return errors.New("the tag is malformed; a tag is a letter or digit followed by letters, digits, _ and -, and several are separated by spaces")
-	}
-	return nil
-}
-
-var retriesAfterTag = lazyregexp.New(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
-
-// key is a [Key] ready for use.
-type key struct {
-	name           string
-	targets        []notifier.Target
-	defaults       defaultTag
-	defaultTargets []notifier.Target // for a request without a tag
-	unqueued       bool              // messages do not use the queue
-	accept         []string          // of the configuration
-	tokens         secretHashes      // of those who may send; empty for everyone
-	readers        secretHashes
-	inbox          time.Duration // how long messages can be read; 0 for not at all
-	fallback       string        // the key for messages about dead deliveries; "" for none
-	rules          *rules.Rules  // nil for none
-	expects        []expect
-	limits         *notifier.Limits // of a message to a saved key; nil for no limits
-	saved          bool             // it is a saved key, of the space
-	id             string           // of a saved key; "" for one of an early version
-	space          string           // "" for the default one
-	ofSite         bool             // a site defines it, not the app
-	log            *zap.Logger
-}
-
-// match returns the targets that a tag expression matches. The empty expression
-// stands for default_tag.
-func (k *key) match(e notifier.TagExpr) []notifier.Target {
-	if e.Empty() {
-		return k.defaultTargets
-	}
-	return e.Select(k.targets)
-}
-
-// choose returns the targets that match returns, or an error if there are none.
-func (k *key) choose(e notifier.TagExpr) ([]notifier.Target, error) {
-	targets := k.match(e)
-	switch {
-	case len(targets) > 0 || len(k.targets) == 0 && k.inbox > 0: // it has only an inbox
-		return targets, nil
-	case len(k.targets) == 0:
-		return nil, fmt.Errorf("the key %s has no destination yet, because no device has subscribed to it, so nothing was sent; caddy notify invite %[1]s prints a link for a phone", k.name)
-	case e.Empty():
-		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.targets), k.name)
-	}
-	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag, so nothing was sent", len(k.targets), k.name)
-}
-
 // errVariablesUnused is returned for variables that no file can use.
 var errVariablesUnused = errors.New("they are for imported files, and the key has no import_apprise; write {env.NAME} or {file./path} into the url line, or remove them")
-
-// errDefaultTagUnmatched is returned when no URL of a key matches default_tag.
-var errDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
-
-// chooseDefaults sets the targets for requests without a tag. There is at least one,
-// unless devices can have the tag later.
-func (k *key) chooseDefaults(text string, push bool) (err error) {
-	if text != "" {
-		if k.defaults, err = parseDefaultTag(text); err != nil {
-			return fmt.Errorf("default_tag: %w", err)
-		}
-	}
-	if k.defaultTargets = k.defaults.choose(k.targets); len(k.defaultTargets) == 0 && text != "" && !push {
-		return errDefaultTagUnmatched
-	}
-	return nil
-}
-
-// defaultTag chooses the targets for requests without a tag. The zero value chooses
-// all.
-type defaultTag struct {
-	untagged bool // those without tags
-	expr     notifier.TagExpr
-}
-
-func parseDefaultTag(text string) (d defaultTag, err error) {
-	if strings.EqualFold(text, untagged) {
-		return defaultTag{untagged: true}, nil
-	}
-	if d.expr, err = notifier.ParseTags(text); err == nil && d.expr.Empty() {
-		err = errEmptyTag
-	}
-	return d, err
-}
-
-func (d defaultTag) choose(targets []notifier.Target) []notifier.Target {
-	switch {
-	case d.untagged:
-		return slices.DeleteFunc(slices.Clone(targets), func(t notifier.Target) bool { return len(t.Tags) > 0 })
-	case d.expr.Empty():
-		return targets
-	}
-	return d.expr.Select(targets)
-}
 
 // parseFunc returns the destination of a URL of the operator. Several goroutines
 // may call it at once.
@@ -287,7 +149,7 @@ func parseUnshared(url string, files notifier.Files) (*notifier.Destination, err
 // keyLoader makes keys and destinations ready for use.
 type keyLoader struct {
 	parse    parseFunc
-	services *serviceRule
+	services *site.ServiceRule
 	public   string         // see resolved.publicURL
 	push     bool           // devices can subscribe to keys
 	file     *CaddyfileInfo // the positions of the URLs, or nil
@@ -311,8 +173,8 @@ func (l *keyLoader) logWarnings() {
 
 // loadAll returns the keys with the names. It loads several keys at once. The error and the warnings are those of loading one key
 // after the other, in the order of the names, up to the first error.
-func (l *keyLoader) loadAll(names []string, keys map[string]*Key) ([]*key, error) {
-	loaded := make([]*key, len(names))
+func (l *keyLoader) loadAll(names []string, keys map[string]*Key) ([]*site.Key, error) {
+	loaded := make([]*site.Key, len(names))
 	loaders := make([]keyLoader, len(names)) // each has the warnings about its key
 	failed, err := forEach(len(names), func(i int) (err error) {
 		loaders[i] = *l
@@ -325,52 +187,52 @@ func (l *keyLoader) loadAll(names []string, keys map[string]*Key) ([]*key, error
 	return loaded, err
 }
 
-func (l *keyLoader) load(name string, c *Key) (*key, error) {
-	if err := CheckKeyName(name); err != nil {
+func (l *keyLoader) load(name string, c *Key) (*site.Key, error) {
+	if err := site.CheckKeyName(name); err != nil {
 		return nil, err
 	}
 	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 && c.Inbox == 0 && !l.push {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	if err := checkInbox(c.Inbox); err != nil {
-		return nil, l.file.locate(inboxName(name), prefixError(keyPrefix+name, err))
+		return nil, l.file.locate(inboxName(name), site.PrefixError(keyPrefix+name, err))
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
-	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, fallback: c.Fallback, inbox: time.Duration(c.Inbox), log: l.log}
+	k := &site.Key{Name: name, Accept: c.Accept, Unqueued: c.Queue != nil && !*c.Queue, Fallback: c.Fallback, Inbox: time.Duration(c.Inbox), Log: l.log}
 	if err := c.loadAccess(k); err != nil {
 		return nil, l.locate(keyPrefix+name, err)
 	}
-	k.targets = make([]notifier.Target, 0, len(c.URLs))
+	k.Targets = make([]notifier.Target, 0, len(c.URLs))
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {
 			return nil, l.locate(keyURLName(name, i), err)
 		}
-		k.targets = append(k.targets, t)
+		k.Targets = append(k.Targets, t)
 	}
 	variables, err := placeholder.NewVariables(c.Variables)
 	if err == nil && variables != nil && len(c.ImportApprise) == 0 {
 		err = errVariablesUnused
 	}
 	if err != nil {
-		return nil, l.locate("key "+name, prefixError("variables", err))
+		return nil, l.locate("key "+name, site.PrefixError("variables", err))
 	}
 	imported, err := l.importApprise(name, c.ImportApprise, variables)
 	if err != nil {
 		return nil, err
 	}
-	if k.targets = append(k.targets, imported...); len(k.targets) == 0 && len(c.ImportApprise) > 0 && !l.push {
+	if k.Targets = append(k.Targets, imported...); len(k.Targets) == 0 && len(c.ImportApprise) > 0 && !l.push {
 		return nil, l.locate("key "+name, errors.New("neither it nor the imported files have a URL; add one"))
 	}
-	if err := k.chooseDefaults(c.DefaultTag, l.push); err != nil {
+	if err := k.ChooseDefaults(c.DefaultTag, l.push); err != nil {
 		return nil, l.locate("key "+name, err)
 	}
 	if err := c.loadRules(k, l.public, l.push); err != nil {
 		rule, _, _ := strings.Cut(err.Error(), ":")
-		return nil, l.file.locate(ruleName(name, rule), prefixError(keyPrefix+name, err))
+		return nil, l.file.locate(ruleName(name, rule), site.PrefixError(keyPrefix+name, err))
 	}
 	if beat, err := c.loadExpects(k, l.push); err != nil {
-		return nil, l.file.locate(expectName(name, beat), prefixError(keyPrefix+name, err))
+		return nil, l.file.locate(expectName(name, beat), site.PrefixError(keyPrefix+name, err))
 	}
 	l.warnRepeated(k, len(c.URLs))
 	return k, nil
@@ -379,19 +241,19 @@ func (l *keyLoader) load(name string, c *Key) (*key, error) {
 // warnRepeated warns about a URL that the key has twice with the same tags, because each
 // message goes there twice. The first own targets are those of the configuration, and
 // imported files have the others.
-func (l *keyLoader) warnRepeated(k *key, own int) {
-	if len(k.targets) < 2 {
+func (l *keyLoader) warnRepeated(k *site.Key, own int) {
+	if len(k.Targets) < 2 {
 		return
 	}
 	place := func(i int) string {
 		if i >= own {
 			return "an imported file"
 		}
-		setting := keyURLName(k.name, i)
+		setting := keyURLName(k.Name, i)
 		return cmp.Or(l.file.line(setting), setting)
 	}
-	first := make(map[string]int, len(k.targets))
-	for i, t := range k.targets {
+	first := make(map[string]int, len(k.Targets))
+	for i, t := range k.Targets {
 		tags := slices.Clone(t.Tags)
 		for j, tag := range tags {
 			tags[j] = strings.ToLower(tag)
@@ -399,7 +261,7 @@ func (l *keyLoader) warnRepeated(k *key, own int) {
 		slices.Sort(tags)
 		id := t.URL() + " " + strings.Join(slices.Compact(tags), " ")
 		if j, repeated := first[id]; repeated {
-			l.warn("notification URL", fmt.Sprintf("%s: the key %s has this URL already in %s, so each message is sent there twice; remove one, or give them different tags", place(i), k.name, place(j)))
+			l.warn("notification URL", fmt.Sprintf("%s: the key %s has this URL already in %s, so each message is sent there twice; remove one, or give them different tags", place(i), k.Name, place(j)))
 			continue
 		}
 		first[id] = i
@@ -420,12 +282,12 @@ func (l *keyLoader) locate(setting string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return l.file.locate(setting, prefixError(setting, err))
+	return l.file.locate(setting, site.PrefixError(setting, err))
 }
 
 func (l *keyLoader) target(u KeyURL) (notifier.Target, error) {
 	for _, tag := range u.Tags {
-		if err := CheckTag(tag); err != nil {
+		if err := site.CheckTag(tag); err != nil {
 			return notifier.Target{}, err
 		}
 	}
@@ -458,7 +320,7 @@ func (l *keyLoader) destination(url, dir string) (*notifier.Destination, error) 
 	if err != nil {
 		return nil, notifier.WithSuggestion(url, err)
 	}
-	if err := l.services.check(d); err != nil {
+	if err := l.services.Check(d); err != nil {
 		return nil, err
 	}
 	if err := rejectMistake(d); err != nil {
@@ -499,5 +361,5 @@ func checkURL(url string, services *Services) error {
 	if err := rejectMistake(d); err != nil {
 		return err
 	}
-	return services.rule().check(d)
+	return services.rule().Check(d)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // errPublicURL is returned for an address that links cannot begin with.
@@ -21,7 +23,7 @@ func parsePublicURL(text string) (string, error) {
 	}) {
 		return "", errPublicURL
 	}
-	if hasDotSegment(u.Path) || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), routeNotify) {
+	if site.HasDotSegment(u.Path) || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), routeNotify) {
 		return "", errPublicURL
 	}
 	return strings.TrimRight(u.String(), "/"), nil

@@ -64,7 +64,7 @@ func newReach(s routedSite) *reach { return &reach{routedSite: s} }
 
 // any reports whether a request for any path of the handler can reach it.
 func (c *reach) any() bool {
-	keys := slices.Sorted(maps.Keys(c.handler.resolved.keys))
+	keys := slices.Sorted(maps.Keys(c.handler.resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	patterns := pathPatterns(c.server.Routes)
 	paths := map[string]bool{}
@@ -223,7 +223,7 @@ func isSuccess(h *caddyhttp.StaticResponse) bool {
 // success by respond.
 func (s routedSite) warnCatchAll() {
 	c := &reach{routedSite: s, catchAll: true}
-	if len(s.handler.resolved.keys) == 0 && !s.handler.resolved.saved.on() || !c.path(s.prefix+"/notfy/KEY") {
+	if len(s.handler.resolved.Keys) == 0 && !s.handler.resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
 		return
 	}
 	s.warn("respond answers a mistyped address such as "+s.prefix+"/notfy/KEY with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404",

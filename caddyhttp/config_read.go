@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
@@ -158,7 +159,7 @@ func (c *Config) Source(name, key string) (*source.Source, error) {
 	open.Sign, open.Secret, open.Token = "", "", ""
 	src, err := open.load(name)
 	if err != nil {
-		return nil, prefixError("from "+name, err)
+		return nil, site.PrefixError("from "+name, err)
 	}
 	return src, nil
 }

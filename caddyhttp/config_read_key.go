@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -20,12 +21,12 @@ type LoadedKey struct {
 	Identity *notifier.Identity // the sender
 	Timeout  time.Duration      // for one destination, all attempts together
 
-	key *key
+	key *site.Key
 }
 
 // Choose returns the targets that a tag expression selects, or an error if there
 // are none. The empty expression stands for default_tag of the key.
-func (k *LoadedKey) Choose(e notifier.TagExpr) ([]notifier.Target, error) { return k.key.choose(e) }
+func (k *LoadedKey) Choose(e notifier.TagExpr) ([]notifier.Target, error) { return k.key.Choose(e) }
 
 // Key loads a key with the settings of the place that defines it. A key of the
 // app takes precedence over one of a site. The URLs of other keys may be wrong.
@@ -34,8 +35,8 @@ func (c *Config) Key(name string) (*LoadedKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := r.keys[name]
-	return &LoadedKey{Targets: k.targets, Identity: r.identity, Timeout: r.timeout, key: k}, nil
+	k := r.Keys[name]
+	return &LoadedKey{Targets: k.Targets, Identity: r.Identity, Timeout: r.Timeout, key: k}, nil
 }
 
 // resolveKey returns the settings of the place that defines a key, with no other

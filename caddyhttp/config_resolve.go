@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,10 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Defaults of the settings.
@@ -26,133 +24,9 @@ const (
 	defaultMaxInFlight = 1000
 )
 
-// resolved are settings with all defaults, checked and ready for use. They do
-// not change.
-type resolved struct {
-	keys           map[string]*key
-	hasSecrets     bool                      // one of the keys has a token or a reader
-	sources        map[string]*source.Source // of the configuration
-	stateless      bool
-	configID       bool              // X-Apprise-Config-ID names keys without a token, too
-	defaultTargets []notifier.Target // of default_urls
-	services       *serviceRule      // nil for all
-	limits         api.Limits
-	timeout        time.Duration
-	maxInFlight    int
-	inFlight       inFlightLimits
-	memory         int64
-	propagateTrace bool
-	page           bool
-	originCheck    *http.CrossOriginProtection // nil for no check
-	identity       *notifier.Identity
-	managers       *managers // nil if nobody may manage
-	saved          finder    // of a handler, or of the app for mails
-
-	push    *pushSettings // nil for no devices
-	devices receivers
-
-	publicURL string // the beginning of links to the gateway; "" if it is not known
-}
-
-// finder finds the saved keys of a site. The zero value finds none.
-type finder struct {
-	// find returns a key. The error is an [*api.Error], errNoKey if there is none.
-	find func(ctx context.Context, name string) (*key, error)
-
-	// protected reports whether a saved key has a token.
-	protected func(context.Context) bool
-
-	// names returns the names of all saved keys.
-	names func(context.Context) ([]string, error)
-
-	// places returns the places of keys by name (see [delivery.place]). It has none of a key
-	// that does not exist.
-	places func(ctx context.Context, names []string) (map[string]string, error)
-
-	space string        // to which they belong; "" for the default one
-	rules *rules.Rules  // of every saved key; nil for none
-	inbox time.Duration // how long every saved key keeps its messages readable; 0 for not at all
-}
-
-// on reports whether the site has saved keys.
-func (f *finder) on() bool { return f.find != nil }
-
-// placesOf is like places, also if the site has no saved keys.
-func (f *finder) placesOf(ctx context.Context, names []string) (map[string]string, error) {
-	if !f.on() {
-		return map[string]string{}, nil
-	}
-	return f.places(ctx, names)
-}
-
-// receivers adds the devices of keys to their destinations. The zero value adds none.
-type receivers struct {
-	// ready waits until the devices are known. The error, an [*api.Error], is returned if
-	// they cannot be read, so that no message is answered as if there were none.
-	ready func() error
-
-	// add returns a key with its devices among its destinations: the same key if it has
-	// none.
-	add func(*key) *key
-}
-
-// on reports whether keys can have devices.
-func (r *receivers) on() bool { return r.add != nil }
-
-// wait waits until the devices are known.
-func (r *receivers) wait() error {
-	if r.ready == nil {
-		return nil
-	}
-	return r.ready()
-}
-
-// with returns a key with its devices among its destinations.
-func (r *receivers) with(k *key) *key {
-	if r.add == nil || k == nil {
-		return k
-	}
-	return r.add(k)
-}
-
-// key returns a key of the configuration or, if there is none, a saved one. The
-// error is an [*api.Error].
-func (r *resolved) key(ctx context.Context, name string) (*key, error) {
-	if err := r.devices.wait(); err != nil {
-		return nil, err
-	}
-	if k := r.configured(name); k != nil {
-		return k, nil
-	}
-	if !r.saved.on() {
-		return nil, errNoKey
-	}
-	k, err := r.saved.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return r.devices.with(k), nil
-}
-
-// configured returns a key of the configuration with its devices, or nil.
-func (r *resolved) configured(name string) *key {
-	if k := r.keys[name]; k != nil {
-		return r.devices.with(k)
-	}
-	return nil
-}
-
-// configuredKey returns name if a key of the configuration has it, and otherwise "".
-func (r *resolved) configuredKey(name string) string {
-	if r.keys[name] == nil {
-		return ""
-	}
-	return name
-}
-
 // settled are settings with what only those need that inherit them.
 type settled struct {
-	*resolved
+	*site.Site
 	configs *Configs     // with its defaults; nil if they are off
 	console *Console     // nil if it is not set
 	client  ClientLimits // as configured
@@ -165,17 +39,17 @@ func defaultSettings() (*settled, error) {
 		return nil, err
 	}
 	identity := notifier.DefaultIdentity()
-	r := &settled{resolved: &resolved{
-		stateless: true,
-		limits: api.Limits{
+	r := &settled{Site: &site.Site{
+		Stateless: true,
+		Limits: api.Limits{
 			MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
 			RemoteFiles: true, FetchTimeout: notifier.DefaultTimeout, Egress: policy,
 		},
-		timeout:     notifier.DefaultTimeout,
-		maxInFlight: defaultMaxInFlight,
-		page:        true,
-		originCheck: http.NewCrossOriginProtection(),
-		identity:    &identity,
+		Timeout:     notifier.DefaultTimeout,
+		MaxInFlight: defaultMaxInFlight,
+		Page:        true,
+		OriginCheck: http.NewCrossOriginProtection(),
+		Identity:    &identity,
 	}}
 	return r, r.resolveClientLimits()
 }
@@ -188,17 +62,17 @@ func (s *Settings) resolve(base *settled, parse parseFunc, log *zap.Logger) (*se
 }
 
 func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (*settled, error) {
-	own := *base.resolved
+	own := *base.Site
 	r := &settled{&own, base.configs, base.console, base.client}
 	var err error
 	if s.Services != nil {
 		if err := s.Services.validate(); err != nil {
 			return nil, fmt.Errorf("services: %w", err)
 		}
-		r.services = s.Services.rule()
+		r.Services = s.Services.rule()
 	}
 	if s.Egress != nil {
-		if r.limits.Egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
+		if r.Limits.Egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
 			return nil, err
 		}
 	}
@@ -206,34 +80,34 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 		return nil, err
 	}
 	if s.Stateless != nil {
-		if r.stateless = *s.Stateless; !r.stateless && len(s.DefaultURLs) > 0 {
+		if r.Stateless = *s.Stateless; !r.Stateless && len(s.DefaultURLs) > 0 {
 			return nil, errDefaultsWithoutStateless
 		}
 	}
 	if s.ConfigID != nil {
-		r.configID = *s.ConfigID
+		r.ConfigID = *s.ConfigID
 	}
 	if s.PropagateTrace != nil {
-		r.propagateTrace = *s.PropagateTrace
+		r.PropagateTrace = *s.PropagateTrace
 	}
 	if s.PublicURL != "" {
-		if r.publicURL, err = parsePublicURL(s.PublicURL); err != nil {
+		if r.PublicURL, err = parsePublicURL(s.PublicURL); err != nil {
 			return nil, fmt.Errorf("public_url: %w", err)
 		}
 	}
 	if s.Page != nil {
-		r.page = *s.Page
+		r.Page = *s.Page
 	}
 	if len(s.TrustedOrigins) > 0 {
-		if r.originCheck, err = newOriginCheck(s.TrustedOrigins); err != nil {
+		if r.OriginCheck, err = site.NewOriginCheck(s.TrustedOrigins); err != nil {
 			return nil, fmt.Errorf("trusted_origins: %w", err)
 		}
 	}
 	if s.Configs != nil {
 		if r.configs, err = s.Configs.resolve(); err != nil {
-			return nil, s.Caddyfile.locate("configs", prefixError("configs", err))
+			return nil, s.Caddyfile.locate("configs", site.PrefixError("configs", err))
 		}
-		if s.Configs.Escalate != nil && r.publicURL == "" {
+		if s.Configs.Escalate != nil && r.PublicURL == "" {
 			return nil, s.Caddyfile.locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
 		}
 	}
@@ -244,12 +118,12 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 		if err := s.Identity.validate(); err != nil {
 			return nil, fmt.Errorf("identity: %w", err)
 		}
-		r.identity = s.Identity.resolve()
+		r.Identity = s.Identity.resolve()
 	}
-	if err := s.resolveSources(r.resolved); err != nil {
+	if err := s.resolveSources(r.Site); err != nil {
 		return nil, err
 	}
-	return r, s.resolveTargets(r.resolved, &keyLoader{parse: parse, services: r.services, public: r.publicURL, push: r.push != nil, file: s.Caddyfile, log: log})
+	return r, s.resolveTargets(r.Site, &keyLoader{parse: parse, services: r.Services, public: r.PublicURL, push: r.Push != nil, file: s.Caddyfile, log: log})
 }
 
 var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
@@ -259,15 +133,15 @@ var errDefaultsWithoutStateless = errors.New("default_urls has no effect with st
 func defaultURLName(i int) string { return fmt.Sprintf("default_urls, URL %d", i+1) }
 
 // resolveTargets sets the targets of default URLs and keys.
-func (s *Settings) resolveTargets(r *resolved, l *keyLoader) error {
+func (s *Settings) resolveTargets(r *site.Site, l *keyLoader) error {
 	if len(s.DefaultURLs) > 0 {
-		r.defaultTargets = nil
+		r.DefaultTargets = nil
 		for i, url := range s.DefaultURLs {
 			d, err := l.destination(url, s.DefaultURLsDir)
 			if err != nil {
 				return l.locate(defaultURLName(i), err)
 			}
-			r.defaultTargets = append(r.defaultTargets, notifier.Target{Destination: d})
+			r.DefaultTargets = append(r.DefaultTargets, notifier.Target{Destination: d})
 		}
 		l.logWarnings()
 	}
@@ -275,14 +149,14 @@ func (s *Settings) resolveTargets(r *resolved, l *keyLoader) error {
 	if err != nil {
 		return err
 	}
-	keys := make(map[string]*key, len(r.keys)+len(loaded))
-	maps.Copy(keys, r.keys)
+	keys := make(map[string]*site.Key, len(r.Keys)+len(loaded))
+	maps.Copy(keys, r.Keys)
 	for _, k := range loaded {
-		keys[k.name] = k
+		keys[k.Name] = k
 	}
-	r.keys, r.hasSecrets = keys, false
+	r.Keys, r.HasSecrets = keys, false
 	for _, k := range keys {
-		r.hasSecrets = r.hasSecrets || len(k.tokens)+len(k.readers) > 0
+		r.HasSecrets = r.HasSecrets || len(k.Tokens)+len(k.Readers) > 0
 	}
 	return nil
 }
@@ -293,20 +167,20 @@ func (s *Settings) resolveLimits(r *settled) error {
 	case s.MaxBody < 0:
 		return fmt.Errorf("max_body is %d; it must be a number of bytes above 0", s.MaxBody)
 	case s.MaxBody > 0:
-		r.limits.MaxBody = s.MaxBody
+		r.Limits.MaxBody = s.MaxBody
 	}
 	switch {
 	case s.Timeout < 0:
 		return errors.New("timeout is negative; it must be a duration above 0, such as 30s")
 	case s.Timeout > 0:
-		r.timeout = time.Duration(s.Timeout)
-		r.limits.FetchTimeout = r.timeout
+		r.Timeout = time.Duration(s.Timeout)
+		r.Limits.FetchTimeout = r.Timeout
 	}
 	switch {
 	case s.MaxInFlight < 0:
 		return fmt.Errorf("max_in_flight is %d; it must be a number of messages above 0", s.MaxInFlight)
 	case s.MaxInFlight > 0:
-		r.maxInFlight = s.MaxInFlight
+		r.MaxInFlight = s.MaxInFlight
 	}
 	if s.ClientLimits != nil {
 		r.client = *s.ClientLimits
@@ -316,27 +190,27 @@ func (s *Settings) resolveLimits(r *settled) error {
 		err = r.checkInFlight()
 	}
 	if err != nil {
-		return s.Caddyfile.locate("client_limits", prefixError("client_limits", err))
+		return s.Caddyfile.locate("client_limits", site.PrefixError("client_limits", err))
 	}
 	a := s.Attachments
 	if a == nil {
 		return nil
 	}
-	r.limits.MaxFileSize, r.limits.MaxFiles, r.limits.RemoteFiles = defaultMaxSize, defaultMaxCount, true
+	r.Limits.MaxFileSize, r.Limits.MaxFiles, r.Limits.RemoteFiles = defaultMaxSize, defaultMaxCount, true
 	switch {
 	case a.MaxSize < 0:
 		return fmt.Errorf("attachments: max_size is %d; it must be a number of bytes above 0", a.MaxSize)
 	case a.MaxSize > 0:
-		r.limits.MaxFileSize = a.MaxSize
+		r.Limits.MaxFileSize = a.MaxSize
 	}
 	if a.MaxCount != nil {
 		if *a.MaxCount < 0 {
 			return fmt.Errorf("attachments: max_count is %d; it must be 0 (no files) or more", *a.MaxCount)
 		}
-		r.limits.MaxFiles = *a.MaxCount
+		r.Limits.MaxFiles = *a.MaxCount
 	}
 	if a.Remote != nil {
-		r.limits.RemoteFiles = *a.Remote
+		r.Limits.RemoteFiles = *a.Remote
 	}
 	return nil
 }

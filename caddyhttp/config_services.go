@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -41,12 +42,12 @@ func (s *Services) validate() error {
 }
 
 // rule returns the rule for a site; nil if s is nil.
-func (s *Services) rule() *serviceRule {
+func (s *Services) rule() *site.ServiceRule {
 	if s == nil {
 		return nil
 	}
-	return &serviceRule{allow: s.Allow, deny: s.Deny}
+	return &site.ServiceRule{Allow: s.Allow, Deny: s.Deny}
 }
 
 // Permits reports whether the service with these schemes may be used.
-func (s *Services) Permits(schemes []string) bool { return s.rule().permits(schemes) }
+func (s *Services) Permits(schemes []string) bool { return s.rule().Permits(schemes) }

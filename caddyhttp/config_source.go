@@ -14,9 +14,9 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
-	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // Source sets how requests of a program become messages, and which signature or
@@ -101,24 +101,19 @@ func (s *Source) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-var sourceName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
-
-// sourceDirect in accept stands for POST /notify/{KEY}.
-const sourceDirect = "direct"
-
 // checkSourceName returns an error if name is malformed or reserved.
 func checkSourceName(name string) error {
-	if !sourceName.MatchString(name) {
+	if !site.SourceName.MatchString(name) {
 		return errors.New("the name of a source must be 1 to 64 letters, digits, _ and -")
 	}
-	switch { // in any case, as in containsFold
-	case strings.EqualFold(name, sourceSMTP):
+	switch { // in any case, as in site.ContainsFold
+	case strings.EqualFold(name, site.SourceSMTP):
 		return errors.New("smtp cannot be the name of a source, because it stands for mails in accept; choose another name")
-	case strings.EqualFold(name, sourceExpect):
+	case strings.EqualFold(name, site.SourceExpect):
 		return errors.New("expect cannot be the name of a source, because it stands for the gateway's own messages about beats; choose another name")
-	case strings.EqualFold(name, sourceDirect):
+	case strings.EqualFold(name, site.SourceDirect):
 		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
-	case containsFold(reservedSources, name):
+	case site.ContainsFold(reservedSources, name):
 		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil
@@ -198,40 +193,20 @@ func readTemplate(path string) (string, error) {
 
 // resolveSources adds the sources of s to those of r. A source of s replaces one of
 // the same name.
-func (s *Settings) resolveSources(r *resolved) error {
-	sources := maps.Clone(r.sources)
+func (s *Settings) resolveSources(r *site.Site) error {
+	sources := maps.Clone(r.Sources)
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src, err := s.Sources[name].load(name)
 		if err != nil {
-			return s.Caddyfile.locate("from "+name, prefixError("from "+name, err))
+			return s.Caddyfile.locate("from "+name, site.PrefixError("from "+name, err))
 		}
 		if sources == nil {
 			sources = map[string]*source.Source{}
 		}
 		sources[name] = src
 	}
-	r.sources = sources
+	r.Sources = sources
 	return nil
-}
-
-// source returns the source with the name, or nil if there is none.
-func (r *resolved) source(name string) (*source.Source, error) {
-	if s := r.sources[name]; s != nil {
-		return s, nil
-	}
-	return source.Builtin(name)
-}
-
-// sourceNames returns the names of all sources, in alphabetical order.
-func (r *resolved) sourceNames() []string {
-	names := map[string]bool{}
-	for _, f := range source.Formats() {
-		names[f.Name] = true
-	}
-	for name := range r.sources {
-		names[name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 // readFrom reads the block of a from subdirective.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 var errAdminWithoutPush = errors.New("the running configuration has no devices; add push to the global option notify")
@@ -22,13 +23,13 @@ type invitationJSON struct {
 }
 
 // deviceQueue returns the key in the path of r, once for each place that defines it, and the queue.
-func deviceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
+func deviceQueue(r *http.Request) (*App, []site.Definition, *openQueue, error) {
 	app, _, err := findDefinitions(r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	definitions := app.homes(r.PathValue("key"))
-	if app.resolved.push == nil {
+	definitions := app.Homes(r.PathValue("key"))
+	if app.Resolved.Push == nil {
 		return nil, nil, nil, adminError(http.StatusForbidden, errAdminWithoutPush)
 	}
 	q, err := runningQueue()
@@ -37,21 +38,21 @@ func deviceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
 
 // linkOf returns the beginning of links to a key: the public URL of the place that defines
 // it or, for a key of the app without one, that of a site.
-func (a *App) linkOf(d definition) string {
-	if d.settings.publicURL != "" && d.settings != a.resolved {
-		return d.settings.publicURL
+func (a *App) linkOf(d site.Definition) string {
+	if d.Settings.PublicURL != "" && d.Settings != a.Resolved {
+		return d.Settings.PublicURL
 	}
 	for _, h := range a.handlers { // which has the pages
-		if h.resolved.publicURL != "" && h.resolved.page {
-			return h.resolved.publicURL
+		if h.resolved.PublicURL != "" && h.resolved.Page {
+			return h.resolved.PublicURL
 		}
 	}
-	return d.settings.publicURL
+	return d.Settings.PublicURL
 }
 
 // invitationLink returns the address on which a phone uses an invitation.
 func invitationLink(publicURL, key, token string) string {
-	return publicURL + pathOf(routeNotifyKey, key) + "?invite=" + token
+	return publicURL + site.PathOf(site.RouteNotifyKey, key) + "?invite=" + token
 }
 
 // serveInvite makes an invitation to a key of the configuration.
@@ -71,18 +72,18 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 	if err := d.Decode(&x); err != nil || d.More() {
 		return adminError(http.StatusBadRequest, errors.New("the body must be one JSON object with the field tags, an array of texts"))
 	}
-	if err := device.CheckTags(x.Tags, true, CheckTag); err != nil {
+	if err := device.CheckTags(x.Tags, true, site.CheckTag); err != nil {
 		return adminError(http.StatusBadRequest, err)
 	}
 	k := definitions[0]
-	token, made, err := q.invite(context.WithoutCancel(r.Context()), k.key.devicePlace(app.siteOf(k.settings)), x.Tags)
+	token, made, err := q.invite(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.SiteOf(k.Settings)), x.Tags)
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusCreated)
-	return writeAdminJSON(w, invitationJSON{invitationLink(app.linkOf(k), k.key.name, token), made.Until.UTC(), append([]string{}, x.Tags...)})
+	return writeAdminJSON(w, invitationJSON{invitationLink(app.linkOf(k), k.Key.Name, token), made.Until.UTC(), append([]string{}, x.Tags...)})
 }
 
 // serveDevices lists the devices of a key of the configuration.
@@ -95,7 +96,7 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.listDevices(ctx, d.key.devicePlace(app.siteOf(d.settings)))
+		some, err := q.listDevices(ctx, d.Key.DevicePlace(app.SiteOf(d.Settings)))
 		if err != nil {
 			return adminDeviceError(w, err)
 		}
@@ -112,7 +113,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.removeDevice(context.WithoutCancel(r.Context()), d.key.devicePlace(app.siteOf(d.settings)), r.PathValue("id"), anyDevice)
+		removed, err = q.removeDevice(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.SiteOf(d.Settings)), r.PathValue("id"), anyDevice)
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
@@ -133,7 +134,7 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.removeAllDevices(context.WithoutCancel(r.Context()), d.key.devicePlace(app.siteOf(d.settings)))
+		removed, err := q.removeAllDevices(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.SiteOf(d.Settings)))
 		for _, x := range removed {
 			q.deviceChanged(deviceRemoved, r.PathValue("key"), x.Name, "")
 			all = append(all, x.JSON(nil))

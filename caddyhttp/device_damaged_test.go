@@ -23,7 +23,7 @@ func TestDevicesDamaged(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
 	q.log = zap.New(core)
 	phone := s.subscribe(t, h, "phone")
-	place := h.devicePlace(h.resolved.keys["k"])
+	place := h.devicePlace(h.resolved.Keys["k"])
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -28,7 +28,7 @@ func TestDevicesInFullQueue(t *testing.T) {
 		}
 	}
 	for n := 0; ; n++ {
-		if _, _, err := h.app.queue.invite(t.Context(), device.Place{Key: "k"}, nil); errors.Is(err, queue.ErrFull) {
+		if _, _, err := h.app.queue.invite(t.Context(), site.Place{Key: "k"}, nil); errors.Is(err, queue.ErrFull) {
 			break
 		} else if err != nil || n == 100 {
 			t.Fatalf("%d invitations are stored, %v", n, err)

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // invite makes an invitation to a key, and returns its token.
-func (q *registry) invite(ctx context.Context, to device.Place, tags []string) (token string, x *device.Invitation, err error) {
+func (q *registry) invite(ctx context.Context, to site.Place, tags []string) (token string, x *device.Invitation, err error) {
 	token = device.NewSecret()
 	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.invitationName(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x = device.NewInvitation(to, tags, q.Now())
@@ -19,7 +20,7 @@ func (q *registry) invite(ctx context.Context, to device.Place, tags []string) (
 
 // invitation returns the invitation to a key that a token stands for. The error is
 // [device.ErrInvitation] if there is none.
-func (q *registry) invitation(ctx context.Context, to device.Place, token string) (*device.Invitation, error) {
+func (q *registry) invitation(ctx context.Context, to site.Place, token string) (*device.Invitation, error) {
 	if token == "" {
 		return nil, device.ErrInvitation
 	}

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -17,24 +18,24 @@ type keyDevices struct {
 	started  <-chan struct{}  // closed when registry may be called
 	registry func() *registry // nil without a queue
 	site     func() string    // the ID of the site
-	settings *resolved
+	settings *site.Site
 
 	mu   sync.Mutex
-	keys map[device.Place]keyWithDevices
+	keys map[site.Place]keyWithDevices
 }
 
 // keyWithDevices is a key before and after its devices are added.
 type keyWithDevices struct {
-	before, after *key
+	before, after *site.Key
 	devices       *device.List
 }
 
 // receivers returns the zero value for nil.
-func (x *keyDevices) receivers() receivers {
+func (x *keyDevices) receivers() site.Receivers {
 	if x == nil {
-		return receivers{}
+		return site.Receivers{}
 	}
-	return receivers{ready: x.wait, add: x.with}
+	return site.Receivers{Ready: x.wait, Add: x.with}
 }
 
 // wait waits until the app has started, because it has no queue before.
@@ -57,12 +58,12 @@ func (x *keyDevices) queue() *registry {
 }
 
 // with returns a key with its devices among its destinations: k itself if it has none.
-func (x *keyDevices) with(k *key) *key {
+func (x *keyDevices) with(k *site.Key) *site.Key {
 	q := x.queue()
 	if q == nil {
 		return k
 	}
-	devices := q.devices.of(k.devicePlace(x.site()))
+	devices := q.devices.of(k.DevicePlace(x.site()))
 	if devices == nil {
 		return k
 	}
@@ -73,16 +74,16 @@ func (x *keyDevices) with(k *key) *key {
 		return known.after
 	}
 	after := *k
-	after.targets = slices.Clone(k.targets)
-	numbered := k.numberedTags()
+	after.Targets = slices.Clone(k.Targets)
+	numbered := keyNumberedTags(k)
 	for i := range devices.All {
 		t := x.target(q, devices, i, known)
-		if t.Tags = devices.TagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.log != nil {
-			k.log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("key", k.name), zap.String("device", devices.All[i].Name))
+		if t.Tags = devices.TagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
+			k.Log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("key", k.Name), zap.String("device", devices.All[i].Name))
 		}
-		after.targets = append(after.targets, t)
+		after.Targets = append(after.Targets, t)
 	}
-	after.defaultTargets = k.defaults.choose(after.targets)
+	after.DefaultTargets = k.Defaults.Choose(after.Targets)
 	x.keys[devices.Place] = keyWithDevices{k, &after, devices}
 	return &after
 }
@@ -92,17 +93,17 @@ func (x *keyDevices) with(k *key) *key {
 func (x *keyDevices) target(q *registry, devices *device.List, i int, known keyWithDevices) notifier.Target {
 	d := &devices.All[i]
 	if old := known.devices; old != nil && i < len(old.All) && old.All[i].Same(d) {
-		return known.after.targets[len(known.before.targets)+i]
+		return known.after.Targets[len(known.before.Targets)+i]
 	}
 	service := &deviceService{devices: x, queue: q, key: devices.Place, device: d, endpoint: d.Subscription.Endpoint}
-	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.settings.limits.Egress)}
+	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.settings.Limits.Egress)}
 }
 
-// numberedTags returns the tags with a number of the URLs of k.
-func (k *key) numberedTags() device.Numbered {
+// keyNumberedTags returns the tags with a number of the URLs of k.
+func keyNumberedTags(k *site.Key) device.Numbered {
 	out := device.Numbered{}
-	for _, t := range k.targets {
-		if !isDevice(t.String()) {
+	for _, t := range k.Targets {
+		if !site.IsDevice(t.String()) {
 			out.Add(t.Tags)
 		}
 	}

@@ -11,20 +11,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
-// isDevice reports whether what is shown of a destination is that of a device.
-func isDevice(shown string) bool { return strings.HasPrefix(shown, device.Scheme) }
-
 // deviceService pushes messages to a device of a key.
 type deviceService struct {
 	devices  *keyDevices
 	queue    *registry
-	key      device.Place
+	key      site.Place
 	device   *device.Device
 	name     string
 	endpoint string
@@ -56,7 +54,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil {
 		return err
 	}
-	if err := device.CheckEndpoint(d.device.Subscription.Endpoint, d.devices.settings.push.hosts); err != nil {
+	if err := device.CheckEndpoint(d.device.Subscription.Endpoint, d.devices.settings.Push.Hosts); err != nil {
 		d.refused(context.WithoutCancel(ctx), errHostRemoved.Error())
 		return notifier.Refused(errHostRemoved)
 	}
@@ -69,7 +67,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 		left = m.Expires.Sub(began)
 	}
 	p := device.NewPush(m, left)
-	p.Payload, p.Contact = payload, cmp.Or(settings.push.contact, settings.publicURL)
+	p.Payload, p.Contact = payload, cmp.Or(settings.Push.Contact, settings.PublicURL)
 	err = key.Send(ctx, c, &d.device.Subscription, p)
 	if _, gone := errors.AsType[*webpush.GoneError](err); gone {
 		d.gone(context.WithoutCancel(ctx))

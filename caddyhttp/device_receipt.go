@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -58,7 +59,7 @@ func (d *deviceService) pushed(ctx context.Context, m *notifier.Message, began t
 }
 
 // received notes that a device of a key has confirmed a message.
-func (q *registry) received(ctx context.Context, key device.Place, d *device.Device, message string) error {
+func (q *registry) received(ctx context.Context, key site.Place, d *device.Device, message string) error {
 	id, err := uuid.Parse(message)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	i := slices.IndexFunc(e.Jobs, func(j queue.Job) bool { return hashOfDestination(j.Destination) == x.Target })
+	i := slices.IndexFunc(e.Jobs, func(j queue.Job) bool { return site.HashOfDestination(j.Destination) == x.Target })
 	if i < 0 || len(e.Jobs[i].Ruled) == 0 {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
 
 // setReceipts sets when devices have confirmed a message.
 func (q *registry) setReceipts(ctx context.Context, m *api.QueuedMessage) {
-	if !slices.ContainsFunc(m.Results, func(r api.QueuedResult) bool { return isDevice(r.Destination) }) {
+	if !slices.ContainsFunc(m.Results, func(r api.QueuedResult) bool { return site.IsDevice(r.Destination) }) {
 		return
 	}
 	records, err := q.CallersGroup(ctx, q.receiptGroup(m.ID), queue.Hash{}, maxMaxDevices)
@@ -151,7 +152,7 @@ func (q *registry) setReceipts(ctx context.Context, m *api.QueuedMessage) {
 		}
 		at := x.Received.UTC()
 		for i := range m.Results {
-			if m.Results[i].Destination == device.Scheme+x.Name && m.Results[i].Status == notifier.Delivered {
+			if m.Results[i].Destination == site.Scheme+x.Name && m.Results[i].Status == notifier.Delivered {
 				m.Results[i].Received = &at
 			}
 		}

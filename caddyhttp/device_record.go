@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -79,13 +80,8 @@ func decodeDevices(record []byte) (*device.List, error) {
 	return l, err
 }
 
-// devicePlace returns the place of the devices of k at a site.
-func (k *key) devicePlace(siteID string) device.Place {
-	return device.Place{Home: k.home(siteID), Key: k.name}
-}
-
 // devicesName returns the name of the record of the devices of a key.
-func (q *registry) devicesName(of device.Place) queue.Hash {
+func (q *registry) devicesName(of site.Place) queue.Hash {
 	return q.Hash("devices\x00" + of.String())
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -25,12 +26,12 @@ type deviceCache struct {
 
 // knownDevices are the devices of all keys. They do not change.
 type knownDevices struct {
-	lists   map[device.Place]*device.List
+	lists   map[site.Place]*device.List
 	damaged map[queue.Hash]bool // the names of records that cannot be read
 }
 
 // of returns the devices of a key, or nil.
-func (c *deviceCache) of(place device.Place) *device.List {
+func (c *deviceCache) of(place site.Place) *device.List {
 	known := c.known.Load()
 	if known == nil {
 		return nil
@@ -46,7 +47,7 @@ func (c *deviceCache) any() bool {
 
 // refreshDevices reads the devices that other gateways may have changed.
 func (q *registry) refreshDevices(ctx context.Context) {
-	if q.app.Load().resolved.push == nil || !q.shared && q.devices.known.Load() != nil {
+	if q.app.Load().Resolved.Push == nil || !q.shared && q.devices.known.Load() != nil {
 		return
 	}
 	if err := q.devices.read(ctx, q); err != nil && q.devices.known.Load() == nil && ctx.Err() == nil {
@@ -62,7 +63,7 @@ func (c *deviceCache) read(ctx context.Context, q *registry) error {
 	if err != nil || c.known.Load() != nil && slices.Equal(version, c.version) {
 		return err
 	}
-	known := &knownDevices{map[device.Place]*device.List{}, map[queue.Hash]bool{}}
+	known := &knownDevices{map[site.Place]*device.List{}, map[queue.Hash]bool{}}
 	for after, more := (queue.Hash{}), true; more; {
 		records, err := q.CallersGroup(ctx, q.devicesGroup(), after, silencePage)
 		if err != nil {
@@ -87,7 +88,7 @@ func (c *deviceCache) read(ctx context.Context, q *registry) error {
 
 // devicesOf returns the devices of a key, or nil. It reads them if that was not possible
 // before. The error is errDevicesDamaged if they cannot be read.
-func (q *registry) devicesOf(ctx context.Context, key device.Place) (*device.List, error) {
+func (q *registry) devicesOf(ctx context.Context, key site.Place) (*device.List, error) {
 	if q.devices.known.Load() == nil {
 		if err := q.devices.read(ctx, q); err != nil {
 			return nil, err
@@ -106,7 +107,7 @@ func (q *registry) devicesOf(ctx context.Context, key device.Place) (*device.Lis
 
 // findDevice returns a device of a key, or nil. One that is not known may have subscribed at
 // another gateway just now.
-func (q *registry) findDevice(ctx context.Context, key device.Place, id string) (*device.Device, error) {
+func (q *registry) findDevice(ctx context.Context, key site.Place, id string) (*device.Device, error) {
 	devices, err := q.devicesOf(ctx, key)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (q *registry) findDevice(ctx context.Context, key device.Place, id string) 
 // adds reports whether it adds a device, which needs room in the queue. f gets their
 // content, and returns the new one. It may be called several times. Devices that cannot be
 // read are not overwritten: another version of the gateway may be able to read them.
-func (q *registry) changeDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error)) error {
+func (q *registry) changeDevices(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error)) error {
 	return q.applyDevices(ctx, key, adds, others, func(now time.Time, old [][]byte) (*device.List, []queue.Record, error) {
 		l, err := decodeDevices(old[0])
 		if err != nil {
@@ -138,7 +139,7 @@ func (q *registry) changeDevices(ctx context.Context, key device.Place, adds boo
 
 // applyDevices stores the devices of a key that f returns, with the new content of other
 // records, in one transaction. f gets their content before.
-func (q *registry) applyDevices(ctx context.Context, key device.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*device.List, []queue.Record, error)) error {
+func (q *registry) applyDevices(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*device.List, []queue.Record, error)) error {
 	names := append([]queue.Hash{q.devicesVersion(), q.devicesName(key)}, others...)
 	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
@@ -163,7 +164,7 @@ var errDevicesDamaged = errors.New("the devices of the key cannot be read in the
 
 // removeDevice removes a device of a key, with its state, and returns it. The error is
 // [device.ErrUnknown] if there is none, or if it is not one that allowed reports.
-func (q *registry) removeDevice(ctx context.Context, key device.Place, id string, allowed func(*device.Device) bool) (removed *device.Device, err error) {
+func (q *registry) removeDevice(ctx context.Context, key site.Place, id string, allowed func(*device.Device) bool) (removed *device.Device, err error) {
 	err = q.changeDevices(ctx, key, false, []queue.Hash{q.deviceStateName(id)}, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
 		removed, err = l.Remove(id, allowed)
 		return make([]queue.Record, 1), err
@@ -172,7 +173,7 @@ func (q *registry) removeDevice(ctx context.Context, key device.Place, id string
 }
 
 // removeAllDevices removes all devices of a key, and returns those that can be read.
-func (q *registry) removeAllDevices(ctx context.Context, key device.Place) (removed []*device.Device, err error) {
+func (q *registry) removeAllDevices(ctx context.Context, key site.Place) (removed []*device.Device, err error) {
 	l, err := q.devicesOf(ctx, key)
 	if errors.Is(err, errDevicesDamaged) {
 		err := q.applyDevices(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*device.List, []queue.Record, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -36,7 +37,7 @@ func (q *registry) deviceChanged(change, key, name, by string) {
 
 // siteSettings are the settings of a site with its ID.
 type siteSettings struct {
-	settings *resolved
+	settings *site.Site
 	site     string
 }
 
@@ -44,30 +45,30 @@ type siteSettings struct {
 // a change in the same transaction. at is where the key was, if the configuration does not
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
-func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of device.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
 	app := q.app.Load()
-	settings, siteID := app.settingsOfKey(ctx, of)
+	settings, siteID := app.SettingsOfKey(ctx, of)
 	if settings == nil {
 		settings, siteID = at.settings, at.site
 	}
 	if settings == nil {
 		return false
 	}
-	k, err := settings.key(ctx, of.Key)
+	k, err := settings.Key(ctx, of.Key)
 	if err != nil {
 		return false
 	}
 	var targets []notifier.Target
-	for _, t := range k.defaultTargets {
+	for _, t := range k.DefaultTargets {
 		if t.Hash() != device.Hash(id) {
 			targets = append(targets, t)
 		}
 	}
-	if len(targets) == 0 && k.inbox == 0 {
+	if len(targets) == 0 && k.Inbox == 0 {
 		return false
 	}
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
-	d := newDelivery(settings, sourceDevice, siteID, m, &api.Selection{Targets: targets}).toKey(k)
+	d := newDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).toKey(k)
 	d.rules, d.with = nil, with // it is sent at once
 	s := newQueuedSend(d, q.outbox)
 	s.makeEntry(s.resultsSoFar())
@@ -79,19 +80,6 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of device.
 	return true
 }
 
-// settingsOfKey returns the settings that have the key of a place, and the ID of their site;
-// nil if it is gone.
-func (a *directory) settingsOfKey(ctx context.Context, of device.Place) (*resolved, string) {
-	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
-		siteID := a.siteOf(s)
-		k, err := s.key(ctx, of.Key)
-		if err == nil && k.devicePlace(siteID) == of {
-			return s, siteID
-		}
-	}
-	return nil, ""
-}
-
 // ignoreNotFound returns err, or nil if it is about a message that is not there any more.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, queue.ErrNotFound) {
@@ -101,7 +89,7 @@ func ignoreNotFound(err error) error {
 }
 
 // openIncidents returns how many incidents of a key are open, or nil if it is not known.
-func (q *registry) openIncidents(ctx context.Context, of device.Place) *int {
+func (q *registry) openIncidents(ctx context.Context, of site.Place) *int {
 	n := 0
 	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
 		records, err := q.CallersGroup(ctx, q.alerts.incidentGroup(of.String(), stage), queue.Hash{}, maxBadge)

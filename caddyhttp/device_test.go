@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -129,7 +130,7 @@ func askJSON(t *testing.T, h *Handler, method, target string, body any, header .
 // invited returns the token of an invitation to the key k of the app.
 func invited(t *testing.T, h *Handler, tags ...string) string {
 	t.Helper()
-	k := h.resolved.keys["k"]
+	k := h.resolved.Keys["k"]
 	token, _, err := h.app.queue.invite(t.Context(), h.devicePlace(k), tags)
 	if err != nil {
 		t.Fatal(err)
@@ -612,7 +613,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
-		invite, _, err := h.app.queue.invite(t.Context(), device.Place{Key: "k"}, nil)
+		invite, _, err := h.app.queue.invite(t.Context(), site.Place{Key: "k"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -656,27 +657,27 @@ func TestDevicePolicy(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k {\nurl "+newPager(t, http.StatusOK).NotifyURL()+"\n}")
 	s.subscribe(t, h, "phone")
-	k, err := h.resolved.key(t.Context(), "k")
-	if err != nil || len(k.targets) != 2 {
-		t.Fatalf("%d destinations, %v", len(k.targets), err)
+	k, err := h.resolved.Key(t.Context(), "k")
+	if err != nil || len(k.Targets) != 2 {
+		t.Fatalf("%d destinations, %v", len(k.Targets), err)
 	}
-	url, phone := k.targets[0], k.targets[1]
+	url, phone := k.Targets[0], k.Targets[1]
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
-		d := newDelivery(h.resolved, sourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).toKey(k)
+		d := newDelivery(h.resolved, site.SourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).toKey(k)
 		var text queued.Text
 		if err := text.Decode(d.record().Body); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"", phone.Policy().Key()} {
-			if got, err := policyThen(&text, k.targets[i].Destination); err != nil || got.Key() != want {
-				t.Errorf("%s: the policy %q, want %q, %v", k.targets[i], got.Key(), want, err)
+			if got, err := policyThen(&text, k.Targets[i].Destination); err != nil || got.Key() != want {
+				t.Errorf("%s: the policy %q, want %q, %v", k.Targets[i], got.Key(), want, err)
 			}
 		}
 		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
 		for i, want := range []string{"", text.DevicePolicy} {
-			got, err := h.app.queuedTarget(t.Context(), &text, &queued.State{Hash: k.targets[i].Hash()})
+			got, err := h.app.queuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
 			if err != nil || got.Policy().Key() != want {
-				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.targets[i], got.Policy().Key(), want, err)
+				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Policy().Key(), want, err)
 			}
 		}
 	}
@@ -743,7 +744,7 @@ func TestReceiptGone(t *testing.T) {
 	postWith(t, h, "/notify/k", "body=b")
 	p := s.all()[0].payload
 	askJSON(t, h, http.MethodPost, "/notify/k/devices/"+phone.ID+"/receipts", map[string]string{"receipt": p.Receipt})
-	d, err := q.findDevice(t.Context(), h.devicePlace(h.resolved.keys["k"]), phone.ID)
+	d, err := q.findDevice(t.Context(), h.devicePlace(h.resolved.Keys["k"]), phone.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

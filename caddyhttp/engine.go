@@ -3,20 +3,13 @@ package caddyhttp
 import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
-
-// directory has the sites of a configuration. What comes in by mail, from events and from
-// logs belongs to the site of the app.
-type directory struct {
-	resolved *resolved   // of the app
-	sites    []*resolved // of the handlers, which add theirs in Provision
-
-	siteIndex func() *siteIndex // not called before all apps are provisioned
-}
 
 // engine is what the deliveries of a configuration need: its sites, and what sends.
 type engine struct {
-	directory
+	site.Directory
 	shared        *shared
 	queueSettings *queueSettings              // nil for no queue
 	tracers       func() trace.TracerProvider // that of the directive tracing; nil if no site has it

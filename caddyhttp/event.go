@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -144,10 +145,10 @@ func (h *EventHandler) provision(names []string) error {
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
 		if err := placeholder.CheckTextAndValues(text, eventPlaceholders); err != nil {
-			return h.Caddyfile.locate(name, prefixError(name, err))
+			return h.Caddyfile.locate(name, site.PrefixError(name, err))
 		}
 		if err := events.CheckData(text, names); err != nil {
-			return h.Caddyfile.locate(name, prefixError(name, err))
+			return h.Caddyfile.locate(name, site.PrefixError(name, err))
 		}
 	}
 	var err error
@@ -162,7 +163,7 @@ func (h *EventHandler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.find(h.app.resolved)
+	_, _, err = h.find(h.app.Resolved)
 	return err
 }
 
@@ -174,9 +175,9 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	if !h.wants(e) {
 		return nil
 	}
-	source := sourceEvent
+	source := site.SourceEvent
 	if events.CausesNone(e.Name()) {
-		source = sourceOwnEvent
+		source = site.SourceOwnEvent
 	}
 	// The message is made here, because the emitter may change the event's data
 	// afterwards.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -37,16 +38,16 @@ func newEmitter(ctx caddy.Context) (emitter, error) {
 // emit emits the event for a message that was sent. A message about such an
 // event emits none, because that would never end.
 func (s *shared) emit(d delivery, outcome string, results []notifier.Result) {
-	if d.source == sourceOwnEvent {
+	if d.source == site.SourceOwnEvent {
 		return
 	}
-	if outcome == outcomeQueued && !slices.ContainsFunc(results, hasArrived) {
+	if outcome == site.OutcomeQueued && !slices.ContainsFunc(results, hasArrived) {
 		return // there is an event when the queue has delivered it
 	}
-	if outcome == outcomeDelivered && !slices.ContainsFunc(results, hasArrived) && slices.ContainsFunc(results, isReplaced) {
+	if outcome == site.OutcomeDelivered && !slices.ContainsFunc(results, hasArrived) && slices.ContainsFunc(results, isReplaced) {
 		return // there is an event for the newer message
 	}
-	ok := outcome != outcomeFailed
+	ok := outcome != site.OutcomeFailed
 	name := event.Failed
 	if ok {
 		name = event.Delivered

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -127,7 +128,7 @@ func TestOwnEventData(t *testing.T) {
 		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
 	}
 	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
-	data := ownEventData(delivery{message: &notifier.Message{}, source: sourceHTTP, key: "k"}, false, results)
+	data := ownEventData(delivery{message: &notifier.Message{}, source: site.SourceHTTP, key: "k"}, false, results)
 	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
 		t.Errorf("got %v", data)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -39,17 +40,11 @@ type Expect struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// expect is an [Expect] ready for use.
-type expect struct {
-	rules.Expect
-	tag notifier.TagExpr // of the destinations that are told
-}
-
 // maxExpects is the maximum number of beats that a key expects.
 const maxExpects = 100
 
 // resolve returns the expectation, whose tag is not set.
-func (c *Expect) resolve() (e expect, err error) {
+func (c *Expect) resolve() (e site.ExpectedBeat, err error) {
 	e.Expect = rules.Expect{
 		Name: c.Name, Every: time.Duration(c.Every), Grace: cmp.Or(time.Duration(c.Grace), rules.DefaultGrace(time.Duration(c.Every))),
 	}
@@ -60,10 +55,10 @@ func (c *Expect) resolve() (e expect, err error) {
 func (c *Expect) expression() (notifier.TagExpr, error) {
 	e, err := notifier.ParseTags(c.Tag)
 	if err == nil && c.Tag != "" && e.Empty() {
-		err = errEmptyTag
+		err = site.ErrEmptyTag
 	}
 	if err != nil {
-		err = prefixError("tag", err)
+		err = site.PrefixError("tag", err)
 	}
 	return e, err
 }
@@ -74,7 +69,7 @@ func expectName(key, name string) string { return keyPrefix + key + ", expect " 
 // loadExpects sets the expectations of k, whose targets are set. If there is an error,
 // name is that of the expectation.
 // A device may have a tag later if push is set.
-func (c *Key) loadExpects(k *key, push bool) (name string, err error) {
+func (c *Key) loadExpects(k *site.Key, push bool) (name string, err error) {
 	if len(c.Expect) > maxExpects {
 		return "", fmt.Errorf("expect: it may occur %d times", maxExpects)
 	}
@@ -83,7 +78,7 @@ func (c *Key) loadExpects(k *key, push bool) (name string, err error) {
 			return "", errors.New("expect: it is null; write a name and every, or remove it")
 		}
 		e, err := x.resolve()
-		if err == nil && k.expect(e.Name) != nil {
+		if err == nil && k.Expect(e.Name) != nil {
 			err = errors.New("the name occurs twice; choose another one, or remove one")
 		}
 		var tag notifier.TagExpr
@@ -91,26 +86,16 @@ func (c *Key) loadExpects(k *key, push bool) (name string, err error) {
 			tag, err = x.expression()
 		}
 		if err == nil {
-			if e.tag = tag; len(k.match(tag)) == 0 && len(k.targets)+len(x.Tag) > 0 && !push {
-				err = fmt.Errorf("tag: none of the %d destinations of the key has the tag %s; give it to a URL, or correct it", len(k.targets), x.Tag)
+			if e.Tag = tag; len(k.Match(tag)) == 0 && len(k.Targets)+len(x.Tag) > 0 && !push {
+				err = fmt.Errorf("tag: none of the %d destinations of the key has the tag %s; give it to a URL, or correct it", len(k.Targets), x.Tag)
 			}
 		}
 		if err != nil {
 			return x.Name, fmt.Errorf("expect %s: %w", x.Name, err)
 		}
-		k.expects = append(k.expects, e)
+		k.Expects = append(k.Expects, e)
 	}
 	return "", nil
-}
-
-// expect returns the expectation with a name, or nil.
-func (k *key) expect(name string) *expect {
-	for i := range k.expects {
-		if k.expects[i].Name == name {
-			return &k.expects[i]
-		}
-	}
-	return nil
 }
 
 var (
@@ -155,7 +140,7 @@ func (k *keyBlock) readExpect() block.Option {
 				err = fmt.Errorf("%s occurs twice; remove one", args[i])
 			default:
 				if err = block.Duration(to)(args[i+1 : i+2]); err != nil {
-					err = prefixError(args[i], err)
+					err = site.PrefixError(args[i], err)
 				}
 			}
 		}
@@ -169,7 +154,7 @@ func (k *keyBlock) readExpect() block.Option {
 			err = fmt.Errorf("the name %s occurs twice; choose another one, or remove one", x.Name)
 		}
 		if err != nil {
-			return at.WrapErr(prefixError("expect", err))
+			return at.WrapErr(site.PrefixError("expect", err))
 		}
 		k.settings.Caddyfile.record(expectName(k.name, x.Name), d)
 		k.Key.Expect = append(k.Key.Expect, x)
@@ -177,23 +162,11 @@ func (k *keyBlock) readExpect() block.Option {
 			"tag": {Usage: "tag <expression>", Min: 1, Max: 1, Line: func(args []string) error {
 				x.Tag = args[0]
 				if x.Tag == "" {
-					return errEmptyTag
+					return site.ErrEmptyTag
 				}
 				_, err := notifier.ParseTags(x.Tag)
 				return err
 			}},
 		})
 	}}
-}
-
-// expectsBeats reports whether a key of the app or of a site expects beats.
-func (a *directory) expectsBeats() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.sites), a.resolved), func(r *resolved) bool {
-		for _, k := range r.keys {
-			if len(k.expects) > 0 {
-				return true
-			}
-		}
-		return false
-	})
 }

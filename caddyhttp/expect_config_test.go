@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -58,7 +59,7 @@ func TestExpectJSON(t *testing.T) {
 		"tag: it names no tag": {{Name: "a", Every: 1e9, Tag: ","}},
 		"it may occur":         make([]*Expect, maxExpects+1),
 	} {
-		k := &key{targets: make([]notifier.Target, 1), defaultTargets: make([]notifier.Target, 1)}
+		k := &site.Key{Targets: make([]notifier.Target, 1), DefaultTargets: make([]notifier.Target, 1)}
 		if _, err := (&Key{Expect: c}).loadExpects(k, false); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
 		}

@@ -14,7 +14,7 @@ func (a *engine) emitBeat(name string, x *expectedBeat, b *rules.Beat) {
 			last = b.Last.UTC().Format(time.RFC3339)
 		}
 		return map[string]any{
-			"key": x.key.name, "beat": x.Name, "last": last, "state": string(b.State), "every": rules.FormatTime(x.Every),
+			"key": x.key.Name, "beat": x.Name, "last": last, "state": string(b.State), "every": rules.FormatTime(x.Every),
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -21,47 +22,47 @@ const (
 // expectedBeat is a beat that a key of the configuration expects.
 type expectedBeat struct {
 	site     string // the ID of the site that defines the key; "" for the app
-	settings *resolved
-	key      *key
-	*expect
+	settings *site.Site
+	key      *site.Key
+	*site.ExpectedBeat
 }
 
 // place names the key among those of all sites, as that of a delivery does.
-func (x *expectedBeat) place() string { return x.key.home(x.site) + "\x00" + x.key.name }
+func (x *expectedBeat) place() string { return x.key.Home(x.site) + "\x00" + x.key.Name }
 
-// expectedBeats returns all beats that keys of the configuration expect.
-func (a *directory) expectedBeats() (out []expectedBeat) {
-	add := func(siteID string, r *resolved, ofSite bool) {
-		for _, k := range r.keys {
-			for i := range k.expects {
-				if k.ofSite == ofSite {
-					out = append(out, expectedBeat{siteID, r, k, &k.expects[i]})
+// directoryExpectedBeats returns all beats that keys of the configuration expect.
+func directoryExpectedBeats(a *site.Directory) (out []expectedBeat) {
+	add := func(siteID string, r *site.Site, ofSite bool) {
+		for _, k := range r.Keys {
+			for i := range k.Expects {
+				if k.OfSite == ofSite {
+					out = append(out, expectedBeat{siteID, r, k, &k.Expects[i]})
 				}
 			}
 		}
 	}
-	add("", a.resolved, false)
-	for _, r := range a.sites {
-		add(a.siteOf(r), r, true)
+	add("", a.Resolved, false)
+	for _, r := range a.Sites {
+		add(a.SiteOf(r), r, true)
 	}
 	return out
 }
 
-// expectedBeat returns the beat that a record is about, or nil if the configuration does
+// directoryExpectedBeat returns the beat that a record is about, or nil if the configuration does
 // not expect it.
-func (a *directory) expectedBeat(b *rules.Beat) *expectedBeat {
-	for _, r := range a.settingsOf(b.Site) {
-		if k := r.keys[b.Key]; k != nil && k.ofSite == (b.Site != "") && k.expect(b.Name) != nil {
-			return &expectedBeat{b.Site, r, k, k.expect(b.Name)}
+func directoryExpectedBeat(a *site.Directory, b *rules.Beat) *expectedBeat {
+	for _, r := range a.SettingsOf(b.Site) {
+		if k := r.Keys[b.Key]; k != nil && k.OfSite == (b.Site != "") && k.Expect(b.Name) != nil {
+			return &expectedBeat{b.Site, r, k, k.Expect(b.Name)}
 		}
 	}
 	return nil
 }
 
 // expectedBeat returns the beat of an expectation of a key of the site.
-func (h *httpAPI) expectedBeat(k *key, e *expect) *expectedBeat {
-	if !k.ofSite {
-		return &expectedBeat{"", h.app.resolved, k, e}
+func (h *httpAPI) expectedBeat(k *site.Key, e *site.ExpectedBeat) *expectedBeat {
+	if !k.OfSite {
+		return &expectedBeat{"", h.app.Resolved, k, e}
 	}
 	return &expectedBeat{h.site(), h.resolved, k, e}
 }
@@ -175,7 +176,7 @@ func (q *monitor) due(ctx context.Context, name queue.Hash, data []byte, crowded
 // dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
 // is removed when no other gateway has renewed it for a time.
 func (q *monitor) dueUptime(ctx context.Context, name queue.Hash) error {
-	expects := q.app.Load().expectsBeats()
+	expects := q.app.Load().ExpectsBeats()
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := q.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
@@ -211,14 +212,14 @@ func (q *monitor) arm(ctx context.Context) error {
 // that have changed.
 func (q *monitor) armBeats(ctx context.Context) error {
 	armed := map[queue.Hash]bool{}
-	for _, x := range q.app.Load().expectedBeats() {
+	for _, x := range directoryExpectedBeats(&q.app.Load().Directory) {
 		name := q.beatName(&x)
 		if armed[name] {
 			continue // several handlers of a site define it
 		}
 		armed[name] = true
 		c := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
-			b.Site, b.Key, b.Name = x.site, x.key.name, x.Name
+			b.Site, b.Key, b.Name = x.site, x.key.Name, x.Name
 			b.Arm(now, u, &x.Expect)
 			return false, true
 		}}
@@ -268,9 +269,9 @@ func (q *monitor) beats(ctx context.Context, expected []expectedBeat) ([]beatSta
 
 // allBeats returns the beats of all keys, by key and name.
 func (q *monitor) allBeats(ctx context.Context) ([]beatStatus, error) {
-	beats, err := q.beats(ctx, q.app.Load().expectedBeats())
+	beats, err := q.beats(ctx, directoryExpectedBeats(&q.app.Load().Directory))
 	slices.SortFunc(beats, func(x, y beatStatus) int {
-		return strings.Compare(x.expected.key.name+" "+x.expected.expect.Name, y.expected.key.name+" "+y.expected.expect.Name)
+		return strings.Compare(x.expected.key.Name+" "+x.expected.ExpectedBeat.Name, y.expected.key.Name+" "+y.expected.ExpectedBeat.Name)
 	})
 	return beats, err
 }

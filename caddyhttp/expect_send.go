@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -64,8 +65,8 @@ func failedText(name string, m *notifier.Message) {
 // delivery returns the delivery of a message about the beat, which makes a change in the
 // transaction that stores it.
 func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) delivery {
-	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.key.name, sourceExpect)
-	d := newDelivery(x.settings, sourceExpect, x.site, m, &api.Selection{Targets: x.settings.devices.with(x.key).match(x.tag)}).toKey(x.settings.devices.with(x.key))
+	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.key.Name, site.SourceExpect)
+	d := newDelivery(x.settings, site.SourceExpect, x.site, m, &api.Selection{Targets: x.settings.Devices.With(x.key).Match(x.Tag)}).toKey(x.settings.Devices.With(x.key))
 	d.with = c.ruled()
 	return d
 }
@@ -92,13 +93,13 @@ func (q *monitor) tellBeat(ctx context.Context, d delivery, c *beatChange) (repo
 // gateway ran may have moved the deadline.
 func (q *monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
 	app, before := q.app.Load(), decodeBeat(data)
-	x := app.expectedBeat(before)
+	x := directoryExpectedBeat(&app.Directory, before)
 	if x == nil {
 		return q.dueGoneBeat(ctx, name, before)
 	}
 	late := false
 	c := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
-		b.Site, b.Key, b.Name = x.site, x.key.name, x.Name
+		b.Site, b.Key, b.Name = x.site, x.key.Name, x.Name
 		b.Arm(now, u, &x.Expect)
 		late = b.Late(now, u)
 		return false, true
@@ -138,12 +139,12 @@ func (q *monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rule
 	}}
 	app := q.app.Load()
 	if before.State != rules.BeatOK && !before.Gone.IsZero() && q.Now().Sub(before.Gone) >= goneTime {
-		for _, r := range app.settingsOf(before.Site) {
-			k := r.keys[before.Key]
-			if k == nil || k.unqueued {
+		for _, r := range app.SettingsOf(before.Site) {
+			k := r.Keys[before.Key]
+			if k == nil || k.Unqueued {
 				continue
 			}
-			x := &expectedBeat{before.Site, r, k, &expect{Expect: rules.Expect{Name: before.Name}}}
+			x := &expectedBeat{before.Site, r, k, &site.ExpectedBeat{Expect: rules.Expect{Name: before.Name}}}
 			_, _, err := q.tellBeat(ctx, x.delivery(goneText(x.Name), remove), remove)
 			return err
 		}

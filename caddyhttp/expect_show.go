@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setBeats sets the beats that a key expects. If the queue cannot be read, there are
 // none, and the part about the queue says so.
-func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *key) {
-	if len(k.expects) == 0 {
+func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
+	if len(k.Expects) == 0 {
 		return
 	}
 	q, err := h.app.open(k)
@@ -21,15 +22,15 @@ func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *key) {
 		return
 	}
 	var expected []expectedBeat
-	for i := range k.expects {
-		expected = append(expected, *h.expectedBeat(k, &k.expects[i]))
+	for i := range k.Expects {
+		expected = append(expected, *h.expectedBeat(k, &k.Expects[i]))
 	}
 	beats, err := q.beats(r.Context(), expected)
 	if err != nil {
 		return
 	}
 	for _, b := range beats {
-		e := b.expected.expect
+		e := b.expected.ExpectedBeat
 		x := view.Beat{
 			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered,
 			Last: b.beat.Last, Due: b.due, Late: b.late, Overdue: b.state(q.Now()) == stateInGrace, Failed: b.beat.State == rules.BeatFailed,
@@ -75,10 +76,10 @@ func (s *beatStatus) state(now time.Time) string {
 
 // beatTroubles returns the beats of a key that are late or have failed, the first one first.
 // They are nil if the queue cannot be read, which the pages say elsewhere.
-func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []view.Trouble) {
+func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *site.Key) (out []view.Trouble) {
 	var expected []expectedBeat
-	for i := range k.expects {
-		expected = append(expected, *h.expectedBeat(k, &k.expects[i]))
+	for i := range k.Expects {
+		expected = append(expected, *h.expectedBeat(k, &k.Expects[i]))
 	}
 	if len(expected) == 0 {
 		return nil
@@ -90,9 +91,9 @@ func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *key) (out []v
 	for _, b := range beats {
 		switch b.beat.State {
 		case rules.BeatLate:
-			out = append(out, view.Trouble{What: "The beat " + b.expected.expect.Name + " is late", Since: b.beat.Since})
+			out = append(out, view.Trouble{What: "The beat " + b.expected.ExpectedBeat.Name + " is late", Since: b.beat.Since})
 		case rules.BeatFailed:
-			out = append(out, view.Trouble{What: "The beat " + b.expected.expect.Name + " has failed", Since: b.beat.Since})
+			out = append(out, view.Trouble{What: "The beat " + b.expected.ExpectedBeat.Name + " has failed", Since: b.beat.Since})
 		case rules.BeatOK:
 		}
 	}
@@ -129,16 +130,16 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	for _, b := range beats {
-		e := b.expected.expect
+		e := b.expected.ExpectedBeat
 		x := adminBeat{
-			Key: b.expected.key.name, Scope: "global", Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace),
-			State: b.state(now), Last: timeOrNil(b.beat.Last), Due: timeOrNil(b.due), Late: timeOrNil(b.late),
+			Key: b.expected.key.Name, Scope: "global", Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace),
+			State: b.state(now), Last: site.TimeOrNil(b.beat.Last), Due: site.TimeOrNil(b.due), Late: site.TimeOrNil(b.late),
 		}
-		if b.expected.key.ofSite {
+		if b.expected.key.OfSite {
 			x.Scope = "site"
 		}
 		if b.beat.State != rules.BeatOK {
-			x.Since = timeOrNil(b.beat.Since)
+			x.Since = site.TimeOrNil(b.beat.Since)
 		}
 		out.Beats = append(out.Beats, x)
 	}

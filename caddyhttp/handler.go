@@ -7,6 +7,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 func init() {
@@ -69,10 +71,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return logRejected(h.log, err)
 	}
-	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.resolved, &h.app.gateway, h.shared.shared
-	h.resolved.devices = newKeyDevices(h.app, h.resolved).receivers()
+	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.Site, &h.app.gateway, h.shared.shared
+	h.resolved.Devices = newKeyDevices(h.app, h.resolved).receivers()
 	for name := range h.Keys {
-		h.resolved.keys[name].ofSite = true
+		h.resolved.Keys[name].OfSite = true
 	}
 	if err := h.checkEffects(); err != nil {
 		return logRejected(h.log, err)
@@ -82,9 +84,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		owner = h.app.configsOwner(h.app)
 	}
 	if h.saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.sender, h.log); err != nil {
-		return logRejected(h.log, h.Caddyfile.locate("configs", prefixError("configs", err)))
+		return logRejected(h.log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 	}
-	h.resolved.saved = h.saved.finder()
+	h.resolved.Saved = h.saved.finder()
 	if err := h.checkReaders(); err != nil {
 		return logRejected(h.log, err)
 	}

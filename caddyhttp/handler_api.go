@@ -9,11 +9,12 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // httpAPI answers the requests of a site.
 type httpAPI struct {
-	resolved *resolved
+	resolved *site.Site
 	app      *gateway
 	shared   *shared
 	saved    *savedKeys // nil if the site has none
@@ -54,7 +55,7 @@ type pageFuncs struct {
 func (h *httpAPI) prepare(pages pageFuncs) {
 	h.pages = pages
 	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions(pages.actions)
-	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.saved != nil, push: h.resolved.push != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
+	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.saved != nil, push: h.resolved.Push != nil, console: h.resolved.Managers != nil && h.resolved.Page, inbox: h.app.queueSettings != nil && h.resolved.HasInboxes()}
 	h.streams = &streams{ending: make(chan struct{})}
 }
 
@@ -79,7 +80,7 @@ func (h *httpAPI) serve(w http.ResponseWriter, r *http.Request) bool {
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}
 	if resp.Status == http.StatusUnauthorized {
-		askForSecret(w, at.access)
+		site.AskForSecret(w, at.access)
 	}
 	if h.has.console && api.PrefersHTML(r) {
 		resp.Frame = h.pages.frame(r, "")
@@ -89,7 +90,7 @@ func (h *httpAPI) serve(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // site returns the ID of the site.
-func (h *httpAPI) site() string { return h.app.siteOf(h.resolved) }
+func (h *httpAPI) site() string { return h.app.SiteOf(h.resolved) }
 
 // writePage writes a page in its frame. here is as in frame.
 func (h *httpAPI) writePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -49,7 +50,7 @@ func (h *httpAPI) serveBeat(w http.ResponseWriter, r *http.Request, at *route, b
 	}
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.notSent(h.resolved.configuredKey(key), resp.Status)
+		h.shared.metrics.notSent(h.resolved.ConfiguredKey(key), resp.Status)
 		h.refuse(r, key, resp.Status, resp.Error, err)
 	}
 	return resp
@@ -73,22 +74,22 @@ func (h *httpAPI) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat s
 	if err != nil {
 		return nil, err
 	}
-	defer e.leave()
-	k, err := h.resolved.key(r.Context(), key)
+	defer e.Leave()
+	k, err := h.resolved.Key(r.Context(), key)
 	if err != nil {
 		return nil, err
 	}
-	if err := k.checkSource(sourceDirect); err != nil {
+	if err := k.CheckSource(site.SourceDirect); err != nil {
 		return nil, err
 	}
-	if err := h.resolved.checkOrigin(asPost(r)); err != nil {
+	if err := h.resolved.CheckOrigin(asPost(r)); err != nil {
 		return nil, err
 	}
 	hops, err := api.Hops(r, agentComment)
 	if err != nil {
 		return nil, err
 	}
-	if k.expect(beat) == nil {
+	if k.Expect(beat) == nil {
 		return nil, errNoBeat(key)
 	}
 	q, err := api.Read(w, r, h.limits(false))
@@ -103,12 +104,12 @@ const beatTries = 10
 
 // takeBeat takes a beat that has been read and may be sent to the key. It closes q.
 func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, hops int) (*api.Response, error) {
-	k, err := h.resolved.key(r.Context(), key)
+	k, err := h.resolved.Key(r.Context(), key)
 	if err != nil {
 		q.Close()
 		return nil, err
 	}
-	e := k.expect(beat)
+	e := k.Expect(beat)
 	if e == nil {
 		q.Close()
 		return nil, errNoBeat(key)
@@ -147,7 +148,7 @@ func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 func (q *monitor) came(x *expectedBeat, failed, told bool, before *rules.Beat) *beatChange {
 	return &beatChange{q: q, name: q.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		*before = *b
-		b.Site, b.Key, b.Name = x.site, x.key.name, x.Name
+		b.Site, b.Key, b.Name = x.site, x.key.Name, x.Name
 		return false, b.Came(now, u, &x.Expect, failed) == told
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
@@ -37,7 +38,7 @@ type configIDRoute struct {
 // not have. POST /cfg is what Apprise makes of it, without the other uses of /cfg/{KEY}.
 func configIDRoutes() []configIDRoute {
 	return []configIDRoute{
-		{routeNotify, routeNotifyKey, http.MethodPost},
+		{routeNotify, site.RouteNotifyKey, http.MethodPost},
 		{strings.TrimSuffix(routeAdd, "/{KEY}"), routeAdd, http.MethodPost},
 		{strings.TrimSuffix(routeGet, "/{KEY}"), routeGet, http.MethodPost},
 		{strings.TrimSuffix(routeDel, "/{KEY}"), routeDel, http.MethodPost},
@@ -50,7 +51,7 @@ func configIDRoutes() []configIDRoute {
 // route: on Apprise's own, and never for sources, devices and messages.
 func hasConfigID(pattern string) bool {
 	switch pattern {
-	case routeNotifyKey, routeAdd, routeGet, routeDel, routeKey, routeURLs:
+	case site.RouteNotifyKey, routeAdd, routeGet, routeDel, routeKey, routeURLs:
 		return true
 	}
 	return false
@@ -63,7 +64,7 @@ func configID(header http.Header) (string, error) {
 	switch {
 	case len(values) == 0 || len(values) == 1 && strings.TrimSpace(values[0]) == "":
 		return "", nil
-	case len(values) > 1 || !isKeyName(values[0]):
+	case len(values) > 1 || !site.IsKeyName(values[0]):
 		return "", errConfigIDMalformed
 	}
 	return values[0], nil
@@ -122,28 +123,28 @@ func (t routeTable) withConfigID(r *http.Request, has *siteRoutes) *routeSpec {
 // answer does not tell whether there is the key, because a matcher may keep the client
 // from its address.
 func (h *httpAPI) mayNameKey(r *http.Request, at *route) error {
-	if !at.byHeader || h.resolved.configID {
+	if !at.byHeader || h.resolved.ConfigID {
 		return nil
 	}
-	openManagement := h.resolved.managers != nil && h.resolved.managers.open
-	if at.access == accessManage && openManagement {
+	openManagement := h.resolved.Managers != nil && h.resolved.Managers.Open
+	if at.access == site.AccessManage && openManagement {
 		return errConfigIDManage // whoever may send must not be able to read and change the key
 	}
-	k, _, err := h.resolved.openKey(r.Context(), at.key)
+	k, _, err := h.resolved.OpenKey(r.Context(), at.key)
 	switch {
 	case err == nil:
-		req := newSourceRequest(r)
+		req := site.NewSourceRequest(r)
 		// A token is no right to read what the destinations are.
-		if !(at.access == accessReader && openManagement) && source.HasToken(req, k.tokens.has) {
+		if !(at.access == site.AccessReader && openManagement) && source.HasToken(req, k.Tokens.Has) {
 			return nil
 		}
-		if at.access == accessReader && source.HasToken(req, k.readers.has) {
+		if at.access == site.AccessReader && source.HasToken(req, k.Readers.Has) {
 			return nil
 		}
-	case !errors.Is(err, errNoKey):
+	case !errors.Is(err, site.ErrNoKey):
 		return err
 	}
-	if h.resolved.protected(r.Context()) {
+	if h.resolved.Protected(r.Context()) {
 		return errConfigIDToken
 	}
 	return errConfigIDOff
@@ -153,8 +154,8 @@ func (h *httpAPI) mayNameKey(r *http.Request, at *route) error {
 func (h *httpAPI) refuseConfigID(r *http.Request, at *route, err error) *api.Response {
 	resp := h.errorResponse(err)
 	if isChange(r) {
-		if at.access == accessSender {
-			h.shared.metrics.notSent(h.resolved.configuredKey(at.key), resp.Status)
+		if at.access == site.AccessSender {
+			h.shared.metrics.notSent(h.resolved.ConfiguredKey(at.key), resp.Status)
 		}
 		h.refuse(r, at.key, resp.Status, resp.Error, err)
 	}
@@ -168,7 +169,7 @@ func (h *httpAPI) notifyNamed(w http.ResponseWriter, r *http.Request, at *route)
 	resp, err := h.acceptNamed(w, r, at, &name)
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.notSent(h.resolved.configuredKey(name), resp.Status)
+		h.shared.metrics.notSent(h.resolved.ConfiguredKey(name), resp.Status)
 		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
 	return resp
@@ -178,7 +179,7 @@ func (h *httpAPI) notifyNamed(w http.ResponseWriter, r *http.Request, at *route)
 // if the message has URLs.
 func (h *httpAPI) acceptNamed(w http.ResponseWriter, r *http.Request, at *route, name *string) (*api.Response, error) {
 	keyErr := h.maySendNamed(r, at)
-	if keyErr != nil && !h.resolved.stateless {
+	if keyErr != nil && !h.resolved.Stateless {
 		return nil, keyErr
 	}
 	room := at.key
@@ -191,19 +192,19 @@ func (h *httpAPI) acceptNamed(w http.ResponseWriter, r *http.Request, at *route,
 	}
 	q, hops, err := h.readRequest(w, r, keyErr != nil)
 	if err != nil {
-		e.leave()
+		e.Leave()
 		return nil, err
 	}
 	urls, err := q.HasURLs()
 	switch {
 	case err != nil:
-	case urls && !h.resolved.stateless:
+	case urls && !h.resolved.Stateless:
 		err = statelessError(r)
 	case !urls:
 		err = keyErr
 	case keyErr == nil:
 		// What counted as a message to the key takes a place among those with URLs.
-		if err = e.distrust(h.resolved.inFlight, clientAddress(r)); err == nil {
+		if err = e.Distrust(h.resolved.InFlight, clientAddress(r)); err == nil {
 			err = q.Distrust()
 		}
 	}
@@ -212,12 +213,12 @@ func (h *httpAPI) acceptNamed(w http.ResponseWriter, r *http.Request, at *route,
 	}
 	if err != nil {
 		q.Close()
-		e.leave()
+		e.Leave()
 		return nil, err
 	}
 	d, err := h.readDelivery(r, q, *name, hops)
 	if err != nil {
-		e.leave()
+		e.Leave()
 		return nil, err
 	}
 	return h.answerEntered(w, r, d, e, *name)
@@ -229,9 +230,9 @@ func (h *httpAPI) maySendNamed(r *http.Request, at *route) error {
 	if err := h.mayNameKey(r, at); err != nil {
 		return err
 	}
-	k, err := h.resolved.keyToSend(r, at.key)
+	k, err := h.resolved.KeyToSend(r, at.key)
 	if err != nil {
 		return err
 	}
-	return k.checkSource(sourceDirect)
+	return k.CheckSource(site.SourceDirect)
 }

@@ -132,7 +132,7 @@ func TestConfigIDLimits(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_body 1KiB\nclient_limits {\nin_flight 1\nmemory 128KiB\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\n"
 	on, off := newGateway(t, block+"config_id on", ""), newGateway(t, block, "")
-	e, err := on.shared.inFlight.enterClient(on.resolved.inFlight, clientAddress(withID("/notify", "", "free")))
+	e, err := on.shared.inFlight.EnterClient(on.resolved.InFlight, clientAddress(withID("/notify", "", "free")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,13 +148,13 @@ func TestConfigIDLimits(t *testing.T) {
 	if got := do(t, off, r); got.status != 503 {
 		t.Errorf("of a stranger: %d %s", got.status, got.body)
 	}
-	e.leave()
+	e.Leave()
 	if got := do(t, on, withID("/notify", urls, "free")); got.status != 200 {
 		t.Errorf("to a URL, with room: %d %s", got.status, got.body)
 	}
 	for h, what := range map[*Handler]string{on: "with config_id", off: "without"} {
-		if f := &h.shared.inFlight; f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 || h.shared.memory.Held() != 0 {
-			t.Errorf("%s: %d, %d, %v under way afterwards", what, f.total, f.clients, f.byAddress)
+		if f := &h.shared.inFlight; f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 || h.shared.memory.Held() != 0 {
+			t.Errorf("%s: %d, %d, %v under way afterwards", what, f.Total, f.Clients, f.ByAddress)
 		}
 	}
 }

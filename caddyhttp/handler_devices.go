@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -86,11 +87,11 @@ func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *route) error
 
 // deviceKey returns a key and the queue for a request about devices. A key that does not
 // exist is like one without the device.
-func (h *httpAPI) deviceKey(ctx context.Context, name string) (k *key, q *openQueue, err error) {
+func (h *httpAPI) deviceKey(ctx context.Context, name string) (k *site.Key, q *openQueue, err error) {
 	if q, err = h.app.open(nil); err != nil {
 		return nil, nil, err
 	}
-	k, err = h.resolved.key(ctx, name)
+	k, err = h.resolved.Key(ctx, name)
 	return k, q, err
 }
 
@@ -105,7 +106,7 @@ func (h *httpAPI) doDevices(w http.ResponseWriter, r *http.Request, at *route) e
 		return h.listDevices(w, r, at.key)
 	}
 	k, q, err := h.deviceKey(r.Context(), at.key)
-	if errors.Is(err, errNoKey) {
+	if errors.Is(err, site.ErrNoKey) {
 		return errDeviceSecret
 	}
 	if err != nil {
@@ -123,7 +124,7 @@ func (h *httpAPI) doDevices(w http.ResponseWriter, r *http.Request, at *route) e
 		return h.changeDevice(w, r, q, k, d)
 	}
 	if managed {
-		return api.Errorf(http.StatusNotFound, "GET with the ID is for the device itself; %s lists all", pathOf(routeDevices, at.key))
+		return api.Errorf(http.StatusNotFound, "GET with the ID is for the device itself; %s lists all", site.PathOf(routeDevices, at.key))
 	}
 	states, err := q.deviceStates(r.Context(), []device.Device{*d})
 	if err != nil {
@@ -135,7 +136,7 @@ func (h *httpAPI) doDevices(w http.ResponseWriter, r *http.Request, at *route) e
 // listDevices writes the devices of a key for who may manage.
 func (h *httpAPI) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.mayManage(r); err != nil {
-		if errors.Is(err, errManageOff) {
+		if errors.Is(err, site.ErrManageOff) {
 			err = errDevicesOff
 		}
 		return err
@@ -152,7 +153,7 @@ func (h *httpAPI) listDevices(w http.ResponseWriter, r *http.Request, name strin
 }
 
 // listDevices returns the JSON of the devices of a key, which is never nil.
-func (q *registry) listDevices(ctx context.Context, key device.Place) ([]device.JSON, error) {
+func (q *registry) listDevices(ctx context.Context, key site.Place) ([]device.JSON, error) {
 	devices, err := q.devicesOf(ctx, key)
 	if err != nil || devices == nil {
 		return []device.JSON{}, err
@@ -169,17 +170,17 @@ func (q *registry) listDevices(ctx context.Context, key device.Place) ([]device.
 }
 
 // devicePlace returns the place of the devices of a key of the site.
-func (h *httpAPI) devicePlace(k *key) device.Place { return k.devicePlace(h.site()) }
+func (h *httpAPI) devicePlace(k *site.Key) site.Place { return k.DevicePlace(h.site()) }
 
 // invitation returns the invitation to a key that a token stands for. It opens the page of
 // the key for that alone, also if the key has a token. For a key that does not exist, the
 // error is that for a wrong token, and takes as long.
 func (h *httpAPI) invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
 	k, q, err := h.deviceKey(ctx, name)
-	if err != nil && !errors.Is(err, errNoKey) {
+	if err != nil && !errors.Is(err, site.ErrNoKey) {
 		return nil, err
 	}
-	var place device.Place // that of no key
+	var place site.Place // that of no key
 	if k != nil {
 		place = h.devicePlace(k)
 	}
@@ -192,10 +193,10 @@ func (h *httpAPI) invitation(ctx context.Context, name, token string) (*device.I
 
 // maySubscribe returns an error if the client of r needs an invitation to subscribe a
 // device to a key.
-func (h *httpAPI) maySubscribe(r *http.Request, k *key) error {
-	who := h.resolved.push.who
+func (h *httpAPI) maySubscribe(r *http.Request, k *site.Key) error {
+	who := h.resolved.Push.Who
 	signedIn := requestUser(r) != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
-	if len(k.tokens) > 0 || who == devicesInvited || who == devicesUsers && !signedIn {
+	if len(k.Tokens) > 0 || who == devicesInvited || who == devicesUsers && !signedIn {
 		return errDevicesInvited
 	}
 	return nil
@@ -221,10 +222,10 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 
 // checkDevice returns an error if a device cannot be like this.
 func (h *httpAPI) checkDevice(x *device.Change) error {
-	err := x.Check(h.resolved.push.hosts, CheckTag)
+	err := x.Check(h.resolved.Push.Hosts, site.CheckTag)
 	if err == nil && x.Subscription != nil {
-		if err = h.resolved.limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
-			err = prefixError("subscription", err)
+		if err = h.resolved.Limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
+			err = site.PrefixError("subscription", err)
 		}
 	}
 	if err != nil {
@@ -236,7 +237,7 @@ func (h *httpAPI) checkDevice(x *device.Change) error {
 // addDevice makes the client of r a device of a key.
 func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string) error {
 	k, q, err := h.deviceKey(r.Context(), name)
-	if err != nil && !errors.Is(err, errNoKey) {
+	if err != nil && !errors.Is(err, site.ErrNoKey) {
 		return err
 	}
 	if !q.registrations.Allow(clientAddress(r), time.Now()) {
@@ -287,14 +288,14 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 			}
 			d.Granted = invitation.Tags
 		}
-		return make([]queue.Record, len(others)), l.Add(d, &x.Change, k.numberedTags(), h.resolved.push.max)
+		return make([]queue.Record, len(others)), l.Add(d, &x.Change, keyNumberedTags(k), h.resolved.Push.Max)
 	})
 	if err != nil {
 		return errDeviceStatus(err)
 	}
-	q.deviceChanged(deviceAdded, k.name, d.Name, d.By)
+	q.deviceChanged(deviceAdded, k.Name, d.Name, d.By)
 	q.tellOfDevice(ctx, siteSettings{h.resolved, h.site()}, place, d.ID, d.Added(), nil)
-	w.Header().Set("Location", messageRoot(r)+pathOf(routeDevices, k.name)+"/"+d.ID)
+	w.Header().Set("Location", messageRoot(r)+site.PathOf(routeDevices, k.Name)+"/"+d.ID)
 	added := d.Short()
 	added.Secret = secret
 	return writeJSON(w, http.StatusCreated, added)
@@ -302,7 +303,7 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
-func (h *httpAPI) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*device.Device, error) {
+func (h *httpAPI) ownDevice(r *http.Request, q *openQueue, k *site.Key, id string) (*device.Device, error) {
 	d, err := q.findDevice(r.Context(), h.devicePlace(k), id)
 	if err != nil {
 		return nil, errDeviceStatus(err)
@@ -315,7 +316,7 @@ func (h *httpAPI) ownDevice(r *http.Request, q *openQueue, k *key, id string) (*
 }
 
 // changeDevice changes the name, the tags or the subscription of a device.
-func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, own *device.Device) error {
+func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *site.Key, own *device.Device) error {
 	var x deviceRequest
 	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
 		return err
@@ -325,7 +326,7 @@ func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQu
 	}
 	var d *device.Device
 	err := q.changeDevices(context.WithoutCancel(r.Context()), h.devicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
-		d, err = l.Change(own.ID, &x.Change, k.numberedTags())
+		d, err = l.Change(own.ID, &x.Change, keyNumberedTags(k))
 		return nil, err
 	})
 	if err != nil {
@@ -335,12 +336,12 @@ func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQu
 }
 
 // deleteDevice removes a device of a key.
-func (h *httpAPI) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *key, id string) error {
+func (h *httpAPI) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *site.Key, id string) error {
 	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), id, anyDevice)
 	if err != nil {
 		return errDeviceStatus(err)
 	}
-	q.deviceChanged(deviceRemoved, k.name, d.Name, requestUser(r))
+	q.deviceChanged(deviceRemoved, k.Name, d.Name, requestUser(r))
 	return writeJSON(w, http.StatusOK, d.JSON(nil))
 }
 
@@ -356,7 +357,7 @@ func (h *httpAPI) doReceipt(w http.ResponseWriter, r *http.Request, at *route) e
 		return err
 	}
 	k, q, err := h.deviceKey(r.Context(), at.key)
-	if errors.Is(err, errNoKey) {
+	if errors.Is(err, site.ErrNoKey) {
 		return errDeviceSecret
 	}
 	if err != nil {
@@ -385,7 +386,7 @@ func (h *httpAPI) doDeviceTest(w http.ResponseWriter, r *http.Request, at *route
 		return nil, err
 	}
 	k, q, err := h.deviceKey(r.Context(), at.key)
-	if errors.Is(err, errNoKey) {
+	if errors.Is(err, site.ErrNoKey) {
 		return nil, errDeviceSecret
 	}
 	if err != nil {
@@ -398,9 +399,9 @@ func (h *httpAPI) doDeviceTest(w http.ResponseWriter, r *http.Request, at *route
 	if !q.registrations.Allow(clientAddress(r), time.Now()) {
 		return nil, errTooManyAttempts()
 	}
-	i := slices.IndexFunc(k.targets, func(t notifier.Target) bool { return t.Hash() == device.Hash(d.ID) })
+	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return t.Hash() == device.Hash(d.ID) })
 	if i < 0 {
 		return nil, errDeviceSecret
 	}
-	return h.sendTest(w, r, k, &api.Selection{Targets: []notifier.Target{{Destination: k.targets[i].Destination}}})
+	return h.sendTest(w, r, k, &api.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
 }

@@ -61,7 +61,7 @@ func (h *httpAPI) doInbox(w http.ResponseWriter, r *http.Request, at *route) err
 		}
 		return x.stream(w, r, s)
 	}
-	if h.resolved.page && api.PrefersHTML(r) {
+	if h.resolved.Page && api.PrefersHTML(r) {
 		return x.writePage(w, r, since)
 	}
 	s, err := x.since(since, inbox.Since{})
@@ -183,7 +183,7 @@ func (x *inboxReader) ended(r *http.Request, err error) {
 		return
 	}
 	if isTimeout(err) {
-		x.q.inboxes.slow.add(1, func(n int) {
+		x.q.inboxes.slow.Add(1, func(n int) {
 			x.q.log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
 		})
 		return

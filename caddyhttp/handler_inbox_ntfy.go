@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // ntfyReader is one of ntfy's clients.
@@ -98,7 +99,7 @@ func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType s
 // writeNtfyError writes an error as ntfy's clients read it.
 func writeNtfyError(w http.ResponseWriter, resp *api.Response) {
 	if resp.Status == http.StatusUnauthorized {
-		askForSecret(w, accessReader)
+		site.AskForSecret(w, site.AccessReader)
 	}
 	w.Header().Del("Content-Type")
 	_ = writeJSON(w, resp.Status, map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error}) // these values have JSON

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -77,7 +78,7 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	foreign := r.Method == http.MethodPost && isForeignChange(r)
 	if foreign {
 		if hasIdentity(r) {
-			return "", "", nil, errForeignChange
+			return "", "", nil, site.ErrForeignChange
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
@@ -191,7 +192,7 @@ func (h *httpAPI) silenceIncident(r *http.Request, x *rules.Incident, f *inciden
 	if err != nil {
 		return "", err
 	}
-	if !x.IsOpen() || x.Own || k.home(h.site()) != x.Home {
+	if !x.IsOpen() || x.Own || k.Home(h.site()) != x.Home {
 		return "", errNotSilenced
 	}
 	made, err := h.makeSilence(r, q, k, silenceRequest{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // askIncident makes a request to the page of an incident.
 func askIncident(t *testing.T, h *Handler, method, id, form string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, routeIncidents+"/"+id, strings.NewReader(form))
+	r := httptest.NewRequestWithContext(t.Context(), method, site.RouteIncidents+"/"+id, strings.NewReader(form))
 	if form != "" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -191,7 +192,7 @@ func TestIncidentForeignPage(t *testing.T) {
 		if refused.Code != http.StatusForbidden || refused.Header().Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("with a cookie: %d %v", refused.Code, refused.Header())
 		}
-		r := asUser(httptest.NewRequestWithContext(t.Context(), http.MethodPost, routeIncidents+"/"+id, strings.NewReader("")), "ann")
+		r := asUser(httptest.NewRequestWithContext(t.Context(), http.MethodPost, site.RouteIncidents+"/"+id, strings.NewReader("")), "ann")
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		if got := do(t, h, r); got.status != http.StatusForbidden {
 			t.Errorf("of a user: %d %s", got.status, got.body)

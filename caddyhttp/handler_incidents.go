@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 var errIncidentsSlash = api.Errorf(http.StatusNotFound, "the address of the list of incidents has no slash at the end; remove it")
@@ -51,5 +52,5 @@ func (h *httpAPI) doIncidents(w http.ResponseWriter, r *http.Request, at *route)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newIncidentsJSON(list, rootOf(r.URL.Path)+routeIncidents[1:], &by, next))
+	return writeJSON(w, http.StatusOK, newIncidentsJSON(list, rootOf(r.URL.Path)+site.RouteIncidents[1:], &by, next))
 }

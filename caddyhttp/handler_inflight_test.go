@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // stalled is a destination that does not answer before release.
@@ -93,7 +95,7 @@ func TestOverload(t *testing.T) {
 	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != http.StatusOK {
 		t.Errorf("after the load: status %d: %s", got.status, got.body)
 	}
-	if n := h.shared.inFlight.load(); n != 0 {
+	if n := h.shared.inFlight.Load(); n != 0 {
 		t.Errorf("%d messages under way, want none", n)
 	}
 }
@@ -103,11 +105,11 @@ func TestOverloadSettings(t *testing.T) {
 		block, global string
 		want          int
 	}{{"", "", defaultMaxInFlight}, {"", "max_in_flight 7", 7}, {"max_in_flight 8", "max_in_flight 7", 8}} {
-		if got := newGateway(t, tt.block, tt.global).resolved.maxInFlight; got != tt.want {
+		if got := newGateway(t, tt.block, tt.global).resolved.MaxInFlight; got != tt.want {
 			t.Errorf("%q below %q: %d, want %d", tt.block, tt.global, got, tt.want)
 		}
 	}
-	if _, err := (&Settings{MaxInFlight: -1}).resolve(&settled{resolved: &resolved{}}, nil, nil); err == nil {
+	if _, err := (&Settings{MaxInFlight: -1}).resolve(&settled{Site: &site.Site{}}, nil, nil); err == nil {
 		t.Error("-1 is accepted")
 	}
 }
@@ -136,17 +138,17 @@ func TestClientAddress(t *testing.T) {
 // and each client has a share of that. Finished messages do not count.
 func TestInFlightShares(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	limits := newInFlightLimits(32, 0, 0)
-	var f inFlight
-	enter := func(from netip.Addr, want string) entry {
+	limits := site.NewInFlightLimits(32, 0, 0)
+	var f site.InFlight
+	enter := func(from netip.Addr, want string) site.Admission {
 		t.Helper()
-		e, err := f.enterClient(limits, from)
+		e, err := f.EnterClient(limits, from)
 		if got := fmt.Sprint(err); !strings.Contains(got, want) {
 			t.Fatalf("%s, want %s", got, want)
 		}
 		return e
 	}
-	var entries []entry
+	var entries []site.Admission
 	for range 2 {
 		entries = append(entries, enter(a, "nil"))
 	}
@@ -155,29 +157,29 @@ func TestInFlightShares(t *testing.T) {
 		entries = append(entries, enter(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), "nil"))
 	}
 	enter(b, "URLs of clients under way, at most 16")
-	if _, err := f.enterFetch(limits, b); err == nil {
+	if _, err := f.EnterFetch(limits, b); err == nil {
 		t.Error("a message for a key fetches files beside the limit")
 	}
 	for range 16 {
-		e, err := f.enter(limits)
+		e, err := f.Enter(limits)
 		if err != nil {
 			t.Fatalf("a message for a key: %v", err)
 		}
 		entries = append(entries, e)
 	}
-	if _, err := f.enter(limits); err == nil || !strings.Contains(err.Error(), "at most 32 (max_in_flight)") {
+	if _, err := f.Enter(limits); err == nil || !strings.Contains(err.Error(), "at most 32 (max_in_flight)") {
 		t.Errorf("a message too many: %v", err)
 	}
 	for _, e := range entries {
-		e.leave()
+		e.Leave()
 	}
-	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
-		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
+	if f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 {
+		t.Errorf("%d, %d, %v are left", f.Total, f.Clients, f.ByAddress)
 	}
-	if l := newInFlightLimits(1, 0, 0); l != (inFlightLimits{1, 1, 1}) {
+	if l := site.NewInFlightLimits(1, 0, 0); l != (site.InFlightLimits{Total: 1, Clients: 1, PerAddress: 1}) {
 		t.Errorf("of one: %v", l)
 	}
-	if l := newInFlightLimits(100, 90, 7); l != (inFlightLimits{100, 90, 7}) {
+	if l := site.NewInFlightLimits(100, 90, 7); l != (site.InFlightLimits{Total: 100, Clients: 90, PerAddress: 7}) {
 		t.Errorf("as set: %v", l)
 	}
 }
@@ -186,30 +188,30 @@ func TestInFlightShares(t *testing.T) {
 // token or signature is verified.
 func TestUnverifiedInFlight(t *testing.T) {
 	from := netip.MustParseAddr("192.0.2.1")
-	limits := newInFlightLimits(16, 0, 0)
-	var f inFlight
-	e, err := f.enterUnverified(limits, from)
+	limits := site.NewInFlightLimits(16, 0, 0)
+	var f site.InFlight
+	e, err := f.EnterUnverified(limits, from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.enterUnverified(limits, from); err == nil || !strings.Contains(err.Error(), "from your address whose token or signature has not been verified are under way, at most 1") {
+	if _, err := f.EnterUnverified(limits, from); err == nil || !strings.Contains(err.Error(), "from your address whose token or signature has not been verified are under way, at most 1") {
 		t.Errorf("a second one of its address: %v", err)
 	}
-	if _, err := f.enterClient(limits, from); err == nil {
+	if _, err := f.EnterClient(limits, from); err == nil {
 		t.Error("a message with URLs of its address has room")
 	}
-	e.verified()
-	if f.total != 1 || f.clients != 0 || len(f.byAddress) != 0 {
-		t.Errorf("verified: %d, %d, %v", f.total, f.clients, f.byAddress)
+	e.Verified()
+	if f.Total != 1 || f.Clients != 0 || len(f.ByAddress) != 0 {
+		t.Errorf("verified: %d, %d, %v", f.Total, f.Clients, f.ByAddress)
 	}
-	e.verified()
-	if other, err := f.enterUnverified(limits, from); err != nil {
+	e.Verified()
+	if other, err := f.EnterUnverified(limits, from); err != nil {
 		t.Errorf("after the first is verified: %v", err)
 	} else {
-		other.leave()
+		other.Leave()
 	}
-	e.leave()
-	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
-		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
+	e.Leave()
+	if f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 {
+		t.Errorf("%d, %d, %v are left", f.Total, f.Clients, f.ByAddress)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -19,10 +20,10 @@ func (h *httpAPI) notify(w http.ResponseWriter, r *http.Request, name string) *a
 	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.notSent(h.resolved.configuredKey(name), resp.Status)
+		h.shared.metrics.notSent(h.resolved.ConfiguredKey(name), resp.Status)
 		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
-	if h.resolved.page && h.checkRoute(r, name) == nil {
+	if h.resolved.Page && h.checkRoute(r, name) == nil {
 		resp.FormURL = formAddress(r)
 	}
 	return resp
@@ -40,21 +41,21 @@ func (h *httpAPI) accept(w http.ResponseWriter, r *http.Request, name string) (*
 	}
 	d, err := h.read(w, r, name)
 	if err != nil {
-		e.leave()
+		e.Leave()
 		return nil, err
 	}
 	return h.answerEntered(w, r, d, e, name)
 }
 
 // answerEntered sends a message that has entered, and leaves.
-func (h *httpAPI) answerEntered(w http.ResponseWriter, r *http.Request, d delivery, e entry, name string) (*api.Response, error) {
+func (h *httpAPI) answerEntered(w http.ResponseWriter, r *http.Request, d delivery, e site.Admission, name string) (*api.Response, error) {
 	if name == "" {
 		// A message with URLs of a client counts until its last delivery has
 		// ended, which may be after the response.
 		release := d.release
-		d.release = func() { release(); e.leave() }
+		d.release = func() { release(); e.Leave() }
 	} else {
-		defer e.leave()
+		defer e.Leave()
 	}
 	return h.answer(w, r, d)
 }
@@ -63,11 +64,11 @@ func (h *httpAPI) answerEntered(w http.ResponseWriter, r *http.Request, d delive
 // delivery.
 func (h *httpAPI) read(w http.ResponseWriter, r *http.Request, name string) (delivery, error) {
 	if name != "" {
-		k, err := h.resolved.key(r.Context(), name)
+		k, err := h.resolved.Key(r.Context(), name)
 		if err != nil {
 			return delivery{}, err
 		}
-		if err := k.checkSource(sourceDirect); err != nil {
+		if err := k.CheckSource(site.SourceDirect); err != nil {
 			return delivery{}, err
 		}
 	}
@@ -79,19 +80,19 @@ func (h *httpAPI) read(w http.ResponseWriter, r *http.Request, name string) (del
 	if err != nil || name == "" {
 		return d, err
 	}
-	k, err := h.resolved.key(r.Context(), name)
+	k, err := h.resolved.Key(r.Context(), name)
 	if err != nil {
 		d.release()
 		return delivery{}, err
 	}
-	d.idempotency.bind(k.tokenSum(newSourceRequest(r), new(source.Format)))
+	d.idempotency.bind(k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
 	return d, nil
 }
 
 // readRequest reads a request to send a message, and how many gateways it has passed
 // through. client means that it may have URLs.
 func (h *httpAPI) readRequest(w http.ResponseWriter, r *http.Request, client bool) (q *api.Request, hops int, err error) {
-	if err := h.resolved.checkOrigin(r); err != nil {
+	if err := h.resolved.CheckOrigin(r); err != nil {
 		return nil, 0, err
 	}
 	if hops, err = api.Hops(r, agentComment); err != nil {
@@ -127,7 +128,7 @@ func (h *httpAPI) readMessage(r *http.Request, q *api.Request, name string, hops
 	if m.Incident.Name != "" {
 		m.Incident = m.Incident.For(name, h.sourceOf(r))
 	}
-	d = newDelivery(h.resolved, sourceHTTP, h.site(), m, to)
+	d = newDelivery(h.resolved, site.SourceHTTP, h.site(), m, to)
 	d.format = h.sourceOf(r)
 	if d.logger, d.memory = h.log, q.Memory(); k != nil {
 		d = d.toKey(k)
@@ -161,7 +162,7 @@ func (h *httpAPI) withSource(r *http.Request, q *api.Request, name string, err e
 	if f == nil {
 		return err
 	}
-	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s/%s", e.Err, f.Program, strippedPrefix(r), pathOf(routeNotifyKey, cmp.Or(name, "{KEY}")), f.Name)
+	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s/%s", e.Err, f.Program, strippedPrefix(r), site.PathOf(site.RouteNotifyKey, cmp.Or(name, "{KEY}")), f.Name)
 }
 
 // idempotency returns the idempotency key of a request, if there is a queue that
@@ -195,29 +196,29 @@ func (h *httpAPI) sourceOf(r *http.Request) string {
 
 // limits returns the limits of a request. client means that it may have URLs.
 func (h *httpAPI) limits(client bool) api.Limits {
-	l := h.resolved.limits
-	l.Memory = h.shared.memory.Allocation(h.resolved.memory, client)
+	l := h.resolved.Limits
+	l.Memory = h.shared.memory.Allocation(h.resolved.Memory, client)
 	return l
 }
 
 // enter counts the message of r in. Without a key, it may have URLs.
-func (h *httpAPI) enter(r *http.Request, name string) (entry, error) {
+func (h *httpAPI) enter(r *http.Request, name string) (site.Admission, error) {
 	if name == "" {
-		return h.shared.inFlight.enterClient(h.resolved.inFlight, clientAddress(r))
+		return h.shared.inFlight.EnterClient(h.resolved.InFlight, clientAddress(r))
 	}
-	return h.shared.inFlight.enter(h.resolved.inFlight)
+	return h.shared.inFlight.Enter(h.resolved.InFlight)
 }
 
 // attachments returns the attachments of q. While files are fetched from
 // addresses of the client, a message for a key counts like one with URLs.
 func (h *httpAPI) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
-		e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
+		e, err := h.shared.inFlight.EnterFetch(h.resolved.InFlight, clientAddress(r))
 		if err != nil && !q.SkipFetches(err) {
 			return nil, err
 		}
 		if err == nil {
-			defer e.leave()
+			defer e.Leave()
 		}
 	}
 	return q.Attachments(r.Context(), h.shared.sender.Pool())
@@ -228,9 +229,9 @@ func (h *httpAPI) attachments(r *http.Request, q *api.Request, name string) ([]*
 func (h *httpAPI) checkRoute(r *http.Request, name string) error {
 	switch {
 	case name != "":
-		_, err := h.resolved.keyToSend(r, name)
+		_, err := h.resolved.KeyToSend(r, name)
 		return err
-	case !h.resolved.stateless:
+	case !h.resolved.Stateless:
 		return statelessError(r)
 	}
 	return nil
@@ -245,26 +246,26 @@ var errStatelessOff = errors.New("messages without a key are turned off here")
 
 // destinations returns where the message of q goes, and the key, or nil for a
 // message with URLs.
-func (h *httpAPI) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *key, error) {
+func (h *httpAPI) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *site.Key, error) {
 	if name != "" {
-		k, err := h.resolved.key(r.Context(), name)
+		k, err := h.resolved.Key(r.Context(), name)
 		if err != nil {
 			return nil, nil, err
 		}
-		to, err := q.SelectTags(k.choose)
+		to, err := q.SelectTags(k.Choose)
 		return to, k, err
 	}
-	to, err := q.SelectURLs(h.parseClientURL, h.resolved.defaultTargets)
+	to, err := q.SelectURLs(h.parseClientURL, h.resolved.DefaultTargets)
 	return to, nil, err
 }
 
 // parseClientURL returns the destination of a URL in a request.
 func (h *httpAPI) parseClientURL(url string) (*notifier.Destination, error) {
-	d, err := h.shared.sender.ParseOnce(url, h.resolved.limits.Egress)
+	d, err := h.shared.sender.ParseOnce(url, h.resolved.Limits.Egress)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.resolved.services.check(d); err != nil {
+	if err := h.resolved.Services.Check(d); err != nil {
 		d.Close()
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // description is the document as OpenAPI 3.1, with its schemas as JSON Schema.
@@ -284,8 +285,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }
 	busy := func() func() {
 		f := &h.shared.inFlight
-		f.total += 5
-		return func() { f.total -= 5 }
+		f.Total += 5
+		return func() { f.Total -= 5 }
 	}
 	tmp := os.TempDir()
 	noTempDir := func() func() {
@@ -448,7 +449,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					continue
 				case !strings.HasPrefix(path, "/notify") && (got.status == http.StatusOK || path == "/status"):
 					continue // other tests cover these answers
-				case path == routeIncidents && got.status == 200:
+				case path == site.RouteIncidents && got.status == 200:
 					schema = "Incidents"
 				case path == routeSilences && method == http.MethodGet && got.status == 200:
 					schema, lines = "Silence", jsonItems(t, got.body)

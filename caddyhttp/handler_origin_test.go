@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestCrossOrigin checks that a page of another site cannot send messages with
@@ -64,7 +65,7 @@ func TestTrustedOriginsAreChecked(t *testing.T) {
 		"http://example.com:443": "http://example.com:443", "http://example.com:080": "http://example.com", "https://[2001:DB8::1]:8443": "https://[2001:db8::1]:8443",
 		"moz-extension://0A-f": "moz-extension://0a-f", "https://example.com:": "https://example.com",
 	} {
-		if got, err := parseOrigin(text); err != nil || got != want {
+		if got, err := site.ParseOrigin(text); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -41,7 +42,7 @@ func (h *httpAPI) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := h.mayManage(r); err != nil {
-		if errors.Is(err, errManageOff) {
+		if errors.Is(err, site.ErrManageOff) {
 			err = errSilencesOff
 		}
 		return err
@@ -65,32 +66,32 @@ func (h *httpAPI) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Location", messageRoot(r)+pathOf(routeSilences, k.name)+"/"+made.ID.String())
-		return writeJSON(w, http.StatusCreated, newSilenceJSON(k.name, made))
+		w.Header().Set("Location", messageRoot(r)+site.PathOf(routeSilences, k.Name)+"/"+made.ID.String())
+		return writeJSON(w, http.StatusCreated, newSilenceJSON(k.Name, made))
 	case http.MethodDelete:
 		ended, err := h.endSilence(r, q, k, at.id)
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, http.StatusOK, newSilenceJSON(k.name, ended))
+		return writeJSON(w, http.StatusOK, newSilenceJSON(k.Name, ended))
 	}
-	all, err := q.silencesAt(r.Context(), k.home(h.site())+"\x00"+k.name)
+	all, err := q.silencesAt(r.Context(), k.Home(h.site())+"\x00"+k.Name)
 	if err != nil {
 		return errQueueUnavailable(err)
 	}
 	if at.id == "" {
-		return writeJSON(w, http.StatusOK, newSilencesJSON(k.name, all))
+		return writeJSON(w, http.StatusOK, newSilencesJSON(k.Name, all))
 	}
 	found := all.Find(q.Now(), parseSilenceID(at.id))
 	if found == nil {
 		return silenceError(rules.ErrNoSilence)
 	}
-	return writeJSON(w, http.StatusOK, newSilenceJSON(k.name, found))
+	return writeJSON(w, http.StatusOK, newSilenceJSON(k.Name, found))
 }
 
 // silencedKey returns a key that can have silences.
-func (h *httpAPI) silencedKey(ctx context.Context, name string) (*key, *openQueue, error) {
-	k, err := h.resolved.key(ctx, name)
+func (h *httpAPI) silencedKey(ctx context.Context, name string) (*site.Key, *openQueue, error) {
+	k, err := h.resolved.Key(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +99,7 @@ func (h *httpAPI) silencedKey(ctx context.Context, name string) (*key, *openQueu
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case q == nil && k.unqueued && h.has.queue:
+	case q == nil && k.Unqueued && h.has.queue:
 		return nil, nil, errSilencesUnqueued
 	case q == nil:
 		return nil, nil, errSilencesWithoutQueue
@@ -107,7 +108,7 @@ func (h *httpAPI) silencedKey(ctx context.Context, name string) (*key, *openQueu
 }
 
 // makeSilence makes a silence of a key for the client of r.
-func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *key, s silenceRequest) (*rules.Silence, error) {
+func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *site.Key, s silenceRequest) (*rules.Silence, error) {
 	x, err := s.silence(requestUser(r), q.Now())
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
@@ -119,8 +120,8 @@ func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *key, s silenceRe
 }
 
 // endSilence ends a silence of a key for the client of r.
-func (h *httpAPI) endSilence(r *http.Request, q *openQueue, k *key, id string) (*rules.Silence, error) {
-	ended, err := q.endSilence(context.WithoutCancel(r.Context()), k.home(h.site()), k.name, parseSilenceID(id), requestUser(r))
+func (h *httpAPI) endSilence(r *http.Request, q *openQueue, k *site.Key, id string) (*rules.Silence, error) {
+	ended, err := q.endSilence(context.WithoutCancel(r.Context()), k.Home(h.site()), k.Name, parseSilenceID(id), requestUser(r))
 	return &ended, silenceError(err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -25,7 +26,7 @@ import (
 // has written the response.
 func (h *httpAPI) serveSource(w http.ResponseWriter, r *http.Request, a *route) *api.Response {
 	o := source.Outcome{Time: time.Now()}
-	s, err := h.resolved.source(a.source)
+	s, err := h.resolved.Source(a.source)
 	var methods []string
 	if s != nil {
 		o.Request = sourceRequest(r, a, o.Time)
@@ -57,9 +58,9 @@ func (h *httpAPI) serveSource(w http.ResponseWriter, r *http.Request, a *route) 
 	if err != nil {
 		resp = h.errorResponse(err)
 		if resp.Status == http.StatusUnauthorized {
-			askForSecret(w, accessSender)
+			site.AskForSecret(w, site.AccessSender)
 		}
-		h.shared.metrics.notSent(h.resolved.configuredKey(a.key), resp.Status)
+		h.shared.metrics.notSent(h.resolved.ConfiguredKey(a.key), resp.Status)
 		h.refuse(r, a.key, resp.Status, resp.Error, err)
 	}
 	if s == nil {
@@ -92,7 +93,7 @@ func sourceAddress(r *http.Request, a *route) string {
 	}
 	path, ok := strings.CutSuffix(strings.TrimSuffix(clientURL(r).Path, "/"), a.rest)
 	if !ok {
-		path = strippedPrefix(r) + pathOf(routeNotifyKey, a.key) + "/" + a.source
+		path = strippedPrefix(r) + site.PathOf(site.RouteNotifyKey, a.key) + "/" + a.source
 	}
 	u.Path = strings.TrimRight(path, "/")
 	return u.String()
@@ -117,12 +118,12 @@ func (h *httpAPI) allowSender(r *http.Request, a *route, s *source.Source) error
 	if err := k.check(req); err != nil {
 		return err
 	}
-	return k.checkSource(a.source)
+	return k.CheckSource(a.source)
 }
 
 // sourceKey is the key that a request to a source addresses.
 type sourceKey struct {
-	*key
+	*site.Key
 	exists bool
 	source *source.Source
 }
@@ -131,21 +132,21 @@ type sourceKey struct {
 // exist.
 func (h *httpAPI) sourceKey(ctx context.Context, a *route, s *source.Source) (k sourceKey, err error) {
 	k.source = s
-	k.key, k.exists, err = h.resolved.openKey(ctx, a.key)
+	k.Key, k.exists, err = h.resolved.OpenKey(ctx, a.key)
 	return k, err
 }
 
 // hasToken reports whether req has what the key requires of requests to its source.
 // The token or the signature of the source takes the place of the key's tokens.
 func (k sourceKey) hasToken(req *source.Request) bool {
-	return len(k.tokens) == 0 || k.source.ChecksSender() || k.source.Format.HasToken(req, k.tokens.has)
+	return len(k.Tokens) == 0 || k.source.ChecksSender() || k.source.Format.HasToken(req, k.Tokens.Has)
 }
 
 // check returns an error if req, which the source has authenticated, may not be sent
 // to the key.
 func (k sourceKey) check(req *source.Request) error {
 	if !k.hasToken(req) || !k.exists {
-		return errNoToken
+		return site.ErrNoToken
 	}
 	return nil
 }
@@ -154,14 +155,14 @@ func (k sourceKey) check(req *source.Request) error {
 // matcher leaves these addresses to the readers of a key, so that a key without a token
 // would take messages of everybody there.
 func (k sourceKey) onlyReads() bool {
-	return k.exists && len(k.readers) > 0 && len(k.tokens) == 0 && !k.source.ChecksSender()
+	return k.exists && len(k.Readers) > 0 && len(k.Tokens) == 0 && !k.source.ChecksSender()
 }
 
 // isNtfyReading reports whether a path is one at which ntfy's clients read, in any case and
 // with any empty segments, as Caddy's path matcher compares it.
 func (at *route) isNtfyReading() bool {
 	topics, verb, ok := strings.Cut(at.rest, "/")
-	return at.source == "ntfy" && ok && topics != "" && containsFold(ntfyVerbs, verb)
+	return at.source == "ntfy" && ok && topics != "" && site.ContainsFold(ntfyVerbs, verb)
 }
 
 // deliverSource reads a request in the format of s and sends its message. It sets
@@ -179,12 +180,12 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 	}
 	if !k.hasToken(req) {
 		if !s.Format.TakesTokenInBody() {
-			return nil, errNoToken
+			return nil, site.ErrNoToken
 		}
 		verified = false
 	}
 	if verified {
-		if err := cmp.Or(k.check(req), k.checkSource(a.source)); err != nil {
+		if err := cmp.Or(k.check(req), k.CheckSource(a.source)); err != nil {
 			return nil, err
 		}
 	}
@@ -192,15 +193,15 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 		w.Header().Set("Allow", http.MethodGet)
 		return nil, errOnlyReads
 	}
-	if beat, ok := beatQuery(r); ok && verified && k.expect(beat) == nil {
+	if beat, ok := beatQuery(r); ok && verified && k.Expect(beat) == nil {
 		return nil, errNoBeat(a.key)
 	}
 	e, err := h.enterSource(r, verified)
 	if err != nil {
 		return nil, err
 	}
-	defer e.leave()
-	if err := h.resolved.checkOrigin(asPost(r)); err != nil {
+	defer e.Leave()
+	if err := h.resolved.CheckOrigin(asPost(r)); err != nil {
 		return nil, err
 	}
 	hops, err := api.Hops(r, agentComment)
@@ -218,11 +219,11 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 			return nil, sourceError(err)
 		}
 		// A stranger must not learn which keys exist and what they accept.
-		if err := cmp.Or(k.check(req), k.checkSource(a.source)); err != nil {
+		if err := cmp.Or(k.check(req), k.CheckSource(a.source)); err != nil {
 			q.Close()
 			return nil, err
 		}
-		e.verified()
+		e.Verified()
 		q.Memory().Trust()
 	}
 	if o.Message, err = h.readSource(r, q, a, s, req); err != nil {
@@ -242,7 +243,7 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 		return nil, err
 	}
 	if !s.ChecksSender() { // else the token is that of the source, which is part of the key
-		d.idempotency.bind(k.tokenSum(req, s.Format))
+		d.idempotency.bind(k.TokenSum(req, s.Format))
 	}
 	o.Message.Warnings = q.Warnings()
 	if s.Format.HasAlerts() {
@@ -265,11 +266,11 @@ func asPost(r *http.Request) *http.Request {
 
 // enterSource counts the request of a source in. verified reports whether its token
 // and its signature need no further check.
-func (h *httpAPI) enterSource(r *http.Request, verified bool) (entry, error) {
+func (h *httpAPI) enterSource(r *http.Request, verified bool) (site.Admission, error) {
 	if verified {
-		return h.shared.inFlight.enter(h.resolved.inFlight)
+		return h.shared.inFlight.Enter(h.resolved.InFlight)
 	}
-	return h.shared.inFlight.enterUnverified(h.resolved.inFlight, clientAddress(r))
+	return h.shared.inFlight.EnterUnverified(h.resolved.InFlight, clientAddress(r))
 }
 
 // readSource reads the message of an authenticated request and sets it as the content
@@ -344,7 +345,7 @@ func (h *httpAPI) fetchSource(ctx context.Context, address string) ([]byte, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, sourceFetchTimeout)
 	defer cancel()
-	resp, err := h.shared.sender.Pool().Get(ctx, u, egress.Options{Policy: h.resolved.limits.Egress})
+	resp, err := h.shared.sender.Pool().Get(ctx, u, egress.Options{Policy: h.resolved.Limits.Egress})
 	if err != nil {
 		return nil, err
 	}
@@ -355,21 +356,7 @@ func (h *httpAPI) fetchSource(ctx context.Context, address string) ([]byte, erro
 	return io.ReadAll(io.LimitReader(resp.Body, maxSourceFetch))
 }
 
-// checkSource returns an error if the key does not accept messages of the source.
-func (k *key) checkSource(name string) error {
-	if len(k.accept) == 0 || slices.Contains(k.accept, name) {
-		return nil
-	}
-	if name == sourceDirect {
-		return errNotDirect
-	}
-	return errNotAccepted
-}
-
 var (
-	errNoSource    = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
-	errNoKey       = api.Errorf(http.StatusNotFound, "there is no such key")
-	errOnlyReads   = api.Errorf(http.StatusMethodNotAllowed, "messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token to the key")
-	errNotAccepted = api.Errorf(http.StatusForbidden, "the key does not accept messages from this source; add the source to accept of the key")
-	errNotDirect   = api.Errorf(http.StatusForbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
+	errNoSource  = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
+	errOnlyReads = api.Errorf(http.StatusMethodNotAllowed, "messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token to the key")
 )

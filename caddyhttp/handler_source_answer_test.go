@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -76,7 +77,7 @@ func TestSourceAnswers(t *testing.T) {
 	// The failure stands in the history although the answer is a success.
 	failed := 0
 	for _, e := range h.shared.history.list() {
-		if e.Key != nil && *e.Key == "both" && e.Outcome == outcomeFailed {
+		if e.Key != nil && *e.Key == "both" && e.Outcome == site.OutcomeFailed {
 			failed++
 		}
 	}

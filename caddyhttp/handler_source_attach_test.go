@@ -127,11 +127,11 @@ func TestNtfyAttachInMarkup(t *testing.T) {
 func TestAttachWithoutRoomToFetch(t *testing.T) {
 	s, camera := caddyhttptest.NewStation(t), cameras(t)
 	h := newGateway(t, open+"client_limits {\nin_flight 1\n}\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
-	e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
+	e, err := h.shared.inFlight.EnterFetch(h.resolved.InFlight, clientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.leave()
+	defer e.Leave()
 	r := httptest.NewRequest("POST", "/notify/ops/ntfy/door", strings.NewReader("there"))
 	r.Header.Set("Attach", camera+"/door.jpg")
 	if got := do(t, h, r); got.status != 200 || !strings.Contains(got.body, "client_limits") {

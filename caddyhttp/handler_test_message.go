@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // sendTest sends a test message to the one target of to under the rules of its key. It
 // does not use the queue, so that the result is that of one attempt.
-func (h *httpAPI) sendTest(w http.ResponseWriter, r *http.Request, k *key, to *api.Selection) (*api.Response, error) {
+func (h *httpAPI) sendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *api.Selection) (*api.Response, error) {
 	d, err := h.testDelivery(k, to)
 	if err != nil {
 		return nil, err
@@ -21,11 +22,11 @@ func (h *httpAPI) sendTest(w http.ResponseWriter, r *http.Request, k *key, to *a
 }
 
 // testDelivery returns a test message to the one target of to.
-func (h *httpAPI) testDelivery(k *key, to *api.Selection) (delivery, error) {
+func (h *httpAPI) testDelivery(k *site.Key, to *api.Selection) (delivery, error) {
 	m := &notifier.Message{
-		Title: "Test from " + h.resolved.identity.Name, Body: "If you can read this, a destination of the key " + k.name + " works.",
+		Title: "Test from " + h.resolved.Identity.Name, Body: "If you can read this, a destination of the key " + k.Name + " works.",
 		Type: notifier.Info,
 	}
-	d := newDelivery(h.resolved, sourceTest, h.site(), m, to).toKey(k)
+	d := newDelivery(h.resolved, site.SourceTest, h.site(), m, to).toKey(k)
 	return d, d.to.Check(m)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -20,11 +21,8 @@ type history struct {
 	messages []historyEntry // the oldest first
 	results  int            // of all messages
 	refusals []recentRefusal
-	last     map[keyID]lastOutcome
+	last     map[site.KeyID]lastOutcome
 }
-
-// keyID identifies a key: several sites may have keys of the same name.
-type keyID struct{ site, key string }
 
 // lastOutcome is when a key has last delivered a message, and when it has last
 // failed to. A zero time stands for never.
@@ -102,13 +100,13 @@ func (h *history) add(e historyEntry, results []notifier.Result) {
 // setLast records when the key of a message has delivered or failed. The caller
 // holds the lock.
 func (h *history) setLast(e *historyEntry) {
-	if e.Key == nil || e.Outcome != outcomeDelivered && e.Outcome != outcomeFailed {
+	if e.Key == nil || e.Outcome != site.OutcomeDelivered && e.Outcome != site.OutcomeFailed {
 		return
 	}
 	if h.last == nil {
-		h.last = map[keyID]lastOutcome{}
+		h.last = map[site.KeyID]lastOutcome{}
 	}
-	id := keyID{e.site, *e.Key}
+	id := site.KeyID{Site: e.site, Key: *e.Key}
 	o, ok := h.last[id]
 	if !ok && len(h.last) >= maxHistoryKeys {
 		for k := range h.last { // any other
@@ -116,27 +114,27 @@ func (h *history) setLast(e *historyEntry) {
 			break
 		}
 	}
-	if e.Outcome == outcomeDelivered {
+	if e.Outcome == site.OutcomeDelivered {
 		o.delivered = e.Time
 	} else {
 		o.failed = e.Time
 	}
-	id.key = strings.Clone(id.key)
+	id.Key = strings.Clone(id.Key)
 	h.last[id] = o
 }
 
 // lastOf returns when a key has delivered and failed since the process started.
-func (h *history) lastOf(key keyID) lastOutcome {
+func (h *history) lastOf(key site.KeyID) lastOutcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last[key]
 }
 
 // ofKey returns at most n messages and refusals of a key, the newest first.
-func (h *history) ofKey(key keyID, n int) []historyEntry {
+func (h *history) ofKey(key site.KeyID, n int) []historyEntry {
 	var out []historyEntry
 	for _, e := range h.list() {
-		if e.Key != nil && *e.Key == key.key && e.site == key.site && len(out) < n {
+		if e.Key != nil && *e.Key == key.Key && e.site == key.Site && len(out) < n {
 			out = append(out, e)
 		}
 	}
@@ -159,7 +157,7 @@ func (h *history) addRefusal(f refusal) {
 
 func (r recentRefusal) entry() historyEntry {
 	e := historyEntry{
-		Time: r.last.time, Source: r.last.source, site: r.last.site, Outcome: outcomeRefused, Results: []api.Result{},
+		Time: r.last.time, Source: r.last.source, site: r.last.site, Outcome: site.OutcomeRefused, Results: []api.Result{},
 		Reason: r.last.reason, Status: r.last.status, Error: r.last.text, Server: r.last.server, Client: r.last.client, Count: r.count,
 	}
 	if r.last.key != "" {

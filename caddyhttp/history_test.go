@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -18,7 +19,7 @@ func TestHistory(t *testing.T) {
 		for i := range results {
 			results[i] = notifier.Result{Service: "JSON", Destination: "json://" + text, Status: notifier.Failed, Err: fmt.Errorf("%s", text)}
 		}
-		h.add((&delivery{message: &notifier.Message{Time: time.Now()}, source: sourceHTTP, key: key}).historyEntry(outcomeOfMessage(results)), results)
+		h.add((&delivery{message: &notifier.Message{Time: time.Now()}, source: site.SourceHTTP, key: key}).historyEntry(outcomeOfMessage(results)), results)
 	}
 	for i := range maxHistoryMessages + 5 {
 		add(fmt.Sprint("k", i), 1, "h")
@@ -57,9 +58,9 @@ func TestHistoryOfRefusals(t *testing.T) {
 		h.addRefusal(refusal{refusalID: refusalID{key: key, reason: refusalTooLarge}, time: at(seconds), status: 413})
 	}
 	refuse("a", 0)
-	h.add((&delivery{message: &notifier.Message{Time: at(1)}, source: sourceHTTP, key: "m"}).historyEntry(outcomeDelivered), nil)
+	h.add((&delivery{message: &notifier.Message{Time: at(1)}, source: site.SourceHTTP, key: "m"}).historyEntry(site.OutcomeDelivered), nil)
 	refuse("b", 2)
-	h.add((&delivery{message: &notifier.Message{Time: at(3)}, source: sourceHTTP, key: "n"}).historyEntry(outcomeDelivered), nil)
+	h.add((&delivery{message: &notifier.Message{Time: at(3)}, source: site.SourceHTTP, key: "n"}).historyEntry(site.OutcomeDelivered), nil)
 	refuse("", 4)
 	refuse("b", 5)
 	var got []string

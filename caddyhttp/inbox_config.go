@@ -2,7 +2,6 @@ package caddyhttp
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // The bounds of inbox.
@@ -31,7 +31,7 @@ var (
 // checkInbox returns an error if messages cannot be kept for a time.
 func checkInbox(d caddy.Duration) error {
 	if d != 0 && (time.Duration(d) < minInbox || time.Duration(d) > maxInbox) {
-		return prefixError("inbox", errInboxTime)
+		return site.PrefixError("inbox", errInboxTime)
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (s *Settings) inboxError(key string, err error) error {
 	if key != "" {
 		prefix = keyPrefix + key
 	}
-	return s.Caddyfile.locate(inboxName(key), prefixError(prefix, prefixError("inbox", err)))
+	return s.Caddyfile.locate(inboxName(key), site.PrefixError(prefix, site.PrefixError("inbox", err)))
 }
 
 // inboxes returns the names of the keys that have inbox.
@@ -78,7 +78,7 @@ func (s *Settings) checkInboxes(durable bool) error {
 
 // checkInboxReaders returns an error for an inbox of the site that nobody can read.
 func (h *Handler) checkInboxReaders() error {
-	if h.resolved.managers != nil {
+	if h.resolved.Managers != nil {
 		return nil
 	}
 	for _, name := range h.inboxes() {
@@ -97,13 +97,13 @@ func (h *Handler) checkInboxReaders() error {
 func (a *App) checkInboxReaders() error {
 	names := a.inboxes()
 	saved := a.Configs != nil && a.Configs.Inbox != 0
-	managed := slices.ContainsFunc(a.sites, func(r *resolved) bool { return r.managers != nil })
+	managed := slices.ContainsFunc(a.Sites, func(r *site.Site) bool { return r.Managers != nil })
 	switch {
 	case len(names) == 0 && !saved || managed:
 		return nil
-	case len(a.sites) == 0 && len(names) > 0:
+	case len(a.Sites) == 0 && len(names) > 0:
 		return a.inboxError(names[0], errInboxNoSite)
-	case len(a.sites) == 0:
+	case len(a.Sites) == 0:
 		return a.inboxError("", errInboxNoSite)
 	}
 	for _, name := range names {
@@ -126,9 +126,4 @@ func readInbox(to *caddy.Duration, key func() string, info func() *CaddyfileInfo
 		}
 		return nil
 	}}
-}
-
-// errNoInbox is returned for a key without inbox.
-func errNoInbox(name string) error {
-	return fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)
 }

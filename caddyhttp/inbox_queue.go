@@ -24,9 +24,9 @@ func newInboxes(q *outbox) *box {
 	b.Store = &inbox.Store{
 		Queue: q.Queue, Shared: q.shared,
 		MaxSize: func() int64 { return q.app.Load().queueSettings.maxSize / inboxShare },
-		Used:    func() bool { return q.app.Load().hasInboxes() },
+		Used:    func() bool { return q.app.Load().HasInboxes() },
 		Removed: func(place string, n int) {
-			b.full.add(n, func(n int) {
+			b.full.Add(n, func(n int) {
 				q.log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",
 					zap.Int("messages", n), zap.String("key", keyOfPlace(place)))
 			})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
@@ -33,36 +34,36 @@ func (h *httpAPI) inboxReader(r *http.Request, name string) (*inboxReader, error
 	if err != nil {
 		return nil, err
 	}
-	if k.inbox == 0 {
-		return nil, &api.Error{Status: http.StatusNotFound, Err: errNoInbox(name)}
+	if k.Inbox == 0 {
+		return nil, &api.Error{Status: http.StatusNotFound, Err: site.ErrNoInbox(name)}
 	}
 	q, err := h.app.open(k)
 	if err != nil {
 		return nil, err
 	}
 	return &inboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.inboxes.Store, Place: k.home(h.site()) + "\x00" + name, Keep: k.inbox, Ending: h.streams.ending,
+		Store: q.inboxes.Store, Place: k.Home(h.site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, name)
-			return err == nil && now.inbox == k.inbox && now.id == k.id // another key of this name may have been saved
+			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved
 		},
 	}}, nil
 }
 
 // inboxToRead returns a key if the client of r may read its inbox. Saved keys can change
 // while a client listens.
-func (h *httpAPI) inboxToRead(r *http.Request, ctx context.Context, name string) (*key, error) {
-	k, _, err := h.resolved.openKey(ctx, name)
+func (h *httpAPI) inboxToRead(r *http.Request, ctx context.Context, name string) (*site.Key, error) {
+	k, _, err := h.resolved.OpenKey(ctx, name)
 	if h.mayManage(r) == nil {
 		if err == nil {
-			k, err = h.resolved.key(ctx, name)
+			k, err = h.resolved.Key(ctx, name)
 		}
 		return k, err
 	}
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return nil, err
 	}
-	if err != nil || !source.Lookup("ntfy").HasToken(newSourceRequest(r), k.readers.has) {
+	if err != nil || !source.Lookup("ntfy").HasToken(site.NewSourceRequest(r), k.Readers.Has) {
 		return nil, errNotReader
 	}
 	return k, nil

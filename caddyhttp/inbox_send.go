@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -11,9 +12,9 @@ import (
 // what tests a destination.
 func (d *delivery) keeps() bool {
 	switch d.source {
-	case sourceDigest, sourceTest:
+	case site.SourceDigest, site.SourceTest:
 		return false
-	case sourceEscalation:
+	case site.SourceEscalation:
 		return d.inbox > 0 && d.by != ""
 	}
 	return d.inbox > 0

@@ -503,7 +503,7 @@ func TestInboxRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.app.sites = nil
+	h.app.Sites = nil
 	if err := h.app.checkInboxReaders(); err == nil || !strings.Contains(err.Error(), "no site has notify") {
 		t.Error(err)
 	}

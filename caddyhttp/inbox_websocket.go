@@ -111,7 +111,7 @@ func readSocket(conn *websocket.Conn, cancel func()) {
 func (h *httpAPI) checkSocketOrigin(r *http.Request) error {
 	asChange := r.Clone(r.Context()) // a GET is not checked
 	asChange.Method = http.MethodPost
-	if h.resolved.checkOrigin(asChange) != nil {
+	if h.resolved.CheckOrigin(asChange) != nil {
 		return errForeignSocket
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -146,25 +147,25 @@ func worseIncident(a, b storedIncident) int {
 		cmp.Compare(slices.Index(rules.Types, b.Type), slices.Index(rules.Types, a.Type)), a.Opened.Compare(b.Opened))
 }
 
-// incidentPlaces adds the places of keys of a site, or of the key with a name. If the saved
+// resolvedIncidentPlaces adds the places of keys of a site, or of the key with a name. If the saved
 // keys cannot be listed, it adds the others and returns an error.
-func (r *resolved) incidentPlaces(ctx context.Context, siteID, only string, places []string) ([]string, error) {
-	for name, k := range r.keys {
+func resolvedIncidentPlaces(r *site.Site, ctx context.Context, siteID, only string, places []string) ([]string, error) {
+	for name, k := range r.Keys {
 		if only == "" || name == only {
-			places = append(places, k.home(siteID)+"\x00"+name)
+			places = append(places, k.Home(siteID)+"\x00"+name)
 		}
 	}
-	if !r.saved.on() || r.saved.rules.Empty() {
+	if !r.Saved.On() || r.Saved.Rules.Empty() {
 		return places, nil
 	}
 	names := []string{only}
 	if only == "" {
 		var err error
-		if names, err = r.saved.names(ctx); err != nil {
+		if names, err = r.Saved.Names(ctx); err != nil {
 			return places, errSavedUnavailable(err)
 		}
 	}
-	saved, err := r.saved.places(ctx, names)
+	saved, err := r.Saved.Places(ctx, names)
 	for _, name := range names {
 		if place := saved[name]; place != "" {
 			places = append(places, place)
@@ -173,12 +174,12 @@ func (r *resolved) incidentPlaces(ctx context.Context, siteID, only string, plac
 	return places, err
 }
 
-// incidentPlaces returns the places of all keys, or of those with a name.
-func (a *directory) incidentPlaces(ctx context.Context, key string) ([]string, error) {
-	places, err := a.resolved.incidentPlaces(ctx, "", key, nil)
-	for _, r := range a.sites {
+// directoryIncidentPlaces returns the places of all keys, or of those with a name.
+func directoryIncidentPlaces(a *site.Directory, ctx context.Context, key string) ([]string, error) {
+	places, err := resolvedIncidentPlaces(a.Resolved, ctx, "", key, nil)
+	for _, r := range a.Sites {
 		if err == nil {
-			places, err = r.incidentPlaces(ctx, a.siteOf(r), key, places)
+			places, err = resolvedIncidentPlaces(r, ctx, a.SiteOf(r), key, places)
 		}
 	}
 	return places, err
@@ -231,13 +232,13 @@ type begunStepJSON struct {
 func newIncidentJSON(x *rules.Incident) incidentJSON {
 	out := incidentJSON{
 		ID: x.ID, Key: x.Key, State: string(x.Stage()), Type: string(x.Type), Title: x.Title, Incident: x.Name, Source: x.Source,
-		Tags: append([]string{}, x.Tags...), Opened: x.Opened, Changed: x.Changed, Resolved: timeOrNil(x.Resolved), ResolvedBy: x.ResolvedBy,
+		Tags: append([]string{}, x.Tags...), Opened: x.Opened, Changed: x.Changed, Resolved: site.TimeOrNil(x.Resolved), ResolvedBy: x.ResolvedBy,
 	}
 	if a := x.Acknowledged; x.IsAcknowledged() {
-		out.Acknowledged = &acknowledgementJSON{a.By, a.At, timeOrNil(a.Until)}
+		out.Acknowledged = &acknowledgementJSON{a.By, a.At, site.TimeOrNil(a.Until)}
 	}
 	if e := &x.Escalation; e.Round > 0 {
-		out.Escalation = &escalationJSON{e.Step, incidentSteps(x), e.Round, timeOrNil(e.Next), e.Exhausted}
+		out.Escalation = &escalationJSON{e.Step, incidentSteps(x), e.Round, site.TimeOrNil(e.Next), e.Exhausted}
 	}
 	for _, s := range x.Begun {
 		out.Begun = append(out.Begun, begunStepJSON{s.Round, s.Step, s.At, cmp.Or(string(s.Outcome), "sending")})
@@ -276,7 +277,7 @@ func (h *httpAPI) siteIncidents(ctx context.Context, by *incidentQuery) ([]store
 	}
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	places, err := h.resolved.incidentPlaces(ctx, h.site(), by.key, nil)
+	places, err := resolvedIncidentPlaces(h.resolved, ctx, h.site(), by.key, nil)
 	if err != nil {
 		return nil, incidentCursor{}, err
 	}

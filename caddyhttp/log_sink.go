@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -24,8 +25,8 @@ type logSink struct {
 	stderr   io.Writer
 	shared   sharedRef
 	batch    logdigest.Batch
-	skipped  logLimiter // entries of the gateway
-	failed   logLimiter // entries that not every destination has
+	skipped  site.LogLimiter // entries of the gateway
+	failed   site.LogLimiter // entries that not every destination has
 }
 
 func newLogSink(w LogWriter) (*logSink, error) {
@@ -53,7 +54,7 @@ func (s *logSink) Write(line []byte) (int, error) {
 		if toStderr {
 			return len(line), nil
 		}
-		s.skipped.add(1, func(n int) {
+		s.skipped.Add(1, func(n int) {
 			s.warn("%s of the gateway itself not sent", logdigest.CountEntries(n))
 		})
 		return len(line), nil
@@ -90,7 +91,7 @@ func (s *logSink) ready(attempts int) bool {
 		return true
 	}
 	if attempts > 1 {
-		s.failed.add(1, func(int) {
+		s.failed.Add(1, func(int) {
 			s.warn("entries are not sent, because the configuration has no global option notify with this key")
 		})
 	}
@@ -110,7 +111,7 @@ func (s *logSink) send(d *logdigest.Digest) {
 	if s.settings.Type != "" {
 		m.Type = notifier.Type(s.settings.Type)
 	}
-	err := s.settings.Recipient.post(&app.engine, m, sourceLog, false, func(r *notifier.Report) {
+	err := s.settings.Recipient.post(&app.engine, m, site.SourceLog, false, func(r *notifier.Report) {
 		if !r.OK() {
 			s.warnFailed(d.Count(), firstError(r))
 		}
@@ -130,7 +131,7 @@ func firstError(r *notifier.Report) error {
 }
 
 func (s *logSink) warnFailed(n int, err error) {
-	s.failed.add(n, func(n int) {
+	s.failed.Add(n, func(n int) {
 		s.warn("a message about %s was not delivered to every destination: %v", logdigest.CountEntries(n), err)
 	})
 }

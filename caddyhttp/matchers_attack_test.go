@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
@@ -137,7 +138,7 @@ func attacks() (out []attack) {
 					paths = append(paths, strings.NewReplacer("{SOURCE}", source, "{TOPICS}", "t", "{VERB}", rest).Replace(path))
 				}
 			}
-			paths = append(paths, pathOf("/notify/{KEY}/ntfy/t", key), pathOf("/notify/{KEY}/gotify/message", key))
+			paths = append(paths, site.PathOf("/notify/{KEY}/ntfy/t", key), site.PathOf("/notify/{KEY}/gotify/message", key))
 		}
 	}
 	paths = append(paths, "/notify/console/devices", "/notify/console/stream", "/notify/incidents/silences/1", "/notify/messages/stream")

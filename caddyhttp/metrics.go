@@ -7,19 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
-)
-
-// The outcomes of messages. Those of deliveries are the statuses of package
-// notifier.
-const (
-	outcomeDelivered  = "delivered"  // every required destination has the message
-	outcomeFailed     = "failed"     // a required destination does not have it
-	outcomeQueued     = "queued"     // the queue delivers it to a destination later
-	outcomeRefused    = "refused"    // the request was wrong, and nothing was sent
-	outcomeOverloaded = "overloaded" // too many were under way, and the request was not read
-	outcomeError      = "error"      // a fault of the gateway
 )
 
 // metrics are the Prometheus collectors. All configurations share them, so that
@@ -39,7 +29,7 @@ type metrics struct {
 	queue      *queueMetrics
 }
 
-func newMetrics(f *inFlight, memory *notifier.Memory, queue func(context.Context) *queueState) *metrics {
+func newMetrics(f *site.InFlight, memory *notifier.Memory, queue func(context.Context) *queueState) *metrics {
 	const ns, sub = "caddy", "notify"
 	m := &metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -78,14 +68,14 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func(context.Context
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
 			Help: "Messages of clients that are not answered yet, which max_in_flight bounds.",
-		}, func() float64 { return float64(f.load()) }),
+		}, func() float64 { return float64(f.Load()) }),
 		memory: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "memory_bytes",
 			Help: "Bytes that the requests under way hold in memory, which client_limits memory bounds.",
 		}, func() float64 { return float64(memory.Held()) }),
 	}
 	m.queue = newQueueMetrics(queue)
-	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeQueued, outcomeRefused, outcomeOverloaded, outcomeError} {
+	for _, outcome := range []string{site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
 	for rule, outcomes := range ruleOutcomes() {
@@ -187,12 +177,12 @@ func (m *metrics) dead(service string) { m.queue.dead.WithLabelValues(service).I
 // notSent counts a message that was answered with an error status without
 // being sent. key is a key of the configuration, or "".
 func (m *metrics) notSent(key string, status int) {
-	outcome := outcomeRefused
+	outcome := site.OutcomeRefused
 	switch {
 	case status == http.StatusServiceUnavailable:
-		outcome = outcomeOverloaded
+		outcome = site.OutcomeOverloaded
 	case status >= 500 && status != http.StatusLoopDetected:
-		outcome = outcomeError
+		outcome = site.OutcomeError
 	}
 	m.count(key, outcome)
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // series has the labels of each metric of the gateway.
 func series(t *testing.T) map[string][]string {
 	t.Helper()
-	m := newMetrics(new(inFlight), new(notifier.Memory), func(context.Context) *queueState { return nil })
+	m := newMetrics(new(site.InFlight), new(notifier.Memory), func(context.Context) *queueState { return nil })
 	descs := make(chan *prometheus.Desc, 100)
 	for _, c := range m.collectors() {
 		c.Describe(descs)
@@ -124,14 +125,14 @@ func TestDashboard(t *testing.T) {
 	matcher := regexp.MustCompile(`(\w+)(?:=~|!~|!=|=)"([^"]*)"`)
 	grouping := regexp.MustCompile(`\bby ?\(([^)]*)\)`)
 	values := map[string][]string{
-		"caddy_notify_messages_total outcome":     {outcomeDelivered, outcomeFailed, outcomeQueued, outcomeRefused, outcomeOverloaded, outcomeError},
+		"caddy_notify_messages_total outcome":     {site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError},
 		"caddy_notify_refused_total reason":       allRefusalReasons,
 		"caddy_notify_queue_beats_total outcome":  {beatOK, beatFailed, beatWithheld},
 		"caddy_notify_destinations state":         {string(stateKnown), string(stateFailing), string(stateDown)},
 		"caddy_notify_beats state":                {stateOnTime, stateInGrace, "late", "failed"},
 		"caddy_notify_queue_jobs state":           {"queued", "sending", "dead"},
 		"caddy_notify_deliveries_total outcome":   {string(notifier.Delivered), string(notifier.Failed), string(notifier.Skipped), "queued"},
-		"caddy_notify_key_messages_total outcome": {outcomeDelivered, outcomeFailed, outcomeQueued, outcomeRefused, outcomeOverloaded, outcomeError},
+		"caddy_notify_key_messages_total outcome": {site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError},
 	}
 	shown := map[string]bool{}
 	all := queries(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -18,7 +19,7 @@ import (
 // a request that is not a browser's GET. The page shows services and tags, but
 // nothing of URLs.
 func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	if !h.resolved.page {
+	if !h.resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
 	}
@@ -26,7 +27,7 @@ func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET shows a page to browsers (Accept: text/html)").Response()
 	}
-	if name == "" && !h.resolved.stateless {
+	if name == "" && !h.resolved.Stateless {
 		return h.serveAbout(w, r)
 	}
 	if h.isDevicePage(r, name) {
@@ -37,23 +38,23 @@ func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 	}
 	p := view.SendPage{
 		Address: formAddress(r), Key: name,
-		MaxFiles: h.resolved.limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
+		MaxFiles: h.resolved.Limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.resolved.Limits.MaxFileSize)),
 	}
 	if h.app.queueSettings != nil {
 		p.Messages = relativeMessages(r, name)
 	}
 	if name != "" {
-		k, err := h.resolved.key(r.Context(), name)
+		k, err := h.resolved.Key(r.Context(), name)
 		if err != nil {
 			return h.errorResponse(err)
 		}
 		setChoices(&p, k)
-		p.Sources = h.resolved.sourceNames()
+		p.Sources = h.resolved.SourceNames()
 		if h.has.push && h.maySubscribe(r, k) == nil {
 			p.Device = relativeAddress(r) + "?" + deviceQuery
 		}
 	} else {
-		p.Otherwise = countServices(h.resolved.defaultTargets)
+		p.Otherwise = countServices(h.resolved.DefaultTargets)
 	}
 	// The browser may keep what the user typed, for when the user comes back.
 	w.Header().Set("Cache-Control", "private, no-cache")
@@ -80,11 +81,11 @@ func (h *pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response
 }
 
 // setChoices sets the tags of a key.
-func setChoices(p *view.SendPage, k *key) {
-	p.Otherwise = countServices(k.defaultTargets)
-	p.Others = len(k.defaultTargets) < len(k.targets)
+func setChoices(p *view.SendPage, k *site.Key) {
+	p.Otherwise = countServices(k.DefaultTargets)
+	p.Others = len(k.DefaultTargets) < len(k.Targets)
 	seen := map[string]bool{}
-	for _, t := range k.targets {
+	for _, t := range k.Targets {
 		for _, tag := range t.Tags {
 			_, tag = notifier.SplitTag(strings.ToLower(tag))
 			if seen[tag] || tag == "always" || tag == "all" {
@@ -93,13 +94,13 @@ func setChoices(p *view.SendPage, k *key) {
 			seen[tag] = true
 			// The tag was checked when the configuration loaded.
 			if e, err := notifier.ParseTags(tag); err == nil {
-				p.Tags = append(p.Tags, view.Tag{Name: tag, Services: countServices(k.match(e))})
+				p.Tags = append(p.Tags, view.Tag{Name: tag, Services: countServices(k.Match(e))})
 			}
 		}
 	}
 	slices.SortFunc(p.Tags, func(a, b view.Tag) int { return strings.Compare(a.Name, b.Name) })
 	if p.Others {
-		p.Tags = append(p.Tags, view.Tag{Name: "all", Services: countServices(k.targets)})
+		p.Tags = append(p.Tags, view.Tag{Name: "all", Services: countServices(k.Targets)})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/appicon"
 )
 
@@ -47,10 +48,10 @@ func (h *pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *route) 
 func (h *pages) serveManifest(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
 	query := r.URL.Query()
 	key := query.Get("key")
-	if CheckKeyName(key) != nil {
+	if site.CheckKeyName(key) != nil {
 		return api.Errorf(http.StatusNotFound, "the query must have the name of a key; the page of a device links to it").Response()
 	}
-	text, err := view.NewManifest(key, strippedPrefix(r)+pathOf(routeNotifyKey, key), key+"?"+deviceQueryOf(query))
+	text, err := view.NewManifest(key, strippedPrefix(r)+site.PathOf(site.RouteNotifyKey, key), key+"?"+deviceQueryOf(query))
 	if err != nil {
 		return h.errorResponse(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
@@ -59,8 +60,8 @@ type builderAt struct {
 }
 
 func (h *pages) builderAt(r *http.Request, key string) builderAt {
-	at := builderAt{key: key, address: configPage(r, key), saves: h.resolved.keys[key] == nil && h.mayManageSaved(r) == nil}
-	at.tests = at.saves || h.resolved.stateless
+	at := builderAt{key: key, address: configPage(r, key), saves: h.resolved.Keys[key] == nil && h.mayManageSaved(r) == nil}
+	at.tests = at.saves || h.resolved.Stateless
 	if prefix, _, _ := strings.Cut(routeConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
 		at.address = consoleKey(r, key)
 	}
@@ -96,7 +97,7 @@ func (h *pages) newForm(scheme, number string) *builderForm {
 
 // permits reports whether the setting services permits a service.
 func (h *pages) permits(s *notifier.ServiceInfo) bool {
-	return h.resolved.services.permits(s.Schemes)
+	return h.resolved.Services.Permits(s.Schemes)
 }
 
 // writeBuilderList writes the list of services, with what is found by a text.
@@ -154,17 +155,17 @@ func (h *pages) recognize(text string) ([]notifier.Recognized, error) {
 
 // enterBuilder reads a form of these pages. It is not an alert, so it counts like a
 // message without a key. After nil, the caller calls leave.
-func (h *pages) enterBuilder(w http.ResponseWriter, r *http.Request) (entry, error) {
+func (h *pages) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
 	e, err := h.enter(r, "")
 	if err != nil {
-		return entry{}, err
+		return site.Admission{}, err
 	}
 	if err = h.readPageForm(w, r); err == nil && !api.PrefersHTML(r) {
 		err = errBuilderHTML
 	}
 	if err != nil {
-		e.leave()
-		return entry{}, err
+		e.Leave()
+		return site.Admission{}, err
 	}
 	return e, nil
 }
@@ -177,7 +178,7 @@ func (h *pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) 
 	if err != nil {
 		return err
 	}
-	defer e.leave()
+	defer e.Leave()
 	at := h.builderAt(r, key)
 	if r.URL.Query().Get(buildQuery) == "" {
 		return h.findService(w, r, at)
@@ -265,7 +266,7 @@ func (h *pages) findService(w http.ResponseWriter, r *http.Request, at builderAt
 func splitPageTags(text string) ([]string, error) {
 	tags := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
 	for _, tag := range tags {
-		if err := CheckTag(tag); err != nil {
+		if err := site.CheckTag(tag); err != nil {
 			return nil, err
 		}
 	}
@@ -339,12 +340,12 @@ func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 // otherwise those of messages with URLs.
 func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
-	e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
+	e, err := h.shared.inFlight.EnterFetch(h.resolved.InFlight, clientAddress(r))
 	if err != nil {
 		return nil, nil, err
 	}
-	defer e.leave()
-	k := &key{name: at.key, log: h.log}
+	defer e.Leave()
+	k := &site.Key{Name: at.key, Log: h.log}
 	var t notifier.Target
 	if at.saves {
 		s := h.saved
@@ -352,7 +353,7 @@ func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at build
 			return nil, nil, err
 		}
 		defer s.sender.Release(t.Destination)
-		k.limits, k.log = s.limits, s.log
+		k.Limits, k.Log = s.limits, s.log
 	} else {
 		if t.Destination, err = h.parseClientURL(d.url); err != nil {
 			return nil, nil, err
@@ -361,7 +362,7 @@ func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at build
 		if err := t.CheckHost(); err != nil {
 			return nil, nil, err
 		}
-		k.limits = h.resolved.limits.Client
+		k.Limits = h.resolved.Limits.Client
 	}
 	resp, err = h.sendTest(w, r, k, &api.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
 	return resp, t.Warnings(), err
@@ -369,7 +370,7 @@ func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at build
 
 // testURL handles a request to test a URL that is not saved.
 func (h *pages) testURL(w http.ResponseWriter, r *http.Request, name string) error {
-	if h.resolved.keys[name] != nil {
+	if h.resolved.Keys[name] != nil {
 		return errKeyFixed(name)
 	}
 	if err := h.mayManageSaved(r); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // isDevicePage reports whether a GET of a key's address is for the page of a device.
@@ -51,7 +52,7 @@ func (h *pages) serveDevicePage(w http.ResponseWriter, r *http.Request, name str
 }
 
 func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err error) {
-	if err := CheckKeyName(name); err != nil {
+	if err := site.CheckKeyName(name); err != nil {
 		return p, api.Errorf(http.StatusNotFound, "%w", err)
 	}
 	query, root := r.URL.Query(), rootOf(r.URL.Path)
@@ -71,7 +72,7 @@ func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 		return p, err
 	default:
 		p.Invite = ""
-		k, err := h.resolved.key(r.Context(), name)
+		k, err := h.resolved.Key(r.Context(), name)
 		if err != nil || h.maySubscribe(r, k) != nil {
 			p.Refused = refusedDevice(given)
 			return p, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -25,9 +26,9 @@ type healthView struct {
 	byID   map[queue.Hash]*queue.Health
 	states []queue.Health
 	last   lastResults
-	lastOf func(keyID) lastOutcome
+	lastOf func(site.KeyID) lastOutcome
 
-	troubles map[*key][]view.Trouble // of keys that expect beats
+	troubles map[*site.Key][]view.Trouble // of keys that expect beats
 }
 
 // lastResult is the last known result of a destination.
@@ -51,9 +52,9 @@ func (h *pages) health(ctx context.Context) (*healthView, error) {
 				v.byID[v.states[i].Destination] = &v.states[i]
 			}
 			v.addRecords(ctx)
-			v.troubles = map[*key][]view.Trouble{}
-			for _, k := range h.resolved.keys {
-				if len(k.expects) > 0 {
+			v.troubles = map[*site.Key][]view.Trouble{}
+			for _, k := range h.resolved.Keys {
+				if len(k.Expects) > 0 {
 					v.troubles[k] = h.beatTroubles(ctx, q, k)
 				}
 			}
@@ -82,7 +83,7 @@ func (v *healthView) addRecords(ctx context.Context) {
 			continue
 		}
 		for _, r := range queued.Message(e).Results {
-			records.add(keyID{s.Site, s.Key}, e.Message.Created, &r.Result)
+			records.add(site.KeyID{Site: s.Site, Key: s.Key}, e.Message.Created, &r.Result)
 		}
 	}
 	for id, byURL := range records {
@@ -98,11 +99,11 @@ func (v *healthView) addRecords(ctx context.Context) {
 func (h *history) lastResults() lastResults {
 	out := lastResults{}
 	for _, e := range slices.Backward(h.list()) { // the oldest first
-		if e.Key == nil || e.Outcome == outcomeRefused {
+		if e.Key == nil || e.Outcome == site.OutcomeRefused {
 			continue
 		}
 		for i := range e.Results {
-			out.add(keyID{e.site, *e.Key}, e.Time, &e.Results[i])
+			out.add(site.KeyID{Site: e.site, Key: *e.Key}, e.Time, &e.Results[i])
 		}
 	}
 	return out
@@ -110,10 +111,10 @@ func (h *history) lastResults() lastResults {
 
 // lastResults are the last results of the destinations of keys, by their URLs as they
 // are shown.
-type lastResults map[keyID]map[string]lastResult
+type lastResults map[site.KeyID]map[string]lastResult
 
 // add adds the result of a message that came in after those before.
-func (l lastResults) add(id keyID, at time.Time, r *api.Result) {
+func (l lastResults) add(id site.KeyID, at time.Time, r *api.Result) {
 	last := l[id][r.Destination]
 	switch {
 	case r.Status == api.StatusCancelled:
@@ -135,10 +136,10 @@ func (l lastResults) add(id keyID, at time.Time, r *api.Result) {
 }
 
 // of returns the state of a destination of a key.
-func (v *healthView) of(id keyID, t notifier.Target, limits *notifier.Limits) view.Health {
+func (v *healthView) of(id site.KeyID, t notifier.Target, limits *notifier.Limits) view.Health {
 	out := view.Health{State: view.Silent}
 	if v.q != nil {
-		out = consoleHealth(v.byID[v.q.Hash(destinationOf(t, limits))])
+		out = consoleHealth(v.byID[v.q.Hash(site.DestinationOf(t, limits))])
 	}
 	if out.State != view.Silent {
 		return out
@@ -175,7 +176,7 @@ func consoleHealth(s *queue.Health) view.Health {
 
 // remember sets the state of a key whose destinations nothing is known about. More is
 // remembered of keys than of destinations.
-func (v *healthView) remember(id keyID, sum *view.Health) {
+func (v *healthView) remember(id site.KeyID, sum *view.Health) {
 	last := v.lastOf(id)
 	switch {
 	case last.failed.After(last.delivered):
@@ -211,10 +212,10 @@ func later(a, b time.Time) time.Time {
 // ofKey returns the state of a key, which is that of its worst destination. A
 // destination that got nothing yet is no reason to call the others silent. A beat that is
 // late or has failed makes the key fail.
-func (v *healthView) ofKey(id keyID, k *key) view.Health {
+func (v *healthView) ofKey(id site.KeyID, k *site.Key) view.Health {
 	sum := view.Health{}
-	for _, t := range k.targets {
-		d := v.of(id, t, k.limits)
+	for _, t := range k.Targets {
+		d := v.of(id, t, k.Limits)
 		if d.State == view.Silent {
 			sum.Delivered = later(sum.Delivered, d.Delivered)
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -112,7 +113,7 @@ func (h *pages) forgetOne(ctx context.Context, q *openQueue, id string) error {
 	if at == nil {
 		return errNoIncident
 	}
-	places, err := h.resolved.incidentPlaces(ctx, h.site(), at.Key, nil)
+	places, err := resolvedIncidentPlaces(h.resolved, ctx, h.site(), at.Key, nil)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (h *pages) forgetKey(ctx context.Context, q *openQueue, key string, stage n
 	if key == "" {
 		return forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}
-	places, err := h.resolved.incidentPlaces(ctx, h.site(), key, nil)
+	places, err := resolvedIncidentPlaces(h.resolved, ctx, h.site(), key, nil)
 	if err != nil {
 		return forgotten{}, err
 	}
@@ -155,11 +156,11 @@ func forgottenOf(query url.Values) string {
 
 // hasRules reports whether one of the keys of the site has rules.
 func (h *pages) hasRules() bool {
-	if h.resolved.saved.on() && !h.resolved.saved.rules.Empty() {
+	if h.resolved.Saved.On() && !h.resolved.Saved.Rules.Empty() {
 		return true
 	}
-	for _, k := range h.resolved.keys {
-		if !k.rules.Empty() {
+	for _, k := range h.resolved.Keys {
+		if !k.Rules.Empty() {
 			return true
 		}
 	}
@@ -172,7 +173,7 @@ func listedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
 		Title: x.Title, Key: x.Key, KeyAddress: consoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
 		Steps: len(incidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
-	out.Address = rootOf(r.URL.Path) + routeIncidents[1:] + "/" + x.ID
+	out.Address = rootOf(r.URL.Path) + site.RouteIncidents[1:] + "/" + x.ID
 	if x.Name != x.Title && !x.Own {
 		out.Name = x.Name
 	}
@@ -197,8 +198,8 @@ func (h *pages) incidentTrouble() string {
 	}
 	sizes := h.app.queue.groups.get(context.Background(), h.app.queue.Queue)
 	n := 0
-	for name, k := range h.resolved.keys {
-		n += sizes[h.app.queue.incidentGroup(k.home(h.site())+"\x00"+name, notifier.Open)]
+	for name, k := range h.resolved.Keys {
+		n += sizes[h.app.queue.incidentGroup(k.Home(h.site())+"\x00"+name, notifier.Open)]
 	}
 	if n == 0 {
 		return ""

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -31,11 +32,11 @@ func configPage(r *http.Request, key string) string {
 
 // serveKeyPage writes the page of a key, which need not exist.
 func (h *pages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
-	if !api.PrefersHTML(r) || !h.resolved.page {
+	if !api.PrefersHTML(r) || !h.resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
 	}
-	if err := CheckKeyName(name); err != nil {
+	if err := site.CheckKeyName(name); err != nil {
 		return api.Errorf(http.StatusNotFound, "%w", err)
 	}
 	if r.URL.Query().Has(buildQuery) {
@@ -69,7 +70,7 @@ func (h *pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string
 // cannot be read, the page does not show the saved configuration.
 func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
 	p = view.KeyPage{
-		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.keys[name] != nil,
+		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.Keys[name] != nil,
 	}
 	if p.Editable = !p.Fixed && h.mayManageSaved(r) == nil; p.Editable {
 		c, err := h.saved.store.Load(r.Context(), name)
@@ -81,13 +82,13 @@ func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 		}
 	}
 	p.Added = addedService(r)
-	k, err := h.resolved.key(r.Context(), name)
+	k, err := h.resolved.Key(r.Context(), name)
 	switch {
 	case err == nil:
-		p.Saved = p.Saved || k.saved
+		p.Saved = p.Saved || k.Saved
 		h.setRecent(r, &p, k)
 		h.setDestinations(r, &p, k)
-		p.Tokens, p.Rules = len(k.tokens), k.rules.Describe()
+		p.Tokens, p.Rules = len(k.Tokens), k.Rules.Describe()
 		h.setBeats(r, &p, k)
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)
@@ -95,11 +96,11 @@ func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 		p.Lines = h.sendingLines(r, k)
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
-		h.setRecent(r, &p, &key{name: name})
-	case !p.Editable && !errors.Is(err, errNoKey):
+		h.setRecent(r, &p, &site.Key{Name: name})
+	case !p.Editable && !errors.Is(err, site.ErrNoKey):
 		return p, err
 	case !p.Editable:
-		return p, errNoKey
+		return p, site.ErrNoKey
 	}
 	return p, nil
 }
@@ -115,19 +116,19 @@ func (h *pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, toke
 }
 
 // setDestinations sets the destinations of a key with their health.
-func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *key) {
-	p.Destinations = pageDestinations(p.Address, k.targets)
+func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
+	p.Destinations = pageDestinations(p.Address, k.Targets)
 	states, err := h.health(r.Context())
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	id := keyID{h.site(), k.name}
-	for i, t := range k.targets {
-		health := states.of(id, t, k.limits)
+	id := site.KeyID{Site: h.site(), Key: k.Name}
+	for i, t := range k.Targets {
+		health := states.of(id, t, k.Limits)
 		d := &p.Destinations[i]
 		d.Health = &health
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
-			hash := states.q.Hash(destinationOf(t, k.limits))
+			hash := states.q.Hash(site.DestinationOf(t, k.Limits))
 			d.Waits = &view.Waits{Address: p.Address, Destination: encodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -38,7 +39,7 @@ const maxPageForm = 512 << 10
 // readPageForm reads a form of the pages for those who manage. Its fields are
 // in r.PostForm.
 func (h *pages) readPageForm(w http.ResponseWriter, r *http.Request) error {
-	if !h.resolved.page {
+	if !h.resolved.Page {
 		return errPageOff
 	}
 	if err := api.LimitBody(w, r, maxPageForm); err != nil {
@@ -60,25 +61,25 @@ func (h *pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 	if err != nil {
 		return err
 	}
-	defer e.leave()
+	defer e.Leave()
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
 	if r.PostForm.Has("url") {
 		return h.testURL(w, r, name)
 	}
-	k, err := h.resolved.key(r.Context(), name)
+	k, err := h.resolved.Key(r.Context(), name)
 	if err != nil {
 		return err
 	}
 	if r.PostForm.Get("destination") == allDestinations {
 		return h.testAll(w, r, k)
 	}
-	n, err := k.tested(r)
+	n, err := keyTested(k, r)
 	if err != nil {
 		return err
 	}
-	resp, err := h.sendTest(w, r, k, &api.Selection{Targets: k.targets[n : n+1]})
+	resp, err := h.sendTest(w, r, k, &api.Selection{Targets: k.Targets[n : n+1]})
 	if err != nil {
 		return err
 	}
@@ -103,15 +104,15 @@ const allDestinations = "all"
 const maxTestsAtOnce = 8
 
 // testAll sends a test message to each destination of a key.
-func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *key) error {
-	results := make([]notifier.Result, len(k.targets))
+func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) error {
+	results := make([]notifier.Result, len(k.Targets))
 	slots := make(chan struct{}, maxTestsAtOnce)
 	var wg sync.WaitGroup
-	for i, t := range k.targets {
+	for i, t := range k.Targets {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			d, err := h.testDelivery(k, &api.Selection{Targets: k.targets[i : i+1]})
+			d, err := h.testDelivery(k, &api.Selection{Targets: k.Targets[i : i+1]})
 			if err != nil {
 				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: notifier.Failed, Err: err}
 				return
@@ -127,7 +128,7 @@ func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *key) error {
 		}
 		return writeJSON(w, http.StatusOK, map[string][]api.Result{"results": out})
 	}
-	p, err := h.keyPage(r, k.name)
+	p, err := h.keyPage(r, k.Name)
 	if err != nil {
 		return err
 	}
@@ -137,14 +138,14 @@ func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *key) error {
 	return h.writePage(w, r, http.StatusOK, routeConsole, p)
 }
 
-// tested returns the index of the destination that the form in r is about. The
+// keyTested returns the index of the destination that the form in r is about. The
 // field shown, if set, is its URL as the page showed it.
-func (k *key) tested(r *http.Request) (n int, err error) {
+func keyTested(k *site.Key, r *http.Request) (n int, err error) {
 	n, err = strconv.Atoi(r.PostForm.Get("destination"))
-	if err != nil || n < 1 || n > len(k.targets) {
-		return 0, api.Errorf(http.StatusBadRequest, "the field destination must be the number of a destination, from 1 to %d", len(k.targets))
+	if err != nil || n < 1 || n > len(k.Targets) {
+		return 0, api.Errorf(http.StatusBadRequest, "the field destination must be the number of a destination, from 1 to %d", len(k.Targets))
 	}
-	if shown := r.PostForm.Get("shown"); shown != "" && shown != k.targets[n-1].String() {
+	if shown := r.PostForm.Get("shown"); shown != "" && shown != k.Targets[n-1].String() {
 		return 0, api.Errorf(http.StatusConflict, "the key has changed since the page was loaded; load it again")
 	}
 	return n - 1, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
@@ -18,7 +19,7 @@ import (
 const revokeQuery = "revoke"
 
 // setDevices sets the devices of a key on its page, for who may invite others.
-func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *key) {
+func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.has.push || !h.has.console || h.mayManage(r) != nil {
 		return
 	}
@@ -59,14 +60,14 @@ func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 		return err
 	}
 	tags := strings.FieldsFunc(r.PostForm.Get("tags"), func(c rune) bool { return c == ' ' || c == ',' })
-	if err := device.CheckTags(tags, true, CheckTag); err != nil {
+	if err := device.CheckTags(tags, true, site.CheckTag); err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
 	token, x, err := q.invite(context.WithoutCancel(r.Context()), h.devicePlace(k), tags)
 	if err != nil {
 		return errDeviceStatus(err)
 	}
-	link := invitationLink(h.resolved.publicURL, k.name, token)
+	link := invitationLink(h.resolved.PublicURL, k.Name, token)
 	code, err := qrcode.New(link)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (h *pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) 
 	if err != nil {
 		return errDeviceStatus(err)
 	}
-	q.deviceChanged(deviceRemoved, k.name, d.Name, requestUser(r))
+	q.deviceChanged(deviceRemoved, k.Name, d.Name, requestUser(r))
 	w.Header().Set("Location", relativeAddress(r)+"#devices")
 	w.WriteHeader(http.StatusSeeOther)
 	return nil

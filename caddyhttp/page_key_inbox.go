@@ -5,30 +5,31 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setInbox sets where the messages of a key are read, for who may read them.
-func (h *pages) setInbox(r *http.Request, p *view.KeyPage, k *key) {
-	if _, err := h.inboxReader(r, k.name); err != nil {
+func (h *pages) setInbox(r *http.Request, p *view.KeyPage, k *site.Key) {
+	if _, err := h.inboxReader(r, k.Name); err != nil {
 		return
 	}
 	p.Inbox = &view.KeyInbox{
-		Address: inboxAddress(r, k.name), Keep: rules.FormatTime(k.inbox), Readers: len(k.readers),
+		Address: inboxAddress(r, k.Name), Keep: rules.FormatTime(k.Inbox), Readers: len(k.Readers),
 	}
-	if !k.saved { // a saved key has no reader, so programs cannot read it
+	if !k.Saved { // a saved key has no reader, so programs cannot read it
 		p.Inbox.Lines = readingLines(r, k)
 	}
 }
 
 // inboxAddress returns the address of the inbox of a key, relative to a request.
 func inboxAddress(r *http.Request, key string) string {
-	return rootOf(r.URL.Path) + strings.TrimPrefix(pathOf(routeInbox, key), "/")
+	return rootOf(r.URL.Path) + strings.TrimPrefix(site.PathOf(routeInbox, key), "/")
 }
 
 // readingLines returns what programs use to read the inbox of a key, with the address at
 // which the client of r reaches the site.
-func readingLines(r *http.Request, k *key) []view.CopiedLine {
+func readingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 	notify := keyURL(r, k)
 	const header = ` -H "Authorization: Bearer $READER" `
 	return []view.CopiedLine{

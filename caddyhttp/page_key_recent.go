@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -28,9 +29,9 @@ const (
 
 // setRecent sets the last messages of a key and its messages in the queue, of those
 // that came to the site of h.
-func (h *pages) setRecent(r *http.Request, p *view.KeyPage, k *key) {
-	id := keyID{h.site(), k.name}
-	list, err := h.listMessages(r, messageFilter{key: k.name}, nil, uuid.UUID{}, maxKeyScan)
+func (h *pages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
+	id := site.KeyID{Site: h.site(), Key: k.Name}
+	list, err := h.listMessages(r, messageFilter{key: k.Name}, nil, uuid.UUID{}, maxKeyScan)
 	if err == nil {
 		p.Recent = list.messages
 		if list.stored {
@@ -55,7 +56,7 @@ const errQueueUnread = "The queue cannot be read at the moment."
 // newPageQueue returns the deliveries of a key that wait or were given up, those to one
 // destination for one reason together. If the queue is long, it looks only at the
 // oldest messages.
-func newPageQueue(ctx context.Context, q *openQueue, key keyID) *view.Queue {
+func newPageQueue(ctx context.Context, q *openQueue, key site.KeyID) *view.Queue {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	p := new(view.Queue)
@@ -170,7 +171,7 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 			return errNoMessage
 		}
 		e, err := h.storedMessage(ctx, q, id)
-		if err == nil && !isOfKey(e, keyID{h.site(), name}) {
+		if err == nil && !isOfKey(e, site.KeyID{Site: h.site(), Key: name}) {
 			err = errNoMessage
 		}
 		if errors.Is(err, errNoMessage) && len(ids) > 1 {
@@ -269,14 +270,14 @@ func (h *pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 	if state.Decode(j.State) != nil || state.Site == h.site() {
 		return true
 	}
-	others := h.app.settingsOf(state.Site)
+	others := h.app.SettingsOf(state.Site)
 	if others == nil {
 		return true
 	}
-	own, err := h.resolved.key(ctx, state.Key)
-	return err == nil && !own.ofSite && slices.ContainsFunc(others, func(s *resolved) bool {
-		k, err := s.key(ctx, state.Key)
-		return err == nil && k.home(state.Site) == own.home(state.Site)
+	own, err := h.resolved.Key(ctx, state.Key)
+	return err == nil && !own.OfSite && slices.ContainsFunc(others, func(s *site.Site) bool {
+		k, err := s.Key(ctx, state.Key)
+		return err == nil && k.Home(state.Site) == own.Home(state.Site)
 	})
 }
 
@@ -293,14 +294,14 @@ func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := h.resolved.key(r.Context(), name)
+	k, err := h.resolved.Key(r.Context(), name)
 	if err != nil {
 		return nil, nil, err
 	}
 	wanted := r.PostForm.Get("destination")
 	var ids []queue.Hash
-	for _, t := range k.targets {
-		id := q.Hash(destinationOf(t, k.limits))
+	for _, t := range k.Targets {
+		id := q.Hash(site.DestinationOf(t, k.Limits))
 		if wanted == "" || wanted == encodeDestination(id) {
 			ids = append(ids, id)
 		}
@@ -323,7 +324,7 @@ func (h *pages) changedDeliveries(w http.ResponseWriter, r *http.Request, addres
 
 // isOfKey reports whether a message has deliveries that wait or were given up,
 // and all of them are for the key.
-func isOfKey(e *queue.Entry, key keyID) bool {
+func isOfKey(e *queue.Entry, key site.KeyID) bool {
 	found := false
 	for i := range e.Jobs {
 		j := &e.Jobs[i]

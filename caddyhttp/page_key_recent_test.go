@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -93,11 +94,11 @@ func TestKeyPageQueue(t *testing.T) {
 	if r := do(t, h, cross); r.status != http.StatusForbidden || !dead(id) {
 		t.Errorf("a page of another site gets %d", r.status)
 	}
-	h.resolved.managers.open = false
+	h.resolved.Managers.Open = false
 	if r := submit(t, h, "/cfg/ops?drop", form); r.status != http.StatusForbidden || !dead(id) {
 		t.Errorf("an anonymous client gets %d", r.status)
 	}
-	h.resolved.managers.open = true
+	h.resolved.Managers.Open = true
 
 	p.answer(http.StatusOK)
 	if r := submit(t, h, "/cfg/ops?retry", form); r.status != http.StatusSeeOther || r.header.Get("Location") != "../notify/console/keys/ops#queue" {
@@ -127,8 +128,8 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	if !strings.Contains(body, ">Delivered</strong>") {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
-	h.app.siteIndex = func() *siteIndex {
-		return &siteIndex{ids: map[*resolved]string{h.resolved: "other"}, byID: map[string][]*resolved{"other": {h.resolved}}}
+	h.app.SiteIndex = func() *site.Index {
+		return &site.Index{Ids: map[*site.Site]string{h.resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.resolved}}}
 	}
 	for _, address := range []string{"/cfg/ops", "/cfg"} {
 		if body := get(t, h, address, "text/html").body; strings.Contains(body, "elivered</strong>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // consoleKey returns the address of the page of a key, relative to a request.
 func consoleKey(r *http.Request, key string) string {
-	return rootOf(r.URL.Path) + pathOf(routeConsoleKey, url.PathEscape(key))[1:]
+	return rootOf(r.URL.Path) + site.PathOf(routeConsoleKey, url.PathEscape(key))[1:]
 }
 
 // serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
@@ -32,7 +33,7 @@ func consoleKey(r *http.Request, key string) string {
 func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
 	query := r.URL.Query()
 	if key := query.Get("key"); key != "" {
-		if err := CheckKeyName(key); err != nil {
+		if err := site.CheckKeyName(key); err != nil {
 			return api.Errorf(http.StatusBadRequest, "%w", err)
 		}
 		w.Header().Set("Location", consoleKey(r, key))
@@ -108,7 +109,7 @@ func (h *pages) keyNames(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := append(slices.Collect(maps.Keys(h.resolved.keys)), saved...)
+	names := append(slices.Collect(maps.Keys(h.resolved.Keys)), saved...)
 	slices.Sort(names)
 	return slices.Compact(names), nil
 }
@@ -129,15 +130,15 @@ func (h *pages) roughStates(states *healthView, names []string) map[string]view.
 	}
 	out := make(map[string]view.State, len(names))
 	for _, name := range names {
-		switch k := h.resolved.keys[name]; {
+		switch k := h.resolved.Keys[name]; {
 		case k != nil:
-			out[name] = states.ofKey(keyID{siteID, name}, k).State
+			out[name] = states.ofKey(site.KeyID{Site: siteID, Key: name}, k).State
 		case saved[name] != nil && saved[name].State != "":
 			out[name] = saved[name].State
 		default:
 			sum := view.Health{State: view.Silent}
-			states.remember(keyID{siteID, name}, &sum)
-			for _, last := range states.last[keyID{siteID, name}] {
+			states.remember(site.KeyID{Site: siteID, Key: name}, &sum)
+			for _, last := range states.last[site.KeyID{Site: siteID, Key: name}] {
 				if last.cause != "" {
 					sum.State = view.Failing
 				} else if sum.State == view.Silent {
@@ -181,14 +182,14 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 	for i, name := range names {
 		l := &out[i]
 		*l = view.ListedKey{Name: name, Address: consoleKey(r, name), Send: root + "notify/" + name}
-		set := func(k *key) {
-			health := states.ofKey(keyID{siteID, name}, k)
-			l.URLs, l.Services, l.Health = len(k.targets), countServices(k.targets), &health
+		set := func(k *site.Key) {
+			health := states.ofKey(site.KeyID{Site: siteID, Key: name}, k)
+			l.URLs, l.Services, l.Health = len(k.Targets), countServices(k.Targets), &health
 			if health.Waiting > 0 {
 				l.Hurry = l.Address
 			}
 		}
-		if k := h.resolved.configured(name); k != nil {
+		if k := h.resolved.Configured(name); k != nil {
 			l.Fixed = true
 			set(k)
 			continue
@@ -205,7 +206,7 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 
 // describe calls set with a saved key, or returns why it cannot be used. A key that is
 // not in use is read, and not kept in memory.
-func (s *savedKeys) describe(ctx context.Context, name string, set func(*key)) (problem string) {
+func (s *savedKeys) describe(ctx context.Context, name string, set func(*site.Key)) (problem string) {
 	s.mu.Lock()
 	used := s.keys[name] != nil
 	s.mu.Unlock()
@@ -224,7 +225,7 @@ func (s *savedKeys) describe(ctx context.Context, name string, set func(*key)) (
 	if err != nil {
 		return "It has mistakes, or only includes others."
 	}
-	k.id = c.ID
+	k.ID = c.ID
 	set(k)
 	s.releaseTargets(k)
 	return ""

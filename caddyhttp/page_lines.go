@@ -5,15 +5,16 @@ import (
 	"regexp"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // sendingLines returns what programs use to send to a key, with the address at which
 // the client of r reaches the site.
-func (h *pages) sendingLines(r *http.Request, k *key) []view.CopiedLine {
+func (h *pages) sendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 	scheme, host := siteAddress(r)
 	prefix := strippedPrefix(r)
 	notify := keyURL(r, k)
-	token := len(k.tokens) > 0
+	token := len(k.Tokens) > 0
 	with := func(withToken, without string) string {
 		if token {
 			return withToken
@@ -26,7 +27,7 @@ func (h *pages) sendingLines(r *http.Request, k *key) []view.CopiedLine {
 	if scheme == "https" {
 		apprise = "apprises"
 	}
-	alertmanager := "receivers:\n  - name: " + k.name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager\"\n"
+	alertmanager := "receivers:\n  - name: " + k.Name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager\"\n"
 	if token {
 		alertmanager += "        http_config:\n          authorization:\n            credentials: \"$TOKEN\"\n"
 	}
@@ -34,7 +35,7 @@ func (h *pages) sendingLines(r *http.Request, k *key) []view.CopiedLine {
 		{Name: "curl", Text: curl + ` -d "backup done" ` + notify},
 		{Name: "curl, with a title and a type", Text: curl + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify + `?type=failure"`},
 		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + header + ` -d "backup failed on $(hostname)" "` + notify + `?type=failure"`, Note: "A line of a crontab: a message comes only if the command fails."},
-		{Name: "apprise", Text: `apprise -b "backup done" "` + apprise + "://" + with("any:$TOKEN@", "") + host + prefix + "/" + k.name + `"`, Note: "Programs that know Apprise take the same URL."},
+		{Name: "apprise", Text: `apprise -b "backup done" "` + apprise + "://" + with("any:$TOKEN@", "") + host + prefix + "/" + k.Name + `"`, Note: "Programs that know Apprise take the same URL."},
 		{Name: "ntfy", Text: "curl" + header + ` -d "backup done" ` + notify + "/ntfy/alerts", Note: "For programs that speak to ntfy: the server is " + notify + "/ntfy, with any topic" + with(" and the token as access token.", ".")},
 		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
 		{Name: "Uptime Kuma", Text: notify + "/uptime_kuma" + with("?token=$TOKEN", ""), Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
@@ -42,9 +43,9 @@ func (h *pages) sendingLines(r *http.Request, k *key) []view.CopiedLine {
 }
 
 // keyURL returns the URL of a key at which the client of r reaches it.
-func keyURL(r *http.Request, k *key) string {
+func keyURL(r *http.Request, k *site.Key) string {
 	scheme, host := siteAddress(r)
-	return scheme + "://" + host + strippedPrefix(r) + pathOf(routeNotifyKey, k.name)
+	return scheme + "://" + host + strippedPrefix(r) + site.PathOf(site.RouteNotifyKey, k.Name)
 }
 
 // plainHost matches hosts that need no quotes in a shell and in YAML.

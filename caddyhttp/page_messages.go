@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -113,7 +114,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 		begin = messageTime(list.next)
 	}
 	for _, e := range h.shared.history.list() {
-		if e.Outcome != outcomeRefused || e.site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
+		if e.Outcome != site.OutcomeRefused || e.site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
 			continue
 		}
 		if m := h.historyMessage(r, &e); f.fits(&m) && f.fitsTitle("") {
@@ -130,7 +131,7 @@ func (h *pages) historyMessage(r *http.Request, e *historyEntry) view.ListedMess
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, consoleKey(r, *e.Key)
 	}
-	if e.Outcome == outcomeRefused {
+	if e.Outcome == site.OutcomeRefused {
 		m.Reason = fmt.Sprintf("%d: %s", e.Status, e.Error)
 		return m
 	}
@@ -196,7 +197,7 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *rou
 		Root:   rootOf(r.URL.Path),
 		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
 	}
-	p.Titles = p.Filter.Title != "" || h.resolved.hasInboxes()
+	p.Titles = p.Filter.Title != "" || h.resolved.HasInboxes()
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
 	if p.Filter.Since != "" {
 		d, ok := sinceChoices[p.Filter.Since]

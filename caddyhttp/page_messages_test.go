@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -96,8 +97,8 @@ func TestConsoleMessages(t *testing.T) {
 	if got := listed(page("")); !slices.Equal(got, []string{"queued ops", "delivered fine"}) {
 		t.Errorf("after a restart: %q", got)
 	}
-	h.app.siteIndex = func() *siteIndex {
-		return &siteIndex{ids: map[*resolved]string{h.resolved: "other"}, byID: map[string][]*resolved{"other": {h.resolved}}}
+	h.app.SiteIndex = func() *site.Index {
+		return &site.Index{Ids: map[*site.Site]string{h.resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.resolved}}}
 	}
 	if got := listed(page("")); len(got) > 0 {
 		t.Errorf("messages of another site are listed: %q", got)
@@ -245,7 +246,7 @@ func TestConsoleQueue(t *testing.T) {
 	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !strings.Contains(keys, "JSON: the service answered 503") {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}
-	id := encodeDestination(h.app.queue.Hash(h.resolved.keys["ops"].targets[0].Hash()))
+	id := encodeDestination(h.app.queue.Hash(h.resolved.Keys["ops"].Targets[0].Hash()))
 	for _, wrong := range []url.Values{{}, {"destination": {"x"}}, {"destination": {encodeDestination(queue.Hash{})}}} {
 		if r := submit(t, h, "/notify/console/queue?drop", wrong); r.status != http.StatusNotFound {
 			t.Errorf("dropping %v: %d", wrong, r.status)
@@ -259,7 +260,7 @@ func TestConsoleQueue(t *testing.T) {
 	}
 	waits := func(n int) int {
 		t.Helper()
-		states, err := h.app.queue.Health(t.Context(), h.app.queue.Hash(h.resolved.keys["ops"].targets[n].Hash()))
+		states, err := h.app.queue.Health(t.Context(), h.app.queue.Hash(h.resolved.Keys["ops"].Targets[n].Hash()))
 		if err != nil || len(states) != 1 {
 			t.Fatalf("%v %v", states, err)
 		}
@@ -367,7 +368,7 @@ func TestSendingLines(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = host
 		out := map[string]string{}
-		for _, l := range (&pages{h.httpAPI}).sendingLines(r, h.resolved.keys[key]) {
+		for _, l := range (&pages{h.httpAPI}).sendingLines(r, h.resolved.Keys[key]) {
 			out[l.Name] = l.Text
 		}
 		return out

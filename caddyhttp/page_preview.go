@@ -32,21 +32,21 @@ func isPreview(query string) bool {
 // servePreview writes the message of r as an HTML destination shows it, or
 // returns the response to an invalid request.
 func (h *pages) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	if !h.resolved.page {
+	if !h.resolved.Page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
 	if err := h.checkRoute(r, name); err != nil {
 		return h.errorResponse(err)
 	}
-	if err := h.resolved.checkOrigin(r); err != nil {
+	if err := h.resolved.CheckOrigin(r); err != nil {
 		return h.errorResponse(err)
 	}
 	// A preview is not an alert, so it counts like a message without a key.
-	e, err := h.shared.inFlight.enterClient(h.resolved.inFlight, clientAddress(r))
+	e, err := h.shared.inFlight.EnterClient(h.resolved.InFlight, clientAddress(r))
 	if err != nil {
 		return h.errorResponse(err)
 	}
-	defer e.leave()
+	defer e.Leave()
 	p, err := h.preview(w, r)
 	if err != nil {
 		return h.errorResponse(err)
@@ -81,7 +81,7 @@ func (h *pages) preview(w http.ResponseWriter, r *http.Request) (p view.PreviewP
 // previewPayload returns the message that a source makes from a payload, and its
 // type, tags and warnings as a text.
 func (h *pages) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
-	s, err := h.resolved.source(name)
+	s, err := h.resolved.Source(name)
 	if err != nil {
 		return nil, "", err
 	}

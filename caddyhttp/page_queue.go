@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -98,10 +99,10 @@ func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, 
 		return nil, err
 	}
 	configured := map[queue.Hash]*siteDestination{}
-	for name := range h.resolved.keys {
-		k := h.resolved.configured(name)
-		for _, t := range k.targets {
-			id := q.Hash(destinationOf(t, k.limits))
+	for name := range h.resolved.Keys {
+		k := h.resolved.Configured(name)
+		for _, t := range k.Targets {
+			id := q.Hash(site.DestinationOf(t, k.Limits))
 			d := configured[id]
 			if d == nil {
 				d = &siteDestination{service: t.Service(), url: t.String()}
@@ -116,7 +117,7 @@ func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, 
 	if err != nil {
 		saved = nil // the page shows what it can
 	}
-	alone := len(h.app.sites) == 1
+	alone := len(h.app.Sites) == 1
 	var out []siteDestination
 	for i := range states {
 		s := &states[i]
@@ -154,8 +155,8 @@ func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, 
 // reaches reports whether a saved key of the site has a destination. Keys of other
 // sites may have the same name.
 func (h *pages) reaches(ctx context.Context, q *openQueue, name string, id queue.Hash) bool {
-	k, err := h.resolved.key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.targets, func(t notifier.Target) bool { return q.Hash(destinationOf(t, k.limits)) == id })
+	k, err := h.resolved.Key(ctx, name)
+	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Hash(site.DestinationOf(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -107,14 +108,14 @@ func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *openQueue)
 func (h *pages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
 	var saved []string
 	for _, name := range names {
-		if h.resolved.keys[name] == nil {
+		if h.resolved.Keys[name] == nil {
 			saved = append(saved, name)
 		}
 	}
-	places, err := h.resolved.saved.placesOf(ctx, saved)
+	places, err := h.resolved.Saved.PlacesOf(ctx, saved)
 	for _, name := range names {
-		if k := h.resolved.keys[name]; k != nil {
-			places[name] = k.home(h.site()) + "\x00" + name
+		if k := h.resolved.Keys[name]; k != nil {
+			places[name] = k.Home(h.site()) + "\x00" + name
 		}
 	}
 	return places, err
@@ -155,15 +156,15 @@ func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *route)
 }
 
 // setSilence sets where silences of a key are made, and of its destinations with a tag.
-func (h *pages) setSilence(r *http.Request, p *view.KeyPage, k *key) {
-	if !h.has.queue || k.unqueued || h.mayManage(r) != nil || !h.has.console {
+func (h *pages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
+	if !h.has.queue || k.Unqueued || h.mayManage(r) != nil || !h.has.console {
 		return
 	}
-	p.Silence = silenceAddress(r, k.name, "")
+	p.Silence = silenceAddress(r, k.Name, "")
 	for i := range p.Destinations {
-		if tags := k.targets[i].Tags; len(tags) > 0 {
+		if tags := k.Targets[i].Tags; len(tags) > 0 {
 			_, tag := notifier.SplitTag(tags[0])
-			p.Destinations[i].Silence = silenceAddress(r, k.name, tag)
+			p.Destinations[i].Silence = silenceAddress(r, k.Name, tag)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (t *inboxTitles) reader(key string) (*inboxReader, error) {
 // set sets the titles of messages that the queue knows. They have come in one after the
 // other, so that those of a key are in one range of its inbox.
 func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) error {
-	if !t.h.resolved.hasInboxes() {
+	if !t.h.resolved.HasInboxes() {
 		return nil
 	}
 	ofKey := map[string][]*view.ListedMessage{}

@@ -98,7 +98,7 @@ func TestConsoleTitles(t *testing.T) {
 	check()
 	// The time of an inbox that was made shorter counts at once.
 	for _, name := range []string{"kept", "both"} {
-		h.resolved.keys[name].inbox = time.Nanosecond
+		h.resolved.Keys[name].Inbox = time.Nanosecond
 	}
 	if got := titlesOf(page("")); len(got) > 0 {
 		t.Errorf("titles whose time is over: %q", got)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // Push lets phones and browsers subscribe to keys with Web Push. A device is a
@@ -52,34 +53,26 @@ const (
 	maxMaxDevices     = 500
 )
 
-// pushSettings are the settings of devices, checked and with defaults.
-type pushSettings struct {
-	contact string   // "" for the public URL
-	who     string   // one of the values of devices
-	max     int      // of a key
-	hosts   []string // of further push services
-}
-
 // resolve returns the settings with their defaults, or nil if c is nil.
-func (c *Push) resolve() (*pushSettings, error) {
+func (c *Push) resolve() (*site.Push, error) {
 	if c == nil {
 		return nil, nil
 	}
-	s := &pushSettings{contact: c.Contact, who: cmp.Or(c.Devices, devicesInvited), max: cmp.Or(c.MaxDevices, defaultMaxDevices)}
+	s := &site.Push{Contact: c.Contact, Who: cmp.Or(c.Devices, devicesInvited), Max: cmp.Or(c.MaxDevices, defaultMaxDevices)}
 	if err := checkContact(c.Contact); c.Contact != "" && err != nil {
-		return nil, prefixError("contact", err)
+		return nil, site.PrefixError("contact", err)
 	}
-	if !slices.Contains([]string{devicesInvited, devicesUsers, devicesOpen}, s.who) {
+	if !slices.Contains([]string{devicesInvited, devicesUsers, devicesOpen}, s.Who) {
 		return nil, errors.New("devices must be invited, users or open")
 	}
-	if s.max < 1 || s.max > maxMaxDevices {
-		return nil, fmt.Errorf("max_devices is %d; it must be from 1 to %d", s.max, maxMaxDevices)
+	if s.Max < 1 || s.Max > maxMaxDevices {
+		return nil, fmt.Errorf("max_devices is %d; it must be from 1 to %d", s.Max, maxMaxDevices)
 	}
 	for _, host := range c.Services {
 		if err := device.CheckHost(host); err != nil {
-			return nil, prefixError("services", err)
+			return nil, site.PrefixError("services", err)
 		}
-		s.hosts = append(s.hosts, strings.ToLower(host))
+		s.Hosts = append(s.Hosts, strings.ToLower(host))
 	}
 	return s, nil
 }
@@ -112,8 +105,8 @@ var (
 
 // newKeyDevices returns the devices of the keys of a site, or nil if no device can
 // subscribe.
-func newKeyDevices(a *App, r *resolved) *keyDevices {
-	if r.push == nil {
+func newKeyDevices(a *App, r *site.Site) *keyDevices {
+	if r.Push == nil {
 		return nil
 	}
 	known := func() *registry {
@@ -122,12 +115,12 @@ func newKeyDevices(a *App, r *resolved) *keyDevices {
 		}
 		return a.queue.registry
 	}
-	return &keyDevices{started: a.started, registry: known, site: func() string { return a.siteOf(r) }, settings: r, keys: map[device.Place]keyWithDevices{}}
+	return &keyDevices{started: a.started, registry: known, site: func() string { return a.SiteOf(r) }, settings: r, keys: map[site.Place]keyWithDevices{}}
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.
 func (a *App) checkPush() error {
-	if a.resolved.push == nil {
+	if a.Resolved.Push == nil {
 		return nil
 	}
 	at := func(err error) error { return a.Caddyfile.locate("push", err) }
@@ -136,16 +129,16 @@ func (a *App) checkPush() error {
 		return at(errPushWithoutQueue)
 	case len(a.handlers) == 0:
 		return at(errPushWithoutSite)
-	case !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return h.resolved.page }):
+	case !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return h.resolved.Page }):
 		return at(errPushWithoutPages)
 	}
 	for _, h := range a.handlers {
-		if !h.resolved.page {
+		if !h.resolved.Page {
 			continue
 		}
 		err := error(nil)
-		switch u, parseErr := url.Parse(h.resolved.publicURL); {
-		case h.resolved.publicURL == "":
+		switch u, parseErr := url.Parse(h.resolved.PublicURL); {
+		case h.resolved.PublicURL == "":
 			err = errPushWithoutURL
 		case parseErr == nil && u.Scheme != "https" && !isLocal(u.Hostname()):
 			err = errPushInsecure

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -88,7 +89,7 @@ func (q *monitor) watchdog(ctx context.Context) (*watchdogJSON, error) {
 		return nil, err
 	}
 	s := decodeWatchdog(b)
-	out := &watchdogJSON{"unknown", rules.FormatTime(w.interval), timeOrNil(s.success), timeOrNil(s.since), s.problem}
+	out := &watchdogJSON{"unknown", rules.FormatTime(w.interval), site.TimeOrNil(s.success), site.TimeOrNil(s.since), s.problem}
 	switch {
 	case s.problem != "":
 		out.State = "failing"

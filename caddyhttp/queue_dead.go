@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -45,8 +46,8 @@ func (q *outbox) settled(j *queue.Job) {
 	message := delivery{message: about, source: d.state.Source, key: d.state.Key, site: d.state.Site}
 	if !d.state.Reported {
 		results := queued.Results(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
-		app.shared.history.add(message.historyEntry(outcomeFailed), results)
-		app.shared.emit(message, outcomeFailed, results)
+		app.shared.history.add(message.historyEntry(site.OutcomeFailed), results)
+		app.shared.emit(message, site.OutcomeFailed, results)
 	}
 	app.shared.emitDead(d)
 }
@@ -84,13 +85,13 @@ func newDeadDelivery(j *queue.Job) deadDelivery {
 }
 
 // key returns the key that the message came to.
-func (d deadDelivery) key() keyID { return keyID{d.state.Site, d.state.Key} }
+func (d deadDelivery) key() site.KeyID { return site.KeyID{Site: d.state.Site, Key: d.state.Key} }
 
 // emitDead emits the event for a delivery that was given up. It emits none for
 // a message about an event of the gateway, because such events could cause each
 // other without end.
 func (s *shared) emitDead(d deadDelivery) {
-	if d.state.Source == sourceOwnEvent {
+	if d.state.Source == site.SourceOwnEvent {
 		return
 	}
 	s.emitEvent(event.Dead, func() map[string]any {
@@ -129,7 +130,7 @@ func fallbackName(key string) string { return "key " + key + ", fallback" }
 // checkFallbacks returns an error if a fallback does not exist or is part of a
 // circle. durable reports whether the app has a queue. at has the positions of
 // the settings.
-func checkFallbacks(keys map[string]*key, durable bool, at *CaddyfileInfo) error {
+func checkFallbacks(keys map[string]*site.Key, durable bool, at *CaddyfileInfo) error {
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		if err := checkFallback(keys, keys[name], durable); err != nil {
 			return at.locate(fallbackName(name), fmt.Errorf("key %s: fallback: %w", name, err))
@@ -138,12 +139,12 @@ func checkFallbacks(keys map[string]*key, durable bool, at *CaddyfileInfo) error
 	return nil
 }
 
-func checkFallback(keys map[string]*key, k *key, durable bool) error {
-	if k.fallback != "" && (!durable || k.unqueued) {
+func checkFallback(keys map[string]*site.Key, k *site.Key, durable bool) error {
+	if k.Fallback != "" && (!durable || k.Unqueued) {
 		return errors.New("it has no effect without a queue, because it gets messages about what the queue gives up; add queue to the global option notify, or remove the fallback")
 	}
-	seen := map[string]bool{k.name: true}
-	for next := k.fallback; next != ""; next = keys[next].fallback {
+	seen := map[string]bool{k.Name: true}
+	for next := k.Fallback; next != ""; next = keys[next].Fallback {
 		if keys[next] == nil {
 			return fmt.Errorf("there is no key %s here; a fallback is a key of the same site or of the global option", next)
 		}

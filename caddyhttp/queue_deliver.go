@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -23,28 +24,13 @@ import (
 // queueTarget is the destination of a job, with the settings for its delivery.
 type queueTarget struct {
 	notifier.Target
-	settings *resolved
+	settings *site.Site
 	limits   *notifier.Limits // nil for no limits
 	fallback string           // of the key
-	key      *key
+	key      *site.Key
 	rules    *rules.Rules // of the key
 	logger   *zap.Logger
 	own      bool // the destination is for this delivery only, and is closed after it
-}
-
-// candidates returns the settings in which the destination of a message may be
-// found: those of the site that the message came to, and those of the app. If
-// the configuration does not have the site any more, for example because its
-// address has changed, they are those of all sites.
-func (a *directory) candidates(siteID string) []*resolved {
-	settings := a.settingsOf(siteID)
-	if settings == nil {
-		settings = a.sites
-	}
-	if siteID == "" {
-		return settings
-	}
-	return append(slices.Clip(settings), a.resolved)
 }
 
 // findQueued returns the destination with a hash that a message to a site was
@@ -53,20 +39,20 @@ func (a *directory) candidates(siteID string) []*resolved {
 // [*api.Error] with the status 503 if saved keys cannot be read at the moment.
 func (a *engine) findQueued(ctx context.Context, siteID, name, hash string) (queueTarget, error) {
 	var unavailable error
-	for _, s := range a.candidates(siteID) {
-		k := &key{targets: s.defaultTargets, log: a.log}
+	for _, s := range a.Candidates(siteID) {
+		k := &site.Key{Targets: s.DefaultTargets, Log: a.log}
 		if name != "" {
 			var err error
-			if k, err = s.key(ctx, name); err != nil {
-				if !errors.Is(err, errNoKey) {
+			if k, err = s.Key(ctx, name); err != nil {
+				if !errors.Is(err, site.ErrNoKey) {
 					unavailable = err
 				}
 				continue
 			}
 		}
-		for _, t := range k.targets {
+		for _, t := range k.Targets {
 			if t.Hash() == hash {
-				return queueTarget{Target: t, settings: s, limits: k.limits, fallback: k.fallback, logger: k.log, key: k, rules: k.rules}, nil
+				return queueTarget{Target: t, settings: s, limits: k.Limits, fallback: k.Fallback, logger: k.Log, key: k, rules: k.Rules}, nil
 			}
 		}
 	}
@@ -117,12 +103,12 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	if j.Incident != "" && app.shared.incidents.replaced(j.Incident, message, t.Target) {
 		return queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	}
-	memory := app.shared.memory.Allocation(t.settings.memory, text.Untrusted)
+	memory := app.shared.memory.Allocation(t.settings.Memory, text.Untrusted)
 	defer memory.Close()
 	if n := int64(len(message.Title) + len(message.Body)); n > notifier.SmallText && !memory.Take(copiesOfQueuedText*n) {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeMemory}
 	}
-	if text.Source == sourceLog {
+	if text.Source == site.SourceLog {
 		t.logger = nil // an entry of the log would become another message
 	}
 	if j.Attempts > 0 {
@@ -148,7 +134,7 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		to.Limits = &limits
 	}
 	message.ID, message.Expires = m.ID.String(), j.Expires
-	message.AcknowledgeURL = t.settings.acknowledgeURL(incident)
+	message.AcknowledgeURL = t.settings.AcknowledgeURL(incident)
 	d := newDelivery(t.settings, text.Source, text.Site, message, to)
 	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true
 	d.home, _, _ = strings.Cut(j.Incident, "\x00")
@@ -267,7 +253,7 @@ func (a *engine) queuedTarget(ctx context.Context, text *queued.Text, state *que
 // that is the operator's. d is nil for the URL of a client.
 func policyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error) {
 	key := t.Policy
-	if d != nil && isDevice(d.String()) {
+	if d != nil && site.IsDevice(d.String()) {
 		key = t.DevicePolicy
 	}
 	then, err := egress.ParsePolicy(key)
@@ -307,11 +293,11 @@ func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 	if err != nil {
 		return queueTarget{}, err
 	}
-	if err := services.check(d); err != nil {
+	if err := services.Check(d); err != nil {
 		d.Close()
 		return queueTarget{}, err
 	}
-	return queueTarget{Target: notifier.Target{Destination: d}, settings: settings, limits: settings.limits.Client, logger: a.log, own: true}, nil
+	return queueTarget{Target: notifier.Target{Destination: d}, settings: settings, limits: settings.Limits.Client, logger: a.log, own: true}, nil
 }
 
 // siteRules returns the settings, the egress policy and the restrictions of
@@ -319,25 +305,25 @@ func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 // under which the message was accepted: if a site has several handlers, it came
 // to one that had this policy. If none has it, or the site does not exist any
 // more, the strictest rules of all of them hold.
-func (a *engine) siteRules(siteID string, then *egress.Policy) (*resolved, *egress.Policy, serviceRules) {
-	handlers, gone := a.settingsOf(siteID), false
+func (a *engine) siteRules(siteID string, then *egress.Policy) (*site.Site, *egress.Policy, site.ServiceRules) {
+	handlers, gone := a.SettingsOf(siteID), false
 	if handlers == nil {
-		handlers, gone = a.sites, true
+		handlers, gone = a.Sites, true
 	}
 	if len(handlers) == 0 {
-		handlers = []*resolved{a.resolved}
+		handlers = []*site.Site{a.Resolved}
 	}
-	if i := slices.IndexFunc(handlers, func(s *resolved) bool { return s.limits.Egress.Key() == then.Key() }); i >= 0 && !gone {
+	if i := slices.IndexFunc(handlers, func(s *site.Site) bool { return s.Limits.Egress.Key() == then.Key() }); i >= 0 && !gone {
 		handlers = handlers[i : i+1]
 	}
 	var policies []*egress.Policy
-	var services serviceRules
+	var services site.ServiceRules
 	for _, s := range handlers {
-		policies, services = append(policies, s.limits.Egress), append(services, s.services)
+		policies, services = append(policies, s.Limits.Egress), append(services, s.Services)
 	}
 	settings := handlers[0]
 	if len(handlers) > 1 {
-		settings = a.resolved
+		settings = a.Resolved
 	}
 	return settings, egress.Strictest(policies...), services
 }

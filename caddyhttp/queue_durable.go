@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // durable returns the queue for messages of a key, or nil if there is none. It
 // waits until the app has started, because other apps may start earlier and
 // send messages.
-func (a *engine) durable(k *key) (*outbox, error) {
-	if a.queueSettings == nil || k != nil && k.unqueued {
+func (a *engine) durable(k *site.Key) (*outbox, error) {
+	if a.queueSettings == nil || k != nil && k.Unqueued {
 		return nil, nil
 	}
 	<-a.started

@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -49,7 +50,7 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.with)
 	}
 	s.kept = s.q.policy.keep(d)
-	s.entry.Unlimited = s.source == sourceExpect || s.refused.only // an alarm must not be lost because much waits
+	s.entry.Unlimited = s.source == site.SourceExpect || s.refused.only // an alarm must not be lost because much waits
 }
 
 // prepareJob sets what the queue knows of the i-th target before an attempt.
@@ -84,7 +85,7 @@ func (d *delivery) record() *queue.Message {
 		Source: d.source, Key: d.key, Site: d.site, Client: d.to.Transient, Trace: d.trace,
 	}
 	for _, t := range d.to.Targets { // all devices have the same policy, and so have all others
-		if isDevice(t.String()) {
+		if site.IsDevice(t.String()) {
 			text.DevicePolicy = t.Policy().Key()
 		} else {
 			text.Policy = t.Policy().Key()

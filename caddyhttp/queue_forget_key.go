@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // forgetTimeout bounds how long a client waits that has deleted a saved key. What is left
@@ -18,8 +20,8 @@ const forgetTimeout = 10 * time.Second
 func (q *openQueue) forgetKey(ctx context.Context, space, id, name, who string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
-	k := &key{name: name, saved: true, space: space, id: id}
-	at := k.devicePlace("")
+	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
+	at := k.DevicePlace("")
 	devices, err := q.removeAllDevices(ctx, at)
 	for _, d := range devices {
 		q.deviceChanged(deviceRemoved, name, d.Name, who)

@@ -51,7 +51,7 @@ func (s *queuedSend) sendUnstored(ctx context.Context) bool {
 		x.result = &x.own
 	}
 	s.unstored = true
-	s.q.unstored.add(1, func(n int) {
+	s.q.unstored.Add(1, func(n int) {
 		s.q.log.Error("the queue is full; alerts that escalate are told to all their numbers at once, without steps and links",
 			zap.String("key", s.key), zap.Stringer("id", s.id), zap.Int("messages", n))
 	})

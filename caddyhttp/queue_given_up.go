@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -95,7 +96,7 @@ func (q *outbox) givenUpRecord(g *givenUp) queue.Record {
 // keepsRefused reports whether a delivery of the message is kept that its destination
 // refuses for good: one to a destination of a key, unless somebody tests it.
 func (d *delivery) keepsRefused() bool {
-	return d.key != "" && !d.to.Transient && d.source != sourceTest
+	return d.key != "" && !d.to.Transient && d.source != site.SourceTest
 }
 
 // textSum identifies the text of a message to a key. A repeat that is unchanged has the
@@ -287,7 +288,7 @@ func (q *outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 	if crowded && g.count > 0 {
 		return nil
 	}
-	var settings *resolved
+	var settings *site.Site
 	var fallback string
 	if g.count > 0 {
 		settings, fallback, _ = q.app.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
@@ -345,9 +346,9 @@ func (g *givenUp) message() *notifier.Message {
 }
 
 // fallbackEntry returns a message to the fallback of a key of a site.
-func (q *outbox) fallbackEntry(settings *resolved, fallback, siteID string, m *notifier.Message) *queue.Entry {
-	to := settings.configured(fallback)
-	d := newDelivery(settings, sourceFallback, siteID, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
+func (q *outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *notifier.Message) *queue.Entry {
+	to := settings.Configured(fallback)
+	d := newDelivery(settings, site.SourceFallback, siteID, m, &api.Selection{Targets: to.DefaultTargets}).toKey(to)
 	d.rules = nil // it is sent at once
 	s := newQueuedSend(d, q)
 	s.makeEntry(s.resultsSoFar())
@@ -357,13 +358,13 @@ func (q *outbox) fallbackEntry(settings *resolved, fallback, siteID string, m *n
 // fallbackOf returns the name of the fallback of the key of a delivery, or "", the settings
 // that have both keys, and where the key is defined. The hash in the state distinguishes
 // keys of the same name in several handlers.
-func (a *engine) fallbackOf(state *queued.State) (settings *resolved, fallback, home string) {
+func (a *engine) fallbackOf(state *queued.State) (settings *site.Site, fallback, home string) {
 	if t, err := a.findQueued(context.Background(), state.Site, state.Key, state.Hash); err == nil {
-		return t.settings, t.fallback, t.key.home(state.Site)
+		return t.settings, t.fallback, t.key.Home(state.Site)
 	}
-	for _, s := range a.candidates(state.Site) {
-		if k := s.keys[state.Key]; k != nil && k.fallback != "" {
-			return s, k.fallback, k.home(state.Site)
+	for _, s := range a.Candidates(state.Site) {
+		if k := s.Keys[state.Key]; k != nil && k.Fallback != "" {
+			return s, k.Fallback, k.Home(state.Site)
 		}
 	}
 	return nil, "", "site " + state.Site

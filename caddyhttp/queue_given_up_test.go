@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -119,12 +120,12 @@ func TestGivenUpIsNotKept(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, got.status, got.body)
 		}
 	}
-	_, targets, err := (&Recipient{Key: "k"}).find(h.app.resolved)
+	_, targets, err := (&Recipient{Key: "k"}).find(h.app.Resolved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDelivery(h.app.resolved, sourceTest, h.site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).toKey(h.app.resolved.configured("k"))
-	if report, _, err := h.app.sendOrQueue(t.Context(), h.app.resolved.configured("k"), d); err != nil || report.OK() {
+	d := newDelivery(h.app.Resolved, site.SourceTest, h.site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).toKey(h.app.Resolved.Configured("k"))
+	if report, _, err := h.app.sendOrQueue(t.Context(), h.app.Resolved.Configured("k"), d); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
 	if dead := deadIDs(t, h); len(dead) > 0 || p.count() != 3 {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -243,7 +244,7 @@ type lineBudget struct {
 	begin time.Time
 	lines int // since begin
 
-	omitted logLimiter
+	omitted site.LogLimiter
 }
 
 // maxLines is the number of lines a minute.
@@ -268,5 +269,5 @@ func (b *lineBudget) write(log *zap.Logger, level zapcore.Level, text, more stri
 		return
 	}
 	log.Debug(text, fields...)
-	b.omitted.add(1, func(n int) { log.Log(level, more, zap.Int("lines", n)) })
+	b.omitted.Add(1, func(n int) { log.Log(level, more, zap.Int("lines", n)) })
 }

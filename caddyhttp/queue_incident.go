@@ -21,28 +21,6 @@ func (d *delivery) incidentOf() string {
 	return strings.Join([]string{d.home, d.key, i.ID}, "\x00")
 }
 
-// home returns where a key is defined: in the space of saved keys, in the site with
-// the ID, or for all sites. That of a saved key has its ID, so that records of a key that
-// was deleted do not belong to a later one of its name.
-func (k *key) home(siteID string) string {
-	switch {
-	case k.saved:
-		return savedHome(k.space, k.id)
-	case k.ofSite:
-		return "site " + siteID
-	}
-	return ""
-}
-
-// savedHome returns the home of the saved key with an ID, which keys that were saved by an
-// early version do not have. A space has no blanks in its name.
-func savedHome(space, id string) string {
-	if id == "" {
-		return "space " + space
-	}
-	return "space " + space + " " + id
-}
-
 // stateOf returns what a message says about its incident.
 func stateOf(m *notifier.Message) notifier.IncidentState {
 	if m.Incident.State != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
@@ -31,7 +32,7 @@ type gateway struct {
 }
 
 // open is like durable, for those who need more than the outbox.
-func (g *gateway) open(k *key) (*openQueue, error) {
+func (g *gateway) open(k *site.Key) (*openQueue, error) {
 	if q, err := g.durable(k); q == nil || err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ type outbox struct {
 
 	undecided undecidedSends
 	policy    policy
-	unstored  logLimiter // messages that were sent without the queue, because it was full
+	unstored  site.LogLimiter // messages that were sent without the queue, because it was full
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -148,8 +149,8 @@ type monitor struct {
 type box struct {
 	*inbox.Store
 	outbox *outbox
-	full   logLimiter // messages that were removed because the inboxes had no room
-	slow   logLimiter // readers
+	full   site.LogLimiter // messages that were removed because the inboxes had no room
+	slow   site.LogLimiter // readers
 }
 
 // errQueueSecretChanged is returned when a reload changes the secret of a queue
@@ -222,7 +223,7 @@ func newQueue(a *engine) (*openQueue, error) {
 
 // options returns the options of the queue for the settings of an app.
 func (q *openQueue) options(s *queueSettings) queue.Options {
-	punctual := s.punctual || q.app.Load().hasRules() || q.app.Load().expectsBeats() || s.watchdog != nil
+	punctual := s.punctual || q.app.Load().HasRules() || q.app.Load().ExpectsBeats() || s.watchdog != nil
 	return queue.Options{
 		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
 		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
@@ -247,7 +248,7 @@ func (q *openQueue) refresh(ctx context.Context) {
 // use lets an app make the deliveries from now on.
 func (q *openQueue) use(a *engine) {
 	q.app.Store(a)
-	a.shared.metrics.queue.expect(a.services())
+	a.shared.metrics.queue.expect(a.ServiceNames())
 	q.Configure(q.options(a.queueSettings))
 }
 

@@ -4,13 +4,15 @@ import (
 	"context"
 
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // enqueue stores a message whose sender does not wait for the outcome. It
 // reports whether the message is stored. If the app has no queue or the queue
 // cannot take the message, the caller sends it. A message with chains is sent
 // before enqueue returns.
-func (a *engine) enqueue(k *key, d delivery) bool {
+func (a *engine) enqueue(k *site.Key, d delivery) bool {
 	q, err := a.durable(k)
 	if err != nil || q == nil {
 		return false

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -96,8 +96,8 @@ func (h *httpAPI) mayActOn(r *http.Request, name string) bool {
 	if h.mayManage(r) == nil {
 		return true
 	}
-	k, err := h.resolved.keyToSend(r, name)
-	return err == nil && len(k.tokens) > 0
+	k, err := h.resolved.KeyToSend(r, name)
+	return err == nil && len(k.Tokens) > 0
 }
 
 // mayCancel returns an error if the client of r may not cancel a message. The ID alone is
@@ -108,13 +108,13 @@ func (h *httpAPI) mayCancel(r *http.Request, e *queue.Entry) error {
 	if s.Decode(e.Message.Summary) != nil || s.Key == "" || h.mayManage(r) == nil {
 		return nil //nolint:nilerr // what cannot be read has no key
 	}
-	k, err := h.resolved.keyToSend(r, s.Key)
+	k, err := h.resolved.KeyToSend(r, s.Key)
 	switch {
-	case errors.Is(err, errNoKey):
+	case errors.Is(err, site.ErrNoKey):
 		return nil // it is gone, with its token
 	case err != nil:
 		return err
-	case len(k.tokens) == 0 && (len(k.readers) > 0 || k.checkSource(sourceDirect) != nil || k.hasDevice() || reachesDevice(e)):
+	case len(k.Tokens) == 0 && (len(k.Readers) > 0 || k.CheckSource(site.SourceDirect) != nil || k.HasDevice() || reachesDevice(e)):
 		return errCancelToken
 	}
 	return nil
@@ -123,15 +123,10 @@ func (h *httpAPI) mayCancel(r *http.Request, e *queue.Entry) error {
 // errCancelToken is returned where the ID of a message is not enough to cancel it.
 var errCancelToken = api.Errorf(http.StatusForbidden, "a message to this key can be cancelled only by who may manage, because others know its ID or may not send to the key; the operator can give the key a token, with which its senders can cancel")
 
-// hasDevice reports whether a device has subscribed to the key.
-func (k *key) hasDevice() bool {
-	return slices.ContainsFunc(k.targets, func(t notifier.Target) bool { return isDevice(t.String()) })
-}
-
 // reachesDevice reports whether a message goes to a device, also to one that is no longer
 // there: it knows the ID.
 func reachesDevice(e *queue.Entry) bool {
-	return slices.ContainsFunc(e.Jobs, func(j queue.Job) bool { return isDevice(queued.DecodeResult(j.Result).Destination) })
+	return slices.ContainsFunc(e.Jobs, func(j queue.Job) bool { return site.IsDevice(queued.DecodeResult(j.Result).Destination) })
 }
 
 // storedMessage returns a message that came to the site of h. Errors are for the

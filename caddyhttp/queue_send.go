@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -119,7 +120,7 @@ func newQueuedSend(d delivery, q *outbox) *queuedSend {
 		m := *d.message
 		m.Time, d.message = at, &m
 	}
-	if d.settings.push != nil {
+	if d.settings.Push != nil {
 		d.message.ID, d.message.Expires = d.id.String(), q.Now().Add(q.app.Load().queueSettings.maxAge)
 	}
 	s := &queuedSend{delivery: d, q: q, shared: q.app.Load().shared}
@@ -550,7 +551,9 @@ func (s *queuedSend) resultsSoFar() []notifier.Result {
 }
 
 // destination returns what the queue knows the i-th target by.
-func (s *queuedSend) destination(i int) string { return destinationOf(s.to.Targets[i], s.to.Limits) }
+func (s *queuedSend) destination(i int) string {
+	return site.DestinationOf(s.to.Targets[i], s.to.Limits)
+}
 
 // observe tells the queue how the delivery to the i-th target has ended, which it
 // does not know because it has no job for it or the job waits.

@@ -14,7 +14,7 @@ func (q *openQueue) state(ctx context.Context) *queueState {
 		return out
 	}
 	out.stats = &s
-	if !q.app.Load().expectsBeats() {
+	if !q.app.Load().ExpectsBeats() {
 		return out
 	}
 	beats, err := q.allBeats(ctx)

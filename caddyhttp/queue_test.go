@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -249,13 +250,13 @@ func TestQueueChainStored(t *testing.T) {
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
-				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.resolved)
+				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.Resolved)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := newQueuedSend(delivery{
-					message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.resolved, logger: k.log,
-					source: sourceEvent, key: "k", site: h.site(),
+					message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.Resolved, logger: k.Log,
+					source: site.SourceEvent, key: "k", site: h.site(),
 				}, h.app.queue.outbox)
 				s.makeEntry(s.resultsSoFar())
 				if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {

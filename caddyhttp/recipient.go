@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -30,11 +31,11 @@ type Recipient struct {
 
 // check makes the checks that do not need the app.
 func (r *Recipient) check() error {
-	if err := CheckKeyName(r.Key); err != nil {
+	if err := site.CheckKeyName(r.Key); err != nil {
 		return err
 	}
 	if _, err := r.expression(); err != nil {
-		return prefixError("tag", err)
+		return site.PrefixError("tag", err)
 	}
 	return nil
 }
@@ -42,27 +43,25 @@ func (r *Recipient) check() error {
 func (r *Recipient) expression() (notifier.TagExpr, error) {
 	e, err := notifier.ParseTags(r.Tag)
 	if err == nil && r.Tag != "" && e.Empty() {
-		err = errEmptyTag
+		err = site.ErrEmptyTag
 	}
 	return e, err
 }
 
-var errEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")
-
 // find returns the key of the recipient and its targets among the settings of
 // the app.
-func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
-	k := settings.configured(r.Key) // nil for none
+func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, error) {
+	k := settings.Configured(r.Key) // nil for none
 	if k == nil {
 		return nil, nil, fmt.Errorf("the global option notify has no key %s; events and logs use the keys of the global option", r.Key)
 	}
 	e, err := r.expression()
 	if err != nil {
-		return nil, nil, prefixError("tag", err)
+		return nil, nil, site.PrefixError("tag", err)
 	}
-	targets := k.match(e)
-	if len(targets) == 0 && !settings.devices.on() { // otherwise a device may have the tag later
-		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.targets), r.Key, r.Tag)
+	targets := k.Match(e)
+	if len(targets) == 0 && !settings.Devices.On() { // otherwise a device may have the tag later
+		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.Targets), r.Key, r.Tag)
 		return nil, nil, r.Caddyfile.locate("tag", err)
 	}
 	return k, targets, nil
@@ -70,7 +69,7 @@ func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
 
 // post sends a message to the recipient in the background, as [engine.post] does.
 func (r *Recipient) post(a *engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	k, targets, err := r.find(a.resolved)
+	k, targets, err := r.find(a.Resolved)
 	if err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 	r.Caddyfile = &CaddyfileInfo{}
 	r.Caddyfile.record(blockLine, d)
 	r.Key = args[0]
-	if err := CheckKeyName(r.Key); err != nil {
+	if err := site.CheckKeyName(r.Key); err != nil {
 		return d.WrapErr(err)
 	}
 	return nil
@@ -98,7 +97,7 @@ func (r *Recipient) tagOption() block.Option {
 	return block.Option{Usage: "tag <expression>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 		r.Caddyfile.record("tag", d)
 		if args[0] == "" {
-			return errEmptyTag
+			return site.ErrEmptyTag
 		}
 		r.Tag = args[0]
 		_, err := r.expression()

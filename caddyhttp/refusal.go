@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -59,7 +60,7 @@ func refusalReason(status int, err error) string {
 	switch {
 	case errors.Is(err, errStatelessOff):
 		return refusalStateless
-	case errors.Is(err, errCrossOrigin), errors.Is(err, errForeignChange):
+	case errors.Is(err, site.ErrCrossOrigin), errors.Is(err, site.ErrForeignChange):
 		return refusalOrigin
 	}
 	if reason, ok := refusalReasons[status]; ok {
@@ -74,7 +75,7 @@ func refusalReason(status int, err error) string {
 // refusalID identifies refusals that are logged and listed as one. It holds
 // nothing that a client chooses freely, so that there are few.
 type refusalID struct {
-	source string // sourceHTTP or sourceSMTP
+	source string // site.SourceHTTP or site.SourceSMTP
 	server string // the name of the HTTP server; "" if unknown
 	site   string // the ID of the site
 	key    string // "" for a message without a key, or with a key that does not exist
@@ -95,11 +96,11 @@ type refusal struct {
 // the key in the address; it may not exist.
 func (h *httpAPI) refuse(r *http.Request, name string, status int, text string, err error) {
 	f := refusal{
-		refusalID: refusalID{source: sourceHTTP, site: h.site(), reason: refusalReason(status, err)},
+		refusalID: refusalID{source: site.SourceHTTP, site: h.site(), reason: refusalReason(status, err)},
 		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
 		cause: markup.TruncateBytes(errs.Private(err), maxHistoryText),
 	}
-	if _, err := h.resolved.key(r.Context(), name); err == nil && name != "" {
+	if _, err := h.resolved.Key(r.Context(), name); err == nil && name != "" {
 		f.key = name
 	}
 	f.server, f.client = serverName(r), clientIP(r)
@@ -122,7 +123,7 @@ type refusalLog struct {
 
 // loggedRefusals are the refusals with one refusalID.
 type loggedRefusals struct {
-	limiter logLimiter
+	limiter site.LogLimiter
 	mu      sync.Mutex
 	last    refusal
 }
@@ -142,7 +143,7 @@ func (l *refusalLog) add(f refusal, log *zap.Logger) {
 	same.mu.Lock()
 	same.last = f
 	same.mu.Unlock()
-	same.limiter.add(1, func(n int) {
+	same.limiter.Add(1, func(n int) {
 		same.mu.Lock()
 		last := same.last
 		same.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestRefusalLog checks that refusals with the same reason and key are logged
@@ -55,7 +56,7 @@ func TestRefusalReasons(t *testing.T) {
 	}{
 		{400, nil, refusalBadRequest},
 		{403, errStatelessOff, refusalStateless},
-		{403, errCrossOrigin, refusalOrigin},
+		{403, site.ErrCrossOrigin, refusalOrigin},
 		{403, api.Errorf(http.StatusForbidden, "x"), refusalForbidden},
 		{404, nil, refusalUnknownKey},
 		{422, nil, refusalBadRequest},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // routeSpec is one row of the table of routes.
@@ -18,7 +19,7 @@ type routeSpec struct {
 	// methods are the methods of the HTTP API. Sources may have others.
 	methods []string
 
-	access access
+	access site.Access
 
 	// on reports whether a site with these settings has the route. nil means that
 	// every site has it.
@@ -27,19 +28,6 @@ type routeSpec struct {
 	// serve answers a request. It returns nil if it has written the response.
 	serve func(h *httpAPI, w http.ResponseWriter, r *http.Request, at *route) *api.Response
 }
-
-// access says who may use a route.
-type access string
-
-const (
-	accessAnyone access = "anyone" // who can send the request; Caddy's matchers and authentication decide
-	accessSender access = "sender" // who may send to the key or, without a key, to URLs of the request
-	accessReader access = "reader" // who may read what the key's destinations are
-	accessInbox  access = "inbox"  // who may read the messages that the key keeps
-	accessHolder access = "holder" // who knows the ID of the message
-	accessDevice access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
-	accessManage access = "manage" // who may manage (see managers)
-)
 
 // siteRoutes are the settings of a site that decide which routes it has.
 type siteRoutes struct {
@@ -75,45 +63,45 @@ func routeSpecs() []routeSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
 	return []routeSpec{
-		{routeNotify, both, accessSender, nil, (*httpAPI).serveNotify},
-		{routeOpenAPI, get, accessAnyone, nil, (*httpAPI).serveOpenAPI},
-		{routeHealth, get, accessAnyone, nil, (*httpAPI).serveHealth},
-		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, withQueue, (*httpAPI).serveMessage},
-		{routeIncidents, get, accessManage, withQueue, (*httpAPI).serveIncidents},
-		{routeIncident, both, accessHolder, withQueue, (*httpAPI).serveIncident},
-		{routeConsole, get, accessManage, withConsole, serveConsole},
-		{routeConsoleKey, both, accessManage, withConsole, serveConsole},
-		{routeConsoleMessages, get, accessManage, withConsole, serveConsole},
-		{routeConsoleMessage, both, accessManage, withConsole, serveConsole},
-		{routeConsoleQueue, both, accessManage, withConsole, serveConsole},
-		{routeConsoleSilences, both, accessManage, withConsole, serveConsole},
-		{routeConsoleIncidents, both, accessManage, withConsole, serveConsole},
-		{routeWorker, get, accessAnyone, withPush, serveAppFile},
-		{routeManifest, get, accessAnyone, withPush, serveManifest},
-		{routeIcon, get, accessAnyone, withPush, serveAppFile},
-		{routeIconSmall, get, accessAnyone, withPush, serveAppFile},
-		{routeIconLarge, get, accessAnyone, withPush, serveAppFile},
-		{routeBadge, get, accessAnyone, withPush, serveAppFile},
-		{routeNotifyKey, both, accessSender, nil, (*httpAPI).serveNotify},
-		{routeSilences, both, accessManage, nil, (*httpAPI).serveSilences},
-		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*httpAPI).serveSilences},
-		{routeInbox, get, accessInbox, withInbox, (*httpAPI).serveInbox},
-		{routeInboxStream, get[:1], accessInbox, withInbox, (*httpAPI).serveInbox},
-		{routeNtfyInbox, get[:1], accessInbox, withInbox, (*httpAPI).serveNtfyInbox},
-		{routeDevices, both, accessDevice, withPush, (*httpAPI).serveDevices},
-		{routeDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, (*httpAPI).serveDevices},
-		{routeDeviceTest, post, accessDevice, withPush, (*httpAPI).serveDeviceTest},
-		{routeReceipts, post, accessDevice, withPush, (*httpAPI).serveReceipt},
-		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*httpAPI).serveSource},
-		{routeAdd, post, accessManage, withConfigs, (*httpAPI).serveConfig},
-		{routeGet, post, accessManage, withConfigs, (*httpAPI).serveConfig},
-		{routeDel, post, accessManage, withConfigs, (*httpAPI).serveConfig},
-		{routeKeys, get, accessManage, withConfigs, (*httpAPI).serveConfig},
-		{routeKey, both, accessManage, withConfigs, (*httpAPI).serveConfig},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, (*httpAPI).serveConfig},
-		{routeURLs, get, accessReader, withConfigs, (*httpAPI).serveConfig},
-		{routeStatus, get, accessAnyone, withConfigs, (*httpAPI).serveConfig},
-		{routeDetails, get, accessAnyone, withConfigs, (*httpAPI).serveConfig},
+		{routeNotify, both, site.AccessSender, nil, (*httpAPI).serveNotify},
+		{routeOpenAPI, get, site.AccessAnyone, nil, (*httpAPI).serveOpenAPI},
+		{routeHealth, get, site.AccessAnyone, nil, (*httpAPI).serveHealth},
+		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessHolder, withQueue, (*httpAPI).serveMessage},
+		{site.RouteIncidents, get, site.AccessManage, withQueue, (*httpAPI).serveIncidents},
+		{routeIncident, both, site.AccessHolder, withQueue, (*httpAPI).serveIncident},
+		{routeConsole, get, site.AccessManage, withConsole, serveConsole},
+		{routeConsoleKey, both, site.AccessManage, withConsole, serveConsole},
+		{routeConsoleMessages, get, site.AccessManage, withConsole, serveConsole},
+		{routeConsoleMessage, both, site.AccessManage, withConsole, serveConsole},
+		{routeConsoleQueue, both, site.AccessManage, withConsole, serveConsole},
+		{routeConsoleSilences, both, site.AccessManage, withConsole, serveConsole},
+		{routeConsoleIncidents, both, site.AccessManage, withConsole, serveConsole},
+		{routeWorker, get, site.AccessAnyone, withPush, serveAppFile},
+		{routeManifest, get, site.AccessAnyone, withPush, serveManifest},
+		{routeIcon, get, site.AccessAnyone, withPush, serveAppFile},
+		{routeIconSmall, get, site.AccessAnyone, withPush, serveAppFile},
+		{routeIconLarge, get, site.AccessAnyone, withPush, serveAppFile},
+		{routeBadge, get, site.AccessAnyone, withPush, serveAppFile},
+		{site.RouteNotifyKey, both, site.AccessSender, nil, (*httpAPI).serveNotify},
+		{routeSilences, both, site.AccessManage, nil, (*httpAPI).serveSilences},
+		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessManage, nil, (*httpAPI).serveSilences},
+		{routeInbox, get, site.AccessInbox, withInbox, (*httpAPI).serveInbox},
+		{routeInboxStream, get[:1], site.AccessInbox, withInbox, (*httpAPI).serveInbox},
+		{routeNtfyInbox, get[:1], site.AccessInbox, withInbox, (*httpAPI).serveNtfyInbox},
+		{routeDevices, both, site.AccessDevice, withPush, (*httpAPI).serveDevices},
+		{routeDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, (*httpAPI).serveDevices},
+		{routeDeviceTest, post, site.AccessDevice, withPush, (*httpAPI).serveDeviceTest},
+		{routeReceipts, post, site.AccessDevice, withPush, (*httpAPI).serveReceipt},
+		{routeSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, (*httpAPI).serveSource},
+		{routeAdd, post, site.AccessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeGet, post, site.AccessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeDel, post, site.AccessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeKeys, get, site.AccessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeKey, both, site.AccessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, (*httpAPI).serveConfig},
+		{routeURLs, get, site.AccessReader, withConfigs, (*httpAPI).serveConfig},
+		{routeStatus, get, site.AccessAnyone, withConfigs, (*httpAPI).serveConfig},
+		{routeDetails, get, site.AccessAnyone, withConfigs, (*httpAPI).serveConfig},
 	}
 }
 
@@ -123,7 +111,6 @@ const (
 	routeOpenAPI    = "/notify/openapi.json"
 	routeMessage    = "/notify/messages/{ID}"
 	routeHealth     = "/notify/status"
-	routeNotifyKey  = "/notify/{KEY}"
 	routeSilences   = "/notify/{KEY}/silences"
 	routeSilence    = "/notify/{KEY}/silences/{ID}"
 	routeDevices    = "/notify/{KEY}/devices"
@@ -139,12 +126,10 @@ const (
 	routeInboxStream = "/notify/{KEY}/stream"
 	routeNtfyInbox   = "/notify/{KEY}/ntfy/{TOPICS}/{VERB}"
 
-	routeConsoleKey      = "/notify/console/keys/{KEY}"
-	routeConsoleMessages = "/notify/console/messages"
-	routeConsoleMessage  = "/notify/console/messages/{ID}"
-	routeConsoleQueue    = "/notify/console/queue"
-
-	routeIncidents        = "/notify/incidents"
+	routeConsoleKey       = "/notify/console/keys/{KEY}"
+	routeConsoleMessages  = "/notify/console/messages"
+	routeConsoleMessage   = "/notify/console/messages/{ID}"
+	routeConsoleQueue     = "/notify/console/queue"
 	routeConsoleSilences  = "/notify/console/silences"
 	routeConsoleIncidents = "/notify/console/incidents"
 
@@ -165,20 +150,6 @@ const (
 	routeStatus  = "/status"
 	routeDetails = "/details"
 )
-
-// pathOf returns the path of a key on a route.
-func pathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}", key, 1) }
-
-// reservedNames are the names below /notify that no key can have, because they
-// are addresses of the gateway, now or later.
-var reservedNames = []string{"asks", "console", "incidents", "messages", "status"}
-
-// containsFold reports whether a segment of a path is one of names in any case. Caddy's path
-// matchers ignore case: a key Incidents would be open behind a matcher that leaves out
-// /notify/incidents/*.
-func containsFold(names []string, segment string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, segment) })
-}
 
 // ntfyVerbs are what ntfy's clients want of topics.
 var ntfyVerbs = []string{"json", "sse", "ws", "auth"}
@@ -213,7 +184,7 @@ func newRouteTable(specs []routeSpec) routeTable {
 // parse returns what a path addresses, and reports whether it is a path of the
 // gateway. Any other path goes to the next handler.
 func (t routeTable) parse(u *url.URL, has *siteRoutes) (at route, ok bool) {
-	if hasDotSegment(u.Path) {
+	if site.HasDotSegment(u.Path) {
 		return route{}, false
 	}
 	for i := range t {
@@ -269,7 +240,7 @@ func (at *route) set(segment, value string) bool {
 		return slices.Contains(ntfyVerbs, value)
 	case "{SOURCE}":
 		at.source = value
-		return isKeyName(at.key) && !containsFold(reservedNames, at.key) && sourceName.MatchString(value)
+		return site.IsKeyName(at.key) && !site.ContainsFold(site.ReservedNames, at.key) && site.SourceName.MatchString(value)
 	default:
 		return segment == value
 	}
@@ -293,19 +264,6 @@ func (t routeTable) mayMatch(pattern string, has *siteRoutes) bool {
 		}
 		fixed, _, open := strings.Cut(t[j].pattern+"/", "{")
 		if strings.HasPrefix(fixed, prefix) || open && strings.HasPrefix(prefix, fixed) {
-			return true
-		}
-	}
-	return false
-}
-
-// hasDotSegment reports whether a path has a segment "." or "..". The gateway does not
-// answer such a path: a path matcher in front of an authentication handler compares what
-// remains without these segments, so that /notify/ops/slack/../../.. would get around a
-// password for /notify*.
-func hasDotSegment(path string) bool {
-	for segment := range strings.SplitSeq(path, "/") {
-		if segment == "." || segment == ".." {
 			return true
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestRouteTable checks what each path addresses, with and without a queue and saved
@@ -18,12 +20,12 @@ func TestRouteTable(t *testing.T) {
 	for path, want := range map[string]route{
 		"/notify":                        {routeSpec: &routeSpec{pattern: routeNotify}},
 		"/notify/":                       {routeSpec: &routeSpec{pattern: routeNotify}},
-		"/notify/ops":                    {routeSpec: &routeSpec{pattern: routeNotifyKey}, key: "ops"},
-		"/notify/ops/":                   {routeSpec: &routeSpec{pattern: routeNotifyKey}, key: "ops"},
-		"/notify/a b":                    {routeSpec: &routeSpec{pattern: routeNotifyKey}, key: "a b"}, // 404 as an unknown key
+		"/notify/ops":                    {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "ops"},
+		"/notify/ops/":                   {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "ops"},
+		"/notify/a b":                    {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "a b"}, // 404 as an unknown key
 		"/notify/openapi.json":           {routeSpec: &routeSpec{pattern: routeOpenAPI}},
 		"/notify/status":                 {routeSpec: &routeSpec{pattern: routeHealth}},
-		"/notify/messages":               {routeSpec: &routeSpec{pattern: routeNotifyKey}, key: "messages"},
+		"/notify/messages":               {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "messages"},
 		"/notify/messages/1-2":           {routeSpec: &routeSpec{pattern: routeMessage}, id: "1-2"},
 		"/notify/messages/1-2/":          {routeSpec: &routeSpec{pattern: routeMessage}, id: "1-2"},
 		"/notify/ops/grafana":            {routeSpec: &routeSpec{pattern: routeSource}, key: "ops", source: "grafana"},
@@ -43,7 +45,7 @@ func TestRouteTable(t *testing.T) {
 		"/notify/ops/silences":           {routeSpec: &routeSpec{pattern: routeSilences}, key: "ops"},
 		"/notify/ops/silences/1":         {routeSpec: &routeSpec{pattern: routeSilence}, key: "ops", id: "1"},
 		"/notify/console/queue":          {routeSpec: &routeSpec{pattern: routeConsoleQueue}},
-		"/notify/incidents":              {routeSpec: &routeSpec{pattern: routeIncidents}},
+		"/notify/incidents":              {routeSpec: &routeSpec{pattern: site.RouteIncidents}},
 		"/notify/console/incidents/":     {routeSpec: &routeSpec{pattern: routeConsoleIncidents}},
 		"/notify/ops/devices/":           {routeSpec: &routeSpec{pattern: routeDevices}, key: "ops"},
 		"/notify/ops/devices/1":          {routeSpec: &routeSpec{pattern: routeDevice}, key: "ops", id: "1"},

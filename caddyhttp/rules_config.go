@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -192,7 +193,7 @@ func (c *Rules) resolve() (*rules.Rules, error) {
 		}
 		w, err := rules.ParseWindow(arguments(q.Window, q.Days, q.Zone))
 		if err != nil {
-			return nil, prefixError("quiet", err)
+			return nil, site.PrefixError("quiet", err)
 		}
 		r.Quiet = append(r.Quiet, rules.Quiet{Window: w, Scope: q.scope()})
 	}
@@ -201,7 +202,7 @@ func (c *Rules) resolve() (*rules.Rules, error) {
 		if d.At != "" || d.Every == 0 {
 			moment, err := rules.ParseDigest(arguments(d.At, d.Days, d.Zone))
 			if err != nil {
-				return nil, prefixError("digest", err)
+				return nil, site.PrefixError("digest", err)
 			}
 			r.Digest.Moment = moment
 		} else if len(d.Days) > 0 || d.Zone != "" {
@@ -259,11 +260,11 @@ func (c *Rules) tags() map[string]string {
 
 // loadRules sets the rules of a key, whose targets are set. public is the address of the
 // gateway, or "".
-func (c *Rules) loadRules(k *key, public string, push bool) (err error) {
-	if k.rules, err = c.resolve(); err != nil || k.rules == nil {
+func (c *Rules) loadRules(k *site.Key, public string, push bool) (err error) {
+	if k.Rules, err = c.resolve(); err != nil || k.Rules == nil {
 		return err
 	}
-	if len(k.targets) == 0 {
+	if len(k.Targets) == 0 {
 		return fmt.Errorf("%s: it has no effect, because rules are for URLs and the key has none; add a URL, or remove the rule", c.names()[0])
 	}
 	tags := c.tags()
@@ -274,15 +275,15 @@ func (c *Rules) loadRules(k *key, public string, push bool) (err error) {
 				return strings.EqualFold(name, tag)
 			})
 		}
-		if !push && !slices.ContainsFunc(k.targets, has) { // a device may have it later
+		if !push && !slices.ContainsFunc(k.Targets, has) { // a device may have it later
 			return fmt.Errorf("%s: tag: no URL of the key has the tag %s; give it to a URL, or correct it", tags[tag], tag)
 		}
 	}
-	if k.rules.Escalate != nil {
+	if k.Rules.Escalate != nil {
 		return checkSteps(k, public, push)
 	}
-	for _, t := range k.targets {
-		if r := k.rules.For(t.Tags); r != nil && numbered(t.Tags) {
+	for _, t := range k.Targets {
+		if r := k.Rules.For(t.Tags); r != nil && site.Numbered(t.Tags) {
 			return fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; add escalate, with which they are steps, limit each rule with tag to other URLs, or write these URLs into a key of their own", c.names()[0])
 		}
 	}
@@ -294,15 +295,15 @@ var errNoPublicURL = errors.New("its messages have a link with which to acknowle
 
 // checkSteps returns an error if the URLs of a key do not fit the rule escalate.
 // Devices can have further numbers if push is set.
-func checkSteps(k *key, public string, push bool) error {
-	e := k.rules.Escalate
+func checkSteps(k *site.Key, public string, push bool) error {
+	e := k.Rules.Escalate
 	if public == "" {
 		return fmt.Errorf("escalate: %w", errNoPublicURL)
 	}
 	steps := func(targets []notifier.Target) (numbers []int, err error) {
 		for _, t := range targets {
 			n := rules.StepOf(t.Tags)
-			if n != 0 && k.rules.For(t.Tags).IsStep() {
+			if n != 0 && k.Rules.For(t.Tags).IsStep() {
 				numbers = append(numbers, n)
 			} else if n != 0 {
 				return nil, fmt.Errorf("escalate: tag: the URL with the number %d has no tag %s, so that it would be neither a step nor tried after others; give it the tag, or remove the number", n, e.Tag)
@@ -311,18 +312,18 @@ func checkSteps(k *key, public string, push bool) error {
 		slices.Sort(numbers)
 		return slices.Compact(numbers), nil
 	}
-	numbers, err := steps(k.targets)
+	numbers, err := steps(k.Targets)
 	if err != nil {
 		return err
 	}
 	if err := e.CheckSteps(numbers); err != nil && !push {
-		return prefixError("escalate", err)
+		return site.PrefixError("escalate", err)
 	}
-	if numbers, _ := steps(k.defaultTargets); len(numbers) == 0 && !push {
+	if numbers, _ := steps(k.DefaultTargets); len(numbers) == 0 && !push {
 		return errors.New("escalate: default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that selects them")
 	}
-	if n := len(k.targets) * e.Repeat; n > maxStepJobs {
-		return fmt.Errorf("escalate: the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.targets), e.Repeat, n, maxStepJobs)
+	if n := len(k.Targets) * e.Repeat; n > maxStepJobs {
+		return fmt.Errorf("escalate: the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.Targets), e.Repeat, n, maxStepJobs)
 	}
 	return nil
 }
@@ -330,14 +331,6 @@ func checkSteps(k *key, public string, push bool) error {
 // maxStepJobs is the maximum number of deliveries in all rounds of a message that
 // escalates.
 const maxStepJobs = 500
-
-// numbered reports whether one of the tags of a URL has a number.
-func numbered(tags []string) bool {
-	return slices.ContainsFunc(tags, func(tag string) bool {
-		n, _ := notifier.SplitTag(tag)
-		return n != 0
-	})
-}
 
 // ruleName returns the name of a rule of a key in CaddyfileInfo.Lines. key is "" for
 // saved keys.
@@ -401,7 +394,7 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *Ca
 				return errors.Unwrap(err)
 			}
 			if err != nil {
-				return at.WrapErr(prefixError(name, err))
+				return at.WrapErr(site.PrefixError(name, err))
 			}
 			return nil
 		}}
@@ -496,7 +489,7 @@ func (s *RuleScope) read(d *caddyfile.Dispenser, name string, more block.Options
 		}},
 		"tag": {Usage: "tag <tag>", Min: 1, Max: 1, Line: func(args []string) error {
 			s.Tag = args[0]
-			return CheckTag(args[0])
+			return site.CheckTag(args[0])
 		}},
 	}
 	maps.Copy(options, more)
@@ -504,19 +497,4 @@ func (s *RuleScope) read(d *caddyfile.Dispenser, name string, more block.Options
 		return &blockError{err}
 	}
 	return nil
-}
-
-// hasRules reports whether a key of the app or of a site has rules.
-func (a *directory) hasRules() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.sites), a.resolved), func(r *resolved) bool {
-		if !r.saved.rules.Empty() {
-			return true
-		}
-		for _, k := range r.keys {
-			if k.rules != nil {
-				return true
-			}
-		}
-		return false
-	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -127,7 +128,7 @@ func (q *alerts) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 	}
 	gone := err != nil
 	if !gone {
-		if r = t.rules.For(t.Tags); numbered(t.Tags) && !r.IsStep() {
+		if r = t.rules.For(t.Tags); site.Numbered(t.Tags) && !r.IsStep() {
 			r = nil
 		}
 		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
@@ -152,7 +153,7 @@ func (q *alerts) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 	group := r.Release(now, lane, held, waits, way)
 	p := &release{q: q, now: now, name: name, key: state.Key, record: record, lane: lane, group: group, jobs: jobs}
 	switch {
-	case group == nil || gone || group.Single() || numbered(t.Tags) && !r.IsStep(): // the order of the numbers is that of each message
+	case group == nil || gone || group.Single() || site.Numbered(t.Tags) && !r.IsStep(): // the order of the numbers is that of each message
 		err = p.releaseJobs(ctx)
 	default:
 		err = p.sendDigest(ctx, t, &state)
@@ -366,7 +367,7 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.S
 		defer t.Close()
 	}
 	target := t.Target
-	d := newDelivery(t.settings, sourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
+	d := newDelivery(t.settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
 	s := newQueuedSend(d, p.q.outbox)
 	if p.group.More.Counts.Total() > 0 {
 		s.id = p.group.More.ID

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -229,14 +230,6 @@ func (t *steppedTarget) told(u *entryRules, c *queue.RuledChange, change func(s 
 	}
 }
 
-// acknowledgeURL returns the address of the page of an incident, or "".
-func (r *resolved) acknowledgeURL(x *rules.Incident) string {
-	if x == nil || r.publicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
-		return ""
-	}
-	return r.publicURL + routeIncidents + "/" + x.ID
-}
-
 // concludeIncident tells what the stored message has changed about its incident, and adds
 // the link to its page.
 func (s *messagePlan) concludeIncident(d *delivery) {
@@ -245,7 +238,7 @@ func (s *messagePlan) concludeIncident(d *delivery) {
 	}
 	d.incidentID = s.incident.known.ID
 	if s.escalates {
-		d.message.AcknowledgeURL = d.settings.acknowledgeURL(s.incident.known)
+		d.message.AcknowledgeURL = d.settings.AcknowledgeURL(s.incident.known)
 	}
 	for _, what := range s.incident.events {
 		s.q.tellIncident(what, s.incident.known, d.by)
@@ -283,7 +276,7 @@ func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *
 // tellIncident emits the event for a change of an incident. by is who made it, or "".
 func (q *alerts) tellIncident(what string, x *rules.Incident, by string) {
 	app := q.app.Load()
-	if x.Source == sourceOwnEvent {
+	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other
 	}
 	app.emit(event.Incident, func() map[string]any {

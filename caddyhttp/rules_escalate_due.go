@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -23,21 +23,6 @@ import (
 
 // errIncidentChanged is returned when an incident has changed since it was read.
 var errIncidentChanged = errors.New("the incident has changed meanwhile")
-
-// keyOf returns the key of an incident, and the settings that have it; nil if it is gone.
-// The error is one of saved keys that cannot be read.
-func (a *directory) keyOf(ctx context.Context, x *rules.Incident) (*key, *resolved, error) {
-	for _, s := range a.candidates(x.Site) {
-		k, err := s.key(ctx, x.Key)
-		if err == nil && k.home(x.Site) == x.Home {
-			return k, s, nil
-		}
-		if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
-			return nil, nil, err
-		}
-	}
-	return nil, nil, nil
-}
 
 // incidentChange is a change of the record of an incident and of the jobs of its steps.
 type incidentChange struct {
@@ -227,14 +212,14 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 	}
 	app := q.app.Load()
 	var rule *rules.Escalate
-	var k *key
-	var settings *resolved
+	var k *site.Key
+	var settings *site.Site
 	if x := decodeIncident(b); x != nil {
-		if k, settings, err = app.keyOf(ctx, x); err != nil {
+		if k, settings, err = app.KeyOf(ctx, x); err != nil {
 			return err
 		}
-		if k != nil && k.rules != nil {
-			rule = k.rules.Escalate
+		if k != nil && k.Rules != nil {
+			rule = k.Rules.Escalate
 		}
 	}
 	var silent map[string]bool
@@ -332,13 +317,13 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 
 // silentSteps returns which destinations of the steps of an incident silences match, by
 // their hashes, and whether they are all. k is the key, or nil if it is gone.
-func (q *alerts) silentSteps(ctx context.Context, k *key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
+func (q *alerts) silentSteps(ctx context.Context, k *site.Key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
 	silences, err := q.silencesAt(ctx, placeOfIncident(x))
 	if err != nil || len(silences) == 0 || k == nil {
 		return nil, false, err
 	}
 	silent = map[string]bool{}
-	for _, t := range k.targets {
+	for _, t := range k.Targets {
 		if silences.MatchIncident(q.Now(), x, t.Tags) != nil {
 			silent[t.Hash()] = true
 		}
@@ -375,7 +360,7 @@ func (d *delivery) again(now time.Time, x *rules.Incident) bool {
 
 // escalateAgain sends a message about an incident that is still open when its
 // acknowledgement ends. Its steps begin again.
-func (q *alerts) escalateAgain(ctx context.Context, x *rules.Incident, k *key, settings *resolved) error {
+func (q *alerts) escalateAgain(ctx context.Context, x *rules.Incident, k *site.Key, settings *site.Site) error {
 	body := fmt.Sprintf("This is open since %s. A silence has ended.", formatDay(x.Opened))
 	if x.IsAcknowledged() {
 		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", formatDay(x.Opened), person(x.Acknowledged.By), formatDay(x.Acknowledged.At))
@@ -393,9 +378,9 @@ func (q *alerts) escalateAgain(ctx context.Context, x *rules.Incident, k *key, s
 }
 
 // toldOf returns the destinations of a key that were told of an incident, or will be.
-func (q *alerts) toldOf(ctx context.Context, x *rules.Incident, k *key) (to []rules.StepTarget, err error) {
-	for _, t := range k.targets {
-		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), destinationOf(t, k.limits)))
+func (q *alerts) toldOf(ctx context.Context, x *rules.Incident, k *site.Key) (to []rules.StepTarget, err error) {
+	for _, t := range k.Targets {
+		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -408,7 +393,7 @@ func (q *alerts) toldOf(ctx context.Context, x *rules.Incident, k *key) (to []ru
 
 // waitsAbout reports whether rules hold a message about an incident, or a silence matches
 // it. k is its key, or nil if that is gone.
-func (q *alerts) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (bool, error) {
+func (q *alerts) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) (bool, error) {
 	if k == nil {
 		return false, nil
 	}
@@ -418,8 +403,8 @@ func (q *alerts) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (boo
 			return true, err
 		}
 	}
-	for _, t := range k.targets {
-		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), destinationOf(t, k.limits)))
+	for _, t := range k.Targets {
+		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 		if err != nil {
 			return false, err
 		}
@@ -440,18 +425,18 @@ func (q *alerts) waitsAbout(ctx context.Context, x *rules.Incident, k *key) (boo
 
 // acceptAbout stores a message of the gateway about an incident, for some of the
 // destinations that messages about it have escalated to. by is who has made it, or "".
-func (q *alerts) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *key, settings *resolved, m *notifier.Message, by string) error {
+func (q *alerts) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *site.Key, settings *site.Site, m *notifier.Message, by string) error {
 	m.Format, m.Time = markup.Text, time.Now()
 	m.Foreign = true // the title is that of another message, and may be a stranger's
 	m.Incident = notifier.Incident{Name: x.Name, ID: x.Derived}
-	targets := slices.Clone(k.targets)
+	targets := slices.Clone(k.Targets)
 	targets = slices.DeleteFunc(targets, func(t notifier.Target) bool {
 		return !slices.ContainsFunc(to, func(o rules.StepTarget) bool { return o.Hash == t.Hash() })
 	})
 	if len(targets) == 0 {
-		targets = slices.Clone(k.defaultTargets)
+		targets = slices.Clone(k.DefaultTargets)
 	}
-	d := newDelivery(settings, sourceEscalation, x.Site, m, &api.Selection{Targets: targets}).toKey(k)
+	d := newDelivery(settings, site.SourceEscalation, x.Site, m, &api.Selection{Targets: targets}).toKey(k)
 	d.format, d.by = x.Source, by
 	s := newQueuedSend(d, q.outbox)
 	s.makeEntry(s.resultsSoFar())
@@ -498,13 +483,13 @@ func formatDay(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC"
 // acknowledge notes that somebody takes care of an incident, whose steps end. by is who.
 // ok is false if it is resolved or acknowledged already. x is nil if it is gone.
 func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
-	k, _, err := q.app.Load().keyOf(ctx, at.Incident)
+	k, _, err := q.app.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}
 	ack := time.Duration(0)
-	if k != nil && k.rules.IsStep() {
-		ack = k.rules.Escalate.Ack
+	if k != nil && k.Rules.IsStep() {
+		ack = k.Rules.Escalate.Ack
 	}
 	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		var cancelled []rules.StepJob
@@ -538,7 +523,7 @@ func (q *alerts) changeOpening(ctx context.Context, at *storedIncident, change f
 // resolve notes on behalf of a person that an incident is over, and tells those who were
 // told of it. ok is false if it is resolved already. x is nil if it is gone.
 func (q *alerts) resolve(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
-	k, settings, err := q.app.Load().keyOf(ctx, at.Incident)
+	k, settings, err := q.app.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}

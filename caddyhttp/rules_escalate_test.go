@@ -399,7 +399,7 @@ func TestEscalateSilenced(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 		silence := rules.Silence{Until: time.Now().Add(2 * time.Hour), Incident: "db1"}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "2000-01-01 01:59:50")
@@ -421,7 +421,7 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		a := postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").queued(t)
@@ -454,7 +454,7 @@ func TestEscalateFollowsSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
@@ -561,7 +561,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
 				tt.silence.ID, tt.silence.Until = uuid.New(), time.Now().Add(2*time.Hour)
-				if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), tt.silence); err != nil {
+				if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), tt.silence); err != nil {
 					t.Fatal(err)
 				}
 				var got []string
@@ -597,7 +597,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Tag: rules.AllTags}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), s); err != nil {
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), s); err != nil {
 			t.Fatal(err)
 		}
 		var ids []string
@@ -639,7 +639,7 @@ func TestEscalatePartlySilenced(t *testing.T) {
 			h := newQueueGateway(t, dir, "", block)
 			postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 			silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(24 * time.Hour), Tag: tag}
-			if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+			if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 				t.Fatal(err)
 			}
 			x.wantCounts(t, 1, 1, 0, 0)

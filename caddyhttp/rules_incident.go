@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -144,7 +145,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	i.known, i.events, i.escalated = nil, nil, false
 	state := stateOf(m)
 	var dropped []rules.StepJob
-	if i.d.source == sourceEscalation {
+	if i.d.source == site.SourceEscalation {
 		if x == nil || !i.d.again(now, x) {
 			return errIncidentChanged
 		}
@@ -179,7 +180,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	}
 	if state == notifier.Open || state == notifier.Resolved {
 		x.Type, x.Tags = m.Type, tagNames(i.d.to.Targets)
-		if i.d.source != sourceEscalation {
+		if i.d.source != site.SourceEscalation {
 			x.Title = incidentTitle(m)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -187,7 +188,7 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 // stored.
 func (s *messagePlan) applyRules() {
 	silenced := len(s.silences) > 0
-	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
+	if s.rules.Empty() && !silenced || s.bypasses || s.source == site.SourceTest {
 		return
 	}
 	u := &entryRules{q: s.q, entry: s.entry, message: s.message, key: s.key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.place())}
@@ -202,7 +203,7 @@ func (s *messagePlan) applyRules() {
 	for i, at := range s.to.Positions() {
 		t := s.to.Targets[i]
 		r := s.rules.For(t.Tags)
-		if numbered(t.Tags) && !r.IsStep() {
+		if site.Numbered(t.Tags) && !r.IsStep() {
 			r = nil
 		}
 		if r == nil && !silenced || !s.entry.Jobs[at].Status.Waits() {
@@ -212,7 +213,7 @@ func (s *messagePlan) applyRules() {
 		if r.IsStep() && s.escalates {
 			r = r.Passing() // but it replaces what the others hold
 		}
-		if s.source == sourceEscalation && r != nil { // it repeats what was told
+		if s.source == site.SourceEscalation && r != nil { // it repeats what was told
 			r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
 		}
 		destination := s.entry.Jobs[at].Destination
@@ -543,9 +544,9 @@ func (q *alerts) ended(j *queue.Job) *queue.Ruled {
 	} else if r.Step != 0 {
 		u.Names = append(u.Names, r.Incident)
 	}
-	confirms := r.Step != 0 && j.Status == queue.Delivered && isDevice(queued.DecodeResult(j.Result).Destination)
+	confirms := r.Step != 0 && j.Status == queue.Delivered && site.IsDevice(queued.DecodeResult(j.Result).Destination)
 	if confirms {
-		u.Names = append(u.Names, q.receipts.name(hashOfDestination(j.Destination), j.Message.String()))
+		u.Names = append(u.Names, q.receipts.name(site.HashOfDestination(j.Destination), j.Message.String()))
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
@@ -575,7 +576,7 @@ func (q *alerts) ended(j *queue.Job) *queue.Ruled {
 					x.NoteOutcome(j.JobID, r.Step, delivered)
 					x.Ended(now, j.JobID, delivered)
 				} else {
-					x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: r.Step, Target: hashOfDestination(j.Destination)})
+					x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: r.Step, Target: site.HashOfDestination(j.Destination)})
 				}
 				c.Records[i] = q.incidentRecord(x)
 			} else if confirms {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -104,7 +105,7 @@ func (q *alerts) keepShares(ctx context.Context, most int) (forgotten int, err e
 	if err != nil {
 		return 0, err
 	}
-	places, _ := app.incidentPlaces(ctx, "") // without saved keys if they cannot be listed now
+	places, _ := directoryIncidentPlaces(&app.Directory, ctx, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
 		size, err := q.rememberedSize(ctx, place, sizes, share)
@@ -248,7 +249,7 @@ type waiting struct {
 	q        *alerts
 	now      time.Time
 	silences rules.Silences
-	key      *key            // nil if it is gone
+	key      *site.Key       // nil if it is gone
 	held     map[string]bool // the subjects of messages that rules hold
 }
 
@@ -259,11 +260,11 @@ func (q *alerts) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 	if w.silences, err = q.silencesAt(ctx, place); err != nil {
 		return nil, err
 	}
-	if w.key, _, err = q.app.Load().keyOf(ctx, x); err != nil || w.key == nil {
+	if w.key, _, err = q.app.Load().KeyOf(ctx, x); err != nil || w.key == nil {
 		return w, err
 	}
-	for _, t := range w.key.targets {
-		b, err := q.CallersRecord(ctx, q.laneName(place+t.Policy().Key(), destinationOf(t, w.key.limits)))
+	for _, t := range w.key.Targets {
+		b, err := q.CallersRecord(ctx, q.laneName(place+t.Policy().Key(), site.DestinationOf(t, w.key.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -291,9 +292,9 @@ func isQuiet(x *rules.Incident) bool {
 
 // subjectsOf returns the names of the records of what the destinations of a key know of an
 // incident.
-func (q *alerts) subjectsOf(x *rules.Incident, k *key) (names []queue.Hash) {
-	for _, t := range k.targets {
-		names = append(names, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), destinationOf(t, k.limits)))
+func (q *alerts) subjectsOf(x *rules.Incident, k *site.Key) (names []queue.Hash) {
+	for _, t := range k.Targets {
+		names = append(names, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 	}
 	return names
 }
@@ -368,7 +369,7 @@ var errUnderWay = api.Errorf(http.StatusConflict, "people are being told of this
 // forgetIncident forgets an incident, and what destinations know of it, unless people are
 // being told of it or somebody takes care of it. Nobody is told.
 func (q *alerts) forgetIncident(ctx context.Context, at *storedIncident) error {
-	k, _, err := q.app.Load().keyOf(ctx, at.Incident)
+	k, _, err := q.app.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return err
 	}
@@ -381,7 +382,7 @@ func (q *alerts) forgetIncident(ctx context.Context, at *storedIncident) error {
 
 // recordsOf returns the records of an incident and of what the destinations of its key know
 // of it. k is the key, or nil if it is gone.
-func (q *alerts) recordsOf(x *storedIncident, k *key) []remembered {
+func (q *alerts) recordsOf(x *storedIncident, k *site.Key) []remembered {
 	records := []remembered{{name: x.name, id: x.ID, at: x.Changed}}
 	if k != nil && x.Derived != "" {
 		for _, name := range q.subjectsOf(x.Incident, k) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -26,16 +27,16 @@ type savedKeys struct {
 	store    *configstore.Store
 	space    *savedSpace
 	index    *configstore.Index // of space
-	settings *resolved          // of the site
+	settings *site.Site         // of the site
 	sender   *notifier.Sender
 	policy   *egress.Policy // nil with trust operator
-	services serviceRules
+	services site.ServiceRules
 	limits   *notifier.Limits // nil with trust operator
-	defaults defaultTag       // of every key
+	defaults site.DefaultTag  // of every key
 	log      *zap.Logger
 
-	adding   sync.Mutex // held while a destination is added to a key
-	reserved logLimiter // of messages to keys that have reserved names
+	adding   sync.Mutex      // held while a destination is added to a key
+	reserved site.LogLimiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex
 	keys   map[string]*savedKey
@@ -45,7 +46,7 @@ type savedKeys struct {
 // savedKey is a saved key that was used.
 type savedKey struct {
 	mu       sync.Mutex // held while the storage is read
-	key      *key       // nil until it is first read
+	key      *site.Key  // nil until it is first read
 	revision configstore.Revision
 	checked  time.Time
 	changes  int64 // of the index at the last check
@@ -74,20 +75,20 @@ type savedOptions struct {
 
 // newSavedKeys returns the saved keys of a site with the settings r. saves means that the
 // site lets clients save keys if somebody may manage them.
-func newSavedKeysWith(o savedOptions, r *resolved, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
+func newSavedKeysWith(o savedOptions, r *site.Site, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
 	space, err := in.join(o, owner)
 	if err != nil {
 		return nil, err
 	}
 	s := &savedKeys{savedOptions: o, space: space, index: &space.index, settings: r, sender: sender, log: log, keys: map[string]*savedKey{}}
 	space.add(s, saves && s.Manage)
-	if !s.Trusted && r.limits.Client != nil {
-		limits := *r.limits.Client
+	if !s.Trusted && r.Limits.Client != nil {
+		limits := *r.Limits.Client
 		limits.Relay = true // as for a key of the configuration: Apprise clients identify as gateways
 		s.limits = &limits
 	}
 	if s.DefaultTag != "" {
-		if s.defaults, err = parseDefaultTag(s.DefaultTag); err != nil {
+		if s.defaults, err = site.ParseDefaultTag(s.DefaultTag); err != nil {
 			return nil, err
 		}
 	}
@@ -96,11 +97,11 @@ func newSavedKeysWith(o savedOptions, r *resolved, in *savedSpaces, owner config
 }
 
 // finder returns what finds the keys; the zero value for nil.
-func (s *savedKeys) finder() finder {
+func (s *savedKeys) finder() site.Finder {
 	if s == nil {
-		return finder{}
+		return site.Finder{}
 	}
-	return finder{find: s.find, protected: s.protected, names: s.names, places: s.places, space: s.Space, rules: s.Rules, inbox: s.Inbox}
+	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Space: s.Space, Rules: s.Rules, Inbox: s.Inbox}
 }
 
 // names returns the names of all keys.
@@ -131,8 +132,8 @@ func (s *savedKeys) release(k *savedKey) {
 }
 
 // releaseTargets releases the destinations of a key that parse returned.
-func (s *savedKeys) releaseTargets(k *key) {
-	for _, t := range k.targets {
+func (s *savedKeys) releaseTargets(k *site.Key) {
+	for _, t := range k.Targets {
 		s.sender.Release(t.Destination)
 	}
 }
@@ -151,25 +152,25 @@ func errSavedUnavailable(err error) *api.Error {
 
 // find returns a saved key, at most Refresh old. If the storage cannot be read,
 // find returns the key as it was last read, or a 503 error if it never was.
-func (s *savedKeys) find(ctx context.Context, name string) (*key, error) {
-	if !isKeyName(name) {
-		return nil, errNoKey
+func (s *savedKeys) find(ctx context.Context, name string) (*site.Key, error) {
+	if !site.IsKeyName(name) {
+		return nil, site.ErrNoKey
 	}
 	refresh := s.Refresh
-	if CheckKeyName(name) != nil {
+	if site.CheckKeyName(name) != nil {
 		if s.store.Has(ctx, name, refresh) {
-			s.reserved.add(1, func(n int) {
+			s.reserved.Add(1, func(n int) {
 				s.log.Error("messages to a saved key were refused, because its name is that of an address of the gateway itself; save its configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
 			})
 		}
-		return nil, errNoKey
+		return nil, site.ErrNoKey
 	}
 	s.mu.Lock()
 	k := s.keys[name]
 	s.mu.Unlock()
 	if k == nil {
 		if !s.store.Has(ctx, name, refresh) {
-			return nil, errNoKey
+			return nil, site.ErrNoKey
 		}
 		s.mu.Lock()
 		if k = s.keys[name]; k == nil {
@@ -198,9 +199,9 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	if errors.Is(err, configstore.ErrNotFound) {
 		s.release(k)
 		s.forget(name, k)
-		return errNoKey
+		return site.ErrNoKey
 	}
-	var fresh *key
+	var fresh *site.Key
 	if err == nil && (k.key == nil || c.Revision != k.revision) {
 		fresh, err = s.load(ctx, name, c.Format, c.Text)
 	}
@@ -221,7 +222,7 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	}
 	if fresh != nil {
 		s.release(k)
-		fresh.id, fresh.tokens = c.ID, c.Tokens
+		fresh.ID, fresh.Tokens = c.ID, c.Tokens
 		k.key, k.revision = fresh, c.Revision
 	}
 	return nil

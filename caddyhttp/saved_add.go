@@ -41,7 +41,7 @@ func (h *httpAPI) addConfig(w http.ResponseWriter, r *http.Request, name string)
 		writeChanged(w, r, name, "Saved", "Successfully saved configuration", d.warnings)
 		return nil
 	}
-	if !h.resolved.page || !api.PrefersHTML(r) {
+	if !h.resolved.Page || !api.PrefersHTML(r) {
 		return err
 	}
 	resp := h.errorResponse(err)
@@ -61,7 +61,7 @@ func (h *httpAPI) saveConfig(r *http.Request, name string, d *draft) error {
 		d.mistakes, _ = errors.AsType[savedErrors](err)
 		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
 	}
-	d.urls = len(k.targets)
+	d.urls = len(k.Targets)
 	s.releaseTargets(k)
 	err = s.store.Save(r.Context(), name, d.Format, d.Text, s.MaxKeys)
 	if errors.Is(err, configstore.ErrTooMany) {
@@ -124,7 +124,7 @@ func (h *httpAPI) checkConfig(w http.ResponseWriter, r *http.Request, name strin
 			Mistakes []checkedMistake `json:"mistakes"`
 			Warnings []checkedMistake `json:"warnings"`
 		}{d.urls, newCheckedMistakes(d.mistakes), newCheckedMistakes(d.warnings)})
-	case h.resolved.page && api.PrefersHTML(r):
+	case h.resolved.Page && api.PrefersHTML(r):
 		return h.pages.draft(w, r, name, http.StatusOK, d)
 	}
 	records := appendMistakes(nil, notifier.LevelError, d.mistakes)
@@ -157,7 +157,7 @@ func (h *httpAPI) checkDraft(ctx context.Context, name string, c *api.Config, fe
 	if err != nil {
 		d.mistakes, _ = errors.AsType[savedErrors](err)
 	} else {
-		d.urls = len(k.targets)
+		d.urls = len(k.Targets)
 		s.releaseTargets(k)
 	}
 	return d

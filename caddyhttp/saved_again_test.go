@@ -42,7 +42,7 @@ func (s *savedAgain) deleteKey() {
 
 func (s *savedAgain) newInvitation() string {
 	s.t.Helper()
-	k, err := s.resolved.key(s.t.Context(), "ops")
+	k, err := s.resolved.Key(s.t.Context(), "ops")
 	if err != nil {
 		s.t.Fatal(err)
 	}

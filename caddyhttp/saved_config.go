@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -124,8 +125,8 @@ func (c *Configs) resolve() (*Configs, error) {
 		return nil, err
 	}
 	if c.DefaultTag != "" {
-		if _, err := parseDefaultTag(c.DefaultTag); err != nil {
-			return nil, prefixError("default_tag", err)
+		if _, err := site.ParseDefaultTag(c.DefaultTag); err != nil {
+			return nil, site.PrefixError("default_tag", err)
 		}
 	}
 	if _, err := c.Rules.resolve(); err != nil {
@@ -169,7 +170,7 @@ func newSavedKeys(r *settled, in *savedSpaces, owner configsOwner, saves bool, s
 	if err != nil {
 		return nil, err
 	}
-	return newSavedKeysWith(o, r.resolved, in, owner, saves, sender, log)
+	return newSavedKeysWith(o, r.Site, in, owner, saves, sender, log)
 }
 
 // spaceOptions returns the options that all sites of a space have in common.
@@ -187,7 +188,7 @@ func (c *Configs) options() (o savedOptions, err error) {
 	}
 	values, err := newSavedVariables(c)
 	if err != nil {
-		return o, prefixError("variables", err)
+		return o, site.PrefixError("variables", err)
 	}
 	o.Expand = expand(values)
 	return o, nil
@@ -211,7 +212,7 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 	b.Caddyfile.Imports = importsOf(d)
 	if len(args) > 0 {
 		if err := checkSpace(args[0]); err != nil {
-			return d.WrapErr(prefixError("configs", err))
+			return d.WrapErr(site.PrefixError("configs", err))
 		}
 		c.Space = args[0]
 	}
@@ -228,7 +229,7 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 		"variables": {Usage: "variables <name>=<value>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: readVariables(&c.Variables)},
 		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, Line: func(args []string) error {
 			c.DefaultTag = args[0]
-			_, err := parseDefaultTag(args[0])
+			_, err := site.ParseDefaultTag(args[0])
 			return err
 		}},
 		"manage":   {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&c.Manage, &c.ManageUsers)},

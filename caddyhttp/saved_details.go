@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -79,16 +80,16 @@ func (h *httpAPI) serveDetails(w http.ResponseWriter, r *http.Request, _ string)
 	all := r.URL.Query().Get(allQuery)
 	// The Apprise API reads the first letter.
 	isYes := all != "" && strings.ContainsAny(all[:1], "aAyY1tTeE+ ")
-	return writeJSON(w, http.StatusOK, newDetails(h.resolved.services, h.resolved.identity, isYes))
+	return writeJSON(w, http.StatusOK, newDetails(h.resolved.Services, h.resolved.Identity, isYes))
 }
 
-func newDetails(services *serviceRule, identity *notifier.Identity, all bool) *details {
+func newDetails(services *site.ServiceRule, identity *notifier.Identity, all bool) *details {
 	out := &details{Version: version, Asset: detailsAsset{
 		Name: identity.Name, Description: identity.Description, URL: identity.URL, Logo: identity.Logo,
 		Icon: strings.NewReplacer("{type}", "{TYPE}", "{size}", "{XY}").Replace(identity.Icon),
 	}}
 	for _, s := range notifier.Services() {
-		enabled := services.permits(s.Schemes)
+		enabled := services.Permits(s.Schemes)
 		if !enabled && !all {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -77,7 +78,7 @@ func (h *httpAPI) doConfig(w http.ResponseWriter, r *http.Request, at *route) er
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if at.access == accessManage {
+	if at.access == site.AccessManage {
 		if err := h.mayManageSaved(r); err != nil {
 			return err
 		}
@@ -91,8 +92,8 @@ func (h *httpAPI) doConfig(w http.ResponseWriter, r *http.Request, at *route) er
 			return err
 		}
 		// A key that was saved before its name was reserved can be read and deleted.
-		moves := (at.pattern == routeGet || at.pattern == routeDel) && isKeyName(at.key)
-		if err := CheckKeyName(at.key); err != nil && !moves {
+		moves := (at.pattern == routeGet || at.pattern == routeDel) && site.IsKeyName(at.key)
+		if err := site.CheckKeyName(at.key); err != nil && !moves {
 			return api.Errorf(http.StatusNotFound, "%w", err)
 		}
 	}
@@ -101,7 +102,7 @@ func (h *httpAPI) doConfig(w http.ResponseWriter, r *http.Request, at *route) er
 		if a.pattern != at.pattern || a.change != change || a.query != "" && !query.Has(a.query) {
 			continue
 		}
-		if !a.fixed && h.resolved.keys[at.key] != nil {
+		if !a.fixed && h.resolved.Keys[at.key] != nil {
 			return errKeyFixed(at.key)
 		}
 		return a.do(h, w, r, at.key)
@@ -118,14 +119,14 @@ func errKeyFixed(key string) error {
 func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	id, err := h.saved.store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
-		return errNoKey
+		return site.ErrNoKey
 	}
 	if err != nil {
 		return errSavedUnavailable(err)
 	}
 	h.configChanged(r, name, changeDeleted, 0)
 	if q, _ := h.app.open(nil); q != nil {
-		q.forgetKey(r.Context(), h.resolved.saved.space, id, name, requestUser(r))
+		q.forgetKey(r.Context(), h.resolved.Saved.Space, id, name, requestUser(r))
 	}
 	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
 	return nil
@@ -135,7 +136,7 @@ func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 func (h *httpAPI) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
 	c, err := h.saved.store.Load(ctx, name)
 	if errors.Is(err, configstore.ErrNotFound) {
-		return nil, errNoKey
+		return nil, site.ErrNoKey
 	}
 	if err != nil {
 		return nil, errSavedUnavailable(err)
@@ -167,7 +168,7 @@ func (h *httpAPI) getConfig(w http.ResponseWriter, r *http.Request, name string)
 
 // serveKeys lists the saved keys.
 func (h *httpAPI) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
-	if api.PrefersHTML(r) && h.resolved.page {
+	if api.PrefersHTML(r) && h.resolved.Page {
 		return h.pages.keys(w, r, "")
 	}
 	keys, err := h.savedNames(r.Context())
@@ -236,13 +237,13 @@ func (h *httpAPI) serveURLs(w http.ResponseWriter, r *http.Request, name string)
 	if err != nil {
 		return err
 	}
-	targets := k.targets
+	targets := k.Targets
 	if text := r.URL.Query().Get("tag"); text != "" && !strings.EqualFold(text, "all") {
 		e, err := notifier.ParseTags(text)
 		if err != nil {
 			return api.Errorf(http.StatusBadRequest, "tag: %w", err)
 		}
-		targets = k.match(e)
+		targets = k.Match(e)
 	}
 	out := struct {
 		Tags []string   `json:"tags"`
@@ -312,8 +313,8 @@ func (h *httpAPI) serveStatus(w http.ResponseWriter, r *http.Request, _ string) 
 			Details []string `json:"details"`
 		} `json:"status"`
 	}{
-		ConfigLock: !h.saved.Manage, AttachLock: h.resolved.limits.MaxFiles == 0, Stateful: true,
-		MaxFiles: h.resolved.limits.MaxFiles, MaxFileSize: h.resolved.limits.MaxFileSize,
+		ConfigLock: !h.saved.Manage, AttachLock: h.resolved.Limits.MaxFiles == 0, Stateful: true,
+		MaxFiles: h.resolved.Limits.MaxFiles, MaxFileSize: h.resolved.Limits.MaxFileSize,
 	}
 	code, text := http.StatusOK, "OK"
 	err := h.saved.space.check(r.Context(), h.saved.store)

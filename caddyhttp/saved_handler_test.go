@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
@@ -404,23 +405,23 @@ func TestSavedKeyCost(t *testing.T) {
 		t.Error("keys that are not used are read")
 	}
 	for range 50 {
-		if _, err := h.resolved.key(t.Context(), "key1"); err != nil {
+		if _, err := h.resolved.Key(t.Context(), "key1"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.resolved.key(t.Context(), "unknown"); !errors.Is(err, errNoKey) {
+		if _, err := h.resolved.Key(t.Context(), "unknown"); !errors.Is(err, site.ErrNoKey) {
 			t.Fatal(err)
 		}
 	}
 	if n := storage.Loads.Load(); n != 1 {
 		t.Errorf("50 uses of a key read it %d times", n)
 	}
-	before, _ := h.resolved.key(t.Context(), "key1")
-	stays := before.targets[0].Destination
+	before, _ := h.resolved.Key(t.Context(), "key1")
+	stays := before.Targets[0].Destination
 	if r := post(t, h, "/add/key1", typeForm, "urls="+s.NotifyURL("/x")+","+s.NotifyURL("/new")); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
-	after, err := h.resolved.key(t.Context(), "key1")
-	if err != nil || len(after.targets) != 2 || after.targets[0].Destination != stays {
+	after, err := h.resolved.Key(t.Context(), "key1")
+	if err != nil || len(after.Targets) != 2 || after.Targets[0].Destination != stays {
 		t.Errorf("after the change, the destination of the unchanged URL is another one: %v", err)
 	}
 }

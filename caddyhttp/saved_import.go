@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -65,7 +66,7 @@ func (c *Config) SaveKeys(ctx context.Context, keys []KeyText, options SaveOptio
 	if err != nil {
 		return nil, err
 	}
-	if set := cmp.Or(s.DefaultTag, allTag); options.DefaultTag != "" && !strings.EqualFold(options.DefaultTag, set) {
+	if set := cmp.Or(s.DefaultTag, site.AllTag); options.DefaultTag != "" && !strings.EqualFold(options.DefaultTag, set) {
 		return nil, fmt.Errorf("--default-tag is not what the configuration has; write default_tag %s into %s, or give --default-tag %s", options.DefaultTag, s.space.owner.place(), set)
 	}
 	reports := make([]SavedKeyReport, len(keys))
@@ -114,7 +115,7 @@ func nameKeys(names []string) string {
 // checkText fills the report about k, and returns what to save: the text byte for
 // byte or, if something in it cannot be used, as text with the rest.
 func (s *savedKeys) checkText(ctx context.Context, k KeyText, report *SavedKeyReport) (out configstore.Config) {
-	if report.Refused = CheckKeyName(k.Name); report.Refused != nil {
+	if report.Refused = site.CheckKeyName(k.Name); report.Refused != nil {
 		return out
 	}
 	if int64(len(k.Text)) > s.MaxSize {
@@ -190,7 +191,7 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *savedKeys,
 		}
 		keys, err := newSavedKeys(r, spaces, owner, true, sender, zap.NewNop())
 		if err != nil {
-			return nil, nil, handler.Caddyfile.locate("configs", prefixError("configs", err))
+			return nil, nil, handler.Caddyfile.locate("configs", site.PrefixError("configs", err))
 		}
 		if keys == nil {
 			continue

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
@@ -107,11 +108,11 @@ func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func
 // parse returns the key of a saved configuration. The caller must release its
 // destinations. A URL of a retired service is left out with a warning. The
 // error is of type savedErrors.
-func (s *savedKeys) parse(ctx context.Context, name, format, text string) (k *key, warnings []savedError, err error) {
+func (s *savedKeys) parse(ctx context.Context, name, format, text string) (k *site.Key, warnings []savedError, err error) {
 	return s.parseWith(ctx, name, format, text, s.fetch)
 }
 
-func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*key, []savedError, error) {
+func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []savedError, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	entries, mistakes = s.limit(entries, mistakes)
@@ -123,7 +124,7 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 			for _, w := range t.Warnings() {
 				warnings = append(warnings, newSavedError(e.Line, e.Include, errors.New(w)))
 			}
-			k.targets = append(k.targets, t)
+			k.Targets = append(k.Targets, t)
 			continue
 		}
 		m := newSavedError(e.Line, e.Include, err)
@@ -137,7 +138,7 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 		mistakes = append(mistakes, m)
 	}
 	switch {
-	case len(mistakes) > 0 || len(k.targets) > 0:
+	case len(mistakes) > 0 || len(k.Targets) > 0:
 		warnings = append(warnings, retired...)
 	case len(retired) > 0:
 		mistakes = retired // no URL is left
@@ -150,14 +151,14 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 		s.releaseTargets(k)
 		return nil, warnings, savedErrors(mistakes)
 	}
-	k.defaultTargets = s.defaults.choose(k.targets)
+	k.DefaultTargets = s.defaults.Choose(k.Targets)
 	return k, warnings, nil
 }
 
 var errNoSavedURL = errors.New("the configuration has no notification URL; add one")
 
-func (s *savedKeys) newKey(name string) *key {
-	return &key{name: name, saved: true, space: s.space.name, limits: s.limits, rules: s.Rules, defaults: s.defaults, inbox: s.Inbox, log: s.log.WithLazy(zap.String("key", name))}
+func (s *savedKeys) newKey(name string) *site.Key {
+	return &site.Key{Name: name, Saved: true, Space: s.space.name, Limits: s.limits, Rules: s.Rules, Defaults: s.defaults, Inbox: s.Inbox, Log: s.log.WithLazy(zap.String("key", name))}
 }
 
 // limit returns the first MaxURLs entries, and adds a mistake if there are more.
@@ -175,7 +176,7 @@ func (s *savedKeys) limit(entries []appriseconfig.Entry, mistakes []savedError) 
 // depends on the settings of the site. For what cannot be used, the key has a
 // destination to which each delivery fails with the reason. The error is that of
 // an included configuration that could not be fetched.
-func (s *savedKeys) load(ctx context.Context, name, format, text string) (*key, error) {
+func (s *savedKeys) load(ctx context.Context, name, format, text string) (*site.Key, error) {
 	var failed error
 	entries, mistakes, _ := s.entries(ctx, format, text, func(ctx context.Context, location string) ([]byte, error) {
 		content, err := s.fetch(ctx, location)
@@ -197,22 +198,22 @@ func (s *savedKeys) load(ctx context.Context, name, format, text string) (*key, 
 			continue
 		}
 		if err != nil {
-			k.log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newSavedError(e.Line, e.Include, err)))
+			k.Log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newSavedError(e.Line, e.Include, err)))
 			t = notifier.Target{Destination: notifier.Unusable(e.URL, s.policy, err), Tags: e.Tags}
 		}
-		k.targets = append(k.targets, t)
+		k.Targets = append(k.Targets, t)
 	}
-	if len(k.targets)+len(mistakes) == 0 {
+	if len(k.Targets)+len(mistakes) == 0 {
 		mistakes = []savedError{{err: errNoSavedURL}}
 		if retired > 0 {
 			mistakes[0].err = errors.New("the services of all URLs are retired; replace the URLs")
 		}
 	}
 	for _, m := range mistakes {
-		k.log.Warn("a part of the saved configuration cannot be used; messages for it fail", zap.Error(m))
-		k.targets = append(k.targets, notifier.Target{Destination: notifier.Unusable("", s.policy, m)})
+		k.Log.Warn("a part of the saved configuration cannot be used; messages for it fail", zap.Error(m))
+		k.Targets = append(k.Targets, notifier.Target{Destination: notifier.Unusable("", s.policy, m)})
 	}
-	k.defaultTargets = s.defaults.choose(k.targets)
+	k.DefaultTargets = s.defaults.Choose(k.Targets)
 	return k, nil
 }
 
@@ -240,7 +241,7 @@ func (s *savedKeys) use(e appriseconfig.Entry) (notifier.Target, error) {
 	if err != nil {
 		return notifier.Target{}, notifier.WithSuggestion(url, err)
 	}
-	if err := s.services.check(d); err != nil {
+	if err := s.services.Check(d); err != nil {
 		s.sender.Release(d)
 		return notifier.Target{}, err
 	}

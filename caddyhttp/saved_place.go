@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // idReads is how many IDs of saved keys are read from the storage at once.
@@ -29,7 +30,7 @@ func (s *savedKeys) places(ctx context.Context, names []string) (map[string]stri
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				out[name] = savedHome(s.space.name, id) + "\x00" + name
+				out[name] = site.SavedHome(s.space.name, id) + "\x00" + name
 			case !errors.Is(err, configstore.ErrNotFound) && !errors.Is(err, configstore.ErrDamaged):
 				failed = errSavedUnavailable(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -33,7 +34,7 @@ type savedSpace struct {
 	// The rules of the sites through which keys of the space may be saved, without
 	// repetition.
 	policies []*egress.Policy
-	services serviceRules
+	services site.ServiceRules
 
 	mu      sync.Mutex // held while the storage is checked
 	checked time.Time
@@ -140,10 +141,10 @@ func (p *savedSpace) String() string {
 func (p *savedSpace) add(s *savedKeys, saves bool) {
 	p.sites = append(p.sites, s)
 	changed := false
-	if policy := s.settings.limits.Egress; saves && !slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() == policy.Key() }) {
+	if policy := s.settings.Limits.Egress; saves && !slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() == policy.Key() }) {
 		p.policies, changed = append(p.policies, policy), true
 	}
-	if services := s.settings.services; saves && services != nil && !slices.ContainsFunc(p.services, services.equal) {
+	if services := s.settings.Services; saves && services != nil && !slices.ContainsFunc(p.services, services.Equal) {
 		p.services, changed = append(p.services, services), true
 	}
 	if !changed {
@@ -158,13 +159,13 @@ func (p *savedSpace) add(s *savedKeys, saves bool) {
 // setRules sets the rules for saved URLs at a site.
 func (p *savedSpace) setRules(s *savedKeys) {
 	own := s.settings
-	if s.services = slices.Clone(p.services); own.services != nil && !slices.ContainsFunc(s.services, own.services.equal) {
-		s.services = append(s.services, own.services)
+	if s.services = slices.Clone(p.services); own.Services != nil && !slices.ContainsFunc(s.services, own.Services.Equal) {
+		s.services = append(s.services, own.Services)
 	}
 	if s.Trusted {
 		return
 	}
-	s.policy = own.limits.Egress
+	s.policy = own.Limits.Egress
 	if slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() != s.policy.Key() }) {
 		s.policy = egress.Strictest(append([]*egress.Policy{s.policy}, p.policies...)...)
 	}

@@ -118,14 +118,14 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.saved, err = newSavedKeys(&settled{resolved: other.resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.sender, other.log); err != nil {
+	if other.saved, err = newSavedKeys(&settled{Site: other.resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.sender, other.log); err != nil {
 		t.Fatal(err)
 	}
 	if other.saved.store, err = configstore.New(storage, other.saved.Space, other.saved.index, other.saved.Secret); err != nil {
 		t.Fatal(err)
 	}
-	other.resolved.saved = other.saved.finder()
-	h.app.sites = append(h.app.sites, other.resolved)
+	other.resolved.Saved = other.saved.finder()
+	h.app.Sites = append(h.app.Sites, other.resolved)
 	return other
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // oldQuery is the query parameter of a POST that removes the older tokens of a key, as
@@ -64,8 +65,8 @@ func (h *httpAPI) removeOldTokens(w http.ResponseWriter, r *http.Request, name s
 // tokensChanged records a change of the tokens of a saved key.
 func (h *httpAPI) tokensChanged(r *http.Request, name, change string) {
 	destinations := 0
-	if k, err := h.resolved.key(r.Context(), name); err == nil {
-		destinations = len(k.targets)
+	if k, err := h.resolved.Key(r.Context(), name); err == nil {
+		destinations = len(k.Targets)
 	}
 	h.configChanged(r, name, change, destinations)
 }
@@ -80,7 +81,7 @@ func countTokens(n int) string {
 
 func tokenError(err error) error {
 	if errors.Is(err, configstore.ErrNotFound) {
-		return errNoKey
+		return site.ErrNoKey
 	}
 	return errSavedUnavailable(err)
 }

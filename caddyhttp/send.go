@@ -14,33 +14,17 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
-)
-
-// The sources of messages.
-const (
-	sourceHTTP = "http" // a client of the HTTP API
-	sourceTest = "test" // a test through the admin API or a page
-
-	sourceEvent    = "event"     // an event of Caddy or of a plugin, or another one of this module
-	sourceOwnEvent = "own_event" // an event of this module about a message, a destination or an incident
-	sourceLog      = "log"       // entries of Caddy's log
-	sourceFallback = "fallback"  // a delivery that the queue has given up
-	sourceDigest   = "digest"    // several messages that a rule has held
-	sourceSMTP     = "smtp"      // a mail
-	sourceExpect   = "expect"    // a beat that is late, has failed, or is back
-
-	sourceDevice     = "device"     // a device that has subscribed, is gone, or does not answer
-	sourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
 )
 
 // delivery is a message with all that sending it needs.
 type delivery struct {
 	message    *notifier.Message
 	to         *api.Selection
-	settings   *resolved
+	settings   *site.Site
 	logger     *zap.Logger          // gets a line for each destination; nil for none
 	source     string               // one of the sources above
 	format     string               // the name of the source whose format the message has; "" for the gateway's own
@@ -94,27 +78,27 @@ type delivery struct {
 
 // newDelivery returns the delivery of a message under the settings of a site. All
 // ways in use it and, for a key, toKey: what is set for every message is set here.
-func newDelivery(settings *resolved, source, siteID string, m *notifier.Message, to *api.Selection) delivery {
-	m.Identity = settings.identity
+func newDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *api.Selection) delivery {
+	m.Identity = settings.Identity
 	if m.Time.IsZero() {
 		m.Time = time.Now()
 	}
-	m.Digest = source == sourceDigest
-	if settings.push != nil && m.ID == "" {
+	m.Digest = source == site.SourceDigest
+	if settings.Push != nil && m.ID == "" {
 		m.ID = queue.NewID().String()
 	}
 	return delivery{message: m, to: to, settings: settings, source: source, site: siteID, home: "site " + siteID}
 }
 
 // toKey returns d as a delivery for a key, with its rules.
-func (d delivery) toKey(k *key) delivery {
-	d.key, d.logger, d.home, d.rules = k.name, k.log, k.home(d.site), k.rules
-	d.inbox = k.inbox
-	if k.rules.IsStep() && d.source != sourceTest {
+func (d delivery) toKey(k *site.Key) delivery {
+	d.key, d.logger, d.home, d.rules = k.Name, k.Log, k.Home(d.site), k.Rules
+	d.inbox = k.Inbox
+	if k.Rules.IsStep() && d.source != site.SourceTest {
 		d.setSteps()
 	}
-	if k.limits != nil {
-		d.to.Limits = k.limits
+	if k.Limits != nil {
+		d.to.Limits = k.Limits
 	}
 	return d
 }
@@ -134,7 +118,7 @@ type idempotency struct {
 // destinations are fast.
 func (h *httpAPI) answer(w http.ResponseWriter, r *http.Request, d delivery) (*api.Response, error) {
 	h.shared.incidents.note(&d)
-	q, err := h.app.durable(h.resolved.keys[d.key])
+	q, err := h.app.durable(h.resolved.Keys[d.key])
 	if err != nil {
 		d.release()
 		return nil, err
@@ -184,7 +168,7 @@ func (d *delivery) response(report *notifier.Report) *api.Response {
 // report and, with a queue, the ID of the message. Deliveries that are not
 // final in time are stored and made later. sendOrQueue calls d.release when no
 // delivery is in progress any more, possibly after it returns.
-func (a *engine) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Report, string, error) {
+func (a *engine) sendOrQueue(ctx context.Context, k *site.Key, d delivery) (*notifier.Report, string, error) {
 	a.shared.incidents.note(&d)
 	q, err := a.durable(k)
 	if err != nil {
@@ -265,7 +249,7 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
 	}
 	return s.sender.Start(ctx, d.message, d.to.Targets, notifier.Options{
-		Timeout:   d.settings.timeout,
+		Timeout:   d.settings.Timeout,
 		Transient: d.to.Transient,
 		Logger:    d.logger,
 		Repeated:  d.repeated,
@@ -273,7 +257,7 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 		Observers: observers,
 		Limits:    d.to.Limits,
 		Memory:    d.memory,
-		Header:    d.settings.traceHeader(),
+		Header:    resolvedTraceHeader(d.settings),
 	}), trace
 }
 
@@ -282,10 +266,10 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 func (s *shared) conclude(d delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
 	if !d.attempt { // which was counted before
-		s.metrics.sent(d.settings.configuredKey(d.key), outcome, d.message.Attachments)
+		s.metrics.sent(d.settings.ConfiguredKey(d.key), outcome, d.message.Attachments)
 	}
 	s.metrics.made(made)
-	if d.attempt && outcome != outcomeDelivered {
+	if d.attempt && outcome != site.OutcomeDelivered {
 		return // it is tried again, or settled records that it is not
 	}
 	s.history.add(d.historyEntry(outcome), report.Results)
@@ -305,13 +289,13 @@ func (d *delivery) historyEntry(outcome string) historyEntry {
 
 // outcomeOfMessage returns the outcome of a message with these results.
 func outcomeOfMessage(results []notifier.Result) string {
-	outcome := outcomeDelivered
+	outcome := site.OutcomeDelivered
 	for _, r := range results {
 		switch {
 		case api.Failed(r):
-			return outcomeFailed
+			return site.OutcomeFailed
 		case r.Status == api.StatusQueued:
-			outcome = outcomeQueued
+			outcome = site.OutcomeQueued
 		}
 	}
 	return outcome

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -47,7 +48,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 	})
 	event := func() {
 		m := &notifier.Message{Body: "x", Type: notifier.Info}
-		if err := (&Recipient{Key: "ops"}).post(&h.app.engine, m, sourceEvent, true, nil); err != nil {
+		if err := (&Recipient{Key: "ops"}).post(&h.app.engine, m, site.SourceEvent, true, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -66,8 +67,8 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 		"mail":   func() { sendMail(t, address, simpleMail, "ops@x") },
 		"event":  event,
 		"test": func() {
-			k := h.resolved.keys["ops"]
-			if _, err := h.sendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.targets[:1]}); err != nil {
+			k := h.resolved.Keys["ops"]
+			if _, err := h.sendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
 				t.Error(err)
 			}
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -23,7 +24,7 @@ const sharedName = "notify"
 // shared holds what all configurations of the process share.
 type shared struct {
 	sender     *notifier.Sender
-	inFlight   inFlight
+	inFlight   site.InFlight
 	memory     notifier.Memory
 	metrics    *metrics
 	history    history

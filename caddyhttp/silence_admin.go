@@ -7,11 +7,12 @@ import (
 	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // silenceQueue returns the definitions of the key in the path of r, and the queue.
-func silenceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
+func silenceQueue(r *http.Request) (*App, []site.Definition, *openQueue, error) {
 	app, definitions, err := findSilenced(r)
 	if err != nil {
 		return nil, nil, nil, err
@@ -21,7 +22,7 @@ func silenceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
 		return nil, nil, nil, err
 	}
 	for _, d := range definitions {
-		if d.key.unqueued {
+		if d.Key.Unqueued {
 			return nil, nil, nil, adminError(http.StatusForbidden, errSilencesUnqueued.Err)
 		}
 	}
@@ -38,7 +39,7 @@ func (adminAPI) serveSilences(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var all rules.Silences
 	for _, d := range definitions {
-		some, err := q.silencesAt(ctx, d.key.home(app.siteOf(d.settings))+"\x00"+d.key.name)
+		some, err := q.silencesAt(ctx, d.Key.Home(app.SiteOf(d.Settings))+"\x00"+d.Key.Name)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -64,7 +65,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return adminError(http.StatusBadRequest, err)
 		}
-		if err := q.makeSilence(context.WithoutCancel(r.Context()), d.key, app.siteOf(d.settings), x); err != nil {
+		if err := q.makeSilence(context.WithoutCancel(r.Context()), d.Key, app.SiteOf(d.Settings), x); err != nil {
 			return adminSilenceError(w, err)
 		}
 		made = append(made, x)
@@ -82,7 +83,7 @@ func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.endSilence(context.WithoutCancel(r.Context()), d.key.home(app.siteOf(d.settings)), d.key.name, parseSilenceID(r.PathValue("id")), "")
+		ended, err = q.endSilence(context.WithoutCancel(r.Context()), d.Key.Home(app.SiteOf(d.Settings)), d.Key.Name, parseSilenceID(r.PathValue("id")), "")
 		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}

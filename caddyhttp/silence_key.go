@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // findSilenced returns the definitions of the key in the path of r: those of the
 // configuration or, if it has none or the parameter space names one, the saved key.
-func findSilenced(r *http.Request) (*App, []definition, error) {
+func findSilenced(r *http.Request) (*App, []site.Definition, error) {
 	space, name := r.URL.Query().Get("space"), r.PathValue("key")
 	app, definitions, err := findDefinitions(r)
 	if app == nil || err == nil && space == "" {
@@ -22,16 +21,16 @@ func findSilenced(r *http.Request) (*App, []definition, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	saved, err := app.savedDefinitions(ctx, name)
+	saved, err := app.SavedDefinitions(ctx, name)
 	if err != nil {
 		return nil, nil, adminFault(err)
 	}
 	var spaces []string
 	for _, d := range saved {
-		spaces = append(spaces, d.spaceName())
+		spaces = append(spaces, d.SpaceName())
 	}
 	if space != "" {
-		saved = slices.DeleteFunc(saved, func(d definition) bool { return d.spaceName() != space })
+		saved = slices.DeleteFunc(saved, func(d site.Definition) bool { return d.SpaceName() != space })
 	}
 	switch {
 	case len(saved) == 1:
@@ -45,27 +44,4 @@ func findSilenced(r *http.Request) (*App, []definition, error) {
 		return nil, nil, adminError(http.StatusNotFound, errors.New("no space has a saved key of this name; leave space out for a key of the configuration"))
 	}
 	return nil, nil, adminError(http.StatusNotFound, errors.New("there is no such key, neither in the configuration nor saved; GET /notify/keys lists those of the configuration"))
-}
-
-// spaceName returns the name of the space of a saved key.
-func (d *definition) spaceName() string { return cmp.Or(d.key.space, configstore.DefaultSpace) }
-
-// savedDefinitions returns the saved keys with a name, one of each space.
-func (a *directory) savedDefinitions(ctx context.Context, name string) (out []definition, err error) {
-	seen := map[string]bool{}
-	for _, s := range append([]*resolved{a.resolved}, a.sites...) {
-		if !s.saved.on() || seen[s.saved.space] {
-			continue
-		}
-		seen[s.saved.space] = true
-		k, err := s.saved.find(ctx, name)
-		if errors.Is(err, errNoKey) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, definition{k, s, "saved"})
-	}
-	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -49,7 +50,7 @@ func (q *alerts) storeKnown(ctx context.Context, place string) {
 		if err != nil {
 			continue // it is gone
 		}
-		opened[q.subjectName(place+t.Policy().Key(), incidentSubject(id), destinationOf(t.Target, t.limits))] = at.Truncate(time.Microsecond) // as in records
+		opened[q.subjectName(place+t.Policy().Key(), incidentSubject(id), site.DestinationOf(t.Target, t.limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
 		err := q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {

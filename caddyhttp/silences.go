@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -86,10 +87,10 @@ func (q *alerts) changeSilences(ctx context.Context, home, key string, adds bool
 }
 
 // makeSilence adds a silence to those of a key.
-func (q *alerts) makeSilence(ctx context.Context, k *key, siteID string, x rules.Silence) error {
-	err := q.changeSilences(ctx, k.home(siteID), k.name, true, func(now time.Time, s *rules.KeySilences) error { return s.Add(now, x) })
+func (q *alerts) makeSilence(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
+	err := q.changeSilences(ctx, k.Home(siteID), k.Name, true, func(now time.Time, s *rules.KeySilences) error { return s.Add(now, x) })
 	if err == nil {
-		q.silenceChanged(silenceMade, k.name, x)
+		q.silenceChanged(silenceMade, k.Name, x)
 	}
 	return err
 }
@@ -175,7 +176,7 @@ func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
 // setSilences returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
 func (q *alerts) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t queueTarget, siteID string) (*rules.Rules, error) {
-	place := t.key.home(siteID) + "\x00" + t.key.name
+	place := t.key.Home(siteID) + "\x00" + t.key.Name
 	all, err := q.silencesAt(ctx, place)
 	if err != nil || len(all) == 0 {
 		return r, err
@@ -223,7 +224,7 @@ func (q *alerts) silenceChanged(change, key string, s rules.Silence) {
 // the silence of an incident also holds for its later messages.
 func (q *alerts) silencesOf(d *delivery) rules.Silences {
 	all := q.silences.of(d)
-	if len(all) == 0 || d.key == "" || d.source == sourceTest || d.source == sourceFallback {
+	if len(all) == 0 || d.key == "" || d.source == site.SourceTest || d.source == site.SourceFallback {
 		return nil
 	}
 	now, m := q.Now(), d.message

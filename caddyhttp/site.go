@@ -11,37 +11,12 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// siteIndex has the sites of a configuration by their IDs. The ID of a site
-// follows from its addresses: the addresses that its servers listen on, its
-// hosts, and the prefix of the path. So it is the same after a reload and a
-// restart, and in each gateway with the same configuration.
-//
-// Handlers with a common address are one site, and so are those of one notify
-// block, which Caddy copies into several servers if the site has several
-// addresses. What comes in by mail, from events and from logs belongs to the
-// site of the app, whose ID is "".
-type siteIndex struct {
-	ids  map[*resolved]string
-	byID map[string][]*resolved
-}
-
-// siteOf returns the ID of the site with these settings. It is called when all
-// apps are provisioned, because the ID depends on the routes of all servers.
-func (a *directory) siteOf(settings *resolved) string { return a.siteIndex().ids[settings] }
-
-// settingsOf returns the settings of the handlers of a site, or nil if the
-// configuration does not have the site.
-func (a *directory) settingsOf(siteID string) []*resolved {
-	if siteID == "" {
-		return []*resolved{a.resolved}
-	}
-	return a.siteIndex().byID[siteID]
-}
-
 // indexSites returns the sites of the configuration.
-func (a *App) indexSites() *siteIndex {
+func (a *App) indexSites() *site.Index {
 	addresses := a.handlerAddresses()
 	// names are the texts that handlers of one site share: addresses and blocks.
 	// Each is in the group of the first handler that has it.
@@ -71,7 +46,7 @@ func (a *App) indexSites() *siteIndex {
 	for i, h := range a.handlers {
 		all[groups[i]] = append(all[groups[i]], addresses[h]...)
 	}
-	x := &siteIndex{ids: map[*resolved]string{}, byID: map[string][]*resolved{}}
+	x := &site.Index{Ids: map[*site.Site]string{}, ByID: map[string][]*site.Site{}}
 	for i, h := range a.handlers {
 		names := slices.Compact(slices.Sorted(slices.Values(all[groups[i]])))
 		if len(names) == 0 {
@@ -79,8 +54,8 @@ func (a *App) indexSites() *siteIndex {
 		}
 		sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
 		id := base64.RawURLEncoding.EncodeToString(sum[:siteIDLength])
-		x.ids[h.resolved] = id
-		x.byID[id] = append(x.byID[id], h.resolved)
+		x.Ids[h.resolved] = id
+		x.ByID[id] = append(x.ByID[id], h.resolved)
 	}
 	return x
 }

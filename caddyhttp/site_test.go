@@ -16,7 +16,7 @@ func siteIDs(t *testing.T, text string) map[string][]string {
 	app := provisionCaddyfile(t, text)
 	out := map[string][]string{}
 	for _, h := range app.handlers {
-		name := h.resolved.timeout.String()
+		name := h.resolved.Timeout.String()
 		if id := h.site(); id == "" {
 			t.Errorf("the site %s has no ID", name)
 		} else if !slices.Contains(out[name], id) {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -38,7 +39,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 	}
 	settings, err := a.SMTP.resolve()
 	if err != nil {
-		return a.Caddyfile.locate("smtp", prefixError("smtp", err))
+		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
 	}
 	if settings.domain != "" {
 		if _, err := ctx.App("tls"); err != nil { // so that Caddy starts it
@@ -46,9 +47,9 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 		}
 	}
 	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.sender, a.log); err != nil {
-		return a.Caddyfile.locate("configs", prefixError("configs", err))
+		return a.Caddyfile.locate("configs", site.PrefixError("configs", err))
 	}
-	a.resolved.saved = a.saved.finder()
+	a.Resolved.Saved = a.saved.finder()
 	a.mail = &mailGateway{app: a, settings: settings, log: a.log.Named("smtp")}
 	return nil
 }
@@ -59,7 +60,7 @@ func (a *App) startSMTP() error {
 		return nil
 	}
 	if err := a.mail.start(a.emitter.ctx); err != nil {
-		return a.Caddyfile.locate("smtp", prefixError("smtp", err))
+		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
 	}
 	return nil
 }
@@ -67,11 +68,11 @@ func (a *App) startSMTP() error {
 // start opens the listeners and serves them.
 func (g *mailGateway) start(ctx caddy.Context) error {
 	config := g.settings.server
-	config.Log, config.Delivery = g.log, g.app.resolved.timeout
+	config.Log, config.Delivery = g.log, g.app.Resolved.Timeout
 	config.Passwords = g.app.shared.process.passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
-		return prefixError("tls", err)
+		return site.PrefixError("tls", err)
 	}
 	plain, err := listenForMail(ctx, g.settings.listen)
 	if err != nil {
@@ -171,9 +172,9 @@ func (g *mailGateway) stop(replaced bool) {
 func (g *mailGateway) check(r smtpd.Recipient) error {
 	_, _, err := g.find(r)
 	switch {
-	case errors.Is(err, errNoKey):
+	case errors.Is(err, site.ErrNoKey):
 		return smtpd.ErrNoKey
-	case errors.Is(err, errMailUnnamed):
+	case errors.Is(err, site.ErrMailUnnamed):
 		return smtpd.ErrUnnamed
 	}
 	return err
@@ -181,23 +182,23 @@ func (g *mailGateway) check(r smtpd.Recipient) error {
 
 // find returns the key of a recipient and the key's targets that have the
 // recipient's tags. The error is an [*api.Error] if it is for the client.
-func (g *mailGateway) find(r smtpd.Recipient) (*key, []notifier.Target, error) {
-	if err := CheckKeyName(r.Key); err != nil {
-		return nil, nil, errNoKey
+func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
+	if err := site.CheckKeyName(r.Key); err != nil {
+		return nil, nil, site.ErrNoKey
 	}
-	k, exists, err := g.app.resolved.openKey(context.Background(), r.Key)
+	k, exists, err := g.app.Resolved.OpenKey(context.Background(), r.Key)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case len(k.tokens) > 0 && !r.Named:
-		return nil, nil, errMailUnnamed
+	case len(k.Tokens) > 0 && !r.Named:
+		return nil, nil, site.ErrMailUnnamed
 	case !exists:
-		return nil, nil, errNoKey
+		return nil, nil, site.ErrNoKey
 	}
-	if err := k.checkSource(sourceSMTP); err != nil {
+	if err := k.CheckSource(site.SourceSMTP); err != nil {
 		return nil, nil, err
 	}
-	targets, err := k.choose(r.Tags)
+	targets, err := k.Choose(r.Tags)
 	if err != nil {
 		return nil, nil, api.Errorf(http.StatusFailedDependency, "%w", err)
 	}
@@ -207,10 +208,10 @@ func (g *mailGateway) find(r smtpd.Recipient) (*key, []notifier.Target, error) {
 // refused records a refusal of the server.
 func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.app.shared.metrics.notSent(g.app.resolved.configuredKey(r.Key), r.Status)
+		g.app.shared.metrics.notSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
 	}
 	f := refusal{
-		refusalID: refusalID{source: sourceSMTP, key: r.Key, reason: refusalReason(r.Status, r.Err)},
+		refusalID: refusalID{source: site.SourceSMTP, key: r.Key, reason: refusalReason(r.Status, r.Err)},
 		time:      time.Now(), status: r.Code, text: r.Text,
 	}
 	if r.Client.IsValid() {
@@ -222,13 +223,13 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 // receive reads a mail and sends it to its recipients.
 func (g *mailGateway) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
 	app := g.app
-	e, err := app.shared.inFlight.enter(app.resolved.inFlight)
+	e, err := app.shared.inFlight.Enter(app.Resolved.InFlight)
 	if err != nil {
 		return nil, err
 	}
-	defer e.leave()
-	limits := app.resolved.limits
-	limits.Memory = app.shared.memory.Allocation(app.resolved.memory, false)
+	defer e.Leave()
+	limits := app.Resolved.Limits
+	limits.Memory = app.shared.memory.Allocation(app.Resolved.Memory, false)
 	q, hops, err := api.ReadMail(mail, limits)
 	if err != nil {
 		return nil, err
@@ -301,8 +302,8 @@ func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory
 		release()
 		return mailReport{err: err}
 	}
-	message.Incident = message.Incident.For(k.name, sourceSMTP)
-	d := newDelivery(g.app.resolved, sourceSMTP, "", &message, &api.Selection{Targets: targets}).toKey(k)
+	message.Incident = message.Incident.For(k.Name, site.SourceSMTP)
+	d := newDelivery(g.app.Resolved, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).toKey(k)
 	if err := d.to.Check(&message); err != nil {
 		release()
 		return mailReport{err: err}

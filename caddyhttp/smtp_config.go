@@ -19,6 +19,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
@@ -150,7 +151,7 @@ func (c *SMTP) check() error {
 		return err
 	}
 	if c.Hostname != "" && !mailHostname.MatchString(c.Hostname) {
-		return prefixError("hostname", errSMTPHostname)
+		return site.PrefixError("hostname", errSMTPHostname)
 	}
 	switch {
 	case c.TLS == nil && len(c.ImplicitTLS) > 0:
@@ -159,13 +160,13 @@ func (c *SMTP) check() error {
 		return errSMTPAuthNoTLS
 	case c.TLS != nil:
 		if err := c.TLS.check(); err != nil {
-			return prefixError("tls", err)
+			return site.PrefixError("tls", err)
 		}
 	}
 	users := map[string]bool{}
 	for _, a := range c.Accounts {
 		if err := a.check(); err != nil {
-			return prefixError("auth", err)
+			return site.PrefixError("auth", err)
 		}
 		if users[a.Username] {
 			return fmt.Errorf("auth: the user %s occurs twice; remove one", a.Username)
@@ -173,7 +174,7 @@ func (c *SMTP) check() error {
 		users[a.Username] = true
 	}
 	if _, _, err := c.trusted(); err != nil {
-		return prefixError("trusted_clients", err)
+		return site.PrefixError("trusted_clients", err)
 	}
 	switch {
 	case c.MaxSize < 0:
@@ -235,7 +236,7 @@ func (a *SMTPAccount) check() error {
 		return errSMTPUser
 	}
 	for _, name := range a.Keys {
-		if err := CheckKeyName(name); err != nil {
+		if err := site.CheckKeyName(name); err != nil {
 			return err
 		}
 	}
@@ -290,13 +291,13 @@ func (c *SMTP) resolve() (*mailSettings, error) {
 		return nil, err
 	}
 	if s.server.Trusted, s.server.Local, err = c.trusted(); err != nil {
-		return nil, prefixError("trusted_clients", err)
+		return nil, site.PrefixError("trusted_clients", err)
 	}
 	if c.TLS != nil {
 		s.domain = c.TLS.Domain
 		s.server.Hostname = cmp.Or(s.server.Hostname, s.domain)
 		if s.certificate, err = c.TLS.load(); err != nil {
-			return nil, prefixError("tls", err)
+			return nil, site.PrefixError("tls", err)
 		}
 	}
 	if s.server.Hostname == "" {
@@ -306,7 +307,7 @@ func (c *SMTP) resolve() (*mailSettings, error) {
 		s.server.Hostname = cmp.Or(s.server.Hostname, "localhost")
 	}
 	if s.server.Accounts, err = loadMailAccounts(c.Accounts); err != nil {
-		return nil, prefixError("auth", err)
+		return nil, site.PrefixError("auth", err)
 	}
 	return s, nil
 }
@@ -359,7 +360,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 	b.Caddyfile.record("smtp", d)
 	start := *d
 	if _, err := parseMailAddresses(args); err != nil {
-		return d.WrapErr(prefixError("smtp", err))
+		return d.WrapErr(site.PrefixError("smtp", err))
 	}
 	err := block.ReadOptional(d, "smtp", block.Options{
 		"implicit_tls": {Usage: "implicit_tls <address...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(addresses []string) error {
@@ -401,7 +402,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 		return err
 	}
 	if err := c.check(); err != nil {
-		return start.WrapErr(prefixError("smtp", err))
+		return start.WrapErr(site.PrefixError("smtp", err))
 	}
 	return nil
 }
@@ -418,7 +419,7 @@ func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
 		}
 		a.Password, a.Keys = args[0], args[1:]
 		if err := a.check(); err != nil {
-			return d.WrapErr(prefixError("auth", err))
+			return d.WrapErr(site.PrefixError("auth", err))
 		}
 		b.Caddyfile.record(accountName(a.Username), d)
 		c.Accounts = append(c.Accounts, a)

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -162,7 +163,7 @@ func TestMailRecipients(t *testing.T) {
 	}
 	sent := false
 	for _, e := range h.app.shared.history.list() {
-		sent = sent || e.Source == sourceSMTP && e.Outcome == outcomeDelivered && *e.Key == "ops"
+		sent = sent || e.Source == site.SourceSMTP && e.Outcome == site.OutcomeDelivered && *e.Key == "ops"
 	}
 	if n := mailRefusals(h) - before; n != 10 || !sent {
 		t.Errorf("the history has %d refusals, want 10; it has a delivered mail: %t", n, sent)
@@ -244,7 +245,7 @@ func TestMailThread(t *testing.T) {
 // the history.
 func mailRefusals(h *Handler) (n int) {
 	for _, e := range h.app.shared.history.list() {
-		if e.Source == sourceSMTP && e.Outcome == outcomeRefused {
+		if e.Source == site.SourceSMTP && e.Outcome == site.OutcomeRefused {
 			n += e.Count
 		}
 	}

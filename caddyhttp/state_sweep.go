@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -103,12 +104,12 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*savedSpace]bool{}
-	for _, settings := range append([]*resolved{a.resolved}, a.sites...) {
-		for _, t := range settings.defaultTargets {
+	for _, settings := range append([]*site.Site{a.Resolved}, a.Sites...) {
+		for _, t := range settings.DefaultTargets {
 			f(t.Destination)
 		}
-		for _, k := range settings.keys {
-			for _, t := range k.targets {
+		for _, k := range settings.Keys {
+			for _, t := range k.Targets {
 				f(t.Destination)
 			}
 		}
@@ -156,7 +157,7 @@ func (s *savedKeys) eachDestination(ctx context.Context, f func(*notifier.Destin
 		if err != nil {
 			continue
 		}
-		for _, t := range k.targets {
+		for _, t := range k.Targets {
 			f(t.Destination)
 		}
 		s.releaseTargets(k)

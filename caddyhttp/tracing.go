@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -81,10 +82,10 @@ func endDelivery(ctx context.Context, _ int, r notifier.Result) {
 	span.End()
 }
 
-// traceHeader returns the function for [notifier.Options] that adds the trace
+// resolvedTraceHeader returns the function for [notifier.Options] that adds the trace
 // context to requests, or nil unless propagate_trace is on.
-func (r *resolved) traceHeader() func(context.Context) map[string]string {
-	if !r.propagateTrace {
+func resolvedTraceHeader(r *site.Site) func(context.Context) map[string]string {
+	if !r.PropagateTrace {
 		return nil
 	}
 	return traceContext

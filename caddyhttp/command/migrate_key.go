@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
@@ -40,7 +41,7 @@ const includesTimeout = 10 * time.Second
 
 // addKey adds the key of a saved configuration.
 func (m *migration) addKey(ctx context.Context, s savedConfig) {
-	if err := caddyhttp.CheckKeyName(s.key); err != nil {
+	if err := site.CheckKeyName(s.key); err != nil {
 		m.skip("%s: %v", keyLabel(s.key), err)
 		return
 	}
@@ -154,7 +155,7 @@ func (m *migration) tags(at string, tags []string) (out []string, err error) {
 			m.note("%s: the tag all is left out, because it stands for every URL", at)
 			continue
 		}
-		if err := caddyhttp.CheckTag(tag); err != nil {
+		if err := site.CheckTag(tag); err != nil {
 			return nil, err
 		}
 		out = append(out, tag)

@@ -10,22 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
-
-// Scheme begins what a device is shown as. No URL can have it.
-const Scheme = "device://"
-
-// Place names a key among those of all sites and spaces.
-type Place struct {
-	Home string // where the key is defined
-	Key  string // its name
-}
-
-// String returns the place as the name of records begins or ends with it.
-func (p Place) String() string { return p.Home + "\x00" + p.Key }
 
 // Device is a phone or a browser that has subscribed to a key.
 type Device struct {
@@ -56,7 +45,7 @@ func NewSecret() string {
 func Hash(id string) string { return notifier.PrivateHash(id) }
 
 // Shown returns what the destination of d is shown as.
-func (d *Device) Shown() string { return Scheme + d.Name }
+func (d *Device) Shown() string { return site.Scheme + d.Name }
 
 // Tags returns the tags of the device.
 func (d *Device) Tags() []string { return slices.Concat(d.Granted, d.Own) }

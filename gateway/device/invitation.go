@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
@@ -13,7 +14,7 @@ const invitationTime = 24 * time.Hour
 
 // Invitation lets one device subscribe to a key. It is found by its token.
 type Invitation struct {
-	Place
+	site.Place
 
 	Tags  []string // that the device gets
 	Until time.Time
@@ -23,13 +24,13 @@ type Invitation struct {
 var ErrInvitation = errors.New("the invitation is used up, is older than 24 hours, or is for another key; ask for another one")
 
 // NewInvitation returns an invitation to a key that is made now.
-func NewInvitation(to Place, tags []string, now time.Time) *Invitation {
+func NewInvitation(to site.Place, tags []string, now time.Time) *Invitation {
 	return &Invitation{Place: to, Tags: slices.Clone(tags), Until: now.Add(invitationTime)}
 }
 
 // Check returns [ErrInvitation] if the invitation, which may be nil, does not hold for a
 // key.
-func (x *Invitation) Check(to Place, now time.Time) error {
+func (x *Invitation) Check(to site.Place, now time.Time) error {
 	if x == nil || x.Place != to || !x.Until.After(now) {
 		return ErrInvitation
 	}

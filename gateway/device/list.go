@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
 // List has the devices of a key.
 type List struct {
-	Place
+	site.Place
 
 	All []Device
 }

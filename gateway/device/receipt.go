@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
@@ -16,7 +17,7 @@ const receiptTime = time.Minute
 // taken a message, not that a device has it. The device says so itself.
 type Receipt struct {
 	Device, Name string // ID and name of the device
-	Place
+	site.Place
 
 	Message     uuid.UUID
 	Target      string    // the hash of the destination
@@ -27,13 +28,13 @@ type Receipt struct {
 }
 
 // newReceipt returns the receipt for a push of a message to d.
-func (d *Device) newReceipt(of Place, message uuid.UUID, began, sent time.Time) *Receipt {
+func (d *Device) newReceipt(of site.Place, message uuid.UUID, began, sent time.Time) *Receipt {
 	return &Receipt{Device: d.ID, Name: d.Name, Place: of, Message: message, Target: Hash(d.ID), Began: began, Sent: sent}
 }
 
 // Pushed returns the receipt for a message to a device of a key after a push service has
 // taken it. before is the one until then, or nil.
-func (d *Device) Pushed(of Place, message uuid.UUID, before *Receipt, began, now time.Time) *Receipt {
+func (d *Device) Pushed(of site.Place, message uuid.UUID, before *Receipt, began, now time.Time) *Receipt {
 	x := d.newReceipt(of, message, began, now)
 	if before != nil { // of an earlier push, or the device was faster than the push service
 		x.Received, x.Last = before.Received, before.Last
@@ -44,7 +45,7 @@ func (d *Device) Pushed(of Place, message uuid.UUID, before *Receipt, began, now
 // Confirmed returns the receipt for a message to a device of a key after the device has
 // confirmed it. before is the one until then, or nil if the device was faster than the
 // answer of the push service.
-func (d *Device) Confirmed(of Place, message uuid.UUID, before *Receipt, now time.Time) *Receipt {
+func (d *Device) Confirmed(of site.Place, message uuid.UUID, before *Receipt, now time.Time) *Receipt {
 	x := before
 	if x == nil {
 		x = d.newReceipt(of, message, now, now)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -18,7 +19,7 @@ const (
 // is known.
 type State struct {
 	ID, Name string
-	Place
+	site.Place
 
 	Created time.Time
 	Sent    time.Time // the last push that a push service has taken; zero for none
@@ -31,12 +32,12 @@ type State struct {
 }
 
 // of notes whose state it is.
-func (s *State) of(d *Device, key Place) {
+func (s *State) of(d *Device, key site.Place) {
 	s.ID, s.Name, s.Place, s.Created = d.ID, d.Name, key, d.Created
 }
 
 // Pushed notes that a push service has taken a message for a device of a key.
-func (s *State) Pushed(d *Device, key Place, now time.Time) {
+func (s *State) Pushed(d *Device, key site.Place, now time.Time) {
 	s.of(d, key)
 	s.Sent, s.Refused = now, ""
 }
@@ -47,7 +48,7 @@ const refusedEvery = 24 * time.Hour
 
 // Refuse notes that a push service refuses a message for a device of a key, and reports
 // whether the key has to be told.
-func (s *State) Refuse(d *Device, key Place, why string, now time.Time) (tell bool) {
+func (s *State) Refuse(d *Device, key site.Place, why string, now time.Time) (tell bool) {
 	s.of(d, key)
 	s.Refused = why
 	if tell = s.RefusedTold.IsZero() || !s.RefusedTold.Add(refusedEvery).After(now); tell {
@@ -57,7 +58,7 @@ func (s *State) Refuse(d *Device, key Place, why string, now time.Time) (tell bo
 }
 
 // Confirmed notes that a device of a key has confirmed a message.
-func (s *State) Confirmed(d *Device, key Place, now time.Time) {
+func (s *State) Confirmed(d *Device, key site.Place, now time.Time) {
 	s.of(d, key)
 	s.Seen, s.Missing, s.Told = now, 0, false
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
@@ -34,7 +35,7 @@ func subscriptionAt(t *testing.T, endpoint string) webpush.Subscription {
 func second(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, 0, time.UTC).Local() }
 
 var (
-	ops     = Place{Home: "site", Key: "ops"}
+	ops     = site.Place{Home: "site", Key: "ops"}
 	message = uuid.MustParse("01890000-0000-7000-8000-000000000001")
 )
 
@@ -136,7 +137,7 @@ func TestNothingStored(t *testing.T) {
 	x, err2 := DecodeInvitation(nil)
 	r, err3 := DecodeReceipt(nil)
 	s, err4 := DecodeState(nil)
-	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.Check(Place{}, second(0)) == nil || r.Answered() || s.ID != "" {
+	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.Check(site.Place{}, second(0)) == nil || r.Answered() || s.ID != "" {
 		t.Errorf("%+v, %+v, %+v, %+v, %v", l, x, r, s, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -21,7 +21,7 @@ func hasMessage(status notifier.Status) bool {
 }
 
 func isFailedDevice(destination string, status notifier.Status) bool {
-	return status == notifier.Failed && strings.HasPrefix(destination, device.Scheme)
+	return status == notifier.Failed && strings.HasPrefix(destination, site.Scheme)
 }
 
 // IgnoreDevices marks the failures of devices as optional if another destination of the

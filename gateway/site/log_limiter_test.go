@@ -1,4 +1,4 @@
-package caddyhttp
+package site
 
 import (
 	"fmt"
@@ -9,18 +9,18 @@ import (
 
 func TestLogLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a logLimiter
+		var a LogLimiter
 		var reports []int
 		report := func(n int) { reports = append(reports, n) }
 		for range 5 {
-			a.add(1, report)
+			a.Add(1, report)
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		a.add(2, report)
+		a.Add(2, report)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		a.add(1, report)
+		a.Add(1, report)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if fmt.Sprint(reports) != "[1 6 1]" {

@@ -1,0 +1,136 @@
+package site
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Site are settings with all defaults, checked and ready for use. They do
+// not change.
+type Site struct {
+	Keys           map[string]*Key
+	HasSecrets     bool                      // one of the keys has a token or a reader
+	Sources        map[string]*source.Source // of the configuration
+	Stateless      bool
+	ConfigID       bool              // X-Apprise-Config-ID names keys without a token, too
+	DefaultTargets []notifier.Target // of default_urls
+	Services       *ServiceRule      // nil for all
+	Limits         api.Limits
+	Timeout        time.Duration
+	MaxInFlight    int
+	InFlight       InFlightLimits
+	Memory         int64
+	PropagateTrace bool
+	Page           bool
+	OriginCheck    *http.CrossOriginProtection // nil for no check
+	Identity       *notifier.Identity
+	Managers       *Managers // nil if nobody may manage
+	Saved          Finder    // of a handler, or of the app for mails
+
+	Push    *Push // nil for no devices
+	Devices Receivers
+
+	PublicURL string // the beginning of links to the gateway; "" if it is not known
+}
+
+// Finder finds the saved keys of a site. The zero value finds none.
+type Finder struct {
+	// Find returns a key. The error is an [*api.Error], ErrNoKey if there is none.
+	Find func(ctx context.Context, name string) (*Key, error)
+
+	// Protected reports whether a saved key has a token.
+	Protected func(context.Context) bool
+
+	// Names returns the names of all saved keys.
+	Names func(context.Context) ([]string, error)
+
+	// Places returns the places of keys by name (see [delivery.place]). It has none of a key
+	// that does not exist.
+	Places func(ctx context.Context, names []string) (map[string]string, error)
+
+	Space string        // to which they belong; "" for the default one
+	Rules *rules.Rules  // of every saved key; nil for none
+	Inbox time.Duration // how long every saved key keeps its messages readable; 0 for not at all
+}
+
+// On reports whether the site has saved keys.
+func (f *Finder) On() bool { return f.Find != nil }
+
+// PlacesOf is like places, also if the site has no saved keys.
+func (f *Finder) PlacesOf(ctx context.Context, names []string) (map[string]string, error) {
+	if !f.On() {
+		return map[string]string{}, nil
+	}
+	return f.Places(ctx, names)
+}
+
+// Receivers adds the devices of keys to their destinations. The zero value adds none.
+type Receivers struct {
+	// Ready waits until the devices are known. The error, an [*api.Error], is returned if
+	// they cannot be read, so that no message is answered as if there were none.
+	Ready func() error
+
+	// Add returns a key with its devices among its destinations: the same key if it has
+	// none.
+	Add func(*Key) *Key
+}
+
+// On reports whether keys can have devices.
+func (r *Receivers) On() bool { return r.Add != nil }
+
+// wait waits until the devices are known.
+func (r *Receivers) wait() error {
+	if r.Ready == nil {
+		return nil
+	}
+	return r.Ready()
+}
+
+// With returns a key with its devices among its destinations.
+func (r *Receivers) With(k *Key) *Key {
+	if r.Add == nil || k == nil {
+		return k
+	}
+	return r.Add(k)
+}
+
+// Key returns a key of the configuration or, if there is none, a saved one. The
+// error is an [*api.Error].
+func (r *Site) Key(ctx context.Context, name string) (*Key, error) {
+	if err := r.Devices.wait(); err != nil {
+		return nil, err
+	}
+	if k := r.Configured(name); k != nil {
+		return k, nil
+	}
+	if !r.Saved.On() {
+		return nil, ErrNoKey
+	}
+	k, err := r.Saved.Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.Devices.With(k), nil
+}
+
+// Configured returns a key of the configuration with its devices, or nil.
+func (r *Site) Configured(name string) *Key {
+	if k := r.Keys[name]; k != nil {
+		return r.Devices.With(k)
+	}
+	return nil
+}
+
+// ConfiguredKey returns name if a key of the configuration has it, and otherwise "".
+func (r *Site) ConfiguredKey(name string) string {
+	if r.Keys[name] == nil {
+		return ""
+	}
+	return name
+}

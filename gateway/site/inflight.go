@@ -1,0 +1,161 @@
+package site
+
+import (
+	"cmp"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+)
+
+// InFlight counts the messages that are not answered yet, over all sites and
+// reloads, because they share the memory of the process.
+type InFlight struct {
+	mu        sync.Mutex
+	Total     int
+	Clients   int                // messages with addresses in the request, and unverified ones
+	ByAddress map[netip.Addr]int // of clients, by their own address
+}
+
+// InFlightLimits bounds the messages under way. Part of it is for messages for
+// keys only, because the addresses in requests may be slow or dead.
+type InFlightLimits struct {
+	Total      int // all messages
+	Clients    int // unverified messages, and those with URLs, or addresses of files, of clients
+	PerAddress int // of these, those of one client address
+}
+
+// NewInFlightLimits returns limits with the defaults for those that are 0.
+func NewInFlightLimits(total, clients, perAddress int) InFlightLimits {
+	clients = min(cmp.Or(clients, max(total/2, 1)), total)
+	perAddress = min(cmp.Or(perAddress, max(clients/8, 1)), clients)
+	return InFlightLimits{total, clients, perAddress}
+}
+
+// Admission is the room of one message in InFlight.
+type Admission struct {
+	f          *InFlight
+	total      bool // it is in f.total
+	client     bool // it is in f.clients
+	unverified bool // its token or signature has not been verified
+	from       netip.Addr
+}
+
+// Enter counts a message in, or returns the error for the client if there is no
+// room for it. After nil, the caller calls leave.
+func (f *InFlight) Enter(l InFlightLimits) (Admission, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, Admission{total: true})
+}
+
+// EnterClient is like enter for a message that may have URLs. from is the
+// address of the client.
+func (f *InFlight) EnterClient(l InFlightLimits, from netip.Addr) (Admission, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, Admission{total: true, client: true, from: from})
+}
+
+// EnterUnverified is like enterClient for a message whose token or signature has not
+// been verified. When it has been, the caller calls verified.
+func (f *InFlight) EnterUnverified(l InFlightLimits, from netip.Addr) (Admission, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, Admission{total: true, client: true, unverified: true, from: from})
+}
+
+// EnterFetch counts a message that has entered among those with URLs, while
+// files are fetched from addresses in the request.
+func (f *InFlight) EnterFetch(l InFlightLimits, from netip.Addr) (Admission, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, Admission{client: true, from: from})
+}
+
+// add counts e in. The caller holds the lock.
+func (f *InFlight) add(l InFlightLimits, e Admission) (Admission, error) {
+	switch {
+	case e.total && f.Total >= l.Total:
+		return Admission{}, errTooMany("the gateway has too many messages under way, at most %d (max_in_flight)", l.Total)
+	case e.unverified && f.Clients >= l.Clients:
+		return Admission{}, errTooMany("too many requests whose token or signature has not been verified are under way, at most %d (client_limits in_flight)", l.Clients)
+	case e.unverified && f.ByAddress[e.from] >= l.PerAddress:
+		return Admission{}, errTooMany("too many requests from your address whose token or signature has not been verified are under way, at most %d (client_limits in_flight_per_address)", l.PerAddress)
+	case e.client && f.Clients >= l.Clients:
+		return Admission{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (client_limits in_flight)", l.Clients)
+	case e.client && f.ByAddress[e.from] >= l.PerAddress:
+		return Admission{}, errTooMany("too many messages with URLs from your address are under way, at most %d (client_limits in_flight_per_address)", l.PerAddress)
+	}
+	if e.total {
+		f.Total++
+	}
+	if e.client {
+		if f.ByAddress == nil {
+			f.ByAddress = map[netip.Addr]int{}
+		}
+		f.Clients++
+		f.ByAddress[e.from]++
+	}
+	e.f = f
+	return e, nil
+}
+
+// Verified makes an entry of enterUnverified one of enter.
+func (e *Admission) Verified() {
+	if !e.unverified {
+		return
+	}
+	e.f.mu.Lock()
+	defer e.f.mu.Unlock()
+	e.leaveClients()
+	e.client, e.unverified = false, false
+}
+
+// Distrust makes an entry of enter one of enterClient, or returns the error for the client
+// if there is no room for it.
+func (e *Admission) Distrust(l InFlightLimits, from netip.Addr) error {
+	e.f.mu.Lock()
+	defer e.f.mu.Unlock()
+	if _, err := e.f.add(l, Admission{client: true, from: from}); err != nil {
+		return err
+	}
+	e.client, e.from = true, from
+	return nil
+}
+
+func (e *Admission) Leave() {
+	e.f.mu.Lock()
+	defer e.f.mu.Unlock()
+	if e.total {
+		e.f.Total--
+	}
+	if e.client {
+		e.leaveClients()
+	}
+}
+
+// leaveClients removes e from the messages of clients. The caller holds the lock.
+func (e *Admission) leaveClients() {
+	e.f.Clients--
+	if e.f.ByAddress[e.from]--; e.f.ByAddress[e.from] == 0 {
+		delete(e.f.ByAddress, e.from)
+	}
+}
+
+// Load returns the number of messages under way.
+func (f *InFlight) Load() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Total
+}
+
+// errTooMany returns the error for a message that is not read because too many
+// are under way.
+func errTooMany(format string, limit int) *api.Error {
+	e := api.Errorf(http.StatusServiceUnavailable, format+"; try again in a second", limit)
+	e.RetryAfter = time.Second
+	return e
+}

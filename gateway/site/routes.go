@@ -1,0 +1,53 @@
+package site
+
+import (
+	"slices"
+	"strings"
+)
+
+// Access says who may use a route.
+type Access string
+
+const (
+	AccessAnyone Access = "anyone" // who can send the request; Caddy's matchers and authentication decide
+	AccessSender Access = "sender" // who may send to the key or, without a key, to URLs of the request
+	AccessReader Access = "reader" // who may read what the key's destinations are
+	AccessInbox  Access = "inbox"  // who may read the messages that the key keeps
+	AccessHolder Access = "holder" // who knows the ID of the message
+	AccessDevice Access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
+	AccessManage Access = "manage" // who may manage (see managers)
+)
+
+// The patterns of the routes.
+const (
+	RouteNotifyKey = "/notify/{KEY}"
+
+	RouteIncidents = "/notify/incidents"
+)
+
+// PathOf returns the path of a key on a route.
+func PathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}", key, 1) }
+
+// ReservedNames are the names below /notify that no key can have, because they
+// are addresses of the gateway, now or later.
+var ReservedNames = []string{"asks", "console", "incidents", "messages", "status"}
+
+// ContainsFold reports whether a segment of a path is one of names in any case. Caddy's path
+// matchers ignore case: a key Incidents would be open behind a matcher that leaves out
+// /notify/incidents/*.
+func ContainsFold(names []string, segment string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, segment) })
+}
+
+// HasDotSegment reports whether a path has a segment "." or "..". The gateway does not
+// answer such a path: a path matcher in front of an authentication handler compares what
+// remains without these segments, so that /notify/ops/slack/../../.. would get around a
+// password for /notify*.
+func HasDotSegment(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
