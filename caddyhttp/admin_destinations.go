@@ -10,47 +10,37 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// destinationState is what the last attempts tell about a destination.
-type destinationState string
-
-// The states of destinations, the worst first.
-const (
-	stateDown    destinationState = "down"    // at least three attempts in a row have failed
-	stateFailing destinationState = "failing" // the last attempt has failed
-	stateUnknown destinationState = "unknown" // there was no attempt that tells
-	stateKnown   destinationState = "known"   // the last attempt succeeded
-)
-
 // DestinationHealth is the state of one destination for people: in the admin API,
 // the commands and the pages.
 type DestinationHealth struct {
-	ID           string           `json:"id,omitempty"` // for POST /notify/destinations/{id}/retry
-	State        destinationState `json:"state"`
-	LastSuccess  *time.Time       `json:"last_success,omitempty"`
-	FailingSince *time.Time       `json:"failing_since,omitempty"`
-	LastError    string           `json:"last_error,omitempty"`
-	Waiting      int              `json:"waiting"` // deliveries
-	WaitingSince *time.Time       `json:"waiting_since,omitempty"`
+	ID           string                   `json:"id,omitempty"` // for POST /notify/destinations/{id}/retry
+	State        metrics.DestinationState `json:"state"`
+	LastSuccess  *time.Time               `json:"last_success,omitempty"`
+	FailingSince *time.Time               `json:"failing_since,omitempty"`
+	LastError    string                   `json:"last_error,omitempty"`
+	Waiting      int                      `json:"waiting"` // deliveries
+	WaitingSince *time.Time               `json:"waiting_since,omitempty"`
 }
 
 func newDestinationHealth(h *queue.Health) DestinationHealth {
 	out := DestinationHealth{
-		ID: base64.RawURLEncoding.EncodeToString(h.Destination[:]), State: stateUnknown,
+		ID: base64.RawURLEncoding.EncodeToString(h.Destination[:]), State: metrics.StateUnknown,
 		LastSuccess: site.TimeOrNil(h.LastSuccess), FailingSince: site.TimeOrNil(h.FailingSince), LastError: h.LastError,
 		Waiting: h.Waiting, WaitingSince: site.TimeOrNil(h.WaitingSince),
 	}
 	switch {
 	case h.Down():
-		out.State = stateDown
+		out.State = metrics.StateDown
 	case h.Failing():
-		out.State = stateFailing
+		out.State = metrics.StateFailing
 	case h.Known:
-		out.State = stateKnown
+		out.State = metrics.StateKnown
 	}
 	return out
 }
@@ -124,7 +114,7 @@ func directoryDestinations(a *site.Directory, ctx context.Context, q *outbox) ([
 
 // compareHealth sorts the worst first.
 func compareHealth(a, b adminHealth) int {
-	order := []destinationState{stateDown, stateFailing, stateUnknown, stateKnown}
+	order := []metrics.DestinationState{metrics.StateDown, metrics.StateFailing, metrics.StateUnknown, metrics.StateKnown}
 	return cmp.Or(
 		cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)),
 		cmp.Compare(b.Waiting, a.Waiting),

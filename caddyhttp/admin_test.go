@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -141,7 +142,7 @@ func TestAdminAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 5 {
 		t.Fatalf("recent: status %d, %v: %s", status, err, text)
 	}
-	if m := messages[1]; m.Outcome != site.OutcomeRefused || m.Key != nil || m.Reason != refusalBadRequest || m.Status != 400 || m.Count != 1 || m.Error == "" {
+	if m := messages[1]; m.Outcome != site.OutcomeRefused || m.Key != nil || m.Reason != metrics.RefusalBadRequest || m.Status != 400 || m.Count != 1 || m.Error == "" {
 		t.Errorf("the refusal is %+v", m)
 	}
 	messages = slices.Delete(messages, 1, 2)

@@ -81,7 +81,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.engine.shared, a.engine.emit = a.shared.shared, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
 	a.storage = ctx.Storage()
 	a.shared.sender.KeepStates(stateStore{a.storage})
-	if err := a.shared.metrics.register(ctx.GetMetricsRegistry()); err != nil {
+	if err := a.shared.metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	defaults, err := defaultSettings()

@@ -50,7 +50,7 @@ func (h *httpAPI) serveBeat(w http.ResponseWriter, r *http.Request, at *route, b
 	}
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.notSent(h.resolved.ConfiguredKey(key), resp.Status)
+		h.shared.metrics.NotSent(h.resolved.ConfiguredKey(key), resp.Status)
 		h.refuse(r, key, resp.Status, resp.Error, err)
 	}
 	return resp

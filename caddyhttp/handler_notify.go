@@ -20,7 +20,7 @@ func (h *httpAPI) notify(w http.ResponseWriter, r *http.Request, name string) *a
 	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.notSent(h.resolved.ConfiguredKey(name), resp.Status)
+		h.shared.metrics.NotSent(h.resolved.ConfiguredKey(name), resp.Status)
 		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
 	if h.resolved.Page && h.checkRoute(r, name) == nil {

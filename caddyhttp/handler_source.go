@@ -60,7 +60,7 @@ func (h *httpAPI) serveSource(w http.ResponseWriter, r *http.Request, a *route) 
 		if resp.Status == http.StatusUnauthorized {
 			site.AskForSecret(w, site.AccessSender)
 		}
-		h.shared.metrics.notSent(h.resolved.ConfiguredKey(a.key), resp.Status)
+		h.shared.metrics.NotSent(h.resolved.ConfiguredKey(a.key), resp.Status)
 		h.refuse(r, a.key, resp.Status, resp.Error, err)
 	}
 	if s == nil {

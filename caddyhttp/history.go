@@ -28,7 +28,7 @@ type history struct {
 // failed to. A zero time stands for never.
 type lastOutcome struct{ delivered, failed time.Time }
 
-// recentRefusal stands for all recent refusals with the same refusalID.
+// recentRefusal stands for all recent refusals with the same metrics.RefusalID.
 type recentRefusal struct {
 	last  refusal
 	count int
@@ -146,7 +146,7 @@ func (h *history) addRefusal(f refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := recentRefusal{f, 1}
-	if i := slices.IndexFunc(h.refusals, func(r recentRefusal) bool { return r.last.refusalID == f.refusalID }); i >= 0 {
+	if i := slices.IndexFunc(h.refusals, func(r recentRefusal) bool { return r.last.RefusalID == f.RefusalID }); i >= 0 {
 		r.count += h.refusals[i].count
 		h.refusals = slices.Delete(h.refusals, i, i+1)
 	} else if len(h.refusals) == maxHistoryRefusals {
@@ -157,11 +157,11 @@ func (h *history) addRefusal(f refusal) {
 
 func (r recentRefusal) entry() historyEntry {
 	e := historyEntry{
-		Time: r.last.time, Source: r.last.source, site: r.last.site, Outcome: site.OutcomeRefused, Results: []api.Result{},
-		Reason: r.last.reason, Status: r.last.status, Error: r.last.text, Server: r.last.server, Client: r.last.client, Count: r.count,
+		Time: r.last.time, Source: r.last.Source, site: r.last.Site, Outcome: site.OutcomeRefused, Results: []api.Result{},
+		Reason: r.last.Reason, Status: r.last.status, Error: r.last.text, Server: r.last.Server, Client: r.last.client, Count: r.count,
 	}
-	if r.last.key != "" {
-		e.Key = &r.last.key
+	if r.last.Key != "" {
+		e.Key = &r.last.Key
 	}
 	return e
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -55,7 +56,7 @@ func TestHistoryOfRefusals(t *testing.T) {
 	begin := time.Now()
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
 	refuse := func(key string, seconds int) {
-		h.addRefusal(refusal{refusalID: refusalID{key: key, reason: refusalTooLarge}, time: at(seconds), status: 413})
+		h.addRefusal(refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, time: at(seconds), status: 413})
 	}
 	refuse("a", 0)
 	h.add((&delivery{message: &notifier.Message{Time: at(1)}, source: site.SourceHTTP, key: "m"}).historyEntry(site.OutcomeDelivered), nil)

@@ -16,7 +16,7 @@ func values(t *testing.T, e *shared) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	for range 2 { // a second time does no harm
-		if err := e.metrics.register(registry); err != nil {
+		if err := e.metrics.Register(registry); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestMetricsOfServices(t *testing.T) {
 	result := func(service string, status notifier.Status) notifier.Result {
 		return notifier.Result{Service: service, Status: status, Attempts: 1}
 	}
-	h.shared.metrics.made([]notifier.Result{
+	h.shared.metrics.Made([]notifier.Result{
 		result("A", notifier.Delivered), result("A", notifier.Failed), result("B", notifier.Failed), result("B", notifier.Failed), result("A", notifier.Failed),
 	})
 	after := values(t, h.shared.shared)

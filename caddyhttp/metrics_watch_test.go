@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -21,9 +22,9 @@ import (
 // series has the labels of each metric of the gateway.
 func series(t *testing.T) map[string][]string {
 	t.Helper()
-	m := newMetrics(new(site.InFlight), new(notifier.Memory), func(context.Context) *queueState { return nil })
+	m := metrics.New(new(site.InFlight), new(notifier.Memory), func(context.Context) *metrics.QueueState { return nil })
 	descs := make(chan *prometheus.Desc, 100)
-	for _, c := range m.collectors() {
+	for _, c := range m.Collectors() {
 		c.Describe(descs)
 	}
 	close(descs)
@@ -36,7 +37,7 @@ func series(t *testing.T) map[string][]string {
 		}
 		labels := strings.FieldsFunc(got[2], func(r rune) bool { return r == ',' })
 		out[got[1]] = labels
-		if d == descOf(m.seconds) {
+		if d == descOf(m.Seconds) {
 			out[got[1]+"_sum"], out[got[1]+"_count"], out[got[1]+"_bucket"] = labels, labels, append(slices.Clip(labels), "le")
 		}
 	}
@@ -126,9 +127,9 @@ func TestDashboard(t *testing.T) {
 	grouping := regexp.MustCompile(`\bby ?\(([^)]*)\)`)
 	values := map[string][]string{
 		"caddy_notify_messages_total outcome":     {site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError},
-		"caddy_notify_refused_total reason":       allRefusalReasons,
-		"caddy_notify_queue_beats_total outcome":  {beatOK, beatFailed, beatWithheld},
-		"caddy_notify_destinations state":         {string(stateKnown), string(stateFailing), string(stateDown)},
+		"caddy_notify_refused_total reason":       metrics.AllRefusalReasons,
+		"caddy_notify_queue_beats_total outcome":  {metrics.BeatOK, metrics.BeatFailed, metrics.BeatWithheld},
+		"caddy_notify_destinations state":         {string(metrics.StateKnown), string(metrics.StateFailing), string(metrics.StateDown)},
 		"caddy_notify_beats state":                {stateOnTime, stateInGrace, "late", "failed"},
 		"caddy_notify_queue_jobs state":           {"queued", "sending", "dead"},
 		"caddy_notify_deliveries_total outcome":   {string(notifier.Delivered), string(notifier.Failed), string(notifier.Skipped), "queued"},

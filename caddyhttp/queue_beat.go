@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -152,24 +153,17 @@ func (w *watchdog) call(ctx context.Context, pool *egress.Pool) error {
 	return nil
 }
 
-// The outcomes of calls of the watchdog, in metrics.
-const (
-	beatOK       = "ok"
-	beatFailed   = "failed"
-	beatWithheld = "withheld" // a delivery has waited for too long
-)
-
 // watched counts a call, and logs the first failure of several and the success after
 // them.
 func (q *monitor) watched(err error) {
-	outcome := beatOK
+	outcome := metrics.BeatOK
 	switch {
 	case errors.Is(err, errWaitsTooLong):
-		outcome = beatWithheld
+		outcome = metrics.BeatWithheld
 	case err != nil:
-		outcome = beatFailed
+		outcome = metrics.BeatFailed
 	}
-	q.app.Load().shared.metrics.queue.watchdog.WithLabelValues(outcome).Inc()
+	q.app.Load().shared.metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
 	failing := err != nil
 	if q.watchdogFails.Swap(failing) == failing {
 		return

@@ -38,7 +38,7 @@ func (q *outbox) settled(j *queue.Job) {
 	}
 	q.dead.write(q.log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.state.Key),
 		zap.String("service", d.result.Service), zap.String("destination", d.result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.reason))
-	app.shared.metrics.dead(d.result.Service)
+	app.shared.metrics.Dead(d.result.Service)
 	if d.result.Optional {
 		return
 	}

@@ -112,7 +112,7 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		t.logger = nil // an entry of the log would become another message
 	}
 	if j.Attempts > 0 {
-		app.shared.metrics.queue.retries.Inc()
+		app.shared.metrics.Queue.Retries.Inc()
 	}
 	// Without progress, the sender uses its own, which it returns if it fails, and
 	// which costs less if it does not.

@@ -248,7 +248,7 @@ func (q *openQueue) refresh(ctx context.Context) {
 // use lets an app make the deliveries from now on.
 func (q *openQueue) use(a *engine) {
 	q.app.Store(a)
-	a.shared.metrics.queue.expect(a.ServiceNames())
+	a.shared.metrics.Queue.Expect(a.ServiceNames())
 	q.Configure(q.options(a.queueSettings))
 }
 

@@ -3,17 +3,18 @@ package caddyhttp
 import (
 	"context"
 
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // state returns what metrics tell of the queue.
-func (q *openQueue) state(ctx context.Context) *queueState {
-	out := &queueState{maxSize: q.app.Load().queueSettings.maxSize, destinations: q.Count(), incidents: q.countIncidents(ctx), now: q.Now()}
+func (q *openQueue) state(ctx context.Context) *metrics.QueueState {
+	out := &metrics.QueueState{MaxSize: q.app.Load().queueSettings.maxSize, Destinations: q.Count(), Incidents: q.countIncidents(ctx), Now: q.Now()}
 	s, err := q.Stats(ctx)
 	if err != nil {
 		return out
 	}
-	out.stats = &s
+	out.Stats = &s
 	if !q.app.Load().ExpectsBeats() {
 		return out
 	}
@@ -21,9 +22,9 @@ func (q *openQueue) state(ctx context.Context) *queueState {
 	if err != nil {
 		return out
 	}
-	out.beats = map[string]int{stateOnTime: 0, stateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
+	out.Beats = map[string]int{stateOnTime: 0, stateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
 	for _, b := range beats {
-		out.beats[b.state(out.now)]++
+		out.Beats[b.state(out.Now)]++
 	}
 	return out
 }

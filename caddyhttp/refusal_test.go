@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -22,7 +23,7 @@ func TestRefusalLog(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		var l refusalLog
 		add := func(key, client string) {
-			l.add(refusal{refusalID: refusalID{key: key, reason: refusalTooLarge}, status: 413, client: client}, zap.New(core))
+			l.add(refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, status: 413, client: client}, zap.New(core))
 		}
 		add("k", "192.0.2.1")
 		add("k", "192.0.2.2")
@@ -45,7 +46,7 @@ func TestRefusalLog(t *testing.T) {
 // that the metric has no others.
 func TestRefusalReasons(t *testing.T) {
 	for status := 400; status < 600; status++ {
-		if reason := refusalReason(status, nil); !slices.Contains(allRefusalReasons, reason) {
+		if reason := refusalReason(status, nil); !slices.Contains(metrics.AllRefusalReasons, reason) {
 			t.Errorf("%d: %s", status, reason)
 		}
 	}
@@ -54,14 +55,14 @@ func TestRefusalReasons(t *testing.T) {
 		err    error
 		want   string
 	}{
-		{400, nil, refusalBadRequest},
-		{403, errStatelessOff, refusalStateless},
-		{403, site.ErrCrossOrigin, refusalOrigin},
-		{403, api.Errorf(http.StatusForbidden, "x"), refusalForbidden},
-		{404, nil, refusalUnknownKey},
-		{422, nil, refusalBadRequest},
-		{500, nil, refusalError},
-		{507, nil, refusalStorage},
+		{400, nil, metrics.RefusalBadRequest},
+		{403, errStatelessOff, metrics.RefusalStateless},
+		{403, site.ErrCrossOrigin, metrics.RefusalOrigin},
+		{403, api.Errorf(http.StatusForbidden, "x"), metrics.RefusalForbidden},
+		{404, nil, metrics.RefusalUnknownKey},
+		{422, nil, metrics.RefusalBadRequest},
+		{500, nil, metrics.RefusalError},
+		{507, nil, metrics.RefusalStorage},
 	} {
 		if got := refusalReason(tt.status, tt.err); got != tt.want {
 			t.Errorf("%d: %s, want %s", tt.status, got, tt.want)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -277,7 +278,7 @@ func (p *release) releaseJobs(ctx context.Context) error {
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
 		p.q.log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.key), zap.Int("messages", p.group.More.Counts.Total()))
 	}
-	p.count(ruleOutcomeReleased)
+	p.count(metrics.RuleOutcomeReleased)
 	return nil
 }
 
@@ -291,10 +292,10 @@ func (p *release) count(outcome string) {
 	last := rules.ByDigest
 	for _, x := range p.group.Items {
 		last = x.Hold
-		m.ruled(last.Rule(), outcome, 1)
+		m.Ruled(last.Rule(), outcome, 1)
 	}
-	if n := p.group.More.Counts.Total(); n > 0 && outcome == ruleOutcomeDigested {
-		m.ruled(last.Rule(), outcome, n)
+	if n := p.group.More.Counts.Total(); n > 0 && outcome == metrics.RuleOutcomeDigested {
+		m.Ruled(last.Rule(), outcome, n)
 	}
 }
 
@@ -399,6 +400,6 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.S
 	if err := p.q.Accept(ctx, e); err != nil {
 		return err
 	}
-	p.count(ruleOutcomeDigested)
+	p.count(metrics.RuleOutcomeDigested)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -268,7 +269,7 @@ func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *
 	o := &queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	if !over && x.IsOpen() && x.IsAcknowledged() {
 		o.Rule = string(notifier.RuleAcknowledged)
-		q.app.Load().shared.metrics.ruled(ruleEscalate, ruleOutcomeAcknowledged, 1)
+		q.app.Load().shared.metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 	}
 	return x, o
 }

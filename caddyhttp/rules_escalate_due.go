@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -301,7 +302,7 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 		q.log.Debug("an incident that is resolved is forgotten", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
 	}
 	if n := len(step.Release); n > 0 {
-		app.shared.metrics.ruled(ruleEscalate, ruleOutcomeEscalated, n)
+		app.shared.metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
 	}
 	if step.Round > 0 {
 		q.tellIncident(event.IncidentEscalated, x, "")
@@ -498,7 +499,7 @@ func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {
-		q.app.Load().shared.metrics.ruled(ruleEscalate, ruleOutcomeAcknowledged, 1)
+		q.app.Load().shared.metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 		q.tellIncident(event.IncidentAcknowledged, x, by)
 	}
 	return x, ok, err

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -512,15 +513,15 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	metrics := s.q.app.Load().shared.metrics
+	counters := s.q.app.Load().shared.metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:
-			metrics.ruled(v.Hold.Rule(), ruleOutcomeHeld, 1)
+			counters.Ruled(v.Hold.Rule(), metrics.RuleOutcomeHeld, 1)
 		case rules.Suppress:
-			metrics.ruled(ruleDedupe, ruleOutcomeSuppressed, 1)
+			counters.Ruled(metrics.RuleDedupe, metrics.RuleOutcomeSuppressed, 1)
 		case rules.Silenced:
-			metrics.ruled(rules.BySilence.Rule(), ruleOutcomeSilenced, 1)
+			counters.Ruled(rules.BySilence.Rule(), metrics.RuleOutcomeSilenced, 1)
 		case rules.Send:
 		}
 	}

@@ -266,9 +266,9 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 func (s *shared) conclude(d delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
 	if !d.attempt { // which was counted before
-		s.metrics.sent(d.settings.ConfiguredKey(d.key), outcome, d.message.Attachments)
+		s.metrics.Sent(d.settings.ConfiguredKey(d.key), outcome, d.message.Attachments)
 	}
-	s.metrics.made(made)
+	s.metrics.Made(made)
 	if d.attempt && outcome != site.OutcomeDelivered {
 		return // it is tried again, or settled records that it is not
 	}

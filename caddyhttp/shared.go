@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -26,7 +27,7 @@ type shared struct {
 	sender     *notifier.Sender
 	inFlight   site.InFlight
 	memory     notifier.Memory
-	metrics    *metrics
+	metrics    *metrics.Metrics
 	history    history
 	background background
 	incidents  incidents
@@ -39,9 +40,9 @@ type shared struct {
 
 // newShared returns the value with which a process sends, with a User-Agent. queue returns the state of its
 // open queue, or nil.
-func newShared(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *queueState) *shared {
+func newShared(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *metrics.QueueState) *shared {
 	s := &shared{sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), emitEvent: emit}
-	s.metrics = newMetrics(&s.inFlight, &s.memory, queue)
+	s.metrics = metrics.New(&s.inFlight, &s.memory, queue)
 	return s
 }
 
@@ -69,8 +70,8 @@ func newProcess() *process {
 	return p
 }
 
-// queueState returns the state of the queue of the newest app, or nil if it has none.
-func (p *process) queueState(ctx context.Context) *queueState {
+// metrics.QueueState returns the state of the queue of the newest app, or nil if it has none.
+func (p *process) queueState(ctx context.Context) *metrics.QueueState {
 	if app := p.apps.newest(); app != nil && app.queue != nil {
 		return app.queue.state(ctx)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -208,10 +209,10 @@ func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, err
 // refused records a refusal of the server.
 func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.app.shared.metrics.notSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
+		g.app.shared.metrics.NotSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
 	}
 	f := refusal{
-		refusalID: refusalID{source: site.SourceSMTP, key: r.Key, reason: refusalReason(r.Status, r.Err)},
+		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: refusalReason(r.Status, r.Err)},
 		time:      time.Now(), status: r.Code, text: r.Text,
 	}
 	if r.Client.IsValid() {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -529,7 +530,7 @@ func TestMailAuthentication(t *testing.T) {
 			t.Errorf("the history has a password: %+v", e)
 		}
 	}
-	if !reasons[refusalForbidden] {
+	if !reasons[metrics.RefusalForbidden] {
 		t.Errorf("no refusal is recorded: %v", reasons)
 	}
 }

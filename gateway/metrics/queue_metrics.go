@@ -1,4 +1,4 @@
-package caddyhttp
+package metrics
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // queueMetrics are the metrics of the open queue. There are none if no queue is
 // open.
 type queueMetrics struct {
-	state func(context.Context) *queueState // nil if no queue is open
+	state func(context.Context) *QueueState // nil if no queue is open
 
 	jobs, oldest       *prometheus.Desc
 	bytes, recordBytes *prometheus.Desc
@@ -22,12 +22,12 @@ type queueMetrics struct {
 	destinations       *prometheus.Desc
 	incidents          *prometheus.Desc
 	beats              *prometheus.Desc
-	retries            prometheus.Counter
+	Retries            prometheus.Counter
 	dead               *prometheus.CounterVec
-	watchdog           *prometheus.CounterVec
+	Watchdog           *prometheus.CounterVec
 }
 
-func newQueueMetrics(state func(context.Context) *queueState) *queueMetrics {
+func newQueueMetrics(state func(context.Context) *QueueState) *queueMetrics {
 	name := func(name string) string { return prometheus.BuildFQName("caddy", "notify", "queue_"+name) }
 	m := &queueMetrics{
 		state:        state,
@@ -39,19 +39,19 @@ func newQueueMetrics(state func(context.Context) *queueState) *queueMetrics {
 		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue and of what rules remember, which max_size bounds.", nil, nil),
 		recordBytes:  prometheus.NewDesc(name("record_bytes"), "Size of what rules remember alone: incidents, silences, beats.", nil, nil),
 		maxBytes:     prometheus.NewDesc(name("max_bytes"), "The setting max_size of the queue: how large caddy_notify_queue_bytes may become.", nil, nil),
-		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
-		watchdog:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("beats_total"), Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age)."}, []string{"outcome"}),
+		Retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
+		Watchdog:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("beats_total"), Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age)."}, []string{"outcome"}),
 		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
 	}
-	for _, outcome := range []string{beatOK, beatFailed, beatWithheld} {
-		m.watchdog.WithLabelValues(outcome) // rate() needs the 0 before the first
+	for _, outcome := range []string{BeatOK, BeatFailed, BeatWithheld} {
+		m.Watchdog.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
 	return m
 }
 
-// expect makes the series of services that are sent to. Without the 0 before the first,
+// Expect makes the series of services that are sent to. Without the 0 before the first,
 // Prometheus would not see that a delivery to a service was given up.
-func (m *queueMetrics) expect(services []string) {
+func (m *queueMetrics) Expect(services []string) {
 	for _, s := range services {
 		m.dead.WithLabelValues(s)
 	}
@@ -62,9 +62,9 @@ func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.recordBytes, m.maxBytes, m.destinations, m.incidents, m.beats} {
 		c <- d
 	}
-	m.retries.Describe(c)
+	m.Retries.Describe(c)
 	m.dead.Describe(c)
-	m.watchdog.Describe(c)
+	m.Watchdog.Describe(c)
 }
 
 // statsTimeout bounds how long a scrape waits for the store.
@@ -78,20 +78,20 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	if q == nil {
 		return
 	}
-	m.retries.Collect(c)
+	m.Retries.Collect(c)
 	m.dead.Collect(c)
-	m.watchdog.Collect(c)
+	m.Watchdog.Collect(c)
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(m.maxBytes, float64(q.maxSize))
-	gauge(m.destinations, float64(q.destinations.Known), string(stateKnown))
-	gauge(m.destinations, float64(q.destinations.Failing), string(stateFailing))
-	gauge(m.destinations, float64(q.destinations.Down), string(stateDown))
+	gauge(m.maxBytes, float64(q.MaxSize))
+	gauge(m.destinations, float64(q.Destinations.Known), string(StateKnown))
+	gauge(m.destinations, float64(q.Destinations.Failing), string(StateFailing))
+	gauge(m.destinations, float64(q.Destinations.Down), string(StateDown))
 	for _, stage := range rules.Stages {
-		gauge(m.incidents, float64(q.incidents[stage]), string(stage))
+		gauge(m.incidents, float64(q.Incidents[stage]), string(stage))
 	}
-	s := q.stats
+	s := q.Stats
 	if s == nil {
 		return // the queue logs the reason
 	}
@@ -100,22 +100,22 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	gauge(m.jobs, float64(s.Dead), "dead")
 	oldest := 0.0
 	if !s.Oldest.IsZero() {
-		oldest = max(q.now.Sub(s.Oldest).Seconds(), 0)
+		oldest = max(q.Now.Sub(s.Oldest).Seconds(), 0)
 	}
 	gauge(m.oldest, oldest)
 	gauge(m.bytes, float64(s.Bytes))
 	gauge(m.recordBytes, float64(s.Records))
-	for state, n := range q.beats {
+	for state, n := range q.Beats {
 		gauge(m.beats, float64(n), state)
 	}
 }
 
-// queueState is what metrics tell of an open queue, and of what is kept in it.
-type queueState struct {
-	maxSize      int64
-	destinations queue.Counts
-	incidents    map[notifier.IncidentState]int // by stage
-	stats        *queue.Stats                   // nil if the store does not answer
-	beats        map[string]int                 // by state; nil if no key expects one, or they cannot be read
-	now          time.Time
+// QueueState is what metrics tell of an open queue, and of what is kept in it.
+type QueueState struct {
+	MaxSize      int64
+	Destinations queue.Counts
+	Incidents    map[notifier.IncidentState]int // by stage
+	Stats        *queue.Stats                   // nil if the store does not answer
+	Beats        map[string]int                 // by state; nil if no key expects one, or they cannot be read
+	Now          time.Time
 }

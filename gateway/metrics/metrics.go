@@ -1,4 +1,4 @@
-package caddyhttp
+package metrics
 
 import (
 	"context"
@@ -12,26 +12,26 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// metrics are the Prometheus collectors. All configurations share them, so that
+// Metrics are the Prometheus collectors. All configurations share them, so that
 // their values survive a reload, although Caddy then makes a new registry. No
 // label has a value that clients choose.
-type metrics struct {
+type Metrics struct {
 	messages   *prometheus.CounterVec
 	byKey      *prometheus.CounterVec
 	refusals   *prometheus.CounterVec
 	deliveries *prometheus.CounterVec
-	seconds    *prometheus.HistogramVec
+	Seconds    *prometheus.HistogramVec
 	attempts   *prometheus.CounterVec
 	bytes      prometheus.Counter
 	rules      *prometheus.CounterVec
 	inFlight   prometheus.GaugeFunc
 	memory     prometheus.GaugeFunc
-	queue      *queueMetrics
+	Queue      *queueMetrics
 }
 
-func newMetrics(f *site.InFlight, memory *notifier.Memory, queue func(context.Context) *queueState) *metrics {
+func New(f *site.InFlight, memory *notifier.Memory, queue func(context.Context) *QueueState) *Metrics {
 	const ns, sub = "caddy", "notify"
-	m := &metrics{
+	m := &Metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "messages_total",
 			Help: "Messages by outcome: delivered, failed (a required destination does not have the message), queued (it is delivered later), refused, overloaded, error.",
@@ -48,7 +48,7 @@ func newMetrics(f *site.InFlight, memory *notifier.Memory, queue func(context.Co
 			Namespace: ns, Subsystem: sub, Name: "deliveries_total",
 			Help: "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send), queued (failed, and is tried again).",
 		}, []string{"service", "outcome"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: ns, Subsystem: sub, Name: "delivery_duration_seconds",
 			Help:    "Duration of deliveries including all attempts, by service.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
@@ -74,7 +74,7 @@ func newMetrics(f *site.InFlight, memory *notifier.Memory, queue func(context.Co
 			Help: "Bytes that the requests under way hold in memory, which client_limits memory bounds.",
 		}, func() float64 { return float64(memory.Held()) }),
 	}
-	m.queue = newQueueMetrics(queue)
+	m.Queue = newQueueMetrics(queue)
 	for _, outcome := range []string{site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
@@ -83,20 +83,20 @@ func newMetrics(f *site.InFlight, memory *notifier.Memory, queue func(context.Co
 			m.rules.WithLabelValues(rule, outcome)
 		}
 	}
-	for _, reason := range allRefusalReasons {
+	for _, reason := range AllRefusalReasons {
 		m.refusals.WithLabelValues(reason)
 	}
 	return m
 }
 
-func (m *metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.rules, m.inFlight, m.memory, m.queue}
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.inFlight, m.memory, m.Queue}
 }
 
-// register adds the collectors to the registry of a configuration. Collectors
+// Register adds the collectors to the registry of a configuration. Collectors
 // that are registered already are not an error.
-func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range m.collectors() {
+func (m *Metrics) Register(r prometheus.Registerer) error {
+	for _, c := range m.Collectors() {
 		err := r.Register(c)
 		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return err
@@ -105,24 +105,24 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// sent counts a message with its files. key is a key of the configuration, or "".
-func (m *metrics) sent(key, outcome string, files []*notifier.Attachment) {
+// Sent counts a message with its files. key is a key of the configuration, or "".
+func (m *Metrics) Sent(key, outcome string, files []*notifier.Attachment) {
 	m.count(key, outcome)
 	for _, a := range files {
 		m.bytes.Add(float64(a.Size))
 	}
 }
 
-// made counts deliveries. Those of a message often have the same service and the
+// Made counts deliveries. Those of a message often have the same service and the
 // same outcome, whose collectors are then looked up once.
-func (m *metrics) made(results []notifier.Result) {
+func (m *Metrics) Made(results []notifier.Result) {
 	var service string
 	var status notifier.Status
 	var deliveries, attempts prometheus.Counter
 	var seconds prometheus.Observer
 	for _, r := range results {
 		if deliveries == nil || r.Service != service {
-			seconds, attempts = m.seconds.WithLabelValues(r.Service), m.attempts.WithLabelValues(r.Service)
+			seconds, attempts = m.Seconds.WithLabelValues(r.Service), m.attempts.WithLabelValues(r.Service)
 			deliveries = nil
 		}
 		if deliveries == nil || r.Status != status {
@@ -137,46 +137,46 @@ func (m *metrics) made(results []notifier.Result) {
 
 // What rules decide about deliveries.
 const (
-	ruleOutcomeSuppressed = "suppressed"
-	ruleOutcomeHeld       = "held"
-	ruleOutcomeReleased   = "released"
-	ruleOutcomeDigested   = "digested"
-	ruleOutcomeSilenced   = "silenced"
+	RuleOutcomeSuppressed = "suppressed"
+	RuleOutcomeHeld       = "held"
+	RuleOutcomeReleased   = "released"
+	RuleOutcomeDigested   = "digested"
+	RuleOutcomeSilenced   = "silenced"
 
-	ruleOutcomeEscalated    = "escalated"
-	ruleOutcomeAcknowledged = "acknowledged"
+	RuleOutcomeEscalated    = "escalated"
+	RuleOutcomeAcknowledged = "acknowledged"
 )
 
-// ruleDedupe is the name of the rule that suppresses, and ruleEscalate that of steps. Those
+// RuleDedupe is the name of the rule that suppresses, and RuleEscalate that of steps. Those
 // that hold are named by [rules.Hold].
 const (
-	ruleDedupe   = "dedupe"
-	ruleEscalate = "escalate"
+	RuleDedupe   = "dedupe"
+	RuleEscalate = "escalate"
 )
 
 // ruleOutcomes returns the outcomes that each rule can have.
 func ruleOutcomes() map[string][]string {
-	out := map[string][]string{ruleDedupe: {ruleOutcomeSuppressed}}
-	out[ruleEscalate] = []string{ruleOutcomeEscalated, ruleOutcomeAcknowledged}
+	out := map[string][]string{RuleDedupe: {RuleOutcomeSuppressed}}
+	out[RuleEscalate] = []string{RuleOutcomeEscalated, RuleOutcomeAcknowledged}
 	for _, h := range []rules.Hold{rules.ByQuiet, rules.ByDigest, rules.ByRate} {
-		out[h.Rule()] = []string{ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested}
+		out[h.Rule()] = []string{RuleOutcomeHeld, RuleOutcomeReleased, RuleOutcomeDigested}
 	}
-	out[rules.BySilence.Rule()] = []string{ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested, ruleOutcomeSilenced}
+	out[rules.BySilence.Rule()] = []string{RuleOutcomeHeld, RuleOutcomeReleased, RuleOutcomeDigested, RuleOutcomeSilenced}
 	return out
 }
 
-// ruled counts deliveries that a rule has decided about. The names of the rules are those
+// Ruled counts deliveries that a rule has decided about. The names of the rules are those
 // of the Caddyfile.
-func (m *metrics) ruled(rule, outcome string, n int) {
+func (m *Metrics) Ruled(rule, outcome string, n int) {
 	m.rules.WithLabelValues(rule, outcome).Add(float64(n))
 }
 
-// dead counts a delivery that the queue has given up.
-func (m *metrics) dead(service string) { m.queue.dead.WithLabelValues(service).Inc() }
+// Dead counts a delivery that the queue has given up.
+func (m *Metrics) Dead(service string) { m.Queue.dead.WithLabelValues(service).Inc() }
 
-// notSent counts a message that was answered with an error status without
+// NotSent counts a message that was answered with an error status without
 // being sent. key is a key of the configuration, or "".
-func (m *metrics) notSent(key string, status int) {
+func (m *Metrics) NotSent(key string, status int) {
 	outcome := site.OutcomeRefused
 	switch {
 	case status == http.StatusServiceUnavailable:
@@ -189,13 +189,13 @@ func (m *metrics) notSent(key string, status int) {
 
 // count counts a message. key is a key of the configuration, or "" for any other:
 // clients must not be able to make series.
-func (m *metrics) count(key, outcome string) {
+func (m *Metrics) count(key, outcome string) {
 	m.messages.WithLabelValues(outcome).Inc()
 	if key != "" {
 		m.byKey.WithLabelValues(key, outcome).Inc()
 	}
 }
 
-// refused counts a request that was answered with an error status and sent
+// Refused counts a request that was answered with an error status and sent
 // nothing.
-func (m *metrics) refused(reason string) { m.refusals.WithLabelValues(reason).Inc() }
+func (m *Metrics) Refused(reason string) { m.refusals.WithLabelValues(reason).Inc() }

@@ -1,0 +1,2 @@
+// Package metrics has the Prometheus collectors of the gateway.
+package metrics
