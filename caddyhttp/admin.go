@@ -170,7 +170,7 @@ func (adminAPI) serveRecent(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeAdminJSON(w, app.shared.history.list())
+	return writeAdminJSON(w, app.shared.history.List())
 }
 
 // testRequest is the body of a request for a test message.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -138,7 +139,7 @@ func TestAdminAPI(t *testing.T) {
 	}
 	status, text = ask(t, "GET", "/notify/recent", "")
 	all.WriteString(text)
-	var messages []historyEntry
+	var messages []history.Entry
 	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 5 {
 		t.Fatalf("recent: status %d, %v: %s", status, err, text)
 	}

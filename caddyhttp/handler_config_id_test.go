@@ -253,8 +253,8 @@ func TestConfigIDIsLogged(t *testing.T) {
 	do(t, h, withID("/notify", "body=x", "a.b"))
 	n := 0
 	for _, l := range h.refusals.byID {
-		if n++; l.last.status != 400 || !strings.Contains(l.last.text, configIDHeader) {
-			t.Errorf("%d %s", l.last.status, l.last.text)
+		if n++; l.last.Status != 400 || !strings.Contains(l.last.Text, configIDHeader) {
+			t.Errorf("%d %s", l.last.Status, l.last.Text)
 		}
 	}
 	if n != 2 { // with the key free, and without a key

@@ -192,7 +192,7 @@ func TestMessageNamesIncident(t *testing.T) {
 		if second := incidentsOf(t, h)[0].ID; id(again) != second || second == first || id(down) != "" {
 			t.Errorf("%q, and the first message %q", id(again), id(down))
 		}
-		entry := h.shared.history.list()[0]
+		entry := h.shared.history.List()[0]
 		if entry.IncidentID != incidentsOf(t, h)[0].ID {
 			t.Errorf("the history has %q", entry.IncidentID)
 		}

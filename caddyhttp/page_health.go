@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -26,7 +27,7 @@ type healthView struct {
 	byID   map[queue.Hash]*queue.Health
 	states []queue.Health
 	last   lastResults
-	lastOf func(site.KeyID) lastOutcome
+	lastOf func(site.KeyID) history.LastOutcome
 
 	troubles map[*site.Key][]view.Trouble // of keys that expect beats
 }
@@ -41,7 +42,7 @@ type lastResult struct {
 // health returns the states of all destinations. The error is that of the queue; the
 // view can be used nevertheless.
 func (h *pages) health(ctx context.Context) (*healthView, error) {
-	v := &healthView{lastOf: h.shared.history.lastOf, last: h.shared.history.lastResults()}
+	v := &healthView{lastOf: h.shared.history.LastOf, last: historyLastResults(&h.shared.history)}
 	q, err := h.app.open(nil)
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
@@ -95,15 +96,15 @@ func (v *healthView) addRecords(ctx context.Context) {
 	}
 }
 
-// lastResults returns what the last messages tell about destinations.
-func (h *history) lastResults() lastResults {
+// historyLastResults returns what the last messages tell about destinations.
+func historyLastResults(h *history.History) lastResults {
 	out := lastResults{}
-	for _, e := range slices.Backward(h.list()) { // the oldest first
+	for _, e := range slices.Backward(h.List()) { // the oldest first
 		if e.Key == nil || e.Outcome == site.OutcomeRefused {
 			continue
 		}
 		for i := range e.Results {
-			out.add(site.KeyID{Site: e.site, Key: *e.Key}, e.Time, &e.Results[i])
+			out.add(site.KeyID{Site: e.Site, Key: *e.Key}, e.Time, &e.Results[i])
 		}
 	}
 	return out
@@ -179,12 +180,12 @@ func consoleHealth(s *queue.Health) view.Health {
 func (v *healthView) remember(id site.KeyID, sum *view.Health) {
 	last := v.lastOf(id)
 	switch {
-	case last.failed.After(last.delivered):
-		sum.State, sum.Since = view.Failing, last.failed
-	case !last.delivered.IsZero():
+	case last.Failed.After(last.Delivered):
+		sum.State, sum.Since = view.Failing, last.Failed
+	case !last.Delivered.IsZero():
 		sum.State = view.Fine
 	}
-	sum.Delivered = later(sum.Delivered, last.delivered)
+	sum.Delivered = later(sum.Delivered, last.Delivered)
 }
 
 // addHealth makes of the state of a key, so far, that with a further destination of it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -63,8 +64,8 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	}
 	siteID := h.site()
 	if q == nil {
-		for _, e := range h.shared.history.list() {
-			if m := h.historyMessage(r, &e); e.site == siteID && f.fits(&m) && f.fitsTitle("") {
+		for _, e := range h.shared.history.List() {
+			if m := h.historyMessage(r, &e); e.Site == siteID && f.fits(&m) && f.fitsTitle("") {
 				list.messages = append(list.messages, m)
 			}
 		}
@@ -113,8 +114,8 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	if list.next != (uuid.UUID{}) {
 		begin = messageTime(list.next)
 	}
-	for _, e := range h.shared.history.list() {
-		if e.Outcome != site.OutcomeRefused || e.site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
+	for _, e := range h.shared.history.List() {
+		if e.Outcome != site.OutcomeRefused || e.Site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
 			continue
 		}
 		if m := h.historyMessage(r, &e); f.fits(&m) && f.fitsTitle("") {
@@ -126,8 +127,8 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 }
 
 // historyMessage returns an entry of the history as the pages show it.
-func (h *pages) historyMessage(r *http.Request, e *historyEntry) view.ListedMessage {
-	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.kind), Count: e.Count, Client: e.Client}
+func (h *pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
+	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type), Count: e.Count, Client: e.Client}
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, consoleKey(r, *e.Key)
 	}

@@ -46,7 +46,7 @@ func (q *outbox) settled(j *queue.Job) {
 	message := delivery{message: about, source: d.state.Source, key: d.state.Key, site: d.state.Site}
 	if !d.state.Reported {
 		results := queued.Results(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
-		app.shared.history.add(message.historyEntry(site.OutcomeFailed), results)
+		app.shared.history.Add(message.historyEntry(site.OutcomeFailed), results)
 		app.shared.emit(message, site.OutcomeFailed, results)
 	}
 	app.shared.emitDead(d)

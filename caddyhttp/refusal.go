@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -47,35 +48,25 @@ func refusalReason(status int, err error) string {
 	return metrics.RefusalBadRequest
 }
 
-// refusal is a request, or a command of a mail client, that was refused.
-type refusal struct {
-	metrics.RefusalID
-	time   time.Time
-	status int    // of HTTP, or the code of SMTP
-	text   string // the error that the client got
-	cause  string // what the client did not get: the text of an error of the network or of a file; "" if there is none
-	client string // its address; "" if unknown
-}
-
 // refuse records that r was answered with an error and sent nothing. name is
 // the key in the address; it may not exist.
 func (h *httpAPI) refuse(r *http.Request, name string, status int, text string, err error) {
-	f := refusal{
+	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceHTTP, Site: h.site(), Reason: refusalReason(status, err)},
-		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
-		cause: markup.TruncateBytes(errs.Private(err), maxHistoryText),
+		Time:      time.Now(), Status: status, Text: markup.TruncateBytes(text, history.MaxHistoryText),
+		Cause: markup.TruncateBytes(errs.Private(err), history.MaxHistoryText),
 	}
 	if _, err := h.resolved.Key(r.Context(), name); err == nil && name != "" {
 		f.Key = name
 	}
-	f.Server, f.client = serverName(r), clientIP(r)
+	f.Server, f.Client = serverName(r), clientIP(r)
 	h.shared.recordRefusal(f, &h.refusals, h.log)
 }
 
 // recordRefusal records a refusal in metrics, the history and a log.
-func (s *shared) recordRefusal(f refusal, l *refusalLog, log *zap.Logger) {
+func (s *shared) recordRefusal(f history.Refusal, l *refusalLog, log *zap.Logger) {
 	s.metrics.Refused(f.Reason)
-	s.history.addRefusal(f)
+	s.history.AddRefusal(f)
 	l.add(f, log)
 }
 
@@ -90,11 +81,11 @@ type refusalLog struct {
 type loggedRefusals struct {
 	limiter site.LogLimiter
 	mu      sync.Mutex
-	last    refusal
+	last    history.Refusal
 }
 
 // add records a refusal and logs it, now or when its minute is over.
-func (l *refusalLog) add(f refusal, log *zap.Logger) {
+func (l *refusalLog) add(f history.Refusal, log *zap.Logger) {
 	l.mu.Lock()
 	if l.byID == nil {
 		l.byID = map[metrics.RefusalID]*loggedRefusals{}
@@ -112,15 +103,15 @@ func (l *refusalLog) add(f refusal, log *zap.Logger) {
 		same.mu.Lock()
 		last := same.last
 		same.mu.Unlock()
-		last.log(log, n)
+		logRefusal(&last, log, n)
 	})
 }
 
-// log logs the last of n refusals.
-func (f *refusal) log(log *zap.Logger, n int) {
+// logRefusal logs the last of n refusals.
+func logRefusal(f *history.Refusal, log *zap.Logger, n int) {
 	fields := []zap.Field{
-		zap.String("reason", f.Reason), zap.Int("status", f.status), zap.String("error", f.text),
-		zap.String("client_ip", f.client), zap.Int("count", n),
+		zap.String("reason", f.Reason), zap.Int("status", f.Status), zap.String("error", f.Text),
+		zap.String("client_ip", f.Client), zap.Int("count", n),
 	}
 	if f.Server != "" {
 		fields = append(fields, zap.String("server", f.Server))
@@ -128,8 +119,8 @@ func (f *refusal) log(log *zap.Logger, n int) {
 	if f.Key != "" {
 		fields = append(fields, zap.String("key", f.Key))
 	}
-	if f.cause != "" {
-		fields = append(fields, zap.String("cause", f.cause))
+	if f.Cause != "" {
+		fields = append(fields, zap.String("cause", f.Cause))
 	}
 	log.Warn("request refused", fields...)
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -23,7 +24,7 @@ func TestRefusalLog(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		var l refusalLog
 		add := func(key, client string) {
-			l.add(refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, status: 413, client: client}, zap.New(core))
+			l.add(history.Refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, Status: 413, Client: client}, zap.New(core))
 		}
 		add("k", "192.0.2.1")
 		add("k", "192.0.2.2")

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -272,14 +273,14 @@ func (s *shared) conclude(d delivery, made []notifier.Result, report *notifier.R
 	if d.attempt && outcome != site.OutcomeDelivered {
 		return // it is tried again, or settled records that it is not
 	}
-	s.history.add(d.historyEntry(outcome), report.Results)
+	s.history.Add(d.historyEntry(outcome), report.Results)
 	s.emit(d, outcome, report.Results)
 }
 
-// historyEntry returns the entry of the message without its results.
-func (d *delivery) historyEntry(outcome string) historyEntry {
-	e := historyEntry{
-		Time: d.message.Time, Source: d.source, Outcome: outcome, site: d.site, kind: d.message.Type, Incident: strings.Clone(d.message.Incident.Name), IncidentID: d.incidentID,
+// history.Entry returns the entry of the message without its results.
+func (d *delivery) historyEntry(outcome string) history.Entry {
+	e := history.Entry{
+		Time: d.message.Time, Source: d.source, Outcome: outcome, Site: d.site, Type: d.message.Type, Incident: strings.Clone(d.message.Incident.Name), IncidentID: d.incidentID,
 	}
 	if key := d.key; key != "" {
 		e.Key = &key // &d.key would keep the message in memory

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
@@ -28,7 +29,7 @@ type shared struct {
 	inFlight   site.InFlight
 	memory     notifier.Memory
 	metrics    *metrics.Metrics
-	history    history
+	history    history.History
 	background background
 	incidents  incidents
 	alerts     alertTitles

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
@@ -211,12 +212,12 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Mail {
 		g.app.shared.metrics.NotSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
 	}
-	f := refusal{
+	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: refusalReason(r.Status, r.Err)},
-		time:      time.Now(), status: r.Code, text: r.Text,
+		Time:      time.Now(), Status: r.Code, Text: r.Text,
 	}
 	if r.Client.IsValid() {
-		f.client = r.Client.String()
+		f.Client = r.Client.String()
 	}
 	g.app.shared.recordRefusal(f, &g.refusals, g.log)
 }

@@ -1,0 +1,3 @@
+// Package history remembers the outcomes of the last messages and the last
+// refusals.
+package history

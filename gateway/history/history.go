@@ -1,0 +1,186 @@
+package history
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// History holds the outcomes of the last messages and the last refusals, for the
+// admin API and the pages. It holds no secret, and no text of a message unless
+// the error of a destination repeats it. Refusals do not displace messages,
+// because clients that are refused may send any number of requests.
+type History struct {
+	Mu       sync.Mutex
+	Messages []Entry // the oldest first
+	results  int     // of all messages
+	Refusals []recentRefusal
+	Last     map[site.KeyID]LastOutcome
+}
+
+// LastOutcome is when a key has last delivered a message, and when it has last
+// failed to. A zero time stands for never.
+type LastOutcome struct{ Delivered, Failed time.Time }
+
+// recentRefusal stands for all recent refusals with the same metrics.RefusalID.
+type recentRefusal struct {
+	last  Refusal
+	count int
+}
+
+// Entry is a message that was sent, or refusals of one kind.
+type Entry struct {
+	Time    time.Time     `json:"time"`
+	Source  string        `json:"source"`
+	Key     *string       `json:"key"` // null for a message without one
+	Site    string        `json:"-"`   // the ID of the site that the message came to
+	Type    notifier.Type `json:"-"`
+	Outcome string        `json:"outcome"`
+
+	// Incident is the name of what the message is about.
+	Incident string `json:"incident,omitempty"`
+
+	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
+	IncidentID string `json:"incident_id,omitempty"`
+
+	Results []api.Result `json:"results"`
+	Omitted int          `json:"omitted,omitempty"` // results that are not kept
+
+	// Of refusals only. Time, status and error are those of the last one.
+	Reason string `json:"reason,omitempty"`
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Server string `json:"server,omitempty"` // the HTTP server
+	Client string `json:"client_ip,omitempty"`
+	Count  int    `json:"count,omitempty"`
+}
+
+// Limits of the history.
+const (
+	MaxHistoryMessages = 100
+	MaxHistoryResults  = 1000 // of all messages together
+	MaxHistoryText     = 500  // of each text, in bytes
+	MaxHistoryRefusals = 100  // of different server, key or reason
+	maxHistoryKeys     = 20_000
+)
+
+// Add records a message with its results, and drops the oldest ones beyond the limits.
+func (h *History) Add(e Entry, results []notifier.Result) {
+	if e.Omitted = max(len(results)-MaxHistoryResults, 0); e.Omitted > 0 {
+		results = results[:MaxHistoryResults]
+	}
+	e.Results = make([]api.Result, len(results))
+	for i, result := range results {
+		r := api.NewResult(result)
+		r.Destination = markup.TruncateBytes(r.Destination, MaxHistoryText)
+		if r.Error != nil {
+			*r.Error = markup.TruncateBytes(*r.Error, MaxHistoryText)
+		}
+		e.Results[i] = r
+	}
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	h.setLast(&e)
+	h.Messages, h.results = append(h.Messages, e), h.results+len(e.Results)
+	drop := 0
+	for len(h.Messages)-drop > MaxHistoryMessages || h.results > MaxHistoryResults {
+		h.results -= len(h.Messages[drop].Results)
+		h.Messages[drop] = Entry{}
+		drop++
+	}
+	h.Messages = h.Messages[drop:]
+}
+
+// setLast records when the key of a message has delivered or failed. The caller
+// holds the lock.
+func (h *History) setLast(e *Entry) {
+	if e.Key == nil || e.Outcome != site.OutcomeDelivered && e.Outcome != site.OutcomeFailed {
+		return
+	}
+	if h.Last == nil {
+		h.Last = map[site.KeyID]LastOutcome{}
+	}
+	id := site.KeyID{Site: e.Site, Key: *e.Key}
+	o, ok := h.Last[id]
+	if !ok && len(h.Last) >= maxHistoryKeys {
+		for k := range h.Last { // any other
+			delete(h.Last, k)
+			break
+		}
+	}
+	if e.Outcome == site.OutcomeDelivered {
+		o.Delivered = e.Time
+	} else {
+		o.Failed = e.Time
+	}
+	id.Key = strings.Clone(id.Key)
+	h.Last[id] = o
+}
+
+// LastOf returns when a key has delivered and failed since the process started.
+func (h *History) LastOf(key site.KeyID) LastOutcome {
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return h.Last[key]
+}
+
+// OfKey returns at most n messages and refusals of a key, the newest first.
+func (h *History) OfKey(key site.KeyID, n int) []Entry {
+	var out []Entry
+	for _, e := range h.List() {
+		if e.Key != nil && *e.Key == key.Key && e.Site == key.Site && len(out) < n {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// AddRefusal records a refusal. Those of one kind are one entry.
+func (h *History) AddRefusal(f Refusal) {
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	r := recentRefusal{f, 1}
+	if i := slices.IndexFunc(h.Refusals, func(r recentRefusal) bool { return r.last.RefusalID == f.RefusalID }); i >= 0 {
+		r.count += h.Refusals[i].count
+		h.Refusals = slices.Delete(h.Refusals, i, i+1)
+	} else if len(h.Refusals) == MaxHistoryRefusals {
+		h.Refusals = slices.Delete(h.Refusals, 0, 1)
+	}
+	h.Refusals = append(h.Refusals, r)
+}
+
+func (r recentRefusal) entry() Entry {
+	e := Entry{
+		Time: r.last.Time, Source: r.last.Source, Site: r.last.Site, Outcome: site.OutcomeRefused, Results: []api.Result{},
+		Reason: r.last.Reason, Status: r.last.Status, Error: r.last.Text, Server: r.last.Server, Client: r.last.Client, Count: r.count,
+	}
+	if r.last.Key != "" {
+		e.Key = &r.last.Key
+	}
+	return e
+}
+
+// List returns the messages and refusals, the newest first.
+func (h *History) List() []Entry {
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	out := []Entry{} // never nil, which would be null in JSON
+	refusals := h.Refusals
+	for _, m := range slices.Backward(h.Messages) {
+		for len(refusals) > 0 && refusals[len(refusals)-1].last.Time.After(m.Time) {
+			out = append(out, refusals[len(refusals)-1].entry())
+			refusals = refusals[:len(refusals)-1]
+		}
+		out = append(out, m)
+	}
+	for _, r := range slices.Backward(refusals) {
+		out = append(out, r.entry())
+	}
+	return out
+}
