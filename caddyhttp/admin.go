@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -170,7 +171,7 @@ func (adminAPI) serveRecent(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeAdminJSON(w, app.shared.history.List())
+	return writeAdminJSON(w, app.shared.History.List())
 }
 
 // testRequest is the body of a request for a test message.
@@ -248,7 +249,7 @@ func (a *engine) sendTest(r *http.Request, m *notifier.Message, definitions []si
 		c := *m
 		wg.Go(func() {
 			to := &api.Selection{Targets: targets}
-			reports[i] = a.shared.send(r.Context(), newDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).toKey(d.Key))
+			reports[i] = a.shared.Send(r.Context(), dispatch.NewDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).ToKey(d.Key))
 		})
 	}
 	wg.Wait()

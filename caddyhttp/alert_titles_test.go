@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -38,12 +39,12 @@ func TestAlertTitles(t *testing.T) {
 
 // TestAlertTitlesAreBounded checks the number and the length of the titles that are kept.
 func TestAlertTitlesAreBounded(t *testing.T) {
-	var x alertTitles
-	for i := range maxAlertTitles + 10 {
-		x.tell(fmt.Sprint(i), "", &notifier.Message{Title: strings.Repeat("x", 1000), Type: notifier.Failure})
+	var x dispatch.AlertTitles
+	for i := range dispatch.MaxAlertTitles + 10 {
+		x.Tell(fmt.Sprint(i), "", &notifier.Message{Title: strings.Repeat("x", 1000), Type: notifier.Failure})
 	}
-	last := fmt.Sprint(maxAlertTitles + 9)
-	if len(x.titles) != maxAlertTitles || len(x.get(last)) > maxAlertTitle+len("…") || x.get(last) == "" {
-		t.Errorf("%d titles, the last has %d bytes", len(x.titles), len(x.get(last)))
+	last := fmt.Sprint(dispatch.MaxAlertTitles + 9)
+	if len(x.Titles) != dispatch.MaxAlertTitles || len(x.Get(last)) > dispatch.MaxAlertTitle+len("…") || x.Get(last) == "" {
+		t.Errorf("%d titles, the last has %d bytes", len(x.Titles), len(x.Get(last)))
 	}
 }

@@ -78,10 +78,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.engine.shared, a.engine.emit = a.shared.shared, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
+	a.engine.shared, a.engine.emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
 	a.storage = ctx.Storage()
-	a.shared.sender.KeepStates(stateStore{a.storage})
-	if err := a.shared.metrics.Register(ctx.GetMetricsRegistry()); err != nil {
+	a.shared.Sender.KeepStates(stateStore{a.storage})
+	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	defaults, err := defaultSettings()

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -29,15 +28,15 @@ func (a *engine) post(k *site.Key, targets []notifier.Target, m *notifier.Messag
 		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)
 	}
-	d := newDelivery(a.Resolved, source, "", m, &api.Selection{Targets: targets}).toKey(k)
+	d := dispatch.NewDelivery(a.Resolved, source, "", m, &api.Selection{Targets: targets}).ToKey(k)
 	if !log {
-		d.logger = nil
+		d.Logger = nil
 	}
-	ok := a.shared.background.add(func() {
+	ok := a.shared.Background.Add(func() {
 		if a.enqueue(k, d) {
 			return
 		}
-		report := a.shared.send(context.Background(), d)
+		report := a.shared.Send(context.Background(), d)
 		if done != nil {
 			done(report)
 		}
@@ -48,91 +47,6 @@ func (a *engine) post(k *site.Key, targets []notifier.Target, m *notifier.Messag
 	return nil
 }
 
-// Limits of the background queue.
-const (
-	maxBackground = 32  // messages being sent
-	maxQueued     = 256 // messages waiting
-)
-
-// background sends the messages of events and logs, so that the code that emits
-// or logs them does not wait for a destination. The zero value is ready for use.
-type background struct {
-	dropped site.LogLimiter // messages for which the queue had no room
-
-	mu      sync.Mutex
-	queue   []func()
-	workers int           // goroutines; each ends when the queue is empty
-	idle    chan struct{} // closed when all is sent; nil if no caller waits
-}
-
-// add calls send in the background and reports true, unless the queue is full.
-func (b *background) add(send func()) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.workers < maxBackground {
-		b.workers++
-		go b.work(send)
-		return true
-	}
-	if len(b.queue) == maxQueued {
-		return false
-	}
-	b.queue = append(b.queue, send)
-	return true
-}
-
-func (b *background) work(send func()) {
-	for send != nil {
-		send()
-		send = b.next()
-	}
-}
-
-// next returns the next function in the queue, or nil if there is none; then
-// the worker ends.
-func (b *background) next() func() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.queue) > 0 {
-		send := b.queue[0]
-		b.queue[0] = nil
-		b.queue = b.queue[1:]
-		return send
-	}
-	b.workers--
-	if b.workers == 0 && b.idle != nil {
-		close(b.idle)
-		b.idle = nil
-	}
-	return nil
-}
-
-// wait returns when all messages are sent or the timeout is over, and returns
-// how many are not sent.
-func (b *background) wait(timeout time.Duration) int {
-	b.mu.Lock()
-	if b.workers > 0 && b.idle == nil {
-		b.idle = make(chan struct{})
-	}
-	idle := b.idle
-	b.mu.Unlock()
-	if idle != nil {
-		t := time.NewTimer(timeout)
-		defer t.Stop()
-		select {
-		case <-idle:
-		case <-t.C:
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.workers + len(b.queue)
-}
-
-// stopTimeout bounds how long Caddy waits for messages in the background when
-// it stops.
-const stopTimeout = 5 * time.Second
-
 // finish sends what the log writers have collected and waits for all messages
 // in the background, unless another configuration replaces this app.
 func (a *App) finish() {
@@ -140,14 +54,14 @@ func (a *App) finish() {
 		return
 	}
 	a.shared.process.logs.flush()
-	if left := a.shared.background.wait(stopTimeout); left > 0 {
+	if left := a.shared.Background.Wait(dispatch.StopTimeout); left > 0 {
 		a.log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
 	}
 }
 
 // reportDropped logs that the background queue had no room for a message.
 func (a *engine) reportDropped() {
-	a.shared.background.dropped.Add(1, func(n int) {
+	a.shared.Background.Dropped.Add(1, func(n int) {
 		a.log.Error("messages not sent because too many wait", zap.Int("messages", n))
 	})
 }

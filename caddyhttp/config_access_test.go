@@ -420,7 +420,7 @@ func TestMessagesByKey(t *testing.T) {
 		post(t, h, path, typeForm, "body=x")
 	}
 	got := map[string]float64{}
-	for name, value := range values(t, h.shared.shared) {
+	for name, value := range values(t, h.shared.Dispatcher) {
 		if strings.Contains(name, "counted-") {
 			got[name] = value
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -68,8 +69,8 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Pl
 		return false
 	}
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
-	d := newDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).toKey(k)
-	d.rules, d.with = nil, with // it is sent at once
+	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
+	d.Rules, d.With = nil, with // it is sent at once
 	s := newQueuedSend(d, q.outbox)
 	s.makeEntry(s.resultsSoFar())
 	s.entry.Unlimited = true

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -663,9 +664,9 @@ func TestDevicePolicy(t *testing.T) {
 	}
 	url, phone := k.Targets[0], k.Targets[1]
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
-		d := newDelivery(h.resolved, site.SourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).toKey(k)
+		d := dispatch.NewDelivery(h.resolved, site.SourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
 		var text queued.Text
-		if err := text.Decode(d.record().Body); err != nil {
+		if err := text.Decode(deliveryRecord(&d).Body); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"", phone.Policy().Key()} {

@@ -4,13 +4,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // engine is what the deliveries of a configuration need: its sites, and what sends.
 type engine struct {
 	site.Directory
-	shared        *shared
+	shared        *dispatch.Dispatcher
 	queueSettings *queueSettings              // nil for no queue
 	tracers       func() trace.TracerProvider // that of the directive tracing; nil if no site has it
 	log           *zap.Logger

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -105,7 +106,7 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 	h := newGateway(t, open, "")
 	for path, want := range map[string]string{"/client": "Message delivered", "/refuse": "Message not delivered"} {
 		post(t, h, "/notify", typeForm, "title=secrettitle&body=secretbody&urls="+s.NotifyURL(path))
-		if left := h.shared.background.wait(time.Minute); left > 0 {
+		if left := h.shared.Background.Wait(time.Minute); left > 0 {
 			t.Fatal(left)
 		}
 		got := s.Take()
@@ -128,7 +129,7 @@ func TestOwnEventData(t *testing.T) {
 		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
 	}
 	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
-	data := ownEventData(delivery{message: &notifier.Message{}, source: site.SourceHTTP, key: "k"}, false, results)
+	data := dispatch.OwnEventData(dispatch.Delivery{Message: &notifier.Message{}, Source: site.SourceHTTP, Key: "k"}, false, results)
 	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
 		t.Errorf("got %v", data)
 	}
@@ -141,7 +142,7 @@ func TestOwnEventData(t *testing.T) {
 // of this module.
 func TestKnownOwnEvents(t *testing.T) {
 	for name, ok := range map[string]bool{event.Delivered: true, event.Failed: false} {
-		data := ownEventData(delivery{message: &notifier.Message{}}, ok, []notifier.Result{})
+		data := dispatch.OwnEventData(dispatch.Delivery{Message: &notifier.Message{}}, ok, []notifier.Result{})
 		if got := slices.Sorted(maps.Keys(data)); !slices.Equal(got, events.Data(name)) {
 			t.Errorf("%s has the data %v, want %v", name, got, events.Data(name))
 		}

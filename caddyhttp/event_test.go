@@ -98,7 +98,7 @@ func startEventApps(t *testing.T, options string) (notify *App, emit func(name s
 // sent waits until all messages are sent.
 func sent(t *testing.T, a *App) {
 	t.Helper()
-	if left := a.shared.background.wait(time.Minute); left > 0 {
+	if left := a.shared.Background.Wait(time.Minute); left > 0 {
 		t.Fatalf("%d messages are not sent", left)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -64,19 +65,19 @@ func failedText(name string, m *notifier.Message) {
 
 // delivery returns the delivery of a message about the beat, which makes a change in the
 // transaction that stores it.
-func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) delivery {
+func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) dispatch.Delivery {
 	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.key.Name, site.SourceExpect)
-	d := newDelivery(x.settings, site.SourceExpect, x.site, m, &api.Selection{Targets: x.settings.Devices.With(x.key).Match(x.Tag)}).toKey(x.settings.Devices.With(x.key))
-	d.with = c.ruled()
+	d := dispatch.NewDelivery(x.settings, site.SourceExpect, x.site, m, &api.Selection{Targets: x.settings.Devices.With(x.key).Match(x.Tag)}).ToKey(x.settings.Devices.With(x.key))
+	d.With = c.ruled()
 	return d
 }
 
 // tellBeat stores a message about a beat, and makes the change of the beat. The queue
 // sends the message. The results are those before anything is sent. Unless there is an
 // error, tellBeat calls d.release when no delivery is in progress any more.
-func (q *monitor) tellBeat(ctx context.Context, d delivery, c *beatChange) (report *notifier.Report, id string, err error) {
+func (q *monitor) tellBeat(ctx context.Context, d dispatch.Delivery, c *beatChange) (report *notifier.Report, id string, err error) {
 	app := q.app.Load()
-	app.shared.incidents.note(&d)
+	app.shared.Incidents.Note(&d)
 	s := newQueuedSend(d, q.outbox)
 	if err := s.begin(ctx, false); err != nil {
 		if c.refused {
@@ -86,7 +87,7 @@ func (q *monitor) tellBeat(ctx context.Context, d delivery, c *beatChange) (repo
 	}
 	q.seen.Store(true)
 	report, err = s.run(ctx, 0)
-	return report, s.id.String(), err
+	return report, s.ID.String(), err
 }
 
 // dueBeat tells that a beat is late. It looks at the record first: a time in which no

@@ -71,7 +71,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return logRejected(h.log, err)
 	}
-	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.Site, &h.app.gateway, h.shared.shared
+	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.Site, &h.app.gateway, h.shared.Dispatcher
 	h.resolved.Devices = newKeyDevices(h.app, h.resolved).receivers()
 	for name := range h.Keys {
 		h.resolved.Keys[name].OfSite = true
@@ -83,7 +83,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.Configs == nil {
 		owner = h.app.configsOwner(h.app)
 	}
-	if h.saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.sender, h.log); err != nil {
+	if h.saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.log); err != nil {
 		return logRejected(h.log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 	}
 	h.resolved.Saved = h.saved.finder()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -16,7 +17,7 @@ import (
 type httpAPI struct {
 	resolved *site.Site
 	app      *gateway
-	shared   *shared
+	shared   *dispatch.Dispatcher
 	saved    *savedKeys // nil if the site has none
 	routes   routeTable
 	has      siteRoutes

@@ -50,7 +50,7 @@ func (h *httpAPI) serveBeat(w http.ResponseWriter, r *http.Request, at *route, b
 	}
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.NotSent(h.resolved.ConfiguredKey(key), resp.Status)
+		h.shared.Metrics.NotSent(h.resolved.ConfiguredKey(key), resp.Status)
 		h.refuse(r, key, resp.Status, resp.Error, err)
 	}
 	return resp
@@ -186,8 +186,8 @@ func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, r
 	var before rules.Beat
 	c := q.came(x, true, true, &before)
 	d := x.delivery(m, c)
-	d.memory, d.release = request.Memory(), request.Close
-	if err := d.to.Check(m); err != nil {
+	d.Memory, d.Release = request.Memory(), request.Close
+	if err := d.To.Check(m); err != nil {
 		request.Close()
 		return nil, err
 	}
@@ -196,8 +196,8 @@ func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, r
 		defer request.Close()
 	}
 	if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable {
-		q.log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.key), zap.String("beat", x.Name), zap.Error(err))
-		return api.NewResponse(h.shared.send(ctx, d)), nil
+		q.log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
+		return api.NewResponse(h.shared.Send(ctx, d)), nil
 	}
 	if err != nil {
 		return nil, queueError(err)

@@ -155,7 +155,7 @@ func (h *httpAPI) refuseConfigID(r *http.Request, at *route, err error) *api.Res
 	resp := h.errorResponse(err)
 	if isChange(r) {
 		if at.access == site.AccessSender {
-			h.shared.metrics.NotSent(h.resolved.ConfiguredKey(at.key), resp.Status)
+			h.shared.Metrics.NotSent(h.resolved.ConfiguredKey(at.key), resp.Status)
 		}
 		h.refuse(r, at.key, resp.Status, resp.Error, err)
 	}
@@ -169,7 +169,7 @@ func (h *httpAPI) notifyNamed(w http.ResponseWriter, r *http.Request, at *route)
 	resp, err := h.acceptNamed(w, r, at, &name)
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.NotSent(h.resolved.ConfiguredKey(name), resp.Status)
+		h.shared.Metrics.NotSent(h.resolved.ConfiguredKey(name), resp.Status)
 		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
 	return resp

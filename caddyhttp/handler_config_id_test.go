@@ -132,7 +132,7 @@ func TestConfigIDLimits(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_body 1KiB\nclient_limits {\nin_flight 1\nmemory 128KiB\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\n"
 	on, off := newGateway(t, block+"config_id on", ""), newGateway(t, block, "")
-	e, err := on.shared.inFlight.EnterClient(on.resolved.InFlight, clientAddress(withID("/notify", "", "free")))
+	e, err := on.shared.InFlight.EnterClient(on.resolved.InFlight, clientAddress(withID("/notify", "", "free")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestConfigIDLimits(t *testing.T) {
 		t.Errorf("to a URL, with room: %d %s", got.status, got.body)
 	}
 	for h, what := range map[*Handler]string{on: "with config_id", off: "without"} {
-		if f := &h.shared.inFlight; f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 || h.shared.memory.Held() != 0 {
+		if f := &h.shared.InFlight; f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 || h.shared.Memory.Held() != 0 {
 			t.Errorf("%s: %d, %d, %v under way afterwards", what, f.Total, f.Clients, f.ByAddress)
 		}
 	}

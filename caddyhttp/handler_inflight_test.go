@@ -95,7 +95,7 @@ func TestOverload(t *testing.T) {
 	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != http.StatusOK {
 		t.Errorf("after the load: status %d: %s", got.status, got.body)
 	}
-	if n := h.shared.inFlight.Load(); n != 0 {
+	if n := h.shared.InFlight.Load(); n != 0 {
 		t.Errorf("%d messages under way, want none", n)
 	}
 }

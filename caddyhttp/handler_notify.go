@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -20,7 +21,7 @@ func (h *httpAPI) notify(w http.ResponseWriter, r *http.Request, name string) *a
 	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.NotSent(h.resolved.ConfiguredKey(name), resp.Status)
+		h.shared.Metrics.NotSent(h.resolved.ConfiguredKey(name), resp.Status)
 		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
 	if h.resolved.Page && h.checkRoute(r, name) == nil {
@@ -48,12 +49,12 @@ func (h *httpAPI) accept(w http.ResponseWriter, r *http.Request, name string) (*
 }
 
 // answerEntered sends a message that has entered, and leaves.
-func (h *httpAPI) answerEntered(w http.ResponseWriter, r *http.Request, d delivery, e site.Admission, name string) (*api.Response, error) {
+func (h *httpAPI) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission, name string) (*api.Response, error) {
 	if name == "" {
 		// A message with URLs of a client counts until its last delivery has
 		// ended, which may be after the response.
-		release := d.release
-		d.release = func() { release(); e.Leave() }
+		release := d.Release
+		d.Release = func() { release(); e.Leave() }
 	} else {
 		defer e.Leave()
 	}
@@ -62,19 +63,19 @@ func (h *httpAPI) answerEntered(w http.ResponseWriter, r *http.Request, d delive
 
 // read reads a request that checkRoute has accepted. The caller calls release of the
 // delivery.
-func (h *httpAPI) read(w http.ResponseWriter, r *http.Request, name string) (delivery, error) {
+func (h *httpAPI) read(w http.ResponseWriter, r *http.Request, name string) (dispatch.Delivery, error) {
 	if name != "" {
 		k, err := h.resolved.Key(r.Context(), name)
 		if err != nil {
-			return delivery{}, err
+			return dispatch.Delivery{}, err
 		}
 		if err := k.CheckSource(site.SourceDirect); err != nil {
-			return delivery{}, err
+			return dispatch.Delivery{}, err
 		}
 	}
 	q, hops, err := h.readRequest(w, r, name == "")
 	if err != nil {
-		return delivery{}, err
+		return dispatch.Delivery{}, err
 	}
 	d, err := h.readDelivery(r, q, name, hops)
 	if err != nil || name == "" {
@@ -82,10 +83,10 @@ func (h *httpAPI) read(w http.ResponseWriter, r *http.Request, name string) (del
 	}
 	k, err := h.resolved.Key(r.Context(), name)
 	if err != nil {
-		d.release()
-		return delivery{}, err
+		d.Release()
+		return dispatch.Delivery{}, err
 	}
-	d.idempotency.bind(k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
+	idempotencyBind(&d.Idempotency, k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
 	return d, nil
 }
 
@@ -104,18 +105,18 @@ func (h *httpAPI) readRequest(w http.ResponseWriter, r *http.Request, client boo
 
 // readDelivery returns the message of a request that has been read, and where it
 // goes. It closes q if there is an error; otherwise the delivery's release does.
-func (h *httpAPI) readDelivery(r *http.Request, q *api.Request, name string, hops int) (delivery, error) {
+func (h *httpAPI) readDelivery(r *http.Request, q *api.Request, name string, hops int) (dispatch.Delivery, error) {
 	d, err := h.readMessage(r, q, name, hops)
 	if err != nil {
 		q.Close()
-		return delivery{}, err
+		return dispatch.Delivery{}, err
 	}
-	d.release = q.Close
+	d.Release = q.Close
 	return d, nil
 }
 
 // readMessage returns the message of a request and where it goes.
-func (h *httpAPI) readMessage(r *http.Request, q *api.Request, name string, hops int) (d delivery, err error) {
+func (h *httpAPI) readMessage(r *http.Request, q *api.Request, name string, hops int) (d dispatch.Delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
 		return d, h.withSource(r, q, name, err)
@@ -128,15 +129,15 @@ func (h *httpAPI) readMessage(r *http.Request, q *api.Request, name string, hops
 	if m.Incident.Name != "" {
 		m.Incident = m.Incident.For(name, h.sourceOf(r))
 	}
-	d = newDelivery(h.resolved, site.SourceHTTP, h.site(), m, to)
-	d.format = h.sourceOf(r)
-	if d.logger, d.memory = h.log, q.Memory(); k != nil {
-		d = d.toKey(k)
+	d = dispatch.NewDelivery(h.resolved, site.SourceHTTP, h.site(), m, to)
+	d.Format = h.sourceOf(r)
+	if d.Logger, d.Memory = h.log, q.Memory(); k != nil {
+		d = d.ToKey(k)
 	}
 	if err := to.Check(m); err != nil {
 		return d, err
 	}
-	if d.idempotency, err = h.idempotency(r, q, name); err != nil {
+	if d.Idempotency, err = h.idempotency(r, q, name); err != nil {
 		return d, err
 	}
 	if m.Attachments, err = h.attachments(r, q, name); err != nil {
@@ -167,7 +168,7 @@ func (h *httpAPI) withSource(r *http.Request, q *api.Request, name string, err e
 
 // idempotency returns the idempotency key of a request, if there is a queue that
 // keeps it.
-func (h *httpAPI) idempotency(r *http.Request, q *api.Request, name string) (i idempotency, err error) {
+func (h *httpAPI) idempotency(r *http.Request, q *api.Request, name string) (i dispatch.Idempotency, err error) {
 	if h.app.queueSettings == nil {
 		return i, nil
 	}
@@ -175,16 +176,16 @@ func (h *httpAPI) idempotency(r *http.Request, q *api.Request, name string) (i i
 	if err != nil || text == "" {
 		return i, err
 	}
-	i.key = strings.Join([]string{h.site(), name, h.sourceOf(r), requestUser(r), text}, "\x00")
-	i.request, err = q.Fingerprint()
+	i.Key = strings.Join([]string{h.site(), name, h.sourceOf(r), requestUser(r), text}, "\x00")
+	i.Request, err = q.Fingerprint()
 	return i, err
 }
 
-// bind makes the idempotency key one of the clients that have a token of the key, whose
+// idempotencyBind makes the idempotency key one of the clients that have a token of the key, whose
 // hash is sum; "" for none. Another client that guesses it has one of its own.
-func (i *idempotency) bind(sum string) {
-	if i.key != "" && sum != "" {
-		i.key += "\x00" + sum
+func idempotencyBind(i *dispatch.Idempotency, sum string) {
+	if i.Key != "" && sum != "" {
+		i.Key += "\x00" + sum
 	}
 }
 
@@ -197,23 +198,23 @@ func (h *httpAPI) sourceOf(r *http.Request) string {
 // limits returns the limits of a request. client means that it may have URLs.
 func (h *httpAPI) limits(client bool) api.Limits {
 	l := h.resolved.Limits
-	l.Memory = h.shared.memory.Allocation(h.resolved.Memory, client)
+	l.Memory = h.shared.Memory.Allocation(h.resolved.Memory, client)
 	return l
 }
 
 // enter counts the message of r in. Without a key, it may have URLs.
 func (h *httpAPI) enter(r *http.Request, name string) (site.Admission, error) {
 	if name == "" {
-		return h.shared.inFlight.EnterClient(h.resolved.InFlight, clientAddress(r))
+		return h.shared.InFlight.EnterClient(h.resolved.InFlight, clientAddress(r))
 	}
-	return h.shared.inFlight.Enter(h.resolved.InFlight)
+	return h.shared.InFlight.Enter(h.resolved.InFlight)
 }
 
 // attachments returns the attachments of q. While files are fetched from
 // addresses of the client, a message for a key counts like one with URLs.
 func (h *httpAPI) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
-		e, err := h.shared.inFlight.EnterFetch(h.resolved.InFlight, clientAddress(r))
+		e, err := h.shared.InFlight.EnterFetch(h.resolved.InFlight, clientAddress(r))
 		if err != nil && !q.SkipFetches(err) {
 			return nil, err
 		}
@@ -221,7 +222,7 @@ func (h *httpAPI) attachments(r *http.Request, q *api.Request, name string) ([]*
 			defer e.Leave()
 		}
 	}
-	return q.Attachments(r.Context(), h.shared.sender.Pool())
+	return q.Attachments(r.Context(), h.shared.Sender.Pool())
 }
 
 // checkRoute returns an error if the key does not exist or cannot be read, if the
@@ -261,7 +262,7 @@ func (h *httpAPI) destinations(r *http.Request, q *api.Request, name string) (*a
 
 // parseClientURL returns the destination of a URL in a request.
 func (h *httpAPI) parseClientURL(url string) (*notifier.Destination, error) {
-	d, err := h.shared.sender.ParseOnce(url, h.resolved.Limits.Egress)
+	d, err := h.shared.Sender.ParseOnce(url, h.resolved.Limits.Egress)
 	if err != nil {
 		return nil, err
 	}

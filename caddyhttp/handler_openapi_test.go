@@ -284,7 +284,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	type call = describedCall
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }
 	busy := func() func() {
-		f := &h.shared.inFlight
+		f := &h.shared.InFlight
 		f.Total += 5
 		return func() { f.Total -= 5 }
 	}

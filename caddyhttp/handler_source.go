@@ -60,7 +60,7 @@ func (h *httpAPI) serveSource(w http.ResponseWriter, r *http.Request, a *route) 
 		if resp.Status == http.StatusUnauthorized {
 			site.AskForSecret(w, site.AccessSender)
 		}
-		h.shared.metrics.NotSent(h.resolved.ConfiguredKey(a.key), resp.Status)
+		h.shared.Metrics.NotSent(h.resolved.ConfiguredKey(a.key), resp.Status)
 		h.refuse(r, a.key, resp.Status, resp.Error, err)
 	}
 	if s == nil {
@@ -243,13 +243,13 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 		return nil, err
 	}
 	if !s.ChecksSender() { // else the token is that of the source, which is part of the key
-		d.idempotency.bind(k.TokenSum(req, s.Format))
+		idempotencyBind(&d.Idempotency, k.TokenSum(req, s.Format))
 	}
 	o.Message.Warnings = q.Warnings()
 	if s.Format.HasAlerts() {
-		h.shared.alerts.tell(d.incidentOf(), o.Message.Alert, d.message)
+		h.shared.Alerts.Tell(d.IncidentOf(), o.Message.Alert, d.Message)
 	}
-	d.single, d.program = s.Format.IsAPI(), true
+	d.Single, d.Program = s.Format.IsAPI(), true
 	return h.answer(w, r, d)
 }
 
@@ -268,9 +268,9 @@ func asPost(r *http.Request) *http.Request {
 // and its signature need no further check.
 func (h *httpAPI) enterSource(r *http.Request, verified bool) (site.Admission, error) {
 	if verified {
-		return h.shared.inFlight.Enter(h.resolved.InFlight)
+		return h.shared.InFlight.Enter(h.resolved.InFlight)
 	}
-	return h.shared.inFlight.EnterUnverified(h.resolved.InFlight, clientAddress(r))
+	return h.shared.InFlight.EnterUnverified(h.resolved.InFlight, clientAddress(r))
 }
 
 // readSource reads the message of an authenticated request and sets it as the content
@@ -345,7 +345,7 @@ func (h *httpAPI) fetchSource(ctx context.Context, address string) ([]byte, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, sourceFetchTimeout)
 	defer cancel()
-	resp, err := h.shared.sender.Pool().Get(ctx, u, egress.Options{Policy: h.resolved.Limits.Egress})
+	resp, err := h.shared.Sender.Pool().Get(ctx, u, egress.Options{Policy: h.resolved.Limits.Egress})
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func TestNtfyAttachInMarkup(t *testing.T) {
 func TestAttachWithoutRoomToFetch(t *testing.T) {
 	s, camera := caddyhttptest.NewStation(t), cameras(t)
 	h := newGateway(t, open+"client_limits {\nin_flight 1\n}\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
-	e, err := h.shared.inFlight.EnterFetch(h.resolved.InFlight, clientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
+	e, err := h.shared.InFlight.EnterFetch(h.resolved.InFlight, clientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

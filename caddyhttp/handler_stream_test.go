@@ -132,7 +132,7 @@ func TestStreamIsNotRead(t *testing.T) {
 			}
 		}()
 		caddyhttptest.Eventually(t, func() bool { return s.Paths() != "" })
-		caddyhttptest.Eventually(t, func() bool { return h.shared.inFlight.Load() == 0 })
+		caddyhttptest.Eventually(t, func() bool { return h.shared.InFlight.Load() == 0 })
 		close(w.wake)
 		<-done
 		if w.deadline.IsZero() {

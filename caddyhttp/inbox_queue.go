@@ -42,16 +42,16 @@ func (b *box) due(ctx context.Context, name queue.Hash, data []byte, _ bool) (ou
 
 // keep adds the message to the inbox of its key when the entry is stored.
 func (b *box) keep(d *entryDraft) (stored func()) {
-	if !d.keeps() {
+	if !d.Keeps() {
 		return nil
 	}
-	m := inbox.New(d.message, d.id.String(), d.format, time.Now().Add(d.inbox))
-	keep, stored := b.Keep(d.place(), m)
+	m := inbox.New(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
+	keep, stored := b.Keep(d.Place(), m)
 	d.entry.Rules = queue.JoinRuled(d.entry.Rules, keep)
 	return stored
 }
 
-// keyOfPlace returns the name of the key with a place (see delivery.place).
+// keyOfPlace returns the name of the key with a place (see delivery.Place).
 func keyOfPlace(place string) string {
 	_, key, _ := strings.Cut(place, "\x00")
 	return key

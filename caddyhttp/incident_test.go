@@ -136,7 +136,7 @@ func TestQueuedIncidents(t *testing.T) {
 			t.Errorf("the message is shown as %s", m.body)
 		}
 	}
-	if e := h.shared.history.OfKey(site.KeyID{Site: h.site(), Key: "ops"}, 1); len(e) != 1 || e[0].Incident == "" {
+	if e := h.shared.History.OfKey(site.KeyID{Site: h.site(), Key: "ops"}, 1); len(e) != 1 || e[0].Incident == "" {
 		t.Errorf("the history has %+v", e)
 	}
 }
@@ -157,7 +157,7 @@ func TestIncidentsInEvents(t *testing.T) {
 	}`)
 	h := newGateway(t, open, "")
 	post(t, h, "/notify", typeForm, "body=x&incident=disk+db1&urls="+s.NotifyURL("/refuse"))
-	if left := h.shared.background.wait(time.Minute); left > 0 {
+	if left := h.shared.Background.Wait(time.Minute); left > 0 {
 		t.Fatal(left)
 	}
 	for _, got := range s.Take() {

@@ -30,7 +30,7 @@ type incidentQuery struct {
 // incidentCursor is a position in the list of incidents. The zero value is its beginning.
 type incidentCursor struct {
 	stage notifier.IncidentState
-	place string // of the key (see [delivery.place])
+	place string // of the key (see [delivery.Place])
 	name  queue.Hash
 }
 

@@ -87,7 +87,7 @@ func TestIncidentList(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute) // what was counted before is old
-		got := values(t, h.shared.shared)
+		got := values(t, h.shared.Dispatcher)
 		for state, want := range map[string]float64{"open": 3, "acknowledged": 0, "resolved": 1} {
 			if n := got["incidents state="+state]; n != want {
 				t.Errorf("%v are %s, want %v", n, state, want)
@@ -192,7 +192,7 @@ func TestMessageNamesIncident(t *testing.T) {
 		if second := incidentsOf(t, h)[0].ID; id(again) != second || second == first || id(down) != "" {
 			t.Errorf("%q, and the first message %q", id(again), id(down))
 		}
-		entry := h.shared.history.List()[0]
+		entry := h.shared.History.List()[0]
 		if entry.IncidentID != incidentsOf(t, h)[0].ID {
 			t.Errorf("the history has %q", entry.IncidentID)
 		}

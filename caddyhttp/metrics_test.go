@@ -8,15 +8,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // values returns the metrics by name and labels; for a histogram its count.
-func values(t *testing.T, e *shared) map[string]float64 {
+func values(t *testing.T, e *dispatch.Dispatcher) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	for range 2 { // a second time does no harm
-		if err := e.metrics.Register(registry); err != nil {
+		if err := e.Metrics.Register(registry); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,11 +65,11 @@ func TestMetrics(t *testing.T) {
 		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=unknown_key": 1}},
 		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1, "refused_total reason=no_destination": 1}},
 	} {
-		before := values(t, h.shared.shared)
+		before := values(t, h.shared.Dispatcher)
 		if got := post(t, h, tt.path, typeJSON, tt.body); got.status != tt.status {
 			t.Fatalf("%s: status %d, want %d: %s", tt.name, got.status, tt.status, got.body)
 		}
-		after := values(t, h.shared.shared)
+		after := values(t, h.shared.Dispatcher)
 		for name, value := range after {
 			if got := value - before[name]; got != tt.want[name] {
 				t.Errorf("%s: %s: %v more, want %v", tt.name, name, got, tt.want[name])
@@ -87,7 +88,7 @@ func TestMetricsOfOverload(t *testing.T) {
 	done := make(chan int)
 	go func() { done <- post(t, h, "/notify/k", typeForm, "body=x").status }()
 	<-j.arrived
-	before := values(t, h.shared.shared)
+	before := values(t, h.shared.Dispatcher)
 	if before["in_flight"] != 1 {
 		t.Errorf("in flight: %v, want 1", before["in_flight"])
 	}
@@ -96,7 +97,7 @@ func TestMetricsOfOverload(t *testing.T) {
 	}
 	j.release()
 	<-done
-	after := values(t, h.shared.shared)
+	after := values(t, h.shared.Dispatcher)
 	const overloaded = "messages_total outcome=overloaded"
 	if after[overloaded]-before[overloaded] != 1 || after["in_flight"] != 0 {
 		t.Errorf("overloaded: %v more; in flight: %v", after[overloaded]-before[overloaded], after["in_flight"])
@@ -111,10 +112,10 @@ func TestMetricsOfServices(t *testing.T) {
 	result := func(service string, status notifier.Status) notifier.Result {
 		return notifier.Result{Service: service, Status: status, Attempts: 1}
 	}
-	h.shared.metrics.Made([]notifier.Result{
+	h.shared.Metrics.Made([]notifier.Result{
 		result("A", notifier.Delivered), result("A", notifier.Failed), result("B", notifier.Failed), result("B", notifier.Failed), result("A", notifier.Failed),
 	})
-	after := values(t, h.shared.shared)
+	after := values(t, h.shared.Dispatcher)
 	for name, want := range map[string]float64{
 		"deliveries_total outcome=delivered service=A": 1, "deliveries_total outcome=failed service=A": 2, "deliveries_total outcome=failed service=B": 2,
 		"delivery_duration_seconds service=A": 3, "delivery_duration_seconds service=B": 2,

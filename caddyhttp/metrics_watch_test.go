@@ -191,7 +191,7 @@ func TestDashboard(t *testing.T) {
 func TestDeadSeries(t *testing.T) {
 	replaceShared(t)
 	h := newQueueGateway(t, t.TempDir(), "key k {\nurl json://127.0.0.1:9/\n}\ndefault_urls gotify://127.0.0.1/token", "")
-	got := values(t, h.shared.shared)
+	got := values(t, h.shared.Dispatcher)
 	for _, name := range []string{"queue_dead_total service=JSON", "queue_dead_total service=Gotify", "queue_beats_total outcome=withheld"} {
 		if value, ok := got[name]; !ok || value != 0 {
 			t.Errorf("%s is %v (%t), want 0", name, value, ok)

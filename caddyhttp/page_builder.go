@@ -340,7 +340,7 @@ func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 // otherwise those of messages with URLs.
 func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
-	e, err := h.shared.inFlight.EnterFetch(h.resolved.InFlight, clientAddress(r))
+	e, err := h.shared.InFlight.EnterFetch(h.resolved.InFlight, clientAddress(r))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,7 +42,7 @@ type lastResult struct {
 // health returns the states of all destinations. The error is that of the queue; the
 // view can be used nevertheless.
 func (h *pages) health(ctx context.Context) (*healthView, error) {
-	v := &healthView{lastOf: h.shared.history.LastOf, last: historyLastResults(&h.shared.history)}
+	v := &healthView{lastOf: h.shared.History.LastOf, last: historyLastResults(&h.shared.History)}
 	q, err := h.app.open(nil)
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)

@@ -117,7 +117,7 @@ func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) err
 				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: notifier.Failed, Err: err}
 				return
 			}
-			results[i] = h.shared.send(r.Context(), d).Results[0]
+			results[i] = h.shared.Send(r.Context(), d).Results[0]
 		})
 	}
 	wg.Wait()

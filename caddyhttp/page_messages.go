@@ -64,7 +64,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	}
 	siteID := h.site()
 	if q == nil {
-		for _, e := range h.shared.history.List() {
+		for _, e := range h.shared.History.List() {
 			if m := h.historyMessage(r, &e); e.Site == siteID && f.fits(&m) && f.fitsTitle("") {
 				list.messages = append(list.messages, m)
 			}
@@ -114,7 +114,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	if list.next != (uuid.UUID{}) {
 		begin = messageTime(list.next)
 	}
-	for _, e := range h.shared.history.List() {
+	for _, e := range h.shared.History.List() {
 		if e.Outcome != site.OutcomeRefused || e.Site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
 			continue
 		}

@@ -90,9 +90,9 @@ func TestConsoleMessages(t *testing.T) {
 		}
 	}
 	stopApp(t, h)
-	h.shared.history.Mu.Lock()
-	h.shared.history.Messages, h.shared.history.Refusals = nil, nil
-	h.shared.history.Mu.Unlock()
+	h.shared.History.Mu.Lock()
+	h.shared.History.Messages, h.shared.History.Refusals = nil, nil
+	h.shared.History.Mu.Unlock()
 	h = newTroubledGateway(t, dir, s)
 	if got := listed(page("")); !slices.Equal(got, []string{"queued ops", "delivered fine"}) {
 		t.Errorf("after a restart: %q", got)
@@ -117,9 +117,9 @@ func TestConsoleMessagePages(t *testing.T) {
 			t.Fatal(got.body)
 		}
 	}
-	h.shared.history.Mu.Lock()
-	h.shared.history.Refusals = nil
-	h.shared.history.Mu.Unlock()
+	h.shared.History.Mu.Lock()
+	h.shared.History.Refusals = nil
+	h.shared.History.Mu.Unlock()
 	seen, pages := map[string]bool{}, 0
 	older := regexp.MustCompile(`rel="next" class="button" href="\.\./\.\./notify/console/messages([^"]*)"`)
 	link := regexp.MustCompile(`messages/([0-9a-f-]{36})"`)
@@ -333,9 +333,9 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 	}
 	check()
 	stopApp(t, h)
-	h.shared.history.Mu.Lock()
-	h.shared.history.Messages, h.shared.history.Last = nil, nil
-	h.shared.history.Mu.Unlock()
+	h.shared.History.Mu.Lock()
+	h.shared.History.Messages, h.shared.History.Last = nil, nil
+	h.shared.History.Mu.Unlock()
 	h = begin()
 	check()
 }

@@ -42,7 +42,7 @@ func (h *pages) servePreview(w http.ResponseWriter, r *http.Request, name string
 		return h.errorResponse(err)
 	}
 	// A preview is not an alert, so it counts like a message without a key.
-	e, err := h.shared.inFlight.EnterClient(h.resolved.InFlight, clientAddress(r))
+	e, err := h.shared.InFlight.EnterClient(h.resolved.InFlight, clientAddress(r))
 	if err != nil {
 		return h.errorResponse(err)
 	}

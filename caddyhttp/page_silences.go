@@ -103,7 +103,7 @@ func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *openQueue)
 	slices.SortStableFunc(p.Silences, func(a, b view.ListedSilence) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID)) })
 }
 
-// placesOf returns the places of keys of the site (see [delivery.place]). It has none of a
+// placesOf returns the places of keys of the site (see [delivery.Place]). It has none of a
 // key that does not exist.
 func (h *pages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
 	var saved []string

@@ -92,9 +92,9 @@ func TestConsoleTitles(t *testing.T) {
 	}
 	stopApp(t, h)
 	h = newQueueGateway(t, dir, block, "")
-	h.shared.history.Mu.Lock()
-	h.shared.history.Refusals = nil
-	h.shared.history.Mu.Unlock()
+	h.shared.History.Mu.Lock()
+	h.shared.History.Refusals = nil
+	h.shared.History.Mu.Unlock()
 	check()
 	// The time of an inbox that was made shorter counts at once.
 	for _, name := range []string{"kept", "both"} {

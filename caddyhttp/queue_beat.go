@@ -109,7 +109,7 @@ func (q *monitor) dueWatchdog(ctx context.Context) error {
 	if !take || err != nil {
 		return err
 	}
-	if !q.app.Load().shared.background.add(func() { q.callWatchdog(q.app.Load()) }) {
+	if !q.app.Load().shared.Background.Add(func() { q.callWatchdog(q.app.Load()) }) {
 		q.watched(errQueueFull)
 	}
 	return nil
@@ -134,7 +134,7 @@ func (q *monitor) callWatchdog(app *engine) {
 		return // a reload has removed it
 	}
 	if err == nil {
-		err = w.call(ctx, app.shared.sender.Pool())
+		err = w.call(ctx, app.shared.Sender.Pool())
 	}
 	q.watched(err)
 	q.noteWatchdog(context.WithoutCancel(ctx), err)
@@ -163,7 +163,7 @@ func (q *monitor) watched(err error) {
 	case err != nil:
 		outcome = metrics.BeatFailed
 	}
-	q.app.Load().shared.metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
+	q.app.Load().shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
 	failing := err != nil
 	if q.watchdogFails.Swap(failing) == failing {
 		return

@@ -60,7 +60,7 @@ func (o *outside) called() int {
 func watchdogCalls(t *testing.T, h *Handler, outcome string) int {
 	t.Helper()
 	var m dto.Metric
-	if err := h.shared.metrics.Queue.Watchdog.WithLabelValues(outcome).Write(&m); err != nil {
+	if err := h.shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Write(&m); err != nil {
 		t.Fatal(err)
 	}
 	return int(m.GetCounter().GetValue())

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -38,18 +39,18 @@ func (q *outbox) settled(j *queue.Job) {
 	}
 	q.dead.write(q.log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.state.Key),
 		zap.String("service", d.result.Service), zap.String("destination", d.result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.reason))
-	app.shared.metrics.Dead(d.result.Service)
+	app.shared.Metrics.Dead(d.result.Service)
 	if d.result.Optional {
 		return
 	}
 	about := &notifier.Message{Time: time.Now(), Incident: notifier.Incident{Name: d.state.Incident}}
-	message := delivery{message: about, source: d.state.Source, key: d.state.Key, site: d.state.Site}
+	message := dispatch.Delivery{Message: about, Source: d.state.Source, Key: d.state.Key, Site: d.state.Site}
 	if !d.state.Reported {
 		results := queued.Results(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
-		app.shared.history.Add(message.historyEntry(site.OutcomeFailed), results)
-		app.shared.emit(message, site.OutcomeFailed, results)
+		app.shared.History.Add(message.HistoryEntry(site.OutcomeFailed), results)
+		app.shared.Emit(message, site.OutcomeFailed, results)
 	}
-	app.shared.emitDead(d)
+	sharedEmitDead(app.shared, d)
 }
 
 // logSuperseded writes a line about a delivery that was not sent. One that was sent has a
@@ -87,17 +88,17 @@ func newDeadDelivery(j *queue.Job) deadDelivery {
 // key returns the key that the message came to.
 func (d deadDelivery) key() site.KeyID { return site.KeyID{Site: d.state.Site, Key: d.state.Key} }
 
-// emitDead emits the event for a delivery that was given up. It emits none for
+// sharedEmitDead emits the event for a delivery that was given up. It emits none for
 // a message about an event of the gateway, because such events could cause each
 // other without end.
-func (s *shared) emitDead(d deadDelivery) {
+func sharedEmitDead(s *dispatch.Dispatcher, d deadDelivery) {
 	if d.state.Source == site.SourceOwnEvent {
 		return
 	}
-	s.emitEvent(event.Dead, func() map[string]any {
+	s.EmitEvent(event.Dead, func() map[string]any {
 		return map[string]any{
 			"id": d.id, "key": d.state.Key, "source": d.state.Source, "incident": d.state.Incident, "service": d.result.Service,
-			"destination": d.result.Destination, "attempts": d.result.Attempts, "error": markup.TruncateBytes(d.reason, maxEventError),
+			"destination": d.result.Destination, "attempts": d.result.Attempts, "error": markup.TruncateBytes(d.reason, dispatch.MaxEventError),
 		}
 	})
 }
@@ -116,7 +117,7 @@ func (q *outbox) fallback(j *queue.Job) *queue.Entry {
 	}
 	text := []string{
 		"A message for the key " + d.state.Key + " was not delivered to " + d.result.Service + ", and is not tried again.",
-		"Reason: " + markup.TruncateBytes(d.reason, maxEventError),
+		"Reason: " + markup.TruncateBytes(d.reason, dispatch.MaxEventError),
 		"ID: " + d.id,
 	}
 	// The reason may quote what a server has answered.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -100,10 +101,10 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	if t.own {
 		defer t.Close()
 	}
-	if j.Incident != "" && app.shared.incidents.replaced(j.Incident, message, t.Target) {
+	if j.Incident != "" && app.shared.Incidents.Replaced(j.Incident, message, t.Target) {
 		return queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	}
-	memory := app.shared.memory.Allocation(t.settings.Memory, text.Untrusted)
+	memory := app.shared.Memory.Allocation(t.settings.Memory, text.Untrusted)
 	defer memory.Close()
 	if n := int64(len(message.Title) + len(message.Body)); n > notifier.SmallText && !memory.Take(copiesOfQueuedText*n) {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeMemory}
@@ -112,7 +113,7 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		t.logger = nil // an entry of the log would become another message
 	}
 	if j.Attempts > 0 {
-		app.shared.metrics.Queue.Retries.Inc()
+		app.shared.Metrics.Queue.Retries.Inc()
 	}
 	// Without progress, the sender uses its own, which it returns if it fails, and
 	// which costs less if it does not.
@@ -135,18 +136,18 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	}
 	message.ID, message.Expires = m.ID.String(), j.Expires
 	message.AcknowledgeURL = t.settings.AcknowledgeURL(incident)
-	d := newDelivery(t.settings, text.Source, text.Site, message, to)
-	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true
-	d.home, _, _ = strings.Cut(j.Incident, "\x00")
-	d.resumed, d.tries = app.resumeTrace(text.Trace), j.Attempts
-	d.repeated = func(_ int, r *notifier.Result) zapcore.Level {
+	d := dispatch.NewDelivery(t.settings, text.Source, text.Site, message, to)
+	d.Key, d.Logger, d.Memory, d.ID, d.Attempt = text.Key, t.logger, &memory, m.ID, true
+	d.Home, _, _ = strings.Cut(j.Incident, "\x00")
+	d.Resumed, d.Tries = app.resumeTrace(text.Trace), j.Attempts
+	d.Repeated = func(_ int, r *notifier.Result) zapcore.Level {
 		id := queue.Hash{}
 		if !j.Client {
 			id = q.Hash(j.Destination)
 		}
 		return q.failures.add(id, destinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err)
 	}
-	sent, trace := app.shared.sendNow(ctx, d)
+	sent, trace := app.shared.SendNow(ctx, d)
 	r := sent.Results[0]
 	all := r
 	all.Attempts += queued.DecodeResult(j.Result).Attempts
@@ -157,8 +158,8 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	if retryable(&r) {
 		sent.Results[0].Status = api.StatusQueued
 	}
-	trace.end(r.OK())
-	app.shared.conclude(d, sent.Results, sent)
+	trace.End(r.OK())
+	app.shared.Conclude(d, sent.Results, sent)
 	return o
 }
 
@@ -200,7 +201,7 @@ func outcomeOf(m *notifier.Message, state queued.State, r notifier.Result, befor
 		o.Reason = r.Err.Error()
 	}
 	if r.Err != nil && r.Unclear && m.Incident.ID != "" {
-		o.Note = queued.Note(stateOf(m), m.Time, true)
+		o.Note = queued.Note(dispatch.StateOf(m), m.Time, true)
 	}
 	switch {
 	case r.Err == nil:
@@ -289,7 +290,7 @@ func (t *queueTarget) restrict(policy *egress.Policy) error {
 // clientTarget returns the destination of a client's URL.
 func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (queueTarget, error) {
 	settings, now, services := a.siteRules(text.Site, then)
-	d, err := a.shared.sender.ParseOnce(state.URL, egress.Strictest(now, then))
+	d, err := a.shared.Sender.ParseOnce(state.URL, egress.Strictest(now, then))
 	if err != nil {
 		return queueTarget{}, err
 	}

@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -11,25 +12,25 @@ import (
 // makeEntry sets the entry to store. results are those that resultsSoFar
 // returns. The caller holds the lock, or no delivery is in progress.
 func (s *queuedSend) makeEntry(results []notifier.Result) {
-	m := s.record()
-	m.Key, m.Request = s.idempotency.key, s.idempotency.request
-	s.states, s.refused, s.text = make([]queued.State, len(s.targets)), refused{}, s.textSum()
-	results = s.to.Report(&notifier.Report{Results: results}).Results
+	m := deliveryRecord(&s.Delivery)
+	m.Key, m.Request = s.Idempotency.Key, s.Idempotency.Request
+	s.states, s.refused, s.text = make([]queued.State, len(s.targets)), refused{}, deliveryTextSum(&s.Delivery)
+	results = s.To.Report(&notifier.Report{Results: results}).Results
 	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
-	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.to.Limits != nil}
-	chained := len(queued.NewChains(s.to.Targets, s.to.Positions()).All) > 0 // deliveries depend on each other
-	for i, at := range s.to.Positions() {
+	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.To.Limits != nil}
+	chained := len(queued.NewChains(s.To.Targets, s.To.Positions()).All) > 0 // deliveries depend on each other
+	for i, at := range s.To.Positions() {
 		j := &s.entry.Jobs[at]
 		switch r := s.targets[i].result; {
 		case r == nil || retryable(r):
 			s.setJob(j, i)
 			j.OwnAttempts = chained
-		case r.Err != nil && !r.Optional && s.keepsRefused():
+		case r.Err != nil && !r.Optional && deliveryKeepsRefused(&s.Delivery):
 			s.setRefused(j, i)
 			j.OwnAttempts = chained
 		case r.Err != nil:
 			j.Destination = s.destination(i)
-			s.setIncident(j)
+			deliverySetIncident(&s.Delivery, j)
 		}
 	}
 	waiting := 0
@@ -39,26 +40,26 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 		}
 	}
 	s.refused.only = waiting > 0 && waiting == len(s.refused.targets)
-	d := &entryDraft{&s.delivery, s.entry, s.states, s.bypasses}
+	d := &entryDraft{&s.Delivery, s.entry, s.states, s.bypasses}
 	if s.plan == nil {
-		s.plan = s.q.policy.plan(&s.delivery, false)
+		s.plan = s.q.policy.plan(&s.Delivery, false)
 	}
 	if s.plan != nil {
 		s.plan.decide(d)
 	}
-	if s.with != nil {
-		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.with)
+	if s.With != nil {
+		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.With)
 	}
 	s.kept = s.q.policy.keep(d)
-	s.entry.Unlimited = s.source == site.SourceExpect || s.refused.only // an alarm must not be lost because much waits
+	s.entry.Unlimited = s.Source == site.SourceExpect || s.refused.only // an alarm must not be lost because much waits
 }
 
 // prepareJob sets what the queue knows of the i-th target before an attempt.
 func (s *queuedSend) prepareJob(j *queue.Job, i int) {
-	t := s.to.Targets[i]
-	s.states[i] = s.state(t, s.text)
-	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.to.Limits != nil
-	s.setIncident(j)
+	t := s.To.Targets[i]
+	s.states[i] = deliveryState(&s.Delivery, t, s.text)
+	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.To.Limits != nil
+	deliverySetIncident(&s.Delivery, j)
 }
 
 // setJob sets the job of the i-th target, which is not final.
@@ -77,24 +78,24 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 	}
 }
 
-// record returns the message of d for the queue, without jobs.
-func (d *delivery) record() *queue.Message {
-	m := d.message
+// deliveryRecord returns the message of d for the queue, without jobs.
+func deliveryRecord(d *dispatch.Delivery) *queue.Message {
+	m := d.Message
 	text := queued.Text{
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,
-		Source: d.source, Key: d.key, Site: d.site, Client: d.to.Transient, Trace: d.trace,
+		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace,
 	}
-	for _, t := range d.to.Targets { // all devices have the same policy, and so have all others
+	for _, t := range d.To.Targets { // all devices have the same policy, and so have all others
 		if site.IsDevice(t.String()) {
 			text.DevicePolicy = t.Policy().Key()
 		} else {
 			text.Policy = t.Policy().Key()
 		}
 	}
-	if d.to.Limits != nil {
-		text.Untrusted, text.Targets = true, len(d.to.Targets)
+	if d.To.Limits != nil {
+		text.Untrusted, text.Targets = true, len(d.To.Targets)
 	}
-	r := &queue.Message{ID: d.id, Created: m.Time, Summary: d.summary()}
+	r := &queue.Message{ID: d.ID, Created: m.Time, Summary: deliverySummary(d)}
 	for _, a := range m.Attachments {
 		text.Files = append(text.Files, queued.File{Name: a.Name, ContentType: a.ContentType})
 		r.Files = append(r.Files, queue.File{Size: a.Size, ReaderAt: a.ReaderAt()})
@@ -103,25 +104,25 @@ func (d *delivery) record() *queue.Message {
 	return r
 }
 
-// summary returns the summary of a message.
-func (d *delivery) summary() []byte {
-	s := d.finalSummary()
-	s.Chains = queued.NewChains(d.to.Targets, d.to.Positions())
-	s.Known = d.knownIncident()
+// deliverySummary returns the summary of a message.
+func deliverySummary(d *dispatch.Delivery) []byte {
+	s := deliveryFinalSummary(d)
+	s.Chains = queued.NewChains(d.To.Targets, d.To.Positions())
+	s.Known = d.KnownIncident()
 	return s.Encode()
 }
 
-// finalSummary returns the summary of a message that needs no chains, because it is
+// deliveryFinalSummary returns the summary of a message that needs no chains, because it is
 // final.
-func (d *delivery) finalSummary() queued.Summary {
-	return queued.Summary{Site: d.site, Incident: d.message.Incident.Name, Key: d.key, Source: d.source, Type: d.message.Type}
+func deliveryFinalSummary(d *dispatch.Delivery) queued.Summary {
+	return queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type}
 }
 
-// state returns the state of a delivery to t before its first attempt. text is the
-// [delivery.textSum].
-func (d *delivery) state(t notifier.Target, text []byte) queued.State {
-	s := queued.State{Key: d.key, Source: d.source, Site: d.site, Incident: d.message.Incident.Name, Tags: t.Tags, Text: text}
-	if d.to.Transient {
+// deliveryState returns the state of a delivery to t before its first attempt. text is the
+// [deliveryTextSum].
+func deliveryState(d *dispatch.Delivery, t notifier.Target, text []byte) queued.State {
+	s := queued.State{Key: d.Key, Source: d.Source, Site: d.Site, Incident: d.Message.Incident.Name, Tags: t.Tags, Text: text}
+	if d.To.Transient {
 		s.URL = t.URL()
 	} else {
 		s.Hash = t.Hash()

@@ -39,7 +39,7 @@ func (s *queuedSend) sendUnstored(ctx context.Context) bool {
 	}
 	s.endDirect()
 	s.direct = s.direct[:0]
-	for i, t := range s.to.Targets {
+	for i, t := range s.To.Targets {
 		x := &s.targets[i]
 		if x.direct = !silent[i]; x.direct {
 			s.q.slow.begin(t.Destination, true)
@@ -53,7 +53,7 @@ func (s *queuedSend) sendUnstored(ctx context.Context) bool {
 	s.unstored = true
 	s.q.unstored.Add(1, func(n int) {
 		s.q.log.Error("the queue is full; alerts that escalate are told to all their numbers at once, without steps and links",
-			zap.String("key", s.key), zap.Stringer("id", s.id), zap.Int("messages", n))
+			zap.String("key", s.Key), zap.Stringer("id", s.ID), zap.Int("messages", n))
 	})
 	return true
 }

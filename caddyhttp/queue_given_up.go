@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
@@ -93,21 +94,21 @@ func (q *outbox) givenUpRecord(g *givenUp) queue.Record {
 	return queue.Record{Data: encodeRecord(kindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
 }
 
-// keepsRefused reports whether a delivery of the message is kept that its destination
+// deliveryKeepsRefused reports whether a delivery of the message is kept that its destination
 // refuses for good: one to a destination of a key, unless somebody tests it.
-func (d *delivery) keepsRefused() bool {
-	return d.key != "" && !d.to.Transient && d.source != site.SourceTest
+func deliveryKeepsRefused(d *dispatch.Delivery) bool {
+	return d.Key != "" && !d.To.Transient && d.Source != site.SourceTest
 }
 
-// textSum identifies the text of a message to a key. A repeat that is unchanged has the
+// deliveryTextSum identifies the text of a message to a key. A repeat that is unchanged has the
 // same.
-func (d *delivery) textSum() []byte {
-	if !d.keepsRefused() {
+func deliveryTextSum(d *dispatch.Delivery) []byte {
+	if !deliveryKeepsRefused(d) {
 		return nil
 	}
 	sum := sha256.New()
-	m := d.message
-	for _, text := range []string{d.home, d.key, string(m.Type), m.Title, m.Body} {
+	m := d.Message
+	for _, text := range []string{d.Home, d.Key, string(m.Type), m.Title, m.Body} {
 		_, _ = fmt.Fprintf(sum, "%d:%s", len(text), text)
 	}
 	return sum.Sum(nil)[:16]
@@ -140,7 +141,7 @@ func (s *queuedSend) settleRefused() {
 	done := make(chan struct{})
 	go func() { // the queue ends it when it is closed
 		defer close(done)
-		positions := s.to.Positions()
+		positions := s.To.Positions()
 		for _, i := range s.refused.targets {
 			j := s.entry.Jobs[positions[i]]
 			if j.Status != queue.Sending {
@@ -148,7 +149,7 @@ func (s *queuedSend) settleRefused() {
 			}
 			state := s.states[i]
 			state.Reported = true // as part of the outcome of the message
-			o := outcomeOf(s.message, state, *s.targets[i].result, nil)
+			o := outcomeOf(s.Message, state, *s.targets[i].result, nil)
 			o.NotSent = true // the attempt was made before, and is counted
 			s.q.Settle(&j, o)
 		}
@@ -164,7 +165,7 @@ func (s *queuedSend) settleRefused() {
 // notKept notes that the queue could not store a message of which nothing else waits. The
 // answer tells the failure, as without a queue.
 func (s *queuedSend) notKept(err error) {
-	s.q.log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.id), zap.String("key", s.key), zap.Error(err))
+	s.q.log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.ID), zap.String("key", s.Key), zap.Error(err))
 	s.entry, s.states, s.refused = nil, nil, refused{}
 }
 
@@ -348,8 +349,8 @@ func (g *givenUp) message() *notifier.Message {
 // fallbackEntry returns a message to the fallback of a key of a site.
 func (q *outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *notifier.Message) *queue.Entry {
 	to := settings.Configured(fallback)
-	d := newDelivery(settings, site.SourceFallback, siteID, m, &api.Selection{Targets: to.DefaultTargets}).toKey(to)
-	d.rules = nil // it is sent at once
+	d := dispatch.NewDelivery(settings, site.SourceFallback, siteID, m, &api.Selection{Targets: to.DefaultTargets}).ToKey(to)
+	d.Rules = nil // it is sent at once
 	s := newQueuedSend(d, q)
 	s.makeEntry(s.resultsSoFar())
 	return s.entry

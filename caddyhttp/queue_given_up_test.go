@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -124,7 +125,7 @@ func TestGivenUpIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDelivery(h.app.Resolved, site.SourceTest, h.site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).toKey(h.app.Resolved.Configured("k"))
+	d := dispatch.NewDelivery(h.app.Resolved, site.SourceTest, h.site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.Resolved.Configured("k"))
 	if report, _, err := h.app.sendOrQueue(t.Context(), h.app.Resolved.Configured("k"), d); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
@@ -51,7 +52,7 @@ func (q *outbox) down(h queue.Health) {
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.down(h.Destination, name)...)
 	q.failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	q.app.Load().shared.emitHealth(event.Down, h, 0)
+	sharedEmitHealth(q.app.Load().shared, event.Down, h, 0)
 }
 
 // up reports a destination that is back.
@@ -60,17 +61,17 @@ func (q *outbox) up(h queue.Health) {
 	fields := append(decodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.up(h.Destination)...)
 	q.failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	q.app.Load().shared.emitHealth(event.Up, h, down)
+	sharedEmitHealth(q.app.Load().shared, event.Up, h, down)
 }
 
-// emitHealth emits the event of a destination that is down or back. duration is how long one
+// sharedEmitHealth emits the event of a destination that is down or back. duration is how long one
 // was down that is back.
-func (s *shared) emitHealth(what string, h queue.Health, duration time.Duration) {
-	s.emitEvent(what, func() map[string]any {
+func sharedEmitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration time.Duration) {
+	s.EmitEvent(what, func() map[string]any {
 		name := decodeName(h.About)
 		data := map[string]any{
 			"key": name.Key, "service": name.Service, "destination": name.URL, "since": h.DownSince.UTC().Format(time.RFC3339),
-			"error": markup.TruncateBytes(h.LastError, maxEventError), "waiting": h.Waiting,
+			"error": markup.TruncateBytes(h.LastError, dispatch.MaxEventError), "waiting": h.Waiting,
 		}
 		if what == event.Up {
 			data["duration"] = duration

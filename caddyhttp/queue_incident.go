@@ -3,40 +3,22 @@ package caddyhttp
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// incidentOf returns what the queue knows the incident of a message by, or "". The
-// incidents of keys of the same name in several sites or spaces are not the same.
-func (d *delivery) incidentOf() string {
-	i := &d.message.Incident
-	if i.ID == "" {
-		return ""
-	}
-	return strings.Join([]string{d.home, d.key, i.ID}, "\x00")
-}
-
-// stateOf returns what a message says about its incident.
-func stateOf(m *notifier.Message) notifier.IncidentState {
-	if m.Incident.State != "" {
-		return m.Incident.State
-	}
-	return notifier.StateOf(m.Type)
-}
-
-// setIncident sets what the queue needs to keep the order of an incident.
-func (d *delivery) setIncident(j *queue.Job) {
-	if j.Incident = d.incidentOf(); j.Incident == "" {
+// deliverySetIncident sets what the queue needs to keep the order of an incident.
+func deliverySetIncident(d *dispatch.Delivery, j *queue.Job) {
+	if j.Incident = d.IncidentOf(); j.Incident == "" {
 		return
 	}
-	state := stateOf(d.message)
+	state := dispatch.StateOf(d.Message)
 	j.NewState = state == notifier.Open || state == notifier.Resolved
-	j.Note = queued.Note(state, d.message.Time, false)
+	j.Note = queued.Note(state, d.Message.Time, false)
 }
 
 // undecidedSends are the messages of incidents that may be sent without being
@@ -80,7 +62,7 @@ func (s *queuedSend) takeTurn(ctx context.Context, incident string) bool {
 	for _, before := range s.q.undecided.add(incident, s) {
 		before.storeNow(ctx)
 	}
-	destinations := make([]string, len(s.to.Targets))
+	destinations := make([]string, len(s.To.Targets))
 	for i := range destinations {
 		destinations[i] = s.destination(i)
 	}

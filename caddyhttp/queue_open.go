@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -73,7 +74,7 @@ type outbox struct {
 type policy struct {
 	// plan returns what rules decide about a message, or nil if they decide nothing. asked
 	// means that a message came in from outside, which silences may keep.
-	plan func(d *delivery, asked bool) *plan
+	plan func(d *dispatch.Delivery, asked bool) *plan
 
 	// before is called before an attempt. It returns the incident whose link the message
 	// shows, or nil. An outcome that is not nil takes the place of the attempt.
@@ -90,8 +91,8 @@ type policy struct {
 
 // plan is what rules decide about a message.
 type plan struct {
-	decide func(*entryDraft) // adds what they decide to an entry
-	stored func(*delivery)   // is called when the entry is stored
+	decide func(*entryDraft)        // adds what they decide to an entry
+	stored func(*dispatch.Delivery) // is called when the entry is stored
 
 	// tells reports whether a message has to be told at once that cannot be stored, because
 	// the queue is full, and which of its targets a silence keeps it from.
@@ -100,7 +101,7 @@ type plan struct {
 
 // entryDraft is a message before it is stored.
 type entryDraft struct {
-	*delivery
+	*dispatch.Delivery
 	entry    *queue.Entry
 	states   []queued.State // of the targets
 	bypasses bool           // the message is sent in any case
@@ -248,7 +249,7 @@ func (q *openQueue) refresh(ctx context.Context) {
 // use lets an app make the deliveries from now on.
 func (q *openQueue) use(a *engine) {
 	q.app.Store(a)
-	a.shared.metrics.Queue.Expect(a.ServiceNames())
+	a.shared.Metrics.Queue.Expect(a.ServiceNames())
 	q.Configure(q.options(a.queueSettings))
 }
 
@@ -273,7 +274,7 @@ func (a *App) releaseQueue() error {
 // Destruct implements [caddy.Destructor]. It waits for the deliveries in
 // progress.
 func (q *openQueue) Destruct() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), dispatch.StopTimeout)
 	defer cancel()
 	if s, err := q.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
 		q.log.Info("deliveries stay in the queue; they are made when it is opened again",

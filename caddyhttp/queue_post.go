@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -12,15 +13,15 @@ import (
 // reports whether the message is stored. If the app has no queue or the queue
 // cannot take the message, the caller sends it. A message with chains is sent
 // before enqueue returns.
-func (a *engine) enqueue(k *site.Key, d delivery) bool {
+func (a *engine) enqueue(k *site.Key, d dispatch.Delivery) bool {
 	q, err := a.durable(k)
 	if err != nil || q == nil {
 		return false
 	}
-	d.release = func() {}
+	d.Release = func() {}
 	s := newQueuedSend(d, q)
 	if err := s.begin(context.Background(), false); err != nil {
-		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.key), zap.String("source", d.source), zap.Error(err))
+		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.Key), zap.String("source", d.Source), zap.Error(err))
 		return false
 	}
 	if len(s.direct) > 0 { // targets of chains
@@ -29,6 +30,6 @@ func (a *engine) enqueue(k *site.Key, d delivery) bool {
 		s.finish(ctx, sending.Wait(nil), trace)
 		return true
 	}
-	a.shared.conclude(s.delivery, nil, s.reportOn(s.begun, nil))
+	a.shared.Conclude(s.Delivery, nil, s.reportOn(s.begun, nil))
 	return true
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -24,7 +25,7 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 }
 
 // repeated returns the response to the request of d, whose idempotency key is known.
-func (h *httpAPI) repeated(r *http.Request, q *outbox, e *queue.DuplicateError, p api.Preference, d *delivery) (*api.Response, error) {
+func (h *httpAPI) repeated(r *http.Request, q *outbox, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}
@@ -37,7 +38,7 @@ func (h *httpAPI) repeated(r *http.Request, q *outbox, e *queue.DuplicateError, 
 	}
 	m := queued.Message(stored)
 	report := &notifier.Report{Results: queued.Results(m), Records: m.Response().Records}
-	resp := d.response(report)
+	resp := deliveryResponse(d, report)
 	setQueued(resp, r, m.ID, p)
 	return resp, nil
 }
@@ -67,9 +68,9 @@ func queueError(err error) error {
 // that it need not be stored, and then calls decided.Done. Results that come in
 // meanwhile wait for that.
 type queuedSend struct {
-	delivery
+	dispatch.Delivery
 	q      *outbox
-	shared *shared
+	shared *dispatch.Dispatcher
 	plan   *plan // what rules decide; nil for nothing
 
 	direct  []int             // indexes of the targets that are sent to at once; the others are queued
@@ -111,22 +112,22 @@ type sentTarget struct {
 	missed   notifier.Missed
 }
 
-func newQueuedSend(d delivery, q *outbox) *queuedSend {
-	if d.release == nil {
-		d.release = func() {}
+func newQueuedSend(d dispatch.Delivery, q *outbox) *queuedSend {
+	if d.Release == nil {
+		d.Release = func() {}
 	}
-	d.id = queue.NewID()
-	if at := q.At(d.message.Time); at != d.message.Time { // so that messages of several gateways are in order
-		m := *d.message
-		m.Time, d.message = at, &m
+	d.ID = queue.NewID()
+	if at := q.At(d.Message.Time); at != d.Message.Time { // so that messages of several gateways are in order
+		m := *d.Message
+		m.Time, d.Message = at, &m
 	}
-	if d.settings.Push != nil {
-		d.message.ID, d.message.Expires = d.id.String(), q.Now().Add(q.app.Load().queueSettings.maxAge)
+	if d.Settings.Push != nil {
+		d.Message.ID, d.Message.Expires = d.ID.String(), q.Now().Add(q.app.Load().queueSettings.maxAge)
 	}
-	s := &queuedSend{delivery: d, q: q, shared: q.app.Load().shared}
+	s := &queuedSend{Delivery: d, q: q, shared: q.app.Load().shared}
 	s.decided.Add(1)
-	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.to.Targets) != 1 {
-		s.targets = make([]sentTarget, len(d.to.Targets))
+	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.To.Targets) != 1 {
+		s.targets = make([]sentTarget, len(d.To.Targets))
 	}
 	return s
 }
@@ -140,9 +141,9 @@ func newQueuedSend(d delivery, q *outbox) *queuedSend {
 // of a chain is tried at once. The queue keeps the order of the numbers after a
 // crash and when all have failed (see [queued.Chains]).
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
-	s.trace = newTraceOrigin(ctx)
+	s.Trace = dispatch.NewTraceOrigin(ctx)
 	s.log("message accepted", zap.Int("destinations", len(s.targets)))
-	targets := s.to.Targets
+	targets := s.To.Targets
 	chained := notifier.Chained(targets)
 	for i, t := range targets {
 		if (direct || chained) && s.q.slow.begin(t.Destination, chained) {
@@ -153,13 +154,13 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 			}
 		}
 	}
-	direct = direct && len(s.direct) == len(targets) && s.idempotency.key == ""
+	direct = direct && len(s.direct) == len(targets) && s.Idempotency.Key == ""
 	stored := !direct
-	if incident := s.incidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
+	if incident := s.IncidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
 		stored = true
 	}
-	s.plan = s.q.policy.plan(&s.delivery, true)
-	stored = stored || s.with != nil || s.keeps() || s.plan != nil // which decide in the transaction
+	s.plan = s.q.policy.plan(&s.Delivery, true)
+	stored = stored || s.With != nil || s.Keeps() || s.plan != nil // which decide in the transaction
 	if !stored {
 		return nil
 	}
@@ -184,7 +185,7 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	s.begun = s.resultsSoFar()
 	s.waitForTurns(chained)
 	if s.plan != nil {
-		s.plan.stored(&s.delivery)
+		s.plan.stored(&s.Delivery)
 	}
 	return nil
 }
@@ -205,7 +206,7 @@ func (s *queuedSend) decideToStore() bool {
 // endDirect takes back that the direct targets are sent to.
 func (s *queuedSend) endDirect() {
 	for _, i := range s.direct {
-		s.q.slow.end(s.to.Targets[i].Destination, false)
+		s.q.slow.end(s.To.Targets[i].Destination, false)
 	}
 }
 
@@ -213,10 +214,10 @@ func (s *queuedSend) endDirect() {
 // message of the incident. It leaves all to the queue if there are chains, because
 // a number must not be used before the ones that wait.
 func (s *queuedSend) waitForTurns(chained bool) {
-	if s.message.Incident.ID == "" && s.entry.Rules == nil {
+	if s.Message.Incident.ID == "" && s.entry.Rules == nil {
 		return
 	}
-	positions := s.to.Positions()
+	positions := s.To.Positions()
 	held := func(i int) bool { return s.entry.Jobs[positions[i]].Status != queue.Sending }
 	all := chained && slices.ContainsFunc(s.direct, held)
 	s.direct = slices.DeleteFunc(s.direct, func(i int) bool {
@@ -226,7 +227,7 @@ func (s *queuedSend) waitForTurns(chained bool) {
 			return false
 		}
 		s.targets[i].direct = false
-		s.q.slow.end(s.to.Targets[i].Destination, false)
+		s.q.slow.end(s.To.Targets[i].Destination, false)
 		if !held(i) {
 			s.q.Settle(&j, queue.Outcome{Postponed: true})
 		}
@@ -241,7 +242,7 @@ const smallText = 140
 // divisible reports whether the message may be sent to t in several parts or to
 // several recipients, so that its progress must be recorded.
 func (s *queuedSend) divisible(t notifier.Target) bool {
-	m := s.message
+	m := s.Message
 	return len(m.Attachments) > 0 || len(m.Title)+len(m.Body) > smallText || t.Recipients() > 1
 }
 
@@ -250,12 +251,12 @@ func (s *queuedSend) divisible(t notifier.Target) bool {
 func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Report, error) {
 	s.streamQueued()
 	if len(s.direct) == 0 {
-		defer s.release()
+		defer s.Release()
 		report := s.reportOn(s.begun, nil)
 		if len(s.targets) == 0 {
 			report.Records = append(report.Records, s.inboxRecord())
 		}
-		s.shared.conclude(s.delivery, nil, report)
+		s.shared.Conclude(s.Delivery, nil, report)
 		return report, nil
 	}
 	if s.unstored { // as without a queue
@@ -295,7 +296,7 @@ func (s *queuedSend) giveUp() (store bool) {
 	for _, i := range s.direct {
 		if s.targets[i].result == nil {
 			s.targets[i].late = true
-			s.q.slow.late(s.to.Targets[i].Destination)
+			s.q.slow.late(s.To.Targets[i].Destination)
 		}
 	}
 	s.streamLate()
@@ -324,7 +325,7 @@ func (s *queuedSend) store(ctx context.Context) {
 // isDecided notes that it is known whether the message is stored.
 func (s *queuedSend) isDecided() {
 	s.decided.Done()
-	if incident := s.incidentOf(); incident != "" {
+	if incident := s.IncidentOf(); incident != "" {
 		s.q.undecided.remove(incident, s)
 	}
 	if s.err == nil && s.entry != nil {
@@ -338,37 +339,37 @@ func (s *queuedSend) isDecided() {
 // log writes a line about the message at the level DEBUG, with its ID. A message that
 // an entry of the log causes has none, because the line would be another entry.
 func (s *queuedSend) log(text string, fields ...zap.Field) {
-	if s.logger == nil {
+	if s.Logger == nil {
 		return
 	}
-	if c := s.logger.Check(zap.DebugLevel, text); c != nil {
-		c.Write(append(fields, zap.Stringer("id", s.id), zap.String("source", s.source))...)
+	if c := s.Logger.Check(zap.DebugLevel, text); c != nil {
+		c.Write(append(fields, zap.Stringer("id", s.ID), zap.String("source", s.Source))...)
 	}
 }
 
 // start starts to send to the direct targets.
-func (s *queuedSend) start(ctx context.Context) (notifier.Sending, *messageTrace) {
-	d := s.delivery
-	d.done = s.end
+func (s *queuedSend) start(ctx context.Context) (notifier.Sending, *dispatch.MessageTrace) {
+	d := s.Delivery
+	d.Done = s.end
 	if !s.unstored {
-		d.repeated = s.failed
+		d.Repeated = s.failed
 	}
-	if len(s.direct) < len(s.targets) || s.message.Incident.ID != "" || !s.rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
-		to := *s.to
+	if len(s.direct) < len(s.targets) || s.Message.Incident.ID != "" || !s.Rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
+		to := *s.To
 		to.Targets = make([]notifier.Target, len(s.direct))
 		for k, i := range s.direct {
-			to.Targets[k] = s.to.Targets[i]
+			to.Targets[k] = s.To.Targets[i]
 			to.Targets[k].Progress, to.Targets[k].Missed = s.targets[i].progress, s.targets[i].missed
 		}
-		d.to = &to
+		d.To = &to
 	}
-	return s.shared.start(ctx, d)
+	return s.shared.Start(ctx, d)
 }
 
 // finish is called after the last delivery. It stores the message if a result
 // is not final, or else the results. It returns the report on all targets.
-func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *messageTrace) *notifier.Report {
-	defer s.release()
+func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *dispatch.MessageTrace) *notifier.Report {
+	defer s.Release()
 	if s.decide() {
 		if s.entry == nil {
 			s.isDecided()
@@ -380,7 +381,7 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	var report *notifier.Report
 	var made []notifier.Result
 	if s.entry == nil && len(s.direct) == len(s.targets) {
-		report, made = reportOf(s.to, sent), sent.Results
+		report, made = dispatch.ReportOf(s.To, sent), sent.Results
 	} else {
 		s.mu.Lock()
 		report = s.reportSoFar(sent.Records)
@@ -392,11 +393,11 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	if s.entry == nil {
 		// The jobs can be on the stack, because Record keeps a copy.
 		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, queued.RoomForResult), report.Results)
-		summary := s.finalSummary()
-		s.q.Record(s.id, s.message.Time, summary.Encode(), jobs)
+		summary := deliveryFinalSummary(&s.Delivery)
+		s.q.Record(s.ID, s.Message.Time, summary.Encode(), jobs)
 	}
-	trace.end(!slices.ContainsFunc(report.Results, api.Failed))
-	s.shared.conclude(s.delivery, made, report)
+	trace.End(!slices.ContainsFunc(report.Results, api.Failed))
+	s.shared.Conclude(s.Delivery, made, report)
 	return report
 }
 
@@ -411,7 +412,7 @@ func (s *queuedSend) decide() bool {
 	s.deciding = true
 	for _, t := range s.targets {
 		// What has failed for good is kept, and a later message of the incident tells it.
-		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.message.Incident.ID != "" || !r.Optional && s.keepsRefused())) {
+		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.Message.Incident.ID != "" || !r.Optional && deliveryKeepsRefused(&s.Delivery))) {
 			s.makeEntry(s.resultsSoFar())
 			break
 		}
@@ -427,17 +428,17 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 	s.targets[i].own = r
 	s.targets[i].result = &s.targets[i].own
 	late, deciding := s.targets[i].late, s.deciding
-	if s.bypasses && s.message.Incident.ID != "" {
-		s.shared.incidents.told(s.incidentOf(), s.message, s.to.Targets[i], r)
+	if s.bypasses && s.Message.Incident.ID != "" {
+		s.shared.Incidents.Told(s.IncidentOf(), s.Message, s.To.Targets[i], r)
 	}
-	if !s.answered && s.delivery.done != nil {
+	if !s.answered && s.Delivery.Done != nil {
 		if s.repeats(&r) {
 			r.Status = api.StatusQueued
 		}
-		s.delivery.done(i, r)
+		s.Delivery.Done(i, r)
 	}
 	s.mu.Unlock()
-	s.q.slow.end(s.to.Targets[i].Destination, late)
+	s.q.slow.end(s.To.Targets[i].Destination, late)
 	if deciding {
 		s.decided.Wait()
 	}
@@ -445,15 +446,15 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 		s.observe(i)
 		return
 	}
-	j := s.entry.Jobs[s.to.Positions()[i]]
+	j := s.entry.Jobs[s.To.Positions()[i]]
 	if j.Status != queue.Sending {
 		s.observe(i)
 		return
 	}
 	state := s.states[i]
 	state.Reported = true // as part of the outcome of the message
-	o := outcomeOf(s.message, state, *s.targets[i].result, nil)
-	if o.Status == queue.Dead && !late && !s.keepsRefused() { // the response reports the failure
+	o := outcomeOf(s.Message, state, *s.targets[i].result, nil)
+	if o.Status == queue.Dead && !late && !deliveryKeepsRefused(&s.Delivery) { // the response reports the failure
 		o.Status = queue.Failed
 	}
 	s.q.Settle(&j, o)
@@ -464,27 +465,27 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 func (s *queuedSend) failed(k int, r *notifier.Result) zapcore.Level {
 	i := s.direct[k]
 	id := queue.Hash{}
-	if s.to.Limits == nil {
+	if s.To.Limits == nil {
 		id = s.q.Hash(s.destination(i))
 	}
-	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err)
+	return s.q.failures.add(id, destinationName{s.Key, r.Service, r.Destination}, s.ID, r.Err)
 }
 
 // streamQueued sends the client the state of the targets that are queued from
 // the beginning.
 func (s *queuedSend) streamQueued() {
-	for i := range s.to.Targets {
-		if s.delivery.done != nil && !s.targets[i].direct {
-			s.delivery.done(i, s.shown(i))
+	for i := range s.To.Targets {
+		if s.Delivery.Done != nil && !s.targets[i].direct {
+			s.Delivery.Done(i, s.shown(i))
 		}
 	}
 }
 
 // streamLate sends the client the state of the targets that are late.
 func (s *queuedSend) streamLate() {
-	for i, t := range s.to.Targets {
-		if s.delivery.done != nil && s.targets[i].late {
-			s.delivery.done(i, queuedNotYet(t))
+	for i, t := range s.To.Targets {
+		if s.Delivery.Done != nil && s.targets[i].late {
+			s.Delivery.Done(i, queuedNotYet(t))
 		}
 	}
 }
@@ -502,12 +503,12 @@ func (s *queuedSend) shown(i int) notifier.Result {
 	stored := s.err == nil
 	switch r := s.targets[i].result; {
 	case r == nil:
-		out := queuedNotYet(s.to.Targets[i])
+		out := queuedNotYet(s.To.Targets[i])
 		switch {
 		case !stored:
 			out.Status, out.Err = notifier.Failed, errNotStored
 		case s.entry != nil && s.entry.Rules != nil:
-			ruled(&out, &s.entry.Jobs[s.to.Positions()[i]])
+			ruled(&out, &s.entry.Jobs[s.To.Positions()[i]])
 		}
 		return out
 	case stored && s.repeats(r):
@@ -537,13 +538,13 @@ func (s *queuedSend) reportOn(results []notifier.Result, records []notifier.Reco
 			report.Records = append(report.Records, api.ResultRecord(r))
 		}
 	}
-	return reportOf(s.to, report)
+	return dispatch.ReportOf(s.To, report)
 }
 
 // resultsSoFar returns the results of the targets as the client sees them. The
 // caller holds the lock, or no delivery is in progress.
 func (s *queuedSend) resultsSoFar() []notifier.Result {
-	results := make([]notifier.Result, len(s.to.Targets))
+	results := make([]notifier.Result, len(s.To.Targets))
 	for i := range results {
 		results[i] = s.shown(i)
 	}
@@ -552,7 +553,7 @@ func (s *queuedSend) resultsSoFar() []notifier.Result {
 
 // destination returns what the queue knows the i-th target by.
 func (s *queuedSend) destination(i int) string {
-	return site.DestinationOf(s.to.Targets[i], s.to.Limits)
+	return site.DestinationOf(s.To.Targets[i], s.To.Limits)
 }
 
 // observe tells the queue how the delivery to the i-th target has ended, which it
@@ -562,10 +563,10 @@ func (s *queuedSend) observe(i int) {
 	if r.Attempts == 0 {
 		return
 	}
-	a := queue.Attempt{Destination: s.destination(i), Host: s.to.Targets[i].Host(), Client: s.to.Limits != nil, Status: queue.Delivered}
+	a := queue.Attempt{Destination: s.destination(i), Host: s.To.Targets[i].Host(), Client: s.To.Limits != nil, Status: queue.Delivered}
 	if r.Err != nil {
 		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), s.q.Now().Add(-r.Elapsed)
-		a.About = destinationName{s.key, r.Service, r.Destination}.encode()
+		a.About = destinationName{s.Key, r.Service, r.Destination}.encode()
 		if r.Temporary {
 			a.Status = queue.Queued
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -254,16 +255,16 @@ func TestQueueChainStored(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := newQueuedSend(delivery{
-					message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.Resolved, logger: k.Log,
-					source: site.SourceEvent, key: "k", site: h.site(),
+				s := newQueuedSend(dispatch.Delivery{
+					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.Resolved, Logger: k.Log,
+					Source: site.SourceEvent, Key: "k", Site: h.site(),
 				}, h.app.queue.outbox)
 				s.makeEntry(s.resultsSoFar())
 				if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
 					t.Fatal(err)
 				}
-				caddyhttptest.Eventually(t, func() bool { state, _ := state(t, h, s.id.String()); return state != "queued" })
-				final := getMessage(t, h, http.MethodGet, s.id.String(), typeJSON).queued(t)
+				caddyhttptest.Eventually(t, func() bool { state, _ := state(t, h, s.ID.String()); return state != "queued" })
+				final := getMessage(t, h, http.MethodGet, s.ID.String(), typeJSON).queued(t)
 				var status []string
 				for _, r := range final.Results {
 					status = append(status, string(r.Status))

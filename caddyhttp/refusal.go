@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -60,13 +61,13 @@ func (h *httpAPI) refuse(r *http.Request, name string, status int, text string, 
 		f.Key = name
 	}
 	f.Server, f.Client = serverName(r), clientIP(r)
-	h.shared.recordRefusal(f, &h.refusals, h.log)
+	sharedRecordRefusal(h.shared, f, &h.refusals, h.log)
 }
 
-// recordRefusal records a refusal in metrics, the history and a log.
-func (s *shared) recordRefusal(f history.Refusal, l *refusalLog, log *zap.Logger) {
-	s.metrics.Refused(f.Reason)
-	s.history.AddRefusal(f)
+// sharedRecordRefusal records a refusal in metrics, the history and a log.
+func sharedRecordRefusal(s *dispatch.Dispatcher, f history.Refusal, l *refusalLog, log *zap.Logger) {
+	s.Metrics.Refused(f.Reason)
+	s.History.AddRefusal(f)
 	l.add(f, log)
 }
 

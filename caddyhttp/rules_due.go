@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -288,7 +289,7 @@ func (p *release) count(outcome string) {
 	if p.group == nil {
 		return
 	}
-	m := p.q.app.Load().shared.metrics
+	m := p.q.app.Load().shared.Metrics
 	last := rules.ByDigest
 	for _, x := range p.group.Items {
 		last = x.Hold
@@ -368,16 +369,16 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.S
 		defer t.Close()
 	}
 	target := t.Target
-	d := newDelivery(t.settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
+	d := dispatch.NewDelivery(t.settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).ToKey(t.key)
 	s := newQueuedSend(d, p.q.outbox)
 	if p.group.More.Counts.Total() > 0 {
-		s.id = p.group.More.ID
+		s.ID = p.group.More.ID
 	}
-	s.rules = nil // they have released it
+	s.Rules = nil // they have released it
 	s.makeEntry(s.resultsSoFar())
 	e := s.entry
 	e.Untrusted, e.Unlimited = false, true
-	own := queue.JobID{Message: s.id}
+	own := queue.JobID{Message: s.ID}
 	names := p.names()
 	ruled := queued.Ruled{Lane: p.name, Digest: true}
 	for i, m := range p.newest {

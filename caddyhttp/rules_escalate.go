@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -16,43 +17,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// A message that escalates has a job for each destination with a number and each round.
-// The first step is sent at once. The other jobs are held, and the record of the incident
-// knows which step each belongs to.
-
-// setSteps makes the numbers of the targets steps, which are not chains.
-func (d *delivery) setSteps() {
-	to := *d.to
-	to.Targets = slices.Clone(to.Targets)
-	d.steps = make([]int, len(to.Targets))
-	for i := range to.Targets {
-		t := &to.Targets[i]
-		if d.steps[i] = t.Number; t.Number == 0 {
-			d.steps[i] = rules.StepOf(t.Tags)
-		}
-		if !d.rules.For(t.Tags).IsStep() {
-			d.steps[i] = 0
-		}
-		t.Chain, t.Number = "", 0
-	}
-	d.to = &to
-}
-
 // addRounds adds the jobs of the rounds after the first to an entry that escalates.
 func (s *messagePlan) addRounds() {
 	s.rounds, s.escalates = nil, false
-	if s.steps == nil || s.rules == nil || s.bypasses || !s.rules.Escalate.Covers(s.message.Type, stateOf(s.message)) {
+	if s.Steps == nil || s.Rules == nil || s.bypasses || !s.Rules.Escalate.Covers(s.Message.Type, dispatch.StateOf(s.Message)) {
 		return
 	}
 	s.escalates = true
 	s.rounds = map[int][]int{}
-	for i, at := range s.to.Positions() {
+	for i, at := range s.To.Positions() {
 		j := s.entry.Jobs[at]
-		if s.steps[i] == 0 || !j.Status.Waits() {
+		if s.Steps[i] == 0 || !j.Status.Waits() {
 			continue
 		}
 		j.Status = queue.Queued
-		for range min(s.rules.Escalate.Repeat-1, maxStepJobs/len(s.to.Targets)) {
+		for range min(s.Rules.Escalate.Repeat-1, maxStepJobs/len(s.To.Targets)) {
 			s.rounds[at] = append(s.rounds[at], len(s.entry.Jobs))
 			s.entry.Jobs = append(s.entry.Jobs, j)
 		}
@@ -97,7 +76,7 @@ func (u *entryRules) reaches(t *entryTarget, old [][]byte, held *rules.Lane) boo
 	if t.item.State != "" && held.Has(t.item.Subject) {
 		return true
 	}
-	state := stateOf(u.message)
+	state := dispatch.StateOf(u.message)
 	if u.incident != nil && u.incident.known != nil && state != notifier.Open {
 		return false
 	}
@@ -233,16 +212,16 @@ func (t *steppedTarget) told(u *entryRules, c *queue.RuledChange, change func(s 
 
 // concludeIncident tells what the stored message has changed about its incident, and adds
 // the link to its page.
-func (s *messagePlan) concludeIncident(d *delivery) {
+func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 	if s.incident == nil || s.incident.known == nil {
 		return
 	}
-	d.incidentID = s.incident.known.ID
+	d.IncidentID = s.incident.known.ID
 	if s.escalates {
-		d.message.AcknowledgeURL = d.settings.AcknowledgeURL(s.incident.known)
+		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
 	}
 	for _, what := range s.incident.events {
-		s.q.tellIncident(what, s.incident.known, d.by)
+		s.q.tellIncident(what, s.incident.known, d.By)
 	}
 }
 
@@ -269,7 +248,7 @@ func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *
 	o := &queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	if !over && x.IsOpen() && x.IsAcknowledged() {
 		o.Rule = string(notifier.RuleAcknowledged)
-		q.app.Load().shared.metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+		q.app.Load().shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 	}
 	return x, o
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -302,7 +303,7 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 		q.log.Debug("an incident that is resolved is forgotten", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
 	}
 	if n := len(step.Release); n > 0 {
-		app.shared.metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
+		app.shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
 	}
 	if step.Round > 0 {
 		q.tellIncident(event.IncidentEscalated, x, "")
@@ -345,11 +346,11 @@ func splitSteps(jobs []rules.StepJob, silent map[string]bool) (send, skipped []r
 	return send, skipped
 }
 
-// again reports whether a message that the gateway makes about an incident is still
+// deliveryAgain reports whether a message that the gateway makes about an incident is still
 // needed: the incident is open and, if the message begins its steps again, the
 // acknowledgement has ended.
-func (d *delivery) again(now time.Time, x *rules.Incident) bool {
-	if stateOf(d.message) == notifier.Resolved {
+func deliveryAgain(d *dispatch.Delivery, now time.Time, x *rules.Incident) bool {
+	if dispatch.StateOf(d.Message) == notifier.Resolved {
 		return x.IsOpen()
 	}
 	until := x.Acknowledged.Until
@@ -437,15 +438,15 @@ func (q *alerts) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.
 	if len(targets) == 0 {
 		targets = slices.Clone(k.DefaultTargets)
 	}
-	d := newDelivery(settings, site.SourceEscalation, x.Site, m, &api.Selection{Targets: targets}).toKey(k)
-	d.format, d.by = x.Source, by
+	d := dispatch.NewDelivery(settings, site.SourceEscalation, x.Site, m, &api.Selection{Targets: targets}).ToKey(k)
+	d.Format, d.By = x.Source, by
 	s := newQueuedSend(d, q.outbox)
 	s.makeEntry(s.resultsSoFar())
 	s.entry.Unlimited = true
 	if err := q.Accept(ctx, s.entry); err != nil {
 		return err
 	}
-	s.plan.stored(&s.delivery)
+	s.plan.stored(&s.Delivery)
 	return nil
 }
 
@@ -499,7 +500,7 @@ func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {
-		q.app.Load().shared.metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+		q.app.Load().shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 		q.tellIncident(event.IncidentAcknowledged, x, by)
 	}
 	return x, ok, err

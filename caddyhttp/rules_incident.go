@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -69,7 +70,7 @@ type storedIncident struct {
 }
 
 // incidents returns at most n incidents in a stage of the key with a place (see
-// [delivery.place]), in the order of the names of their records, after the one with the
+// [delivery.Place]), in the order of the names of their records, after the one with the
 // name after. more reports whether others follow, after the record with the name last.
 func (q *alerts) incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []storedIncident, last queue.Hash, more bool, err error) {
 	records, err := q.CallersGroup(ctx, q.incidentGroup(place, stage), after, n)
@@ -110,7 +111,7 @@ func (q *alerts) incidentByID(ctx context.Context, id string) (*storedIncident, 
 
 // entryIncident is what an entry does with the record of its incident.
 type entryIncident struct {
-	d        *delivery
+	d        *dispatch.Delivery
 	name, id int    // indexes of the names of the records of the incident, and of fresh
 	fresh    string // the public ID if the entry opens the incident
 	keep     time.Duration
@@ -125,28 +126,28 @@ type entryIncident struct {
 // recordIncident adds the records of the incident of a message to those that its entry
 // changes. A message that escalates without naming an incident is one of its own.
 func (s *messagePlan) recordIncident(u *entryRules) {
-	incident, own := s.message.Incident.ID, s.message.Incident.ID == ""
+	incident, own := s.Message.Incident.ID, s.Message.Incident.ID == ""
 	if own && !s.escalates {
 		return
 	}
 	if own {
-		incident = ownIncident(s.id)
+		incident = dispatch.OwnIncident(s.ID)
 	}
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
-		d: s.delivery, name: u.name(s.q.incidentName(s.place(), incident)), id: u.name(s.q.incidentIDName(fresh)),
+		d: s.Delivery, name: u.name(s.q.incidentName(s.Place(), incident)), id: u.name(s.q.incidentIDName(fresh)),
 		fresh: fresh, keep: s.q.app.Load().queueSettings.keep, own: own,
 	}
 }
 
 // update changes the records of the incident by its message, as part of decide.
 func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statuses map[queue.JobID]queue.Status, c *queue.RuledChange) error {
-	x, m := decodeIncident(old[i.name]), i.d.message
+	x, m := decodeIncident(old[i.name]), i.d.Message
 	i.known, i.events, i.escalated = nil, nil, false
-	state := stateOf(m)
+	state := dispatch.StateOf(m)
 	var dropped []rules.StepJob
-	if i.d.source == site.SourceEscalation {
-		if x == nil || !i.d.again(now, x) {
+	if i.d.Source == site.SourceEscalation {
+		if x == nil || !deliveryAgain(i.d, now, x) {
 			return errIncidentChanged
 		}
 		if state == notifier.Open {
@@ -163,7 +164,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 		return nil // it is resolved, or was never told
 	case state == notifier.Resolved && x.IsOpen():
 		i.escalated = len(x.Escalation.Targets) > 0
-		dropped = x.Close(now, i.d.by)
+		dropped = x.Close(now, i.d.By)
 		i.events = append(i.events, event.IncidentResolved)
 	case state == notifier.Acknowledged:
 		ack := time.Duration(0)
@@ -171,7 +172,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 			ack = u.escalate.Ack
 		}
 		var ok bool
-		if dropped, ok = x.Acknowledge(now, cmp.Or(i.d.format, i.d.source), ack); ok {
+		if dropped, ok = x.Acknowledge(now, cmp.Or(i.d.Format, i.d.Source), ack); ok {
 			i.events = append(i.events, event.IncidentAcknowledged)
 		}
 		rule = notifier.RuleAcknowledged
@@ -179,12 +180,12 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 		dropped = append(dropped, x.Calm()...)
 	}
 	if state == notifier.Open || state == notifier.Resolved {
-		x.Type, x.Tags = m.Type, tagNames(i.d.to.Targets)
-		if i.d.source != site.SourceEscalation {
+		x.Type, x.Tags = m.Type, tagNames(i.d.To.Targets)
+		if i.d.Source != site.SourceEscalation {
 			x.Title = incidentTitle(m)
 		}
 	}
-	x.Site, x.Changed, x.Forget = i.d.site, now, now.Add(i.keep)
+	x.Site, x.Changed, x.Forget = i.d.Site, now, now.Add(i.keep)
 	i.known = x
 	for _, j := range dropped {
 		if statuses[j.Job] == queue.Held {
@@ -205,13 +206,13 @@ func (i *entryIncident) forget(c *queue.RuledChange) {
 
 // open returns the incident that the message opens.
 func (i *entryIncident) open() *rules.Incident {
-	m := i.d.message
+	m := i.d.Message
 	x := &rules.Incident{
-		ID: i.fresh, Home: i.d.home, Key: i.d.key, Source: cmp.Or(i.d.format, i.d.source), Name: m.Incident.Name, Derived: m.Incident.ID,
+		ID: i.fresh, Home: i.d.Home, Key: i.d.Key, Source: cmp.Or(i.d.Format, i.d.Source), Name: m.Incident.Name, Derived: m.Incident.ID,
 		State: notifier.Open, Opened: m.Time,
 	}
 	if i.own {
-		x.Own, x.Name = true, i.d.id.String()
+		x.Own, x.Name = true, i.d.ID.String()
 	}
 	return x
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -66,17 +67,14 @@ func (q *alerts) laneName(place, destination string) queue.Hash {
 	return q.Hash("lane\x00" + place + "\x00" + destination)
 }
 
-// place names the key of a message among those of all sites and spaces.
-func (d *delivery) place() string { return d.home + "\x00" + d.key }
-
-// subject returns what dedupe and the order of incidents compare a message by.
-func (d *delivery) subject() string {
-	m := d.message
+// deliverySubject returns what dedupe and the order of incidents compare a message by.
+func deliverySubject(d *dispatch.Delivery) string {
+	m := d.Message
 	if state := itemState(m); state != "" {
 		return incidentSubject(m.Incident.ID)
 	}
 	sum := sha256.New()
-	for _, text := range []string{m.Incident.ID, string(stateOf(m)), string(m.Type), m.Title, m.Body} {
+	for _, text := range []string{m.Incident.ID, string(dispatch.StateOf(m)), string(m.Type), m.Title, m.Body} {
 		sum.Write([]byte(text + "\x00"))
 	}
 	return "text " + string(sum.Sum(nil))
@@ -87,7 +85,7 @@ func incidentSubject(id string) string { return "incident " + id }
 
 // itemState returns the state of the incident that a message tells, or "".
 func itemState(m *notifier.Message) notifier.IncidentState {
-	if state := stateOf(m); m.Incident.ID != "" && (state == notifier.Open || state == notifier.Resolved) {
+	if state := dispatch.StateOf(m); m.Incident.ID != "" && (state == notifier.Open || state == notifier.Resolved) {
 		return state
 	}
 	return ""
@@ -140,12 +138,12 @@ type messagePlan struct {
 
 // plan returns what rules decide about a message, or nil if they decide nothing. asked
 // means that silences may keep it.
-func (q *alerts) plan(d *delivery, asked bool) *plan {
+func (q *alerts) plan(d *dispatch.Delivery, asked bool) *plan {
 	var silences rules.Silences
 	if asked {
 		silences = q.silencesOf(d)
 	}
-	if d.rules.Empty() && len(silences) == 0 {
+	if d.Rules.Empty() && len(silences) == 0 {
 		return nil
 	}
 	p := &messagePlan{q: q, silences: silences}
@@ -160,7 +158,7 @@ func (s *messagePlan) decide(d *entryDraft) {
 }
 
 // stored counts and tells what was decided.
-func (s *messagePlan) stored(d *delivery) {
+func (s *messagePlan) stored(d *dispatch.Delivery) {
 	s.countRuled()
 	s.concludeIncident(d)
 }
@@ -172,15 +170,15 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 	if !s.escalates {
 		return nil, false
 	}
-	if s.message.Incident.ID != "" {
-		b, err := s.q.CallersRecord(ctx, s.q.incidentName(s.place(), s.message.Incident.ID))
+	if s.Message.Incident.ID != "" {
+		b, err := s.q.CallersRecord(ctx, s.q.incidentName(s.Place(), s.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
 			return nil, false
 		}
 	}
-	silent = make([]bool, len(s.to.Targets))
-	for i, t := range s.to.Targets {
-		silent[i] = s.silences.Match(s.q.Now(), s.message.Incident, s.message.Title, t.Tags) != nil
+	silent = make([]bool, len(s.To.Targets))
+	for i, t := range s.To.Targets {
+		silent[i] = s.silences.Match(s.q.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
 	}
 	return silent, slices.Contains(silent, false)
 }
@@ -189,21 +187,21 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 // stored.
 func (s *messagePlan) applyRules() {
 	silenced := len(s.silences) > 0
-	if s.rules.Empty() && !silenced || s.bypasses || s.source == site.SourceTest {
+	if s.Rules.Empty() && !silenced || s.bypasses || s.Source == site.SourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry, message: s.message, key: s.key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.place())}
+	u := &entryRules{q: s.q, entry: s.entry, message: s.Message, key: s.Key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.Place())}
 	if silenced {
-		u.silences, u.group = u.name(s.q.silencesName(s.place())), s.q.silencedLanes(s.place())
+		u.silences, u.group = u.name(s.q.silencesName(s.Place())), s.q.silencedLanes(s.Place())
 	}
-	if !s.rules.Empty() {
-		u.escalate = s.rules.Escalate
+	if !s.Rules.Empty() {
+		u.escalate = s.Rules.Escalate
 		s.recordIncident(u)
 	}
 	s.incident = u.incident
-	for i, at := range s.to.Positions() {
-		t := s.to.Targets[i]
-		r := s.rules.For(t.Tags)
+	for i, at := range s.To.Positions() {
+		t := s.To.Targets[i]
+		r := s.Rules.For(t.Tags)
 		if site.Numbered(t.Tags) && !r.IsStep() {
 			r = nil
 		}
@@ -214,16 +212,16 @@ func (s *messagePlan) applyRules() {
 		if r.IsStep() && s.escalates {
 			r = r.Passing() // but it replaces what the others hold
 		}
-		if s.source == site.SourceEscalation && r != nil { // it repeats what was told
+		if s.Source == site.SourceEscalation && r != nil { // it repeats what was told
 			r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
 		}
 		destination := s.entry.Jobs[at].Destination
 		x := entryTarget{
 			job: at, rules: r, tags: t.Tags, lane: -1, subject: -1, about: -1, told: -1,
 			item: rules.Item{
-				Job: queue.JobID{Message: s.id, Index: at}, Type: s.message.Type, State: itemState(s.message), Time: s.message.Time,
-				Alerts: s.message.Incident.Alerts, Incident: s.message.Incident, Title: s.message.Title,
-				Own: s.escalates && s.message.Incident.ID == "",
+				Job: queue.JobID{Message: s.ID, Index: at}, Type: s.Message.Type, State: itemState(s.Message), Time: s.Message.Time,
+				Alerts: s.Message.Incident.Alerts, Incident: s.Message.Incident, Title: s.Message.Title,
+				Own: s.escalates && s.Message.Incident.ID == "",
 			},
 		}
 		if silenced || holds {
@@ -231,22 +229,22 @@ func (s *messagePlan) applyRules() {
 		}
 		// What one policy forbids must neither hold up nor suppress what another one lets
 		// pass.
-		place := s.place() + t.Policy().Key()
-		if silenced || holds || s.message.Incident.ID != "" { // a message that the rules of before have sent may be on its way
+		place := s.Place() + t.Policy().Key()
+		if silenced || holds || s.Message.Incident.ID != "" { // a message that the rules of before have sent may be on its way
 			x.lane = u.name(s.q.laneName(place, destination))
 		}
 		if r != nil && r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.q.subjectName(place, s.subject(), destination))
+			x.subject = u.name(s.q.subjectName(place, deliverySubject(s.entryDraft.Delivery), destination))
 			x.item.Subject = string(u.names[x.subject][:])
 		}
-		if x.lane >= 0 && x.item.State == "" && s.message.Incident.ID != "" {
-			x.about = u.name(s.q.subjectName(place, incidentSubject(s.message.Incident.ID), destination))
+		if x.lane >= 0 && x.item.State == "" && s.Message.Incident.ID != "" {
+			x.about = u.name(s.q.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
 			x.item.About = string(u.names[x.about][:])
 		}
 		if r.IsStep() {
-			x.hash, x.step, x.rounds = t.Hash(), s.steps[i], s.rounds[at]
-			if x.step != 0 && s.message.Incident.ID != "" {
-				x.told = u.name(s.q.subjectName(place, incidentSubject(s.message.Incident.ID), destination))
+			x.hash, x.step, x.rounds = t.Hash(), s.Steps[i], s.rounds[at]
+			if x.step != 0 && s.Message.Incident.ID != "" {
+				x.told = u.name(s.q.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
 			}
 		}
 		if x.lane >= 0 || x.subject >= 0 || x.step != 0 || r.IsStep() && s.escalates {
@@ -513,7 +511,7 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.q.app.Load().shared.metrics
+	counters := s.q.app.Load().shared.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:

@@ -421,7 +421,7 @@ func TestRuleMetrics(t *testing.T) {
 		}
 		until(t, "2000-01-01 01:00:10")
 		got := map[string]float64{}
-		for name, n := range values(t, h.shared.shared) {
+		for name, n := range values(t, h.shared.Dispatcher) {
 			if name, ok := strings.CutPrefix(name, "rules_total "); ok && n != 0 {
 				got[name] = n
 			}

@@ -12,7 +12,7 @@ import (
 // idReads is how many IDs of saved keys are read from the storage at once.
 const idReads = 16
 
-// places returns the places of saved keys by name (see [delivery.place]), at most Refresh
+// places returns the places of saved keys by name (see [delivery.Place]), at most Refresh
 // old. It has none of a key that does not exist or is damaged. The error is
 // returned if the storage cannot be read; the others are there.
 func (s *savedKeys) places(ctx context.Context, names []string) (map[string]string, error) {

@@ -118,7 +118,7 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.saved, err = newSavedKeys(&settled{Site: other.resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.sender, other.log); err != nil {
+	if other.saved, err = newSavedKeys(&settled{Site: other.resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.log); err != nil {
 		t.Fatal(err)
 	}
 	if other.saved.store, err = configstore.New(storage, other.saved.Space, other.saved.index, other.saved.Secret); err != nil {

@@ -8,9 +8,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -23,41 +22,25 @@ var sharedPool = caddy.NewUsagePool()
 
 const sharedName = "notify"
 
-// shared holds what all configurations of the process share.
-type shared struct {
-	sender     *notifier.Sender
-	inFlight   site.InFlight
-	memory     notifier.Memory
-	metrics    *metrics.Metrics
-	history    history.History
-	background background
-	incidents  incidents
-	alerts     alertTitles
-
-	// emitEvent emits an event of the running configuration, if somebody has subscribed to
-	// it. data is called only then.
-	emitEvent func(name string, data func() map[string]any)
-}
-
-// newShared returns the value with which a process sends, with a User-Agent. queue returns the state of its
+// New returns the value with which a process sends, with a User-Agent. queue returns the state of its
 // open queue, or nil.
-func newShared(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *metrics.QueueState) *shared {
-	s := &shared{sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), emitEvent: emit}
-	s.metrics = metrics.New(&s.inFlight, &s.memory, queue)
+func New(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
+	s := &dispatch.Dispatcher{Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), EmitEvent: emit}
+	s.Metrics = metrics.New(&s.InFlight, &s.Memory, queue)
 	return s
 }
 
-// close closes the connections. A request that outlives the last configuration can still
+// sharedClose closes the connections. A request that outlives the last configuration can still
 // send; it opens new ones.
-func (s *shared) close() {
-	s.sender.Close()
-	s.sender.Pool().Close()
+func sharedClose(s *dispatch.Dispatcher) {
+	s.Sender.Close()
+	s.Sender.Pool().Close()
 }
 
 // process holds what the configurations of the process share beside that: what belongs to
 // Caddy.
 type process struct {
-	shared    *shared
+	shared    *dispatch.Dispatcher
 	apps      startedApps
 	logs      logSinks
 	mail      smtpd.Replaced
@@ -67,7 +50,7 @@ type process struct {
 
 func newProcess() *process {
 	p := &process{passwords: smtpd.NewPasswords()}
-	p.shared = newShared(userAgent, p.emit, p.queueState)
+	p.shared = New(userAgent, p.emit, p.queueState)
 	return p
 }
 
@@ -88,14 +71,14 @@ func (p *process) emit(name string, data func() map[string]any) {
 
 // Destruct implements caddy.Destructor.
 func (p *process) Destruct() error {
-	p.shared.close()
+	sharedClose(p.shared)
 	return nil
 }
 
 // sharedRef is one use of the shared value and of destinations in it. The zero
 // value is not a use.
 type sharedRef struct {
-	*shared
+	*dispatch.Dispatcher
 	process *process
 	loaded  bool
 	pool    *caddy.UsagePool  // that counts the use
@@ -118,7 +101,7 @@ func (r *sharedRef) load() error {
 		return err
 	}
 	r.process, r.loaded, r.pool, r.used = s.(*process), true, pool, new(usedDestinations)
-	r.shared = r.process.shared
+	r.Dispatcher = r.process.shared
 	return nil
 }
 
@@ -127,7 +110,7 @@ func (r *sharedRef) load() error {
 // releases its own, so that destinations in both stay open. Several goroutines may
 // call it at once.
 func (r *sharedRef) parse(url string, files notifier.Files) (*notifier.Destination, error) {
-	d, err := r.sender.ParseWithFiles(url, nil, files)
+	d, err := r.Sender.ParseWithFiles(url, nil, files)
 	if err == nil {
 		r.process.parsed.Add(1)
 		r.used.mu.Lock()
@@ -146,7 +129,7 @@ func (r *sharedRef) release() error {
 	}
 	r.loaded = false
 	for _, d := range r.used.all {
-		r.sender.Release(d)
+		r.Sender.Release(d)
 	}
 	r.used = nil
 	_, err := r.pool.Delete(sharedName)

@@ -10,7 +10,7 @@ func TestSharedIsReleased(t *testing.T) {
 	held := func() int { n, _ := sharedPool.References(sharedName); return n }
 	before := held()
 	a, b := newGateway(t, "", ""), newGateway(t, "", "")
-	if a.shared.sender != b.shared.sender {
+	if a.shared.Sender != b.shared.Sender {
 		t.Error("two sites have two shared values")
 	}
 	_ = a.Cleanup()

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -43,12 +44,12 @@ func (c *silenceCache) change(place string, silences rules.Silences, before, ver
 }
 
 // of returns the silences of the key of a delivery.
-func (c *silenceCache) of(d *delivery) rules.Silences {
+func (c *silenceCache) of(d *dispatch.Delivery) rules.Silences {
 	all := c.places.Load()
 	if all == nil || len(*all) == 0 {
 		return nil
 	}
-	return (*all)[d.place()]
+	return (*all)[d.Place()]
 }
 
 // has reports whether the key with a place has silences, or may have some.

@@ -9,27 +9,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
-
-// A key without rules has no records of what its destinations know of incidents. When a
-// silence of it begins, each gateway stores what it remembers, so that a destination that
-// was told of a problem is told that it is over.
-
-// with returns the times of the incidents whose names begin with a prefix.
-func (x *incidentTimes) with(prefix string) map[string]time.Time {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	out := map[string]time.Time{}
-	for name, at := range x.at {
-		if strings.HasPrefix(name, prefix) {
-			out[name] = at
-		}
-	}
-	return out
-}
 
 // knownBatch is the number of records that are written at once.
 const knownBatch = 100
@@ -41,7 +25,7 @@ func (q *alerts) storeKnown(ctx context.Context, place string) {
 	home, key, _ := strings.Cut(place, "\x00")
 	siteID, _ := strings.CutPrefix(home, "site ")
 	opened := map[queue.Hash]time.Time{}
-	for name, at := range app.shared.incidents.opened.with(place + "\x00") {
+	for name, at := range app.shared.Incidents.Opened.With(place + "\x00") {
 		id, target, _ := strings.Cut(strings.TrimPrefix(name, place+"\x00"), "\x00")
 		if home != "site "+siteID {
 			siteID = ""
@@ -58,7 +42,7 @@ func (q *alerts) storeKnown(ctx context.Context, place string) {
 			for i, name := range names {
 				s := decodeSubject(old[i])
 				if at := opened[name]; s.Passed == "" && at.After(s.LastTime()) {
-					s.Passed, s.Forget = notifier.Failure, at.Add(openedTime)
+					s.Passed, s.Forget = notifier.Failure, at.Add(dispatch.OpenedTime)
 				}
 				c.Records = append(c.Records, subjectRecord(s))
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -222,17 +223,17 @@ func (q *alerts) silenceChanged(change, key string, s rules.Silence) {
 // silencesOf returns the silences of the key that may keep the message of a delivery from
 // one of its destinations. Those of a message about an incident are all of them, because
 // the silence of an incident also holds for its later messages.
-func (q *alerts) silencesOf(d *delivery) rules.Silences {
+func (q *alerts) silencesOf(d *dispatch.Delivery) rules.Silences {
 	all := q.silences.of(d)
-	if len(all) == 0 || d.key == "" || d.source == site.SourceTest || d.source == site.SourceFallback {
+	if len(all) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
 		return nil
 	}
-	now, m := q.Now(), d.message
+	now, m := q.Now(), d.Message
 	active, _ := all.Active(now)
 	if m.Incident.ID != "" {
 		return active
 	}
-	for _, t := range d.to.Targets {
+	for _, t := range d.To.Targets {
 		if active.Match(now, m.Incident, m.Title, t.Tags) != nil {
 			return active
 		}

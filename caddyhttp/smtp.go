@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -48,7 +49,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 			return fmt.Errorf("loading the tls app: %w", err)
 		}
 	}
-	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.sender, a.log); err != nil {
+	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.log); err != nil {
 		return a.Caddyfile.locate("configs", site.PrefixError("configs", err))
 	}
 	a.Resolved.Saved = a.saved.finder()
@@ -210,7 +211,7 @@ func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, err
 // refused records a refusal of the server.
 func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.app.shared.metrics.NotSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
+		g.app.shared.Metrics.NotSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
 	}
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: refusalReason(r.Status, r.Err)},
@@ -219,19 +220,19 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Client.IsValid() {
 		f.Client = r.Client.String()
 	}
-	g.app.shared.recordRefusal(f, &g.refusals, g.log)
+	sharedRecordRefusal(g.app.shared.Dispatcher, f, &g.refusals, g.log)
 }
 
 // receive reads a mail and sends it to its recipients.
 func (g *mailGateway) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
 	app := g.app
-	e, err := app.shared.inFlight.Enter(app.Resolved.InFlight)
+	e, err := app.shared.InFlight.Enter(app.Resolved.InFlight)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Leave()
 	limits := app.Resolved.Limits
-	limits.Memory = app.shared.memory.Allocation(app.Resolved.Memory, false)
+	limits.Memory = app.shared.Memory.Allocation(app.Resolved.Memory, false)
 	q, hops, err := api.ReadMail(mail, limits)
 	if err != nil {
 		return nil, err
@@ -261,7 +262,7 @@ func (g *mailGateway) send(q *api.Request, hops int, to []smtpd.Recipient) (*smt
 	if err != nil {
 		return nil, err
 	}
-	if message.Attachments, err = q.Attachments(context.Background(), g.app.shared.sender.Pool()); err != nil {
+	if message.Attachments, err = q.Attachments(context.Background(), g.app.shared.Sender.Pool()); err != nil {
 		return nil, err
 	}
 	message.Hops, message.Time = hops, time.Now()
@@ -305,12 +306,12 @@ func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory
 		return mailReport{err: err}
 	}
 	message.Incident = message.Incident.For(k.Name, site.SourceSMTP)
-	d := newDelivery(g.app.Resolved, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).toKey(k)
-	if err := d.to.Check(&message); err != nil {
+	d := dispatch.NewDelivery(g.app.Resolved, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
+	if err := d.To.Check(&message); err != nil {
 		release()
 		return mailReport{err: err}
 	}
-	d.memory, d.release = memory, release
+	d.Memory, d.Release = memory, release
 	report, id, err := g.app.sendOrQueue(context.Background(), k, d)
 	return mailReport{report, id, err}
 }

@@ -163,7 +163,7 @@ func TestMailRecipients(t *testing.T) {
 		}
 	}
 	sent := false
-	for _, e := range h.app.shared.history.List() {
+	for _, e := range h.app.shared.History.List() {
 		sent = sent || e.Source == site.SourceSMTP && e.Outcome == site.OutcomeDelivered && *e.Key == "ops"
 	}
 	if n := mailRefusals(h) - before; n != 10 || !sent {
@@ -245,7 +245,7 @@ func TestMailThread(t *testing.T) {
 // mailRefusals returns the number of refused mails in the history. All tests share
 // the history.
 func mailRefusals(h *Handler) (n int) {
-	for _, e := range h.app.shared.history.List() {
+	for _, e := range h.app.shared.History.List() {
 		if e.Source == site.SourceSMTP && e.Outcome == site.OutcomeRefused {
 			n += e.Count
 		}
@@ -524,7 +524,7 @@ func TestMailAuthentication(t *testing.T) {
 		}
 	})
 	reasons := map[string]bool{}
-	for _, e := range h.app.shared.history.List() {
+	for _, e := range h.app.shared.History.List() {
 		reasons[e.Reason] = true
 		if strings.Contains(fmt.Sprint(e), "tray") || strings.Contains(fmt.Sprint(e), "guess") {
 			t.Errorf("the history has a password: %+v", e)

@@ -10,31 +10,13 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 )
 
-// The queue makes attempts long after the request, possibly in another process. Their
-// spans are children of the request's span, so that whoever decided to record the
-// request decides for them, too, and have a link to it.
-
-// newTraceOrigin returns the span of a request, as it is stored with a message.
-func newTraceOrigin(ctx context.Context) queued.Trace {
-	if !trace.SpanContextFromContext(ctx).IsSampled() {
-		return queued.Trace{}
-	}
-	h := traceContext(ctx)
-	return queued.Trace{Parent: h["traceparent"], State: h["tracestate"]}
-}
-
-// resumedTrace is the trace of a request, with which an attempt of the queue goes on.
-type resumedTrace struct {
-	provider trace.TracerProvider
-	request  trace.SpanContext
-}
-
 // resumeTrace returns the trace of a request from what is stored with its message, or nil
 // if the request was not traced or this configuration does not trace.
-func (a *engine) resumeTrace(o queued.Trace) *resumedTrace {
+func (a *engine) resumeTrace(o queued.Trace) *dispatch.ResumedTrace {
 	if o.Parent == "" {
 		return nil
 	}
@@ -43,7 +25,7 @@ func (a *engine) resumeTrace(o queued.Trace) *resumedTrace {
 	if provider == nil || !request.IsValid() {
 		return nil
 	}
-	return &resumedTrace{provider, request}
+	return &dispatch.ResumedTrace{Provider: provider, Request: request}
 }
 
 // findTracers returns the provider of tracers of Caddy's directive tracing, or nil if no

@@ -1,4 +1,4 @@
-package caddyhttp
+package dispatch
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 const (
 	maxRemembered = 10_000
 	resolvedTime  = time.Hour
-	openedTime    = 7 * 24 * time.Hour
+	OpenedTime    = 7 * 24 * time.Hour
 )
 
 // incidentTimes are times of incidents. The zero value is ready for use.
@@ -58,10 +58,10 @@ type incidents struct {
 	// it is resolved.
 	resolved incidentTimes
 
-	// opened has when a destination was told that an incident is open, by the incident
+	// Opened has when a destination was told that an incident is open, by the incident
 	// and the destination. Those of chains are told the resolution even if a lower number
 	// has it, and the others although a silence has begun meanwhile.
-	opened incidentTimes
+	Opened incidentTimes
 
 	// bypassed are the messages that were sent while the store of the queue could not
 	// be asked what waits, by the incident and the destination. What is older is not
@@ -69,28 +69,28 @@ type incidents struct {
 	bypassed incidentTimes
 }
 
-// told takes note of the outcome of a message that was sent while the store could not
+// Told takes note of the outcome of a message that was sent while the store could not
 // be asked.
-func (x *incidents) told(incident string, m *notifier.Message, t notifier.Target, r notifier.Result) {
-	if state := stateOf(m); r.Status == notifier.Delivered && (state == notifier.Open || state == notifier.Resolved) {
-		x.bypassed.set(incident+"\x00"+t.Hash(), m.Time, openedTime)
+func (x *incidents) Told(incident string, m *notifier.Message, t notifier.Target, r notifier.Result) {
+	if state := StateOf(m); r.Status == notifier.Delivered && (state == notifier.Open || state == notifier.Resolved) {
+		x.bypassed.set(incident+"\x00"+t.Hash(), m.Time, OpenedTime)
 	}
 }
 
-// replaced reports whether the destination was told of a newer message while the
+// Replaced reports whether the destination was told of a newer message while the
 // store could not be asked.
-func (x *incidents) replaced(incident string, m *notifier.Message, t notifier.Target) bool {
+func (x *incidents) Replaced(incident string, m *notifier.Message, t notifier.Target) bool {
 	at, ok := x.bypassed.get(incident + "\x00" + t.Hash())
 	return ok && at.After(m.Time)
 }
 
-// note changes a message, before it is sent, by what is known of its incident.
-func (x *incidents) note(d *delivery) {
-	incident, m := d.incidentOf(), d.message
+// Note changes a message, before it is sent, by what is known of its incident.
+func (x *incidents) Note(d *Delivery) {
+	incident, m := d.IncidentOf(), d.Message
 	if incident == "" {
 		return
 	}
-	switch stateOf(m) {
+	switch StateOf(m) {
 	case notifier.Resolved:
 		x.resolved.set(incident, m.Time, resolvedTime)
 		x.addTold(d, incident)
@@ -102,19 +102,19 @@ func (x *incidents) note(d *delivery) {
 }
 
 // addTold takes the targets out of their chains that know the incident as open.
-func (x *incidents) addTold(d *delivery, incident string) {
-	if !notifier.Chained(d.to.Targets) {
+func (x *incidents) addTold(d *Delivery, incident string) {
+	if !notifier.Chained(d.To.Targets) {
 		return
 	}
-	to := *d.to
+	to := *d.To
 	to.Targets = slices.Clone(to.Targets)
 	for i := range to.Targets {
 		t := &to.Targets[i]
-		if _, ok := x.opened.get(incident + "\x00" + t.Hash()); ok {
+		if _, ok := x.Opened.get(incident + "\x00" + t.Hash()); ok {
 			t.Chain = "told " + t.Hash()
 		}
 	}
-	d.to = &to
+	d.To = &to
 }
 
 // observer returns an observer that remembers which destinations know an incident as
@@ -124,11 +124,11 @@ func (x *incidents) observer(incident string, m *notifier.Message, targets []not
 		if r.Status != notifier.Delivered {
 			return
 		}
-		switch name := incident + "\x00" + targets[i].Hash(); stateOf(m) {
+		switch name := incident + "\x00" + targets[i].Hash(); StateOf(m) {
 		case notifier.Open:
-			x.opened.set(name, m.Time, openedTime)
+			x.Opened.set(name, m.Time, OpenedTime)
 		case notifier.Resolved:
-			x.opened.remove(name)
+			x.Opened.remove(name)
 		}
 	}}
 }

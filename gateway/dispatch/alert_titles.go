@@ -1,4 +1,4 @@
-package caddyhttp
+package dispatch
 
 import (
 	"strings"
@@ -11,24 +11,24 @@ import (
 
 // The bounds of what is remembered of alerts.
 const (
-	maxAlertTitles = 10_000
-	maxAlertTitle  = 200 // bytes
+	MaxAlertTitles = 10_000
+	MaxAlertTitle  = 200 // bytes
 )
 
-// alertTitles are the titles of alerts that clients of incident tools have opened, by
+// AlertTitles are the titles of alerts that clients of incident tools have opened, by
 // their incidents. What closes an alert later has only its name, which is often a hash.
 // The zero value is ready for use.
-type alertTitles struct {
+type AlertTitles struct {
 	mu     sync.Mutex
-	titles map[string]string
+	Titles map[string]string
 }
 
 // alertState matches the state with which Alertmanager and Grafana begin a title.
 var alertState = lazyregexp.New(`^\[[A-Z]+(:\d+)?(, [A-Z]+(:\d+)?)*\] *`)
 
-// tell remembers the title of a message that opens an incident. In another one, it
+// Tell remembers the title of a message that opens an incident. In another one, it
 // replaces name, the name of the alert, by this title. An empty name replaces nothing.
-func (x *alertTitles) tell(incident, name string, m *notifier.Message) {
+func (x *AlertTitles) Tell(incident, name string, m *notifier.Message) {
 	switch {
 	case incident == "":
 	case name != "":
@@ -36,10 +36,10 @@ func (x *alertTitles) tell(incident, name string, m *notifier.Message) {
 		if m.Title == "" {
 			text = &m.Body
 		}
-		if title := x.get(incident); title != "" {
+		if title := x.Get(incident); title != "" {
 			*text = strings.Replace(*text, name, title, 1)
 		}
-	case stateOf(m) == notifier.Open:
+	case StateOf(m) == notifier.Open:
 		title := m.Title
 		if title == "" {
 			title = markup.FirstLine(m.Body)
@@ -48,25 +48,25 @@ func (x *alertTitles) tell(incident, name string, m *notifier.Message) {
 	}
 }
 
-func (x *alertTitles) get(incident string) string {
+func (x *AlertTitles) Get(incident string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.titles[incident]
+	return x.Titles[incident]
 }
 
 // set remembers a title. If there are too many, it forgets any other one.
-func (x *alertTitles) set(incident, title string) {
+func (x *AlertTitles) set(incident, title string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.titles == nil {
-		x.titles = map[string]string{}
+	if x.Titles == nil {
+		x.Titles = map[string]string{}
 	}
-	delete(x.titles, incident)
-	for other := range x.titles {
-		if len(x.titles) < maxAlertTitles {
+	delete(x.Titles, incident)
+	for other := range x.Titles {
+		if len(x.Titles) < MaxAlertTitles {
 			break
 		}
-		delete(x.titles, other)
+		delete(x.Titles, other)
 	}
-	x.titles[incident] = markup.TruncateBytes(title, maxAlertTitle)
+	x.Titles[incident] = markup.TruncateBytes(title, MaxAlertTitle)
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package dispatch
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 
 const tracerName = "github.com/caddy-notify/caddy-notify"
 
-// messageTrace is the span of one message and the parent of its deliveries'
+// MessageTrace is the span of one message and the parent of its deliveries'
 // spans. It is nil, and its methods do nothing, if the request is not traced.
-type messageTrace struct {
+type MessageTrace struct {
 	tracer trace.Tracer
 	span   trace.Span
 }
@@ -25,31 +25,31 @@ type messageTrace struct {
 // startTrace begins the span of a message or, if the queue makes the delivery, of an
 // attempt. Its parent is the span of the request, which Caddy's directive tracing has
 // begun; without one, the message is not traced.
-func startTrace(ctx context.Context, d *delivery) (context.Context, *messageTrace) {
+func startTrace(ctx context.Context, d *Delivery) (context.Context, *MessageTrace) {
 	parent := trace.SpanFromContext(ctx)
 	provider, valid := parent.TracerProvider(), parent.SpanContext().IsValid()
-	attributes := []attribute.KeyValue{attribute.String("notify.key", d.key), attribute.Int("notify.destinations", len(d.to.Targets))}
+	attributes := []attribute.KeyValue{attribute.String("notify.key", d.Key), attribute.Int("notify.destinations", len(d.To.Targets))}
 	var links []trace.Link
-	if d.resumed != nil {
-		provider, valid = d.resumed.provider, true
-		ctx = trace.ContextWithRemoteSpanContext(ctx, d.resumed.request)
-		attributes = append(attributes, attribute.Int("notify.attempt", d.tries+1))
-		links = []trace.Link{{SpanContext: d.resumed.request}}
+	if d.Resumed != nil {
+		provider, valid = d.Resumed.Provider, true
+		ctx = trace.ContextWithRemoteSpanContext(ctx, d.Resumed.Request)
+		attributes = append(attributes, attribute.Int("notify.attempt", d.Tries+1))
+		links = []trace.Link{{SpanContext: d.Resumed.Request}}
 	}
 	if !valid {
 		return ctx, nil
 	}
-	if d.id != (uuid.UUID{}) {
-		attributes = append(attributes, attribute.String("notify.id", d.id.String()))
+	if d.ID != (uuid.UUID{}) {
+		attributes = append(attributes, attribute.String("notify.id", d.ID.String()))
 	}
-	t := &messageTrace{tracer: provider.Tracer(tracerName)}
+	t := &MessageTrace{tracer: provider.Tracer(tracerName)}
 	ctx, t.span = t.tracer.Start(ctx, "notify", trace.WithAttributes(attributes...), trace.WithLinks(links...))
 	return ctx, t
 }
 
-// end ends the span. ok reports whether each required destination has the
+// End ends the span. ok reports whether each required destination has the
 // message.
-func (t *messageTrace) end(ok bool) {
+func (t *MessageTrace) End(ok bool) {
 	if t == nil {
 		return
 	}
@@ -60,11 +60,11 @@ func (t *messageTrace) end(ok bool) {
 }
 
 // observer returns an observer with a span for each delivery.
-func (t *messageTrace) observer() notifier.Observer {
+func (t *MessageTrace) observer() notifier.Observer {
 	return notifier.Observer{Begin: t.beginDelivery, End: endDelivery}
 }
 
-func (t *messageTrace) beginDelivery(ctx context.Context, _ int, to notifier.Target) context.Context {
+func (t *MessageTrace) beginDelivery(ctx context.Context, _ int, to notifier.Target) context.Context {
 	ctx, _ = t.tracer.Start(ctx, "deliver "+to.Service(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("notify.service", to.Service()),
 		attribute.String("notify.destination", to.String()), // without secrets

@@ -1,0 +1,73 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Limits of an event's data.
+const (
+	maxEventItems = 20
+	MaxEventError = 500 // bytes
+)
+
+// Emit emits the event for a message that was sent. A message about such an
+// event emits none, because that would never end.
+func (s *Dispatcher) Emit(d Delivery, outcome string, results []notifier.Result) {
+	if d.Source == site.SourceOwnEvent {
+		return
+	}
+	if outcome == site.OutcomeQueued && !slices.ContainsFunc(results, hasArrived) {
+		return // there is an event when the queue has delivered it
+	}
+	if outcome == site.OutcomeDelivered && !slices.ContainsFunc(results, hasArrived) && slices.ContainsFunc(results, isReplaced) {
+		return // there is an event for the newer message
+	}
+	ok := outcome != site.OutcomeFailed
+	name := event.Failed
+	if ok {
+		name = event.Delivered
+	}
+	s.EmitEvent(name, func() map[string]any { return OwnEventData(d, ok, results) })
+}
+
+func isReplaced(r notifier.Result) bool { return r.Rule != "" }
+
+func hasArrived(r notifier.Result) bool { return r.Status == notifier.Delivered }
+
+func OwnEventData(d Delivery, ok bool, results []notifier.Result) map[string]any {
+	var services, destinations, errs []string
+	delivered, failed := 0, 0
+	for _, r := range results {
+		listed := false
+		switch {
+		case r.Status == notifier.Delivered:
+			delivered++
+			listed = ok
+		case r.Err != nil && r.Status != api.StatusQueued:
+			failed++
+			listed = !ok
+		}
+		if !listed || len(services) == maxEventItems {
+			continue
+		}
+		services, destinations = append(services, r.Service), append(destinations, r.Destination)
+		if r.Err != nil {
+			errs = append(errs, markup.TruncateBytes(r.Err.Error(), MaxEventError))
+		}
+	}
+	data := map[string]any{
+		"key": d.Key, "source": d.Source, "incident": d.Message.Incident.Name, "services": services, "destinations": destinations,
+		"delivered": delivered, "failed": failed,
+	}
+	if !ok {
+		data["errors"], data["error"] = errs, strings.Join(errs, "; ")
+	}
+	return data
+}

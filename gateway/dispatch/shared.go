@@ -1,0 +1,24 @@
+package dispatch
+
+import (
+	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Dispatcher holds what all configurations of the process share.
+type Dispatcher struct {
+	Sender     *notifier.Sender
+	InFlight   site.InFlight
+	Memory     notifier.Memory
+	Metrics    *metrics.Metrics
+	History    history.History
+	Background Background
+	Incidents  incidents
+	Alerts     AlertTitles
+
+	// EmitEvent emits an event of the running configuration, if somebody has subscribed to
+	// it. data is called only then.
+	EmitEvent func(name string, data func() map[string]any)
+}
