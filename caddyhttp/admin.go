@@ -18,6 +18,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -152,10 +153,10 @@ func (adminAPI) serveKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := newAdminKey(r.PathValue("key"), definitions)
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	for i, d := range definitions {
-		health, err := app.healthOf(ctx, d.Key, d.Key.Targets)
+		health, err := engineHealthOf(&app.gateway.Engine, ctx, d.Key, d.Key.Targets)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -225,7 +226,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := app.sendTest(r, m, definitions, tag)
+	report := engineSendTest(&app.gateway.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
 		return adminError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
 	}
@@ -236,9 +237,9 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// sendTest sends a message to each definition of a key, with the settings of
+// engineSendTest sends a message to each definition of a key, with the settings of
 // its site, and returns the reports as one.
-func (a *engine) sendTest(r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
+func engineSendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {
@@ -249,7 +250,7 @@ func (a *engine) sendTest(r *http.Request, m *notifier.Message, definitions []si
 		c := *m
 		wg.Go(func() {
 			to := &api.Selection{Targets: targets}
-			reports[i] = a.shared.Send(r.Context(), dispatch.NewDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).ToKey(d.Key))
+			reports[i] = a.Shared.Send(r.Context(), dispatch.NewDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).ToKey(d.Key))
 		})
 	}
 	wg.Wait()

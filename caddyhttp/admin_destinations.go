@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -56,7 +57,7 @@ type adminHealth struct {
 
 // directoryConfigured returns the destinations of the configuration by the hashes that the
 // queue has for them, without their states. Saved keys are not among them.
-func directoryConfigured(a *site.Directory, q *outbox) map[queue.Hash]*adminHealth {
+func directoryConfigured(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*adminHealth {
 	out := map[queue.Hash]*adminHealth{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
@@ -81,7 +82,7 @@ func directoryConfigured(a *site.Directory, q *outbox) map[queue.Hash]*adminHeal
 }
 
 // directoryDestinations returns the states of all destinations, the worst first.
-func directoryDestinations(a *site.Directory, ctx context.Context, q *outbox) ([]adminHealth, error) {
+func directoryDestinations(a *site.Directory, ctx context.Context, q *outbox.Outbox) ([]adminHealth, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func directoryDestinations(a *site.Directory, ctx context.Context, q *outbox) ([
 		s := &states[i]
 		d := configured[s.Destination]
 		if d == nil { // of a saved key, of a client, or removed from the configuration
-			name := decodeName(s.About)
+			name := outbox.DecodeName(s.About)
 			d = &adminHealth{Keys: []string{}, Service: name.Service, Destination: cmp.Or(name.URL, s.Host)}
 			if name.Key != "" {
 				d.Keys = append(d.Keys, name.Key)
@@ -124,17 +125,17 @@ func compareHealth(a, b adminHealth) int {
 	)
 }
 
-// healthOf returns the states of targets, in their order, or nil without a queue.
-func (a *engine) healthOf(ctx context.Context, k *site.Key, targets []notifier.Target) ([]DestinationHealth, error) {
-	if a.outbox == nil || len(targets) == 0 {
+// engineHealthOf returns the states of targets, in their order, or nil without a queue.
+func engineHealthOf(a *outbox.Engine, ctx context.Context, k *site.Key, targets []notifier.Target) ([]DestinationHealth, error) {
+	if a.Outbox == nil || len(targets) == 0 {
 		return nil, nil
 	}
 	ids, out := make([]queue.Hash, len(targets)), make([]DestinationHealth, len(targets))
 	for i, t := range targets {
-		ids[i] = a.outbox.Hash(site.DestinationOf(t, k.Limits))
+		ids[i] = a.Outbox.Hash(site.DestinationOf(t, k.Limits))
 		out[i] = newDestinationHealth(&queue.Health{Destination: ids[i]})
 	}
-	states, err := a.outbox.Health(ctx, ids...)
+	states, err := a.Outbox.Health(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -167,9 +168,9 @@ func (adminAPI) serveDestinations(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return adminError(http.StatusBadRequest, err)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	all, err := directoryDestinations(&q.app.Load().Directory, ctx, q.outbox)
+	all, err := directoryDestinations(&q.App.Load().Directory, ctx, q.Outbox)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
@@ -193,14 +194,14 @@ func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) er
 		return adminError(http.StatusNotFound, errNoDestination)
 	}
 	copy(id[:], b)
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	n, err := q.RetryDestination(ctx, id)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
-		_, configured := directoryConfigured(&q.app.Load().Directory, q.outbox)[id]
+		_, configured := directoryConfigured(&q.App.Load().Directory, q.Outbox)[id]
 		if states, err := q.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return adminError(http.StatusNotFound, errNoDestination)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -22,9 +23,9 @@ func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return adminFault(err)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := directoryIncidentPlaces(&q.app.Load().Directory, ctx, by.key)
+	places, err := directoryIncidentPlaces(&q.App.Load().Directory, ctx, by.key)
 	if err != nil {
 		return adminFault(err)
 	}
@@ -97,7 +98,7 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQ
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	at, err := q.incidentByID(ctx, r.PathValue("id"))
 	if err != nil {
@@ -122,7 +123,7 @@ func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	at, err := q.incidentByID(ctx, r.PathValue("id"))
 	if err == nil && at == nil {
@@ -152,7 +153,7 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), shareTime)
 	defer cancel()
-	places, err := directoryIncidentPlaces(&q.app.Load().Directory, ctx, by.key)
+	places, err := directoryIncidentPlaces(&q.App.Load().Directory, ctx, by.key)
 	if err != nil {
 		return adminFault(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -551,7 +552,7 @@ func (k *keyBlock) options() block.Options {
 		}},
 		"fallback": {Usage: "fallback <key>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			k.Fallback = args[0]
-			k.settings.Caddyfile.record(fallbackName(k.name), d)
+			k.settings.Caddyfile.record(outbox.FallbackName(k.name), d)
 			return site.CheckKeyName(args[0])
 		}},
 		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {

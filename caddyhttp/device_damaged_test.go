@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -21,7 +22,7 @@ func TestDevicesDamaged(t *testing.T) {
 	h := newQueueGateway(t, t.TempDir(), managed, pushOptions("devices open")+"key k")
 	q := h.app.queue
 	core, logs := observer.New(zap.ErrorLevel)
-	q.log = zap.New(core)
+	q.Log = zap.New(core)
 	phone := s.subscribe(t, h, "phone")
 	place := h.devicePlace(h.resolved.Keys["k"])
 	// store replaces the record of the devices, as another version would, and returns the
@@ -30,7 +31,7 @@ func TestDevicesDamaged(t *testing.T) {
 		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.devicesName(place), q.devicesVersion()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			old = slices.Clone(records[0])
 			now := q.Now()
-			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: farAway(now), Group: q.devicesGroup()}, devicesVersionRecord(now)}}, nil
+			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.devicesGroup()}, devicesVersionRecord(now)}}, nil
 		}})
 		if err == nil {
 			err = q.devices.read(t.Context(), q.registry)
@@ -40,11 +41,11 @@ func TestDevicesDamaged(t *testing.T) {
 		}
 		return old
 	}
-	good := store(encodeRecord(kindReceipt, []byte("another kind")))
+	good := store(outbox.EncodeRecord(outbox.KindReceipt, []byte("another kind")))
 	for name, bad := range map[string][]byte{
-		"of another kind": encodeRecord(kindReceipt, []byte("another kind")),
+		"of another kind": outbox.EncodeRecord(outbox.KindReceipt, []byte("another kind")),
 		"cut":             good[:len(good)-1],
-		"empty":           {kindDevices, 0xff},
+		"empty":           {outbox.KindDevices, 0xff},
 	} {
 		store(bad)
 		logs.TakeAll()

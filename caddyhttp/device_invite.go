@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -13,7 +14,7 @@ func (q *registry) invite(ctx context.Context, to site.Place, tags []string) (to
 	token = device.NewSecret()
 	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.invitationName(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x = device.NewInvitation(to, tags, q.Now())
-		return &queue.RuledChange{Records: []queue.Record{{Data: encodeRecord(kindInvitation, x.Encode()), Due: x.Until}}}, nil
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindInvitation, x.Encode()), Due: x.Until}}}, nil
 	}})
 	return token, x, err
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -42,7 +43,7 @@ func (x *keyDevices) receivers() site.Receivers {
 func (x *keyDevices) wait() error {
 	<-x.started
 	if q := x.registry(); q != nil && q.devices.known.Load() == nil {
-		return errQueueUnavailable(errors.New("the devices cannot be read"))
+		return outbox.ErrQueueUnavailable(errors.New("the devices cannot be read"))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 		return err
 	}
 	if err := d.pushed(context.WithoutCancel(ctx), m, began); err != nil {
-		d.queue.log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		d.queue.Log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 	}})
 	switch {
 	case err != nil:
-		q.log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		q.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 	case tell:
 		q.deviceChanged(deviceRefused, d.key.Key, d.device.Name, "")
 		q.tellOfDevice(ctx, siteSettings{d.devices.settings, d.devices.site()}, d.key, d.device.ID, s.NotTaken(d.device.Name), nil)
@@ -126,7 +126,7 @@ func (d *deviceService) gone(ctx context.Context) {
 	case errors.Is(err, device.ErrUnknown):
 		return // another message has found that
 	case err != nil:
-		d.queue.log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		d.queue.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 		return
 	}
 	d.queue.deviceChanged(deviceGone, d.key.Key, removed.Name, "")

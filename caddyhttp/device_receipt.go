@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -91,7 +92,7 @@ func (q *registry) changeReceipt(ctx context.Context, d *device.Device, message 
 // for one that is damaged, or has to go.
 func (q *registry) dueReceipt(ctx context.Context, name queue.Hash, before *device.Receipt) error {
 	if before == nil {
-		return q.removeRecord(ctx, name)
+		return q.RemoveRecord(ctx, name)
 	}
 	if before.Overdue(q.Now()) {
 		if err := q.confirmStep(ctx, before); err != nil {
@@ -102,7 +103,7 @@ func (q *registry) dueReceipt(ctx context.Context, name queue.Hash, before *devi
 	return q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.Now(), decodeDeviceState(old[1])
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
-		if x := decodeReceipt(old[0]); x != nil && x.Expire(s, q.app.Load().queueSettings.keep, now) {
+		if x := decodeReceipt(old[0]); x != nil && x.Expire(s, q.App.Load().QueueSettings.Keep, now) {
 			c.Records[0] = q.receiptRecord(x)
 		}
 		if s.ID != "" {
@@ -117,7 +118,7 @@ func (q *registry) dueReceipt(ctx context.Context, name queue.Hash, before *devi
 func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
 	e, err := q.Get(ctx, x.Message)
 	if err != nil {
-		return ignoreNotFound(err)
+		return outbox.IgnoreNotFound(err)
 	}
 	i := slices.IndexFunc(e.Jobs, func(j queue.Job) bool { return site.HashOfDestination(j.Destination) == x.Target })
 	if i < 0 || len(e.Jobs[i].Ruled) == 0 {

@@ -7,58 +7,32 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-)
-
-// The kinds of records about devices. The devices of a key are one record, as its silences
-// are. Another record changes with each of them, so that gateways that share a store see in
-// one read that there is something new. What changes with each push is a record of each
-// device, and each message that was pushed to a device has a record, which waits for its
-// receipt.
-const (
-	kindDevices        = 'd'
-	kindDevicesVersion = 'D'
-	kindDeviceState    = 'e'
-	kindInvitation     = 'j'
-	kindReceipt        = 'r'
-	kindPushKey        = 'K'
 )
 
 // isDeviceKind reports whether a record is about devices.
 func isDeviceKind(kind byte) bool {
 	switch kind {
-	case kindDevices, kindDevicesVersion, kindDeviceState, kindInvitation, kindReceipt, kindPushKey:
+	case outbox.KindDevices, outbox.KindDevicesVersion, outbox.KindDeviceState, outbox.KindInvitation, outbox.KindReceipt, outbox.KindPushKey:
 		return true
 	}
 	return false
 }
 
-// decodeKind returns what decode reads in a record of a kind: nil for none, for one of
-// another kind and for a damaged one.
-func decodeKind[T any](kind byte, record []byte, decode func([]byte) (*T, error)) *T {
-	if len(record) == 0 || record[0] != kind {
-		return nil
-	}
-	x, err := decode(record[1:])
-	if err != nil {
-		return nil
-	}
-	return x
-}
-
 func decodeInvitation(record []byte) *device.Invitation {
-	return decodeKind(kindInvitation, record, device.DecodeInvitation)
+	return outbox.DecodeKind(outbox.KindInvitation, record, device.DecodeInvitation)
 }
 
 func decodeReceipt(record []byte) *device.Receipt {
-	return decodeKind(kindReceipt, record, device.DecodeReceipt)
+	return outbox.DecodeKind(outbox.KindReceipt, record, device.DecodeReceipt)
 }
 
 // decodeDeviceState returns the state in a record. It has no ID if there is none, or a
 // damaged one.
 func decodeDeviceState(record []byte) *device.State {
-	if s := decodeKind(kindDeviceState, record, device.DecodeState); s != nil {
+	if s := outbox.DecodeKind(outbox.KindDeviceState, record, device.DecodeState); s != nil {
 		return s
 	}
 	return new(device.State)
@@ -70,7 +44,7 @@ func decodeDevices(record []byte) (*device.List, error) {
 	if len(record) == 0 {
 		return new(device.List), nil
 	}
-	if record[0] != kindDevices {
+	if record[0] != outbox.KindDevices {
 		return new(device.List), fmt.Errorf("%w: it is of another kind", errDevicesDamaged)
 	}
 	l, err := device.DecodeList(record[1:])
@@ -103,35 +77,32 @@ func (q *registry) receiptRecordName(target, message string) queue.Hash {
 // receiptGroup returns the group of the receipts for a message.
 func (q *registry) receiptGroup(message string) queue.Hash { return q.Hash("receipts\x00" + message) }
 
-// farAway is when records are due that nothing is due about.
-func farAway(now time.Time) time.Time { return now.AddDate(100, 0, 0) }
-
 // devicesRecord returns the record of the devices of a key.
 func (q *registry) devicesRecord(l *device.List, now time.Time) queue.Record {
 	if len(l.All) == 0 {
 		return queue.Record{}
 	}
-	return queue.Record{Data: encodeRecord(kindDevices, l.Encode()), Due: farAway(now), Group: q.devicesGroup()}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevices, l.Encode()), Due: outbox.FarAway(now), Group: q.devicesGroup()}
 }
 
 // devicesVersionRecord returns a record that differs from all before.
 func devicesVersionRecord(now time.Time) queue.Record {
 	version := uuid.New()
-	return queue.Record{Data: encodeRecord(kindDevicesVersion, version[:]), Due: farAway(now)}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevicesVersion, version[:]), Due: outbox.FarAway(now)}
 }
 
 func deviceStateRecord(s *device.State, now time.Time) queue.Record {
 	due := s.Due(now)
 	if due.IsZero() {
-		due = farAway(now)
+		due = outbox.FarAway(now)
 	}
-	return queue.Record{Data: encodeRecord(kindDeviceState, s.Encode()), Due: due}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDeviceState, s.Encode()), Due: due}
 }
 
 // receiptRecord returns the record of a receipt, which is kept as long as results are.
 func (q *registry) receiptRecord(x *device.Receipt) queue.Record {
 	return queue.Record{
-		Data: encodeRecord(kindReceipt, x.Encode()), Due: x.Due(q.app.Load().queueSettings.keep), Group: q.receiptGroup(x.Message.String()),
+		Data: outbox.EncodeRecord(outbox.KindReceipt, x.Encode()), Due: x.Due(q.App.Load().QueueSettings.Keep), Group: q.receiptGroup(x.Message.String()),
 	}
 }
 

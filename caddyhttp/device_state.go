@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -32,7 +33,7 @@ func (q *registry) due(ctx context.Context, name queue.Hash, data []byte, crowde
 // dueDevice does what is due in a record of devices.
 func (q *registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	switch data[0] {
-	case kindReceipt:
+	case outbox.KindReceipt:
 		x := decodeReceipt(data)
 		if crowded && x != nil && !x.Checked {
 			return nil
@@ -41,16 +42,16 @@ func (q *registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, 
 			x = nil // the oldest go first
 		}
 		return q.dueReceipt(ctx, name, x)
-	case kindDeviceState:
+	case outbox.KindDeviceState:
 		if crowded {
 			return nil
 		}
 		return q.dueDeviceState(ctx, name, decodeDeviceState(data))
-	case kindInvitation:
+	case outbox.KindInvitation:
 		if x := decodeInvitation(data); crowded && x != nil && x.Until.After(q.Now()) {
 			return nil
 		}
-		return q.removeRecord(ctx, name)
+		return q.RemoveRecord(ctx, name)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -47,11 +48,11 @@ func (c *deviceCache) any() bool {
 
 // refreshDevices reads the devices that other gateways may have changed.
 func (q *registry) refreshDevices(ctx context.Context) {
-	if q.app.Load().Resolved.Push == nil || !q.shared && q.devices.known.Load() != nil {
+	if q.App.Load().Resolved.Push == nil || !q.Shared && q.devices.known.Load() != nil {
 		return
 	}
 	if err := q.devices.read(ctx, q); err != nil && q.devices.known.Load() == nil && ctx.Err() == nil {
-		q.log.Debug("devices cannot be read yet", zap.Error(err))
+		q.Log.Debug("devices cannot be read yet", zap.Error(err))
 	}
 }
 
@@ -65,7 +66,7 @@ func (c *deviceCache) read(ctx context.Context, q *registry) error {
 	}
 	known := &knownDevices{map[site.Place]*device.List{}, map[queue.Hash]bool{}}
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.CallersGroup(ctx, q.devicesGroup(), after, silencePage)
+		records, err := q.CallersGroup(ctx, q.devicesGroup(), after, outbox.SilencePage)
 		if err != nil {
 			return err
 		}
@@ -73,13 +74,13 @@ func (c *deviceCache) read(ctx context.Context, q *registry) error {
 			after = r.Name
 			l, err := decodeDevices(r.Data)
 			if err != nil {
-				q.log.Error("devices get no messages", zap.String("key", l.Key), zap.Error(err))
+				q.Log.Error("devices get no messages", zap.String("key", l.Key), zap.Error(err))
 				known.damaged[r.Name] = true
 			} else if len(l.All) > 0 {
 				known.lists[l.Place] = l
 			}
 		}
-		more = len(records) == silencePage
+		more = len(records) == outbox.SilencePage
 	}
 	c.version = version
 	c.known.Store(known)
@@ -112,7 +113,7 @@ func (q *registry) findDevice(ctx context.Context, key site.Place, id string) (*
 	if err != nil {
 		return nil, err
 	}
-	if d := devices.Find(id); d != nil || !q.shared {
+	if d := devices.Find(id); d != nil || !q.Shared {
 		return d, nil
 	}
 	if err := q.devices.read(ctx, q); err != nil {
@@ -184,7 +185,7 @@ func (q *registry) removeAllDevices(ctx context.Context, key site.Place) (remove
 			return l, nil, nil // another gateway may have restored them meanwhile
 		})
 		if err == nil {
-			q.log.Warn("devices that cannot be read are removed", zap.String("key", key.Key))
+			q.Log.Warn("devices that cannot be read are removed", zap.String("key", key.Key))
 		}
 		return nil, err
 	}

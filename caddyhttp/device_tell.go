@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -29,9 +30,9 @@ const (
 // deviceChanged writes a line and emits an event about a device. by is who made the
 // change; "" if nobody is known.
 func (q *registry) deviceChanged(change, key, name, by string) {
-	app := q.app.Load()
-	app.log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
-	app.emit(event.Device, func() map[string]any {
+	app := q.App.Load()
+	app.Log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
+	app.Emit(event.Device, func() map[string]any {
 		return map[string]any{"change": change, "key": key, "device": name, "by": by}
 	})
 }
@@ -47,7 +48,7 @@ type siteSettings struct {
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
 func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
-	app := q.app.Load()
+	app := q.App.Load()
 	settings, siteID := app.SettingsOfKey(ctx, of)
 	if settings == nil {
 		settings, siteID = at.settings, at.site
@@ -71,22 +72,14 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Pl
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
 	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.With = nil, with // it is sent at once
-	s := newQueuedSend(d, q.outbox)
-	s.makeEntry(s.resultsSoFar())
-	s.entry.Unlimited = true
-	if err := q.Accept(ctx, s.entry); err != nil {
-		q.log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
+	s := outbox.NewSubmission(d, q.Outbox)
+	s.MakeEntry(s.ResultsSoFar())
+	s.Entry.Unlimited = true
+	if err := q.Accept(ctx, s.Entry); err != nil {
+		q.Log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
 		return false
 	}
 	return true
-}
-
-// ignoreNotFound returns err, or nil if it is about a message that is not there any more.
-func ignoreNotFound(err error) error {
-	if errors.Is(err, queue.ErrNotFound) {
-		return nil
-	}
-	return err
 }
 
 // openIncidents returns how many incidents of a key are open, or nil if it is not known.
@@ -125,7 +118,7 @@ func errDeviceStatus(err error) error {
 	case errors.Is(err, device.ErrNone):
 		return &api.Error{Status: http.StatusUnauthorized, Err: err}
 	case errors.Is(err, queue.ErrClosed):
-		return errQueueUnavailable(err)
+		return outbox.ErrQueueUnavailable(err)
 	}
-	return queueError(err)
+	return outbox.QueueError(err)
 }

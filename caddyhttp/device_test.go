@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -666,17 +667,17 @@ func TestDevicePolicy(t *testing.T) {
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
 		d := dispatch.NewDelivery(h.resolved, site.SourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
 		var text queued.Text
-		if err := text.Decode(deliveryRecord(&d).Body); err != nil {
+		if err := text.Decode(outbox.DeliveryRecord(&d).Body); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"", phone.Policy().Key()} {
-			if got, err := policyThen(&text, k.Targets[i].Destination); err != nil || got.Key() != want {
+			if got, err := outbox.PolicyThen(&text, k.Targets[i].Destination); err != nil || got.Key() != want {
 				t.Errorf("%s: the policy %q, want %q, %v", k.Targets[i], got.Key(), want, err)
 			}
 		}
 		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
 		for i, want := range []string{"", text.DevicePolicy} {
-			got, err := h.app.queuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
+			got, err := h.app.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
 			if err != nil || got.Policy().Key() != want {
 				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Policy().Key(), want, err)
 			}
@@ -689,8 +690,8 @@ func TestDevicePolicy(t *testing.T) {
 func TestPushKeyDamaged(t *testing.T) {
 	for name, record := range map[string]queue.Record{
 		"none":        {},
-		"cut":         {Data: encodeRecord(kindPushKey, []byte("cut"))},
-		"another one": {Data: encodeRecord(kindDevices, make([]byte, 32))},
+		"cut":         {Data: outbox.EncodeRecord(outbox.KindPushKey, []byte("cut"))},
+		"another one": {Data: outbox.EncodeRecord(outbox.KindDevices, make([]byte, 32))},
 	} {
 		s := newPushService(t)
 		h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
@@ -704,7 +705,7 @@ func TestPushKeyDamaged(t *testing.T) {
 			err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Hash("the VAPID key")}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 				old = slices.Clone(records[0])
 				if len(r.Data) > 0 {
-					r.Due = farAway(q.Now())
+					r.Due = outbox.FarAway(q.Now())
 				}
 				return &queue.RuledChange{Records: []queue.Record{r}}, nil
 			}})

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
@@ -43,10 +44,10 @@ func (q *registry) pushKey(ctx context.Context) (*webpush.Key, error) {
 				return nil, err
 			}
 		}
-		return &queue.RuledChange{Records: []queue.Record{{Data: encodeRecord(kindPushKey, number), Due: farAway(q.Now())}}}, nil
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindPushKey, number), Due: outbox.FarAway(q.Now())}}}, nil
 	}})
 	if errors.Is(err, errPushKeyLost) && !q.vapid.told.Swap(true) {
-		q.log.Error("devices get no messages", zap.Error(err))
+		q.Log.Error("devices get no messages", zap.Error(err))
 	}
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (q *registry) pushKey(ctx context.Context) (*webpush.Key, error) {
 // storedPushKey returns the key in a record, and the number that it is made of; nil for
 // none and for a damaged one. Stores do not tell them apart.
 func storedPushKey(record []byte) (*webpush.Key, []byte) {
-	if len(record) == 0 || record[0] != kindPushKey {
+	if len(record) == 0 || record[0] != outbox.KindPushKey {
 		return nil, nil
 	}
 	key, err := webpush.ParseKey(record[1:])

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -181,10 +182,10 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	}
 	// The message is made here, because the emitter may change the event's data
 	// afterwards.
-	err := h.Recipient.post(&h.app.engine, h.message(ctx, e), source, true, nil)
+	err := h.Recipient.post(&h.app.Engine, h.message(ctx, e), source, true, nil)
 	switch {
-	case errors.Is(err, errQueueFull):
-		h.app.reportDropped()
+	case errors.Is(err, outbox.ErrQueueFull):
+		engineReportDropped(&h.app.gateway.Engine)
 	case err != nil:
 		h.log.Error("event not sent", zap.String("event", e.Name()), zap.Error(err))
 	}

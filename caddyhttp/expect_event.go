@@ -3,12 +3,13 @@ package caddyhttp
 import (
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// emitBeat emits an event about a beat.
-func (a *engine) emitBeat(name string, x *expectedBeat, b *rules.Beat) {
-	a.emit(name, func() map[string]any {
+// engineEmitBeat emits an event about a beat.
+func engineEmitBeat(a *outbox.Engine, name string, x *expectedBeat, b *rules.Beat) {
+	a.Emit(name, func() map[string]any {
 		last := ""
 		if !b.Last.IsZero() {
 			last = b.Last.UTC().Format(time.RFC3339)

@@ -6,17 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
-)
-
-// What is known of a beat is a record that is due when the beat is late, so that one of
-// the gateways that share a queue tells it. A further record tells when one of them last
-// ran; each change of a beat reads it.
-const (
-	kindBeat   = 'B'
-	kindUptime = 'U'
 )
 
 // expectedBeat is a beat that a key of the configuration expects.
@@ -77,7 +70,7 @@ func (q *monitor) uptimeName() queue.Hash { return q.Hash("uptime") }
 
 // decodeBeat returns the beat in a record. A damaged one is one that is not armed.
 func decodeBeat(record []byte) *rules.Beat {
-	if len(record) > 0 && record[0] == kindBeat {
+	if len(record) > 0 && record[0] == outbox.KindBeat {
 		if b, err := rules.DecodeBeat(record[1:]); err == nil {
 			return b
 		}
@@ -86,7 +79,7 @@ func decodeBeat(record []byte) *rules.Beat {
 }
 
 func decodeUptime(record []byte) *rules.Uptime {
-	if len(record) > 0 && record[0] == kindUptime {
+	if len(record) > 0 && record[0] == outbox.KindUptime {
 		if u, err := rules.DecodeUptime(record[1:]); err == nil {
 			return u
 		}
@@ -103,11 +96,11 @@ func beatRecord(b *rules.Beat, u *rules.Uptime, now time.Time) queue.Record {
 	if b.Missed || !b.Gone.IsZero() {
 		due = now.Add(lateCheck)
 	}
-	return queue.Record{Data: encodeRecord(kindBeat, b.Encode()), Due: due}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindBeat, b.Encode()), Due: due}
 }
 
 func uptimeRecord(u *rules.Uptime) queue.Record {
-	return queue.Record{Data: encodeRecord(kindUptime, u.Encode()), Due: u.Seen.Add(rules.SeeEvery)}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindUptime, u.Encode()), Due: u.Seen.Add(rules.SeeEvery)}
 }
 
 // beatChange is a change of a beat. It is also that of the [rules.Uptime].
@@ -155,19 +148,19 @@ func (c *beatChange) apply(ctx context.Context) error {
 // see notes that this gateway runs. If no other can, it was the only one before it
 // started, too.
 func (q *monitor) see(u *rules.Uptime, now time.Time) {
-	u.See(now, !q.shared && !q.seen.Load())
+	u.See(now, !q.Shared && !q.seen.Load())
 }
 
 // due does what is due in a record of beats, and reports whether it is one.
 func (q *monitor) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	switch kind := data[0]; {
-	case kind != kindBeat && kind != kindUptime && kind != kindWatchdog:
+	case kind != outbox.KindBeat && kind != outbox.KindUptime && kind != outbox.KindWatchdog:
 		return false, nil
 	case crowded:
 		return true, nil
-	case kind == kindBeat:
+	case kind == outbox.KindBeat:
 		return true, q.dueBeat(ctx, name, data)
-	case kind == kindWatchdog:
+	case kind == outbox.KindWatchdog:
 		return true, q.dueWatchdog(ctx)
 	}
 	return true, q.dueUptime(ctx, name)
@@ -176,7 +169,7 @@ func (q *monitor) due(ctx context.Context, name queue.Hash, data []byte, crowded
 // dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
 // is removed when no other gateway has renewed it for a time.
 func (q *monitor) dueUptime(ctx context.Context, name queue.Hash) error {
-	expects := q.app.Load().ExpectsBeats()
+	expects := q.App.Load().ExpectsBeats()
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := q.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
@@ -200,7 +193,7 @@ const uptimeKept = time.Hour
 
 // arm begins to wait for beats, and to call the watchdog.
 func (q *monitor) arm(ctx context.Context) error {
-	if q.app.Load().queueSettings.watchdog != nil {
+	if q.App.Load().QueueSettings.Watchdog != nil {
 		if err := q.dueWatchdog(ctx); err != nil {
 			return err
 		}
@@ -212,7 +205,7 @@ func (q *monitor) arm(ctx context.Context) error {
 // that have changed.
 func (q *monitor) armBeats(ctx context.Context) error {
 	armed := map[queue.Hash]bool{}
-	for _, x := range directoryExpectedBeats(&q.app.Load().Directory) {
+	for _, x := range directoryExpectedBeats(&q.App.Load().Directory) {
 		name := q.beatName(&x)
 		if armed[name] {
 			continue // several handlers of a site define it
@@ -269,7 +262,7 @@ func (q *monitor) beats(ctx context.Context, expected []expectedBeat) ([]beatSta
 
 // allBeats returns the beats of all keys, by key and name.
 func (q *monitor) allBeats(ctx context.Context) ([]beatStatus, error) {
-	beats, err := q.beats(ctx, directoryExpectedBeats(&q.app.Load().Directory))
+	beats, err := q.beats(ctx, directoryExpectedBeats(&q.App.Load().Directory))
 	slices.SortFunc(beats, func(x, y beatStatus) int {
 		return strings.Compare(x.expected.key.Name+" "+x.expected.ExpectedBeat.Name, y.expected.key.Name+" "+y.expected.ExpectedBeat.Name)
 	})

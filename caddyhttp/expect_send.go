@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -76,24 +77,24 @@ func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) dispatch.Del
 // sends the message. The results are those before anything is sent. Unless there is an
 // error, tellBeat calls d.release when no delivery is in progress any more.
 func (q *monitor) tellBeat(ctx context.Context, d dispatch.Delivery, c *beatChange) (report *notifier.Report, id string, err error) {
-	app := q.app.Load()
-	app.shared.Incidents.Note(&d)
-	s := newQueuedSend(d, q.outbox)
-	if err := s.begin(ctx, false); err != nil {
+	app := q.App.Load()
+	app.Shared.Incidents.Note(&d)
+	s := outbox.NewSubmission(d, q.Outbox)
+	if err := s.Begin(ctx, false); err != nil {
 		if c.refused {
 			err = errBeatUnchanged
 		}
 		return nil, "", err
 	}
 	q.seen.Store(true)
-	report, err = s.run(ctx, 0)
+	report, err = s.Run(ctx, 0)
 	return report, s.ID.String(), err
 }
 
 // dueBeat tells that a beat is late. It looks at the record first: a time in which no
 // gateway ran may have moved the deadline.
 func (q *monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
-	app, before := q.app.Load(), decodeBeat(data)
+	app, before := q.App.Load(), decodeBeat(data)
 	x := directoryExpectedBeat(&app.Directory, before)
 	if x == nil {
 		return q.dueGoneBeat(ctx, name, before)
@@ -120,7 +121,7 @@ func (q *monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) err
 		return nil // another gateway has told it, or the beat came
 	}
 	if err == nil {
-		app.emitBeat(event.BeatLate, x, &c.beat)
+		engineEmitBeat(app, event.BeatLate, x, &c.beat)
 	}
 	return err
 }
@@ -138,7 +139,7 @@ func (q *monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rule
 		}
 		return now.Sub(b.Gone) >= goneTime, true
 	}}
-	app := q.app.Load()
+	app := q.App.Load()
 	if before.State != rules.BeatOK && !before.Gone.IsZero() && q.Now().Sub(before.Gone) >= goneTime {
 		for _, r := range app.SettingsOf(before.Site) {
 			k := r.Keys[before.Key]
@@ -152,7 +153,7 @@ func (q *monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rule
 		if err := remove.apply(ctx); err != nil {
 			return err
 		}
-		q.log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone", zap.String("key", before.Key), zap.String("beat", before.Name))
+		q.Log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone", zap.String("key", before.Key), zap.String("beat", before.Name))
 		return nil
 	}
 	return remove.apply(ctx)

@@ -56,7 +56,7 @@ type pageFuncs struct {
 func (h *httpAPI) prepare(pages pageFuncs) {
 	h.pages = pages
 	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions(pages.actions)
-	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.saved != nil, push: h.resolved.Push != nil, console: h.resolved.Managers != nil && h.resolved.Page, inbox: h.app.queueSettings != nil && h.resolved.HasInboxes()}
+	h.has = siteRoutes{queue: h.app.QueueSettings != nil, configs: h.saved != nil, push: h.resolved.Push != nil, console: h.resolved.Managers != nil && h.resolved.Page, inbox: h.app.QueueSettings != nil && h.resolved.HasInboxes()}
 	h.streams = &streams{ending: make(chan struct{})}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -140,7 +141,7 @@ func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 			return resp, err
 		}
 	}
-	return nil, errQueueUnavailable(errBeatUnchanged)
+	return nil, outbox.ErrQueueUnavailable(errBeatUnchanged)
 }
 
 // came returns the change for a beat that has come. If told is false, it refuses a beat
@@ -162,7 +163,7 @@ func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (
 		return beatResponse(x, quiet, nil), nil
 	}
 	if !errors.Is(err, errBeatUnchanged) {
-		return nil, queueError(err)
+		return nil, outbox.QueueError(err)
 	}
 	m := x.backText(before.State, before.Since)
 	told := q.came(x, false, true, &before)
@@ -171,9 +172,9 @@ func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (
 		if errors.Is(err, errBeatUnchanged) {
 			return nil, err
 		}
-		return nil, queueError(err)
+		return nil, outbox.QueueError(err)
 	}
-	h.app.emitBeat(event.BeatBack, x, &told.beat)
+	engineEmitBeat(&h.app.Engine, event.BeatBack, x, &told.beat)
 	resp := beatResponse(x, told, report)
 	resp.ID = id
 	return resp, nil
@@ -196,13 +197,13 @@ func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, r
 		defer request.Close()
 	}
 	if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable {
-		q.log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
+		q.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
 		return api.NewResponse(h.shared.Send(ctx, d)), nil
 	}
 	if err != nil {
-		return nil, queueError(err)
+		return nil, outbox.QueueError(err)
 	}
-	h.app.emitBeat(event.BeatLate, x, &c.beat)
+	engineEmitBeat(&h.app.Engine, event.BeatLate, x, &c.beat)
 	resp := beatResponse(x, c, report)
 	resp.ID = id
 	return resp, nil

@@ -184,7 +184,7 @@ func (x *inboxReader) ended(r *http.Request, err error) {
 	}
 	if isTimeout(err) {
 		x.q.inboxes.slow.Add(1, func(n int) {
-			x.q.log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
+			x.q.Log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
 		})
 		return
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -84,7 +85,7 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	}
 	at, err := q.incidentByID(r.Context(), id)
 	if err != nil {
-		return "", "", nil, queueError(err)
+		return "", "", nil, outbox.QueueError(err)
 	}
 	if at == nil {
 		return "", "", nil, errNoIncident
@@ -113,7 +114,7 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	x, ok, err := change(r.Context(), at, by)
 	switch {
 	case err != nil:
-		return "", "", nil, queueError(err)
+		return "", "", nil, outbox.QueueError(err)
 	case x == nil:
 		return "", "", nil, errNoIncident
 	case !ok && x.IsOpen():

@@ -169,7 +169,7 @@ func (h *httpAPI) withSource(r *http.Request, q *api.Request, name string, err e
 // idempotency returns the idempotency key of a request, if there is a queue that
 // keeps it.
 func (h *httpAPI) idempotency(r *http.Request, q *api.Request, name string) (i dispatch.Idempotency, err error) {
-	if h.app.queueSettings == nil {
+	if h.app.QueueSettings == nil {
 		return i, nil
 	}
 	text, err := api.IdempotencyKey(r)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -77,7 +78,7 @@ func (h *httpAPI) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 	}
 	all, err := q.silencesAt(r.Context(), k.Home(h.site())+"\x00"+k.Name)
 	if err != nil {
-		return errQueueUnavailable(err)
+		return outbox.ErrQueueUnavailable(err)
 	}
 	if at.id == "" {
 		return writeJSON(w, http.StatusOK, newSilencesJSON(k.Name, all))
@@ -144,7 +145,7 @@ func silenceError(err error) error {
 	case errors.Is(err, rules.ErrTooManySilences):
 		return &api.Error{Status: http.StatusConflict, Err: rules.ErrTooManySilences}
 	case errors.Is(err, queue.ErrClosed):
-		return errQueueUnavailable(err)
+		return outbox.ErrQueueUnavailable(err)
 	}
-	return queueError(err)
+	return outbox.QueueError(err)
 }

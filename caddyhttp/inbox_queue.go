@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -19,15 +20,15 @@ import (
 const inboxShare = 4
 
 // newInboxes returns the inboxes of the keys in the queue.
-func newInboxes(q *outbox) *box {
+func newInboxes(q *outbox.Outbox) *box {
 	b := &box{outbox: q}
 	b.Store = &inbox.Store{
-		Queue: q.Queue, Shared: q.shared,
-		MaxSize: func() int64 { return q.app.Load().queueSettings.maxSize / inboxShare },
-		Used:    func() bool { return q.app.Load().HasInboxes() },
+		Queue: q.Queue, Shared: q.Shared,
+		MaxSize: func() int64 { return q.App.Load().QueueSettings.MaxSize / inboxShare },
+		Used:    func() bool { return q.App.Load().HasInboxes() },
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {
-				q.log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",
+				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",
 					zap.Int("messages", n), zap.String("key", keyOfPlace(place)))
 			})
 		},
@@ -41,13 +42,13 @@ func (b *box) due(ctx context.Context, name queue.Hash, data []byte, _ bool) (ou
 }
 
 // keep adds the message to the inbox of its key when the entry is stored.
-func (b *box) keep(d *entryDraft) (stored func()) {
+func (b *box) keep(d *outbox.Draft) (stored func()) {
 	if !d.Keeps() {
 		return nil
 	}
 	m := inbox.New(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
 	keep, stored := b.Keep(d.Place(), m)
-	d.entry.Rules = queue.JoinRuled(d.entry.Rules, keep)
+	d.Entry.Rules = queue.JoinRuled(d.Entry.Rules, keep)
 	return stored
 }
 
@@ -62,5 +63,5 @@ func errInboxUnavailable(err error) error {
 	if errors.Is(err, inbox.ErrTooManyListeners) {
 		return api.Errorf(http.StatusTooManyRequests, "%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", inbox.MaxListeners)
 	}
-	return errQueueUnavailable(err)
+	return outbox.ErrQueueUnavailable(err)
 }

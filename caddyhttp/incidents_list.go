@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -275,7 +276,7 @@ func (h *httpAPI) siteIncidents(ctx context.Context, by *incidentQuery) ([]store
 	if err != nil || q == nil {
 		return nil, incidentCursor{}, cmp.Or(err, error(errNoIncidents))
 	}
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
 	places, err := resolvedIncidentPlaces(h.resolved, ctx, h.site(), by.key, nil)
 	if err != nil {
@@ -283,7 +284,7 @@ func (h *httpAPI) siteIncidents(ctx context.Context, by *incidentQuery) ([]store
 	}
 	list, next, err := q.listIncidents(ctx, places, by)
 	if err != nil {
-		err = messageError(fmt.Errorf("listing incidents: %w", err))
+		err = outbox.MessageError(fmt.Errorf("listing incidents: %w", err))
 	}
 	return list, next, err
 }

@@ -40,7 +40,7 @@ func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 		Address: formAddress(r), Key: name,
 		MaxFiles: h.resolved.Limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.resolved.Limits.MaxFileSize)),
 	}
-	if h.app.queueSettings != nil {
+	if h.app.QueueSettings != nil {
 		p.Messages = relativeMessages(r, name)
 	}
 	if name != "" {

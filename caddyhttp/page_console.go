@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
 // pages writes the pages of a site.
@@ -56,7 +57,7 @@ func consolePlaces() []consolePlace {
 // costs nothing, because each page of the console has it.
 func (h *pages) queueTrouble() string {
 	select {
-	case <-h.app.started:
+	case <-h.app.Started:
 	default:
 		return ""
 	}
@@ -115,8 +116,8 @@ func consoleActions() []consoleAction {
 		{routeConsoleKey, true, revokeQuery, ofKey((*pages).postRevoke)},
 		{routeConsoleMessages, false, "", (*pages).serveMessagesPage},
 		{routeConsoleMessage, false, "", (*pages).serveMessagePage},
-		{routeConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, retryMessage)},
-		{routeConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, dropMessage)},
+		{routeConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, outbox.RetryMessage)},
+		{routeConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, outbox.DropMessage)},
 		{routeConsoleQueue, false, "", (*pages).serveQueuePage},
 		{routeConsoleQueue, true, hurryQuery, (*pages).hurryQueue},
 		{routeConsoleQueue, true, dropQuery, (*pages).dropQueue},

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -84,7 +85,7 @@ func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 	}
 	key, err := q.pushKey(r.Context())
 	if err != nil {
-		return p, errQueueUnavailable(err)
+		return p, outbox.ErrQueueUnavailable(err)
 	}
 	p.ServerKey = key.Public()
 	return p, nil

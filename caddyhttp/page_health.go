@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -45,7 +46,7 @@ func (h *pages) health(ctx context.Context) (*healthView, error) {
 	v := &healthView{lastOf: h.shared.History.LastOf, last: historyLastResults(&h.shared.History)}
 	q, err := h.app.open(nil)
 	if err == nil && q != nil {
-		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+		ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 		defer cancel()
 		if v.states, err = q.Destinations(ctx); err == nil {
 			v.q, v.byID = q, make(map[queue.Hash]*queue.Health, len(v.states))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -88,7 +89,7 @@ func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) err
 		out, err = h.forgetKey(ctx, q, r.PostForm.Get("key"), by.stage)
 	}
 	if err != nil {
-		return queueError(err)
+		return outbox.QueueError(err)
 	}
 	query := url.Values{"done": {forgetQuery}, "forgotten": {strconv.Itoa(out.Forgotten)}}
 	if out.Kept > 0 {
@@ -189,7 +190,7 @@ func listedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
 // incidentTrouble returns how many incidents of the site's keys are open, or "".
 func (h *pages) incidentTrouble() string {
 	select {
-	case <-h.app.started:
+	case <-h.app.Started:
 	default:
 		return ""
 	}

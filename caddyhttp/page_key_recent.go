@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -57,7 +58,7 @@ const errQueueUnread = "The queue cannot be read at the moment."
 // destination for one reason together. If the queue is long, it looks only at the
 // oldest messages.
 func newPageQueue(ctx context.Context, q *openQueue, key site.KeyID) *view.Queue {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
 	p := new(view.Queue)
 	type groupID struct {
@@ -68,23 +69,23 @@ func newPageQueue(ctx context.Context, q *openQueue, key site.KeyID) *view.Queue
 	at := map[groupID]int{}
 	for _, status := range []queue.Status{queue.Dead, queue.Queued, queue.Sending, queue.Held} {
 		after := queue.JobID{}
-		for scanned := 0; ; scanned += maxQueuePage {
+		for scanned := 0; ; scanned += outbox.MaxQueuePage {
 			if scanned >= maxPageScanned {
 				p.More = true
 				break
 			}
-			jobs, err := q.List(ctx, after, maxQueuePage, status)
+			jobs, err := q.List(ctx, after, outbox.MaxQueuePage, status)
 			if err != nil {
 				return &view.Queue{Problem: errQueueUnread}
 			}
 			for i := range jobs {
-				d := newDeadDelivery(&jobs[i])
-				if d.key() != key {
+				d := outbox.NewDeadDelivery(&jobs[i])
+				if d.Key() != key {
 					continue
 				}
-				g := view.QueuedGroup{Service: d.result.Service, URL: d.result.Destination, Outcome: view.Queued}
+				g := view.QueuedGroup{Service: d.Result.Service, URL: d.Result.Destination, Outcome: view.Queued}
 				if status == queue.Dead {
-					g.Outcome, g.Reason = view.GivenUp, d.reason
+					g.Outcome, g.Reason = view.GivenUp, d.Reason
 				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {
 					g.Reason = *r.Error
 				}
@@ -101,7 +102,7 @@ func newPageQueue(ctx context.Context, q *openQueue, key site.KeyID) *view.Queue
 				addToGroup(&p.Groups[n], &jobs[i])
 				p.More = p.More || p.Groups[n].Count > maxPageQueued
 			}
-			if len(jobs) < maxQueuePage {
+			if len(jobs) < outbox.MaxQueuePage {
 				break
 			}
 			after = jobs[len(jobs)-1].JobID
@@ -140,12 +141,12 @@ const (
 
 // retryQueued queues again the deliveries of a message that were given up.
 func (h *pages) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
-	return h.changeQueued(w, r, key, retryQuery, retryMessage)
+	return h.changeQueued(w, r, key, retryQuery, outbox.RetryMessage)
 }
 
 // dropQueued drops the deliveries of a message that wait or were given up.
 func (h *pages) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
-	return h.changeQueued(w, r, key, dropQuery, dropMessage)
+	return h.changeQueued(w, r, key, dropQuery, outbox.DropMessage)
 }
 
 // changeQueued calls do with a message of a key. Browsers are sent back to the
@@ -160,21 +161,21 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 	}
 	ids := r.PostForm["id"]
 	if q == nil || len(ids) == 0 || len(ids) > maxPageQueued {
-		return errNoMessage
+		return outbox.ErrNoMessage
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	n, found := 0, false
 	for _, text := range ids {
 		id, err := uuid.Parse(text)
 		if err != nil {
-			return errNoMessage
+			return outbox.ErrNoMessage
 		}
 		e, err := h.storedMessage(ctx, q, id)
 		if err == nil && !isOfKey(e, site.KeyID{Site: h.site(), Key: name}) {
-			err = errNoMessage
+			err = outbox.ErrNoMessage
 		}
-		if errors.Is(err, errNoMessage) && len(ids) > 1 {
+		if errors.Is(err, outbox.ErrNoMessage) && len(ids) > 1 {
 			continue // it was delivered meanwhile
 		}
 		if err != nil {
@@ -182,13 +183,13 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 		}
 		changed, err := do(ctx, q.Queue, id)
 		if err != nil {
-			return messageError(err)
+			return outbox.MessageError(err)
 		}
 		n, found = n+changed, true
 		h.logQueueChange(r, change, changed, zap.String("key", name), zap.String("id", text))
 	}
 	if !found {
-		return errNoMessage
+		return outbox.ErrNoMessage
 	}
 	if !api.PrefersHTML(r) {
 		return writeJSON(w, http.StatusOK, map[string]int{"deliveries": n})
@@ -251,12 +252,12 @@ var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such d
 
 // dropDestination drops what waits for a destination, and is the site's.
 func (h *pages) dropDestination(r *http.Request, q *openQueue, id queue.Hash, about ...zap.Field) (int, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	n, _, err := q.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
 	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", encodeDestination(id)))...)
 	if err != nil {
-		return n, messageError(err)
+		return n, outbox.MessageError(err)
 	}
 	return n, nil
 }
@@ -331,7 +332,7 @@ func isOfKey(e *queue.Entry, key site.KeyID) bool {
 		if !j.Status.Waits() && j.Status != queue.Dead {
 			continue
 		}
-		if newDeadDelivery(j).key() != key {
+		if outbox.NewDeadDelivery(j).Key() != key {
 			return false
 		}
 		found = true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -119,7 +120,7 @@ func (h *pages) keyNames(ctx context.Context) ([]string, error) {
 func (h *pages) roughStates(states *healthView, names []string) map[string]view.State {
 	siteID, saved := h.site(), map[string]*view.Health{}
 	for i := range states.states {
-		if name := decodeName(states.states[i].About).Key; name != "" {
+		if name := outbox.DecodeName(states.states[i].About).Key; name != "" {
 			if saved[name] == nil {
 				saved[name] = &view.Health{}
 			}
@@ -233,12 +234,12 @@ func (s *savedKeys) describe(ctx context.Context, name string, set func(*site.Ke
 
 // hurryDestinations makes due what waits for the given destinations.
 func hurryDestinations(ctx context.Context, q *openQueue, ids []queue.Hash) (total int, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
 	defer cancel()
 	for _, id := range ids {
 		n, err := q.RetryDestination(ctx, id)
 		if err != nil {
-			return total, messageError(err)
+			return total, outbox.MessageError(err)
 		}
 		total += n
 	}

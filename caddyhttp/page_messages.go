@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -76,12 +77,12 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	if before != (uuid.UUID{}) {
 		end = messageTime(before)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	for scanned := 0; len(list.messages) < maxListedMessages && f.state != string(view.Refused); {
 		var entries []*queue.Entry
 		if entries, list.next, err = q.Messages(ctx, list.next, messagesPerRead); err != nil {
-			return list, messageError(err)
+			return list, outbox.MessageError(err)
 		}
 		fitting := make([]view.ListedMessage, 0, len(entries))
 		for _, e := range entries {
@@ -94,7 +95,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 		}
 		if titles != nil {
 			if err := titles.set(ctx, fitting); err != nil {
-				return list, messageError(err)
+				return list, outbox.MessageError(err)
 			}
 		}
 		for _, m := range fitting {
@@ -258,16 +259,16 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *rou
 func (h *pages) pageMessage(r *http.Request, at *route) (*openQueue, *queue.Entry, error) {
 	id, err := uuid.Parse(at.id)
 	if err != nil || id.String() != at.id {
-		return nil, nil, errNoMessage
+		return nil, nil, outbox.ErrNoMessage
 	}
 	q, err := h.app.open(nil)
 	if err == nil && q == nil {
-		err = errNoMessage
+		err = outbox.ErrNoMessage
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	e, err := h.storedMessage(ctx, q, id)
 	return q, e, err
@@ -281,7 +282,7 @@ func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *rou
 	}
 	shown := []view.ListedMessage{h.queueMessage(r, e)}
 	if err := h.titles(r).set(r.Context(), shown); err != nil {
-		return messageError(err)
+		return outbox.MessageError(err)
 	}
 	p := view.MessagePage{Root: rootOf(r.URL.Path), Message: shown[0]}
 	if p.Message.Kept {
@@ -365,11 +366,11 @@ func changeMessagePage(change string, do func(context.Context, *queue.Queue, uui
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 		defer cancel()
 		n, err := do(ctx, q.Queue, e.Message.ID)
 		if err != nil {
-			return messageError(err)
+			return outbox.MessageError(err)
 		}
 		h.logQueueChange(r, change, n, idField(e.Message.ID))
 		return h.changedDeliveries(w, r, rootOf(r.URL.Path)+routeConsoleMessages[1:]+"/"+at.id, n)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -42,7 +43,7 @@ func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route)
 
 // setQueue sets what the page shows of the queue.
 func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *openQueue) {
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
 	if err != nil {
@@ -50,7 +51,7 @@ func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *openQueue) {
 		return
 	}
 	p.Waiting, p.Sending, p.GivenUp, p.Oldest, p.Size = s.Queued, s.Sending, s.Dead, s.Oldest, humanize.IBytes(uint64(max(s.Bytes, 0)))
-	if reason := h.app.unavailable(ctx); reason != "" {
+	if reason := h.app.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
 	all, err := h.troubled(ctx, q)
@@ -126,7 +127,7 @@ func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, 
 			continue
 		}
 		d := siteDestination{id: s.Destination, health: health}
-		name := decodeName(s.About)
+		name := outbox.DecodeName(s.About)
 		switch known := configured[s.Destination]; {
 		case known != nil:
 			d.keys, d.service, d.url = known.keys, known.service, known.url
@@ -216,11 +217,11 @@ func (h *pages) queueForm(w http.ResponseWriter, r *http.Request) (q *openQueue,
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	all, err := h.troubled(ctx, q)
 	if err != nil {
-		return nil, nil, messageError(err)
+		return nil, nil, outbox.MessageError(err)
 	}
 	wanted := r.PostForm.Get("destination")
 	for _, d := range all {

@@ -115,7 +115,7 @@ func newKeyDevices(a *App, r *site.Site) *keyDevices {
 		}
 		return a.queue.registry
 	}
-	return &keyDevices{started: a.started, registry: known, site: func() string { return a.SiteOf(r) }, settings: r, keys: map[site.Place]keyWithDevices{}}
+	return &keyDevices{started: a.Started, registry: known, site: func() string { return a.SiteOf(r) }, settings: r, keys: map[site.Place]keyWithDevices{}}
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.

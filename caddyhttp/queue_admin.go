@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -45,11 +46,7 @@ type adminDelivery struct {
 // The number of deliveries on a page.
 const (
 	defaultQueuePage = 100
-	maxQueuePage     = 1000
 )
-
-// adminTimeout bounds how long the admin API waits for the store.
-const adminTimeout = 10 * time.Second
 
 // serveQueue lists the deliveries that wait, in the order of their messages.
 func (adminAPI) serveQueue(w http.ResponseWriter, r *http.Request) error {
@@ -70,7 +67,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	if err != nil {
 		return adminError(http.StatusBadRequest, err)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
 	if err != nil {
@@ -89,11 +86,11 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 		out.Next = r.URL.Path + "?" + url.Values{"after": {fmt.Sprintf("%s.%d", last.Message, last.Index)}, "limit": {strconv.Itoa(limit)}}.Encode()
 	}
 	for i := range jobs {
-		d := newDeadDelivery(&jobs[i])
+		d := outbox.NewDeadDelivery(&jobs[i])
 		if jobs[i].Status != queue.Dead {
-			d.result = queued.JobResult(&jobs[i])
+			d.Result = queued.JobResult(&jobs[i])
 		}
-		out.Deliveries = append(out.Deliveries, adminDelivery{d.id, d.state.Key, d.state.Source, d.state.Incident, d.result, jobs[i].Expires})
+		out.Deliveries = append(out.Deliveries, adminDelivery{d.ID, d.State.Key, d.State.Source, d.State.Incident, d.Result, jobs[i].Expires})
 	}
 	return writeAdminJSON(w, out)
 }
@@ -102,8 +99,8 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 func parsePage(query url.Values) (after queue.JobID, limit int, err error) {
 	limit = defaultQueuePage
 	if text := query.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxQueuePage {
-			return after, 0, fmt.Errorf("limit must be a number from 1 to %d", maxQueuePage)
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > outbox.MaxQueuePage {
+			return after, 0, fmt.Errorf("limit must be a number from 1 to %d", outbox.MaxQueuePage)
 		}
 	}
 	if text := query.Get("after"); text != "" {
@@ -133,23 +130,12 @@ func (adminAPI) serveRetry(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// retryMessage returns how many deliveries of a message are due now.
-func retryMessage(ctx context.Context, q *queue.Queue, id uuid.UUID) (int, error) {
-	n, err := q.Retry(ctx, id)
-	return n.Dead + n.Queued, err
-}
-
 // serveDrop cancels the deliveries of a message that wait or were given up.
 func (adminAPI) serveDrop(w http.ResponseWriter, r *http.Request) error {
 	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
-		n, err := dropMessage(ctx, q, id)
+		n, err := outbox.DropMessage(ctx, q, id)
 		return map[string]int{"deliveries": n}, err
 	})
-}
-
-// dropMessage returns how many deliveries of a message are cancelled.
-func dropMessage(ctx context.Context, q *queue.Queue, id uuid.UUID) (int, error) {
-	return q.Drop(ctx, id)
 }
 
 // changeMessage calls change for the message in the path of r, and responds with
@@ -163,7 +149,7 @@ func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.C
 	if err != nil {
 		return adminError(http.StatusNotFound, queue.ErrNotFound)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	out, err := change(ctx, q.Queue, id)
 	switch {

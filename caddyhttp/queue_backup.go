@@ -26,15 +26,15 @@ func (adminAPI) serveBackup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if q.store == nil {
+	if q.Store == nil {
 		return adminError(http.StatusNotImplemented, errBackupPostgres)
 	}
 	w.Header().Set("Content-Type", "application/x-tar")
-	if q.keyFile != "" {
-		w.Header().Set(backupKeyHeader, url.PathEscape(q.keyFile))
+	if q.KeyFile != "" {
+		w.Header().Set(backupKeyHeader, url.PathEscape(q.KeyFile))
 	}
 	out := &backupWriter{w: w, c: http.NewResponseController(w)}
-	err = q.store.Backup(r.Context(), out)
+	err = q.Store.Backup(r.Context(), out)
 	switch {
 	case err == nil:
 		return nil
@@ -42,7 +42,7 @@ func (adminAPI) serveBackup(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Del(backupKeyHeader)
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	q.log.Error("a back-up of the queue is not complete", zap.Error(err))
+	q.Log.Error("a back-up of the queue is not complete", zap.Error(err))
 	panic(http.ErrAbortHandler) // so that the client does not take it for complete
 }
 

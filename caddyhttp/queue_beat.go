@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -27,12 +28,6 @@ type QueueBeat struct {
 	// How often it is called. A duration such as `"1m"`, or a number of nanoseconds, from
 	// 1s to 24h. Required.
 	Interval caddy.Duration `json:"interval,omitempty"`
-}
-
-// watchdog is a [QueueBeat] ready for use.
-type watchdog struct {
-	url      *url.URL
-	interval time.Duration
 }
 
 // maxWatchdog is the longest interval of a watchdog.
@@ -58,7 +53,7 @@ func (c *QueueBeat) check() error {
 }
 
 // resolve returns the watchdog, or nil for none.
-func (c *QueueBeat) resolve() (*watchdog, error) {
+func (c *QueueBeat) resolve() (*outbox.Watchdog, error) {
 	if c == nil {
 		return nil, nil
 	}
@@ -70,11 +65,8 @@ func (c *QueueBeat) resolve() (*watchdog, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errWatchdogURL // without the address, which is a secret
 	}
-	return &watchdog{u, time.Duration(c.Interval)}, nil
+	return &outbox.Watchdog{URL: u, Interval: time.Duration(c.Interval)}, nil
 }
-
-// kindWatchdog begins the record that is due when a gateway calls the watchdog.
-const kindWatchdog = 'W'
 
 func (q *monitor) watchdogName() queue.Hash { return q.Hash("watchdog") }
 
@@ -85,14 +77,14 @@ const watchdogKept = time.Hour
 // takeWatchdog changes when the next call is due. It reports whether this gateway makes a
 // call now.
 func (q *monitor) takeWatchdog(ctx context.Context) (take bool, err error) {
-	w := q.app.Load().queueSettings.watchdog
+	w := q.App.Load().QueueSettings.Watchdog
 	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.Now(), decodeWatchdog(old[0])
-		take = w != nil && (!s.next.After(now) || s.next.Sub(now) > w.interval)
+		take = w != nil && (!s.next.After(now) || s.next.Sub(now) > w.Interval)
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
 		case take:
-			s.next = now.Add(w.interval)
+			s.next = now.Add(w.Interval)
 			c.Records[0] = s.record()
 		case w != nil || now.Sub(s.next) < watchdogKept:
 			c.Records[0] = s.record()
@@ -109,8 +101,8 @@ func (q *monitor) dueWatchdog(ctx context.Context) error {
 	if !take || err != nil {
 		return err
 	}
-	if !q.app.Load().shared.Background.Add(func() { q.callWatchdog(q.app.Load()) }) {
-		q.watched(errQueueFull)
+	if !q.App.Load().Shared.Background.Add(func() { q.callWatchdog(q.App.Load()) }) {
+		q.watched(outbox.ErrQueueFull)
 	}
 	return nil
 }
@@ -122,27 +114,27 @@ const watchdogTimeout = 10 * time.Second
 var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
 
 // callWatchdog calls the watchdog of an app, unless something waits for too long.
-func (q *monitor) callWatchdog(app *engine) {
+func (q *monitor) callWatchdog(app *outbox.Engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
 	defer cancel()
-	late, err := q.waitsTooLong(ctx, app.queueSettings.maxAge)
+	late, err := q.waitsTooLong(ctx, app.QueueSettings.MaxAge)
 	if err == nil && late {
 		err = errWaitsTooLong
 	}
-	w := app.queueSettings.watchdog
+	w := app.QueueSettings.Watchdog
 	if w == nil {
 		return // a reload has removed it
 	}
 	if err == nil {
-		err = w.call(ctx, app.shared.Sender.Pool())
+		err = watchdogCall(w, ctx, app.Shared.Sender.Pool())
 	}
 	q.watched(err)
 	q.noteWatchdog(context.WithoutCancel(ctx), err)
 }
 
-// call makes a GET. Errors do not show the address, which is a secret.
-func (w *watchdog) call(ctx context.Context, pool *egress.Pool) error {
-	resp, err := pool.Get(ctx, w.url, egress.Options{FollowRedirects: true})
+// watchdogCall makes a GET. Errors do not show the address, which is a secret.
+func watchdogCall(w *outbox.Watchdog, ctx context.Context, pool *egress.Pool) error {
+	resp, err := pool.Get(ctx, w.URL, egress.Options{FollowRedirects: true})
 	if err != nil {
 		return fmt.Errorf("the watchdog cannot be called: %w", err)
 	}
@@ -163,15 +155,15 @@ func (q *monitor) watched(err error) {
 	case err != nil:
 		outcome = metrics.BeatFailed
 	}
-	q.app.Load().shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
+	q.App.Load().Shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
 	failing := err != nil
 	if q.watchdogFails.Swap(failing) == failing {
 		return
 	}
 	if failing {
-		q.log.Error("the watchdog of queue beat is not told that the gateway works", zap.Error(err))
+		q.Log.Error("the watchdog of queue beat is not told that the gateway works", zap.Error(err))
 	} else {
-		q.log.Info("the watchdog of queue beat is told again that the gateway works")
+		q.Log.Info("the watchdog of queue beat is told again that the gateway works")
 	}
 }
 

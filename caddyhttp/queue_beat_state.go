@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -33,12 +34,12 @@ func (s *watchdogState) fields(c *wire.Codec) {
 const maxWatchdogProblem = 300
 
 func (s *watchdogState) record() queue.Record {
-	return queue.Record{Data: encodeRecord(kindWatchdog, wire.Append(nil, s, (*watchdogState).fields)), Due: s.next}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindWatchdog, wire.Append(nil, s, (*watchdogState).fields)), Due: s.next}
 }
 
 // decodeWatchdog returns the state in a record. A damaged one knows nothing.
 func decodeWatchdog(record []byte) (s watchdogState) {
-	if len(record) == 0 || record[0] != kindWatchdog || wire.Decode(record[1:], &s, (*watchdogState).fields) != nil {
+	if len(record) == 0 || record[0] != outbox.KindWatchdog || wire.Decode(record[1:], &s, (*watchdogState).fields) != nil {
 		return watchdogState{}
 	}
 	return s
@@ -65,7 +66,7 @@ func (q *monitor) noteWatchdog(ctx context.Context, outcome error) {
 		return &queue.RuledChange{Records: []queue.Record{s.record()}}, nil
 	}})
 	if err != nil {
-		q.log.Debug("the outcome of the call of the watchdog cannot be stored", zap.Error(err))
+		q.Log.Debug("the outcome of the call of the watchdog cannot be stored", zap.Error(err))
 	}
 }
 
@@ -80,7 +81,7 @@ type watchdogJSON struct {
 
 // watchdog returns what is known of the watchdog, or nil if there is none.
 func (q *monitor) watchdog(ctx context.Context) (*watchdogJSON, error) {
-	w := q.app.Load().queueSettings.watchdog
+	w := q.App.Load().QueueSettings.Watchdog
 	if w == nil {
 		return nil, nil
 	}
@@ -89,7 +90,7 @@ func (q *monitor) watchdog(ctx context.Context) (*watchdogJSON, error) {
 		return nil, err
 	}
 	s := decodeWatchdog(b)
-	out := &watchdogJSON{"unknown", rules.FormatTime(w.interval), site.TimeOrNil(s.success), site.TimeOrNil(s.since), s.problem}
+	out := &watchdogJSON{"unknown", rules.FormatTime(w.Interval), site.TimeOrNil(s.success), site.TimeOrNil(s.since), s.problem}
 	switch {
 	case s.problem != "":
 		out.State = "failing"

@@ -2,7 +2,6 @@ package caddyhttp
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
@@ -105,37 +105,21 @@ func (c *Queue) check() error {
 	return nil
 }
 
-// queueSettings are the settings of a queue, with placeholders replaced and
-// defaults set.
-type queueSettings struct {
-	name    string // identifies the queue in the process
-	path    string // "" for Postgres
-	dsn     string
-	secret  string // "" for the key file
-	maxAge  time.Duration
-	maxSize int64
-	wait    time.Duration
-	keep    time.Duration
-
-	watchdog *watchdog // nil for none
-	punctual bool      // there are devices, whose receipts are waited for
-}
-
 // resolve returns the settings with placeholders replaced.
-func (c *Queue) resolve() (*queueSettings, error) {
+func (c *Queue) resolve() (*outbox.Settings, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s := &queueSettings{
-		maxAge:  cmp.Or(time.Duration(c.MaxAge), queue.DefaultMaxAge),
-		maxSize: cmp.Or(c.MaxSize, queue.DefaultMaxSize),
-		wait:    cmp.Or(time.Duration(c.Wait), defaultQueueWait),
-		keep:    cmp.Or(time.Duration(c.Keep), queue.DefaultKeep),
+	s := &outbox.Settings{
+		MaxAge:  cmp.Or(time.Duration(c.MaxAge), queue.DefaultMaxAge),
+		MaxSize: cmp.Or(c.MaxSize, queue.DefaultMaxSize),
+		Wait:    cmp.Or(time.Duration(c.Wait), defaultQueueWait),
+		Keep:    cmp.Or(time.Duration(c.Keep), queue.DefaultKeep),
 	}
 	for _, p := range []struct {
 		name, text string
 		to         *string
-	}{{"postgres", c.Postgres, &s.dsn}, {"path", c.Path, &s.path}, {"secret", c.Secret, &s.secret}} {
+	}{{"postgres", c.Postgres, &s.Dsn}, {"path", c.Path, &s.Path}, {"secret", c.Secret, &s.Secret}} {
 		if p.text == "" {
 			continue
 		}
@@ -145,37 +129,26 @@ func (c *Queue) resolve() (*queueSettings, error) {
 		}
 	}
 	var err error
-	if s.watchdog, err = c.Beat.resolve(); err != nil {
+	if s.Watchdog, err = c.Beat.resolve(); err != nil {
 		return nil, err
 	}
-	if c.Secret != "" && len(s.secret) < minQueueSecret {
+	if c.Secret != "" && len(s.Secret) < minQueueSecret {
 		return nil, errQueueSecret
 	}
-	if s.dsn != "" {
-		s.name = "postgres " + s.dsn
-		return s, postgres.Check(s.dsn)
+	if s.Dsn != "" {
+		s.Name = "postgres " + s.Dsn
+		return s, postgres.Check(s.Dsn)
 	}
-	if s.path == "" {
-		s.path = filepath.Join(caddy.AppDataDir(), "notify", "queue")
+	if s.Path == "" {
+		s.Path = filepath.Join(caddy.AppDataDir(), "notify", "queue")
 	}
-	path, err := filepath.Abs(s.path)
+	path, err := filepath.Abs(s.Path)
 	if err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
-	s.path, s.name = path, "path "+path
+	s.Path, s.Name = path, "path "+path
 	return s, nil
 }
-
-// logName returns the name of the queue for logs, without a password.
-func (s *queueSettings) logName() string {
-	if s.dsn != "" {
-		return "postgres"
-	}
-	return s.path
-}
-
-// secretHash returns a hash of the secret, for the comparison of settings.
-func (s *queueSettings) secretHash() [sha256.Size]byte { return sha256.Sum256([]byte(s.secret)) }
 
 // readQueue reads the subdirective queue of the global option.
 func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {

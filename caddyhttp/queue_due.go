@@ -10,12 +10,12 @@ import (
 // there are too many records. A record of no room is removed.
 func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	if len(data) == 0 {
-		return q.removeRecord(ctx, name)
+		return q.RemoveRecord(ctx, name)
 	}
-	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.outbox.due, q.inboxes.due, q.alerts.due, q.registry.due, q.monitor.due} {
+	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.inboxes.due, q.alerts.due, q.registry.due, q.monitor.due} {
 		if ours, err := room(ctx, name, data, crowded); ours {
 			return err
 		}
 	}
-	return q.removeRecord(ctx, name)
+	return q.RemoveRecord(ctx, name)
 }

@@ -27,6 +27,6 @@ func (q *openQueue) forgetKey(ctx context.Context, space, id, name, who string) 
 		q.deviceChanged(deviceRemoved, name, d.Name, who)
 	}
 	if err := errors.Join(err, q.inboxes.Clear(ctx, at.String())); err != nil {
-		q.log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
+		q.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
 	}
 }

@@ -126,7 +126,7 @@ func TestGivenUpIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := dispatch.NewDelivery(h.app.Resolved, site.SourceTest, h.site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.Resolved.Configured("k"))
-	if report, _, err := h.app.sendOrQueue(t.Context(), h.app.Resolved.Configured("k"), d); err != nil || report.OK() {
+	if report, _, err := h.app.SendOrQueue(t.Context(), h.app.Resolved.Configured("k"), d); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
 	if dead := deadIDs(t, h); len(dead) > 0 || p.count() != 3 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -25,13 +26,13 @@ import (
 func TestFailureLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
-		l := newFailureLog(zap.New(core))
-		defer l.close()
-		id, name := queue.Hash{1}, destinationName{"ops", "JSON", "json://h"}
+		l := outbox.NewFailureLog(zap.New(core))
+		defer l.Close()
+		id, name := queue.Hash{1}, outbox.DestinationName{Key: "ops", Service: "JSON", URL: "json://h"}
 		ids := map[bool]int{}
 		fail := func(n int) {
 			for range n {
-				ids[l.add(id, name, queue.NewID(), errors.New("connection refused")) == zapcore.WarnLevel]++
+				ids[l.Add(id, name, queue.NewID(), errors.New("connection refused")) == zapcore.WarnLevel]++
 			}
 		}
 		want := func(text string, failures int64, named int) {
@@ -54,7 +55,7 @@ func TestFailureLog(t *testing.T) {
 			t.Errorf("%v lines of their own", ids)
 		}
 		want("", 0, 0)
-		l.down(id, name)
+		l.Down(id, name)
 		fail(3)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
@@ -65,7 +66,7 @@ func TestFailureLog(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		want("destination is still down", 50, 0)
-		l.up(id)
+		l.Up(id)
 		time.Sleep(time.Hour)
 		want("", 0, 0)
 		fail(2)
@@ -83,19 +84,19 @@ func TestFailureLog(t *testing.T) {
 func TestFailureLogOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.InfoLevel)
-		l := newFailureLog(zap.New(core))
-		defer l.close()
+		l := outbox.NewFailureLog(zap.New(core))
+		defer l.Close()
 		remembered := func() int {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return len(l.all)
+			l.Mu.Lock()
+			defer l.Mu.Unlock()
+			return len(l.All)
 		}
 		lines := 0
 		for i := range 2000 {
-			if l.add(queue.Hash{byte(i), byte(i >> 8), 1}, destinationName{}, queue.NewID(), io.EOF) == zapcore.WarnLevel {
+			if l.Add(queue.Hash{byte(i), byte(i >> 8), 1}, outbox.DestinationName{}, queue.NewID(), io.EOF) == zapcore.WarnLevel {
 				lines++
 			}
-			if l.add(queue.Hash{}, destinationName{}, queue.NewID(), io.EOF) == zapcore.WarnLevel {
+			if l.Add(queue.Hash{}, outbox.DestinationName{}, queue.NewID(), io.EOF) == zapcore.WarnLevel {
 				lines++
 			}
 		}
@@ -104,7 +105,7 @@ func TestFailureLogOfMany(t *testing.T) {
 		}
 		time.Sleep(90 * time.Second)
 		synctest.Wait()
-		if n := lines + logs.Len(); n > 2*maxLines+2 {
+		if n := lines + logs.Len(); n > 2*outbox.MaxLines+2 {
 			t.Errorf("%d lines", n)
 		}
 		time.Sleep(5 * time.Minute)
@@ -241,14 +242,14 @@ func TestStatus(t *testing.T) {
 	}
 	defer func() { // the queue cannot be closed again
 		_, _ = h.app.Stop(), h.app.Cleanup()
-		h.app.queue, h.app.outbox = nil, nil
+		h.app.queue, h.app.Outbox = nil, nil
 	}()
 	if got := status(h, "GET", ""); got.status != 200 {
 		t.Errorf("the result is not used again: %+v", got)
 	}
-	q.check.mu.Lock()
-	q.check.at = time.Time{}
-	q.check.mu.Unlock()
+	q.Writes.Mu.Lock()
+	q.Writes.At = time.Time{}
+	q.Writes.Mu.Unlock()
 	got := status(h, "GET", typeJSON)
 	if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"status":"unavailable","error":"the queue cannot be written`) {
 		t.Errorf("with a broken queue: %+v", got)
@@ -259,14 +260,14 @@ func TestStatus(t *testing.T) {
 // read, and that this one stores the same.
 func TestStoredName(t *testing.T) {
 	const stored = "\n\x03ops\x12\x04JSON\x1a\bjson://h"
-	name := destinationName{"ops", "JSON", "json://h"}
-	if got := name.encode(); got != stored {
+	name := outbox.DestinationName{Key: "ops", Service: "JSON", URL: "json://h"}
+	if got := name.Encode(); got != stored {
 		t.Errorf("it is stored as %q, but queues that exist have %q", got, stored)
 	}
-	if got := decodeName(stored); got != name {
+	if got := outbox.DecodeName(stored); got != name {
 		t.Errorf("it is read as %+v", got)
 	}
-	if got := decodeName(stored[:len(stored)-1]); got != (destinationName{"ops", "JSON", ""}) {
+	if got := outbox.DecodeName(stored[:len(stored)-1]); got != (outbox.DestinationName{Key: "ops", Service: "JSON", URL: ""}) {
 		t.Errorf("a damaged one is read as %+v", got)
 	}
 }

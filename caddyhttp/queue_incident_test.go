@@ -189,11 +189,11 @@ func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 		t.Fatal(err)
 	}
 	var err error
-	if q.store, err = bolt.Open(bolt.Options{Path: dir}); err != nil {
+	if q.Store, err = bolt.Open(bolt.Options{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	u := &unwritable{Store: q.store}
-	q.Queue = queue.New(u, q.options(h.app.queueSettings))
+	u := &unwritable{Store: q.Store}
+	q.Queue = queue.New(u, q.options(h.app.QueueSettings))
 	q.Start()
 	return u
 }
@@ -298,7 +298,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	stored := func(id string) bool {
-		_, err := h.app.queue.store.Get(t.Context(), queueID(t, id))
+		_, err := h.app.queue.Store.Get(t.Context(), queueID(t, id))
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 	if last := postWith(t, h, "/notify/k", alertForm("failure", "down", "db1")).queued(t); stored(last.ID) {
 		t.Error("a message is stored though everything before it was delivered")
 	}
-	if n := len(h.app.queue.undecided.all); n != 0 {
+	if n := len(h.app.queue.Undecided.All); n != 0 {
 		t.Errorf("%d incidents are not decided", n)
 	}
 }
@@ -341,7 +341,7 @@ func TestIncidentOfSeveralGateways(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	q := h.app.queue
-	q.store = nil // see openQueue
+	q.Store = nil // see openQueue
 	for _, incident := range []string{"", "db1", "db1"} {
 		hold := make(chan struct{})
 		p.mu.Lock()

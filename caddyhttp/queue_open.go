@@ -2,8 +2,6 @@ package caddyhttp
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -14,12 +12,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
-	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // queuePool holds the open queues of the process by name. A reload that does not
@@ -28,13 +25,13 @@ var queuePool = caddy.NewUsagePool()
 
 // gateway is what takes messages with a configuration: the engine and the rooms above it.
 type gateway struct {
-	engine
+	outbox.Engine
 	queue *openQueue // nil if it is not open
 }
 
 // open is like durable, for those who need more than the outbox.
 func (g *gateway) open(k *site.Key) (*openQueue, error) {
-	if q, err := g.durable(k); q == nil || err != nil {
+	if q, err := g.Durable(k); q == nil || err != nil {
 		return nil, err
 	}
 	return g.queue, nil
@@ -42,74 +39,16 @@ func (g *gateway) open(k *site.Key) (*openQueue, error) {
 
 // openQueue is an open queue with all that keeps records in it. Configurations share it.
 type openQueue struct {
-	*outbox
+	*outbox.Outbox
 	*alerts
 	*registry
 	*monitor
 	inboxes *box
 }
 
-// outbox stores what cannot be sent now, and delivers it later.
-type outbox struct {
-	*queue.Queue
-	logName string // without a password
-	secret  [sha256.Size]byte
-	store   *bolt.Store // nil with Postgres
-	shared  bool        // other gateways can use the store
-	keyFile string      // of the store, unless the configuration has a secret
-	log     *zap.Logger
-	app     atomic.Pointer[engine] // makes the deliveries; that of the app that was started last
-	slow    slowDestinations
-
-	undecided undecidedSends
-	policy    policy
-	unstored  site.LogLimiter // messages that were sent without the queue, because it was full
-
-	failures *failureLog // of deliveries that are tried again
-	dead     lineBudget  // of lines about deliveries that were given up
-	check    storeCheck
-}
-
-// policy is what the rooms above have to do with a message that is stored.
-type policy struct {
-	// plan returns what rules decide about a message, or nil if they decide nothing. asked
-	// means that a message came in from outside, which silences may keep.
-	plan func(d *dispatch.Delivery, asked bool) *plan
-
-	// before is called before an attempt. It returns the incident whose link the message
-	// shows, or nil. An outcome that is not nil takes the place of the attempt.
-	before func(context.Context, *queue.Job) (*rules.Incident, *queue.Outcome)
-
-	// makeRoom removes what is dispensable from a queue that was full at a time, and reports
-	// whether it has removed something.
-	makeRoom func(ctx context.Context, full time.Time) bool
-
-	// keep adds the message to the inbox of its key, when the entry is stored. stored is
-	// called after that; it is nil if the key has none.
-	keep func(*entryDraft) (stored func())
-}
-
-// plan is what rules decide about a message.
-type plan struct {
-	decide func(*entryDraft)        // adds what they decide to an entry
-	stored func(*dispatch.Delivery) // is called when the entry is stored
-
-	// tells reports whether a message has to be told at once that cannot be stored, because
-	// the queue is full, and which of its targets a silence keeps it from.
-	tells func(context.Context) (silent []bool, ok bool)
-}
-
-// entryDraft is a message before it is stored.
-type entryDraft struct {
-	*dispatch.Delivery
-	entry    *queue.Entry
-	states   []queued.State // of the targets
-	bypasses bool           // the message is sent in any case
-}
-
 // alerts are the incidents, and the rules over time.
 type alerts struct {
-	*outbox
+	*outbox.Outbox
 	receipts receipts
 	groups   groupSizes
 	shares   keyShares
@@ -132,7 +71,7 @@ type receipts struct {
 
 // registry are the devices.
 type registry struct {
-	*outbox
+	*outbox.Outbox
 	alerts        *alerts
 	devices       deviceCache
 	vapid         pushKeyCache
@@ -141,7 +80,7 @@ type registry struct {
 
 // monitor watches the beats that keys expect, and calls the watchdog.
 type monitor struct {
-	*outbox
+	*outbox.Outbox
 	watchdogFails atomic.Bool // the last call has failed
 	seen          atomic.Bool // this process has noted that it runs (see [monitor.see])
 }
@@ -149,35 +88,31 @@ type monitor struct {
 // box are the inboxes.
 type box struct {
 	*inbox.Store
-	outbox *outbox
+	outbox *outbox.Outbox
 	full   site.LogLimiter // messages that were removed because the inboxes had no room
 	slow   site.LogLimiter // readers
 }
-
-// errQueueSecretChanged is returned when a reload changes the secret of a queue
-// that is open.
-var errQueueSecretChanged = errors.New("queue: the secret of a queue cannot change while it is open; set the old secret again, or set another path")
 
 // openQueue opens the queue of the configuration, or uses the one that is open
 // already, and lets this app make its deliveries. It runs when the app starts,
 // not earlier, so that a configuration can be validated while another process
 // uses the queue.
 func (a *App) openQueue() error {
-	s := a.queueSettings
+	s := a.QueueSettings
 	if s == nil {
 		return nil
 	}
-	v, isOpen, err := queuePool.LoadOrNew(s.name, func() (caddy.Destructor, error) { return newQueue(&a.engine) })
+	v, isOpen, err := queuePool.LoadOrNew(s.Name, func() (caddy.Destructor, error) { return newQueue(&a.Engine) })
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
 	q := v.(*openQueue)
-	if q.secret != s.secretHash() {
-		_, _ = queuePool.Delete(s.name) // the other configuration still uses it
-		return errQueueSecretChanged
+	if q.Secret != s.SecretHash() {
+		_, _ = queuePool.Delete(s.Name) // the other configuration still uses it
+		return outbox.ErrQueueSecretChanged
 	}
-	a.queue, a.outbox = q, q.outbox
-	q.use(&a.engine)
+	a.queue, a.Outbox = q, q.Outbox
+	q.use(&a.Engine)
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
 	q.refreshSilences(ctx) // the first message needs them
@@ -193,49 +128,49 @@ func (a *App) openQueue() error {
 const refreshTimeout = 5 * time.Second
 
 // newQueue opens the queue of the configuration.
-func newQueue(a *engine) (*openQueue, error) {
-	s := a.queueSettings
-	log := a.log.Named("queue")
-	base := &outbox{logName: s.logName(), secret: s.secretHash(), log: log, failures: newFailureLog(log)}
-	q := &openQueue{outbox: base, alerts: &alerts{outbox: base}, monitor: &monitor{outbox: base}}
-	q.registry = &registry{outbox: base, alerts: q.alerts}
+func newQueue(a *outbox.Engine) (*openQueue, error) {
+	s := a.QueueSettings
+	log := a.Log.Named("queue")
+	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
+	q := &openQueue{Outbox: base, alerts: &alerts{Outbox: base}, monitor: &monitor{Outbox: base}}
+	q.registry = &registry{Outbox: base, alerts: q.alerts}
 	q.alerts.receipts = q.registry.receipts()
 	var store queue.Store
 	var err error
-	if s.dsn != "" {
-		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.dsn, Secret: s.secret, Logger: log})
+	if s.Dsn != "" {
+		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.Dsn, Secret: s.Secret, Logger: log})
 	} else {
-		q.outbox.store, err = bolt.Open(bolt.Options{Path: s.path, Secret: s.secret, Logger: log})
-		store = q.outbox.store
+		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, Logger: log})
+		store = q.Outbox.Store
 	}
 	if err != nil {
 		return nil, err
 	}
-	q.shared = q.outbox.store == nil
-	if q.outbox.store != nil && s.secret == "" {
-		q.keyFile = q.outbox.store.KeyFile()
+	q.Shared = q.Outbox.Store == nil
+	if q.Outbox.Store != nil && s.Secret == "" {
+		q.KeyFile = q.Outbox.Store.KeyFile()
 	}
-	q.app.Store(a)
+	q.App.Store(a)
 	q.Queue = queue.New(store, q.options(s))
 	q.inboxes = newInboxes(base)
-	q.policy = policy{plan: q.alerts.plan, before: q.stepTurn, makeRoom: q.alerts.makeRoom, keep: q.inboxes.keep}
+	q.Policy = outbox.Policy{Plan: q.alerts.plan, Before: q.stepTurn, MakeRoom: q.alerts.makeRoom, Keep: q.inboxes.keep}
 	return q, nil
 }
 
 // options returns the options of the queue for the settings of an app.
-func (q *openQueue) options(s *queueSettings) queue.Options {
-	punctual := s.punctual || q.app.Load().HasRules() || q.app.Load().ExpectsBeats() || s.watchdog != nil
+func (q *openQueue) options(s *outbox.Settings) queue.Options {
+	punctual := s.Punctual || q.App.Load().HasRules() || q.App.Load().ExpectsBeats() || s.Watchdog != nil
 	return queue.Options{
-		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
+		Deliver: q.Attempt, Settled: q.Settled, Dead: q.Fallback, Down: q.Down, Up: q.Up,
 		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
 		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refresh,
-		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
+		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Log,
 	}
 }
 
 // ended returns what changes when a job ends.
 func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
-	return queue.JoinRuled(q.alerts.ended(j), q.gaveUp(j))
+	return queue.JoinRuled(q.alerts.ended(j), q.GaveUp(j))
 }
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
@@ -247,17 +182,17 @@ func (q *openQueue) refresh(ctx context.Context) {
 }
 
 // use lets an app make the deliveries from now on.
-func (q *openQueue) use(a *engine) {
-	q.app.Store(a)
-	a.shared.Metrics.Queue.Expect(a.ServiceNames())
-	q.Configure(q.options(a.queueSettings))
+func (q *openQueue) use(a *outbox.Engine) {
+	q.App.Store(a)
+	a.Shared.Metrics.Queue.Expect(a.ServiceNames())
+	q.Configure(q.options(a.QueueSettings))
 }
 
 // leaveQueue gives the queue back to the app that was started before, if this
 // app is stopped because another part of its configuration failed.
 func (a *App) leaveQueue() {
 	if before := a.shared.process.apps.newest(); a.queue != nil && before != nil && before.queue == a.queue {
-		a.queue.use(&before.engine)
+		a.queue.use(&before.Engine)
 	}
 }
 
@@ -267,7 +202,7 @@ func (a *App) releaseQueue() error {
 	if a.queue == nil {
 		return nil
 	}
-	_, err := queuePool.Delete(a.queueSettings.name)
+	_, err := queuePool.Delete(a.QueueSettings.Name)
 	return err
 }
 
@@ -277,9 +212,9 @@ func (q *openQueue) Destruct() error {
 	ctx, cancel := context.WithTimeout(context.Background(), dispatch.StopTimeout)
 	defer cancel()
 	if s, err := q.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
-		q.log.Info("deliveries stay in the queue; they are made when it is opened again",
-			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.logName))
+		q.Log.Info("deliveries stay in the queue; they are made when it is opened again",
+			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.LogName))
 	}
-	defer q.failures.close()
+	defer q.Failures.Close()
 	return q.Close(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -41,8 +42,6 @@ func (h *httpAPI) serveMessage(w http.ResponseWriter, r *http.Request, at *route
 	return resp
 }
 
-var errNoMessage = api.Errorf(http.StatusNotFound, "there is no such message; results are kept for the time of queue keep")
-
 func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (*api.Response, error) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
@@ -56,7 +55,7 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 	}
 	id, err := uuid.Parse(text)
 	if err != nil || id.String() != text {
-		return nil, errNoMessage
+		return nil, outbox.ErrNoMessage
 	}
 	q, err := h.app.open(nil)
 	if err != nil {
@@ -72,14 +71,14 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 			return nil, err
 		}
 		if _, err := q.Cancel(ctx, id); err != nil {
-			return nil, messageError(err)
+			return nil, outbox.MessageError(err)
 		}
 		if e, err = q.Get(ctx, id); err != nil {
-			return nil, messageError(err)
+			return nil, outbox.MessageError(err)
 		}
 	}
-	if err := q.follow(ctx, e); err != nil {
-		return nil, messageError(err)
+	if err := q.Follow(ctx, e); err != nil {
+		return nil, outbox.MessageError(err)
 	}
 	m := queued.Message(e)
 	q.setReceipts(ctx, m)
@@ -134,20 +133,10 @@ func reachesDevice(e *queue.Entry) bool {
 func (h *httpAPI) storedMessage(ctx context.Context, q *openQueue, id uuid.UUID) (*queue.Entry, error) {
 	e, err := q.Get(ctx, id)
 	if err != nil {
-		return nil, messageError(err)
+		return nil, outbox.MessageError(err)
 	}
 	if queued.SiteOf(e.Message) != h.site() {
-		return nil, errNoMessage
+		return nil, outbox.ErrNoMessage
 	}
 	return e, nil
-}
-
-// messageError returns the error for a client that asks for a message.
-func messageError(err error) error {
-	if errors.Is(err, queue.ErrNotFound) {
-		return errNoMessage
-	}
-	e := api.Errorf(http.StatusServiceUnavailable, "the gateway cannot read the queue at the moment; try again in %s", queueRetryAfter)
-	e.Fault, e.RetryAfter = err, queueRetryAfter
-	return e
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -50,7 +51,7 @@ func stopApp(t *testing.T, h *Handler) {
 	if err := h.app.Cleanup(); err != nil {
 		t.Error(err)
 	}
-	h.app.queue, h.app.outbox = nil, nil
+	h.app.queue, h.app.Outbox = nil, nil
 }
 
 // away stops the gateway of a bubble until a time, and returns what start starts then. Days
@@ -255,12 +256,12 @@ func TestQueueChainStored(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := newQueuedSend(dispatch.Delivery{
+				s := outbox.NewSubmission(dispatch.Delivery{
 					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.Resolved, Logger: k.Log,
 					Source: site.SourceEvent, Key: "k", Site: h.site(),
-				}, h.app.queue.outbox)
-				s.makeEntry(s.resultsSoFar())
-				if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
+				}, h.app.queue.Outbox)
+				s.MakeEntry(s.ResultsSoFar())
+				if err := h.app.queue.Accept(t.Context(), s.Entry); err != nil {
 					t.Fatal(err)
 				}
 				caddyhttptest.Eventually(t, func() bool { state, _ := state(t, h, s.ID.String()); return state != "queued" })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -67,13 +68,13 @@ func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, err
 	return k, targets, nil
 }
 
-// post sends a message to the recipient in the background, as [engine.post] does.
-func (r *Recipient) post(a *engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+// post sends a message to the recipient in the background, as [engine.Post] does.
+func (r *Recipient) post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
 	k, targets, err := r.find(a.Resolved)
 	if err != nil {
 		return err
 	}
-	return a.post(k, targets, m, source, log, done)
+	return a.Post(k, targets, m, source, log, done)
 }
 
 // unmarshal reads `notify <key>`.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -38,7 +39,7 @@ type digestLine struct {
 
 // digest returns the message about the messages of the group, and restricts t to what
 // each of them may reach. The caller calls done when the message is stored.
-func (p *release) digest(ctx context.Context, t *queueTarget, state *queued.State) (m *notifier.Message, done func(), err error) {
+func (p *release) digest(ctx context.Context, t *outbox.QueueTarget, state *queued.State) (m *notifier.Message, done func(), err error) {
 	var releases []func()
 	done = func() {
 		for _, f := range releases {
@@ -51,7 +52,7 @@ func (p *release) digest(ctx context.Context, t *queueTarget, state *queued.Stat
 		}
 	}()
 	m = &notifier.Message{Type: notifier.Info, Format: markup.Text}
-	zone := digestZone(t.rules)
+	zone := digestZone(t.Rules)
 	policy := t.Policy()
 	var lines []digestLine
 	counts := p.group.More.Counts
@@ -79,11 +80,11 @@ func (p *release) digest(ctx context.Context, t *queueTarget, state *queued.Stat
 		if err != nil {
 			return nil, nil, err
 		}
-		then, err := policyThen(&text, t.Destination)
+		then, err := outbox.PolicyThen(&text, t.Destination)
 		if err != nil {
 			return nil, nil, err
 		}
-		policy = egress.Strictest(policy, p.q.app.Load().policyOf(text.Site, then, t.Destination))
+		policy = egress.Strictest(policy, p.q.App.Load().PolicyOf(text.Site, then, t.Destination))
 		if len(one.Attachments) > 0 {
 			if filed < digestFiled {
 				m.Attachments = append(m.Attachments, one.Attachments...)
@@ -105,7 +106,7 @@ func (p *release) digest(ctx context.Context, t *queueTarget, state *queued.Stat
 	}
 	m.Title = digestTitle(state.Key, counts)
 	m.Body = digestBody(lines, p.group.More.Counts, p.now, zone)
-	if err := t.restrict(policy); err != nil {
+	if err := t.Restrict(policy); err != nil {
 		return nil, nil, err
 	}
 	return m, done, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -23,21 +24,21 @@ import (
 // due does what is due in a record of alerts, and reports whether it is one.
 func (q *alerts) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	switch data[0] {
-	case kindLane:
+	case outbox.KindLane:
 		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
 			return true, nil
 		}
 		return true, q.releaseLane(ctx, name)
-	case kindSubject:
+	case outbox.KindSubject:
 		return true, q.forgetSubject(ctx, name, crowded)
-	case kindSilences:
+	case outbox.KindSilences:
 		if crowded {
 			return true, nil
 		}
 		return true, q.dueSilences(ctx, data)
-	case kindIncident:
+	case outbox.KindIncident:
 		return true, q.dueIncident(ctx, name, crowded)
-	case kindIncidentID:
+	case outbox.KindIncidentID:
 		return true, q.forgetIncidentID(ctx, name, data)
 	}
 	return false, nil
@@ -69,7 +70,7 @@ func (q *alerts) forgetSubject(ctx context.Context, name queue.Hash, crowded boo
 		return c, nil
 	}})
 	if err == nil && forgotten != nil && forgotten.Repeats > 0 {
-		q.log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",
+		q.Log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",
 			zap.String("key", forgotten.Key), zap.Int("messages", forgotten.Repeats), zap.Time("since", forgotten.Since))
 	}
 	return err
@@ -124,13 +125,13 @@ func (q *alerts) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 		state = queued.State{}
 	}
 	var r *rules.Rules
-	t, err := q.app.Load().findQueued(ctx, state.Site, state.Key, state.Hash)
+	t, err := q.App.Load().FindQueued(ctx, state.Site, state.Key, state.Hash)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return false, err // saved keys cannot be read
 	}
 	gone := err != nil
 	if !gone {
-		if r = t.rules.For(t.Tags); site.Numbered(t.Tags) && !r.IsStep() {
+		if r = t.Rules.For(t.Tags); site.Numbered(t.Tags) && !r.IsStep() {
 			r = nil
 		}
 		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
@@ -277,7 +278,7 @@ func (p *release) releaseJobs(ctx context.Context) error {
 		return err
 	}
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
-		p.q.log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.key), zap.Int("messages", p.group.More.Counts.Total()))
+		p.q.Log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.key), zap.Int("messages", p.group.More.Counts.Total()))
 	}
 	p.count(metrics.RuleOutcomeReleased)
 	return nil
@@ -289,7 +290,7 @@ func (p *release) count(outcome string) {
 	if p.group == nil {
 		return
 	}
-	m := p.q.app.Load().shared.Metrics
+	m := p.q.App.Load().Shared.Metrics
 	last := rules.ByDigest
 	for _, x := range p.group.Items {
 		last = x.Hold
@@ -329,7 +330,7 @@ func (q *alerts) recheck(ctx context.Context, held []queue.Job) {
 			q.releaseLost(ctx, lost)
 		}
 		if err := q.releaseLane(ctx, name); err != nil {
-			q.log.Error("what rules hold cannot be looked at", zap.Error(err))
+			q.Log.Error("what rules hold cannot be looked at", zap.Error(err))
 		}
 	}
 }
@@ -354,29 +355,29 @@ func (q *alerts) releaseLost(ctx context.Context, jobs []queue.Job) {
 		return c, nil
 	}})
 	if err != nil {
-		q.log.Error("messages that rules held cannot be released", zap.Error(err))
+		q.Log.Error("messages that rules held cannot be released", zap.Error(err))
 	}
 }
 
 // sendDigest replaces the messages of the group by one.
-func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queued.State) error {
+func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *queued.State) error {
 	m, done, err := p.digest(ctx, &t, state)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if t.own {
+	if t.Own {
 		defer t.Close()
 	}
 	target := t.Target
-	d := dispatch.NewDelivery(t.settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).ToKey(t.key)
-	s := newQueuedSend(d, p.q.outbox)
+	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).ToKey(t.Key)
+	s := outbox.NewSubmission(d, p.q.Outbox)
 	if p.group.More.Counts.Total() > 0 {
 		s.ID = p.group.More.ID
 	}
 	s.Rules = nil // they have released it
-	s.makeEntry(s.resultsSoFar())
-	e := s.entry
+	s.MakeEntry(s.ResultsSoFar())
+	e := s.Entry
 	e.Untrusted, e.Unlimited = false, true
 	own := queue.JobID{Message: s.ID}
 	names := p.names()

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -20,20 +21,20 @@ import (
 // addRounds adds the jobs of the rounds after the first to an entry that escalates.
 func (s *messagePlan) addRounds() {
 	s.rounds, s.escalates = nil, false
-	if s.Steps == nil || s.Rules == nil || s.bypasses || !s.Rules.Escalate.Covers(s.Message.Type, dispatch.StateOf(s.Message)) {
+	if s.Steps == nil || s.Rules == nil || s.Bypasses || !s.Rules.Escalate.Covers(s.Message.Type, dispatch.StateOf(s.Message)) {
 		return
 	}
 	s.escalates = true
 	s.rounds = map[int][]int{}
 	for i, at := range s.To.Positions() {
-		j := s.entry.Jobs[at]
+		j := s.Entry.Jobs[at]
 		if s.Steps[i] == 0 || !j.Status.Waits() {
 			continue
 		}
 		j.Status = queue.Queued
 		for range min(s.Rules.Escalate.Repeat-1, maxStepJobs/len(s.To.Targets)) {
-			s.rounds[at] = append(s.rounds[at], len(s.entry.Jobs))
-			s.entry.Jobs = append(s.entry.Jobs, j)
+			s.rounds[at] = append(s.rounds[at], len(s.Entry.Jobs))
+			s.Entry.Jobs = append(s.Entry.Jobs, j)
 		}
 	}
 }
@@ -235,7 +236,7 @@ func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *
 	}
 	b, err := q.CallersRecord(ctx, r.Incident)
 	if err != nil {
-		return nil, &queue.Outcome{Postponed: true, RetryAfter: postponeChain}
+		return nil, &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeChain}
 	}
 	x := decodeIncident(b)
 	over := x != nil && r.Opening != "" && r.Opening != x.ID // it has opened again
@@ -248,25 +249,25 @@ func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *
 	o := &queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	if !over && x.IsOpen() && x.IsAcknowledged() {
 		o.Rule = string(notifier.RuleAcknowledged)
-		q.app.Load().shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+		q.App.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 	}
 	return x, o
 }
 
 // tellIncident emits the event for a change of an incident. by is who made it, or "".
 func (q *alerts) tellIncident(what string, x *rules.Incident, by string) {
-	app := q.app.Load()
+	app := q.App.Load()
 	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other
 	}
-	app.emit(event.Incident, func() map[string]any {
+	app.Emit(event.Incident, func() map[string]any {
 		return map[string]any{
 			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
 			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,
 		}
 	})
 	if what == event.IncidentExhausted {
-		q.log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the first step",
+		q.Log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the first step",
 			zap.String("key", x.Key), zap.String("incident", x.Name), zap.Int("rounds", x.Escalation.Round))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -212,7 +213,7 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 	if err != nil {
 		return err
 	}
-	app := q.app.Load()
+	app := q.App.Load()
 	var rule *rules.Escalate
 	var k *site.Key
 	var settings *site.Site
@@ -237,7 +238,7 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 			return err
 		}
 	}
-	keep := app.queueSettings.keep
+	keep := app.QueueSettings.Keep
 	var step rules.StepChange
 	var forgotten *rules.Incident
 	untold := false // a silence has kept steps from beginning that the configuration does not have any more
@@ -293,17 +294,17 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 		return err
 	}
 	if untold {
-		q.log.Warn("the steps of an incident that a silence has stopped are told by nobody, because the key has no escalate any more", zap.String("key", x.Key), zap.String("incident", x.Name))
+		q.Log.Warn("the steps of an incident that a silence has stopped are told by nobody, because the key has no escalate any more", zap.String("key", x.Key), zap.String("incident", x.Name))
 	}
 	switch {
 	case forgotten == nil:
 	case forgotten.IsOpen():
-		q.log.Info("an incident that is still open is forgotten, because nothing was heard of it", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
+		q.Log.Info("an incident that is still open is forgotten, because nothing was heard of it", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
 	default:
-		q.log.Debug("an incident that is resolved is forgotten", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
+		q.Log.Debug("an incident that is resolved is forgotten", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
 	}
 	if n := len(step.Release); n > 0 {
-		app.shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
+		app.Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
 	}
 	if step.Round > 0 {
 		q.tellIncident(event.IncidentEscalated, x, "")
@@ -440,13 +441,13 @@ func (q *alerts) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.
 	}
 	d := dispatch.NewDelivery(settings, site.SourceEscalation, x.Site, m, &api.Selection{Targets: targets}).ToKey(k)
 	d.Format, d.By = x.Source, by
-	s := newQueuedSend(d, q.outbox)
-	s.makeEntry(s.resultsSoFar())
-	s.entry.Unlimited = true
-	if err := q.Accept(ctx, s.entry); err != nil {
+	s := outbox.NewSubmission(d, q.Outbox)
+	s.MakeEntry(s.ResultsSoFar())
+	s.Entry.Unlimited = true
+	if err := q.Accept(ctx, s.Entry); err != nil {
 		return err
 	}
-	s.plan.stored(&s.Delivery)
+	s.Plan.Stored(&s.Delivery)
 	return nil
 }
 
@@ -466,7 +467,7 @@ func (q *alerts) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.
 			q.releaseLost(ctx, lost)
 		}
 		if err := q.dueIncident(ctx, name, false); err != nil {
-			q.log.Error("the steps of an incident cannot be looked at", zap.Error(err))
+			q.Log.Error("the steps of an incident cannot be looked at", zap.Error(err))
 		}
 	}
 }
@@ -485,7 +486,7 @@ func formatDay(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC"
 // acknowledge notes that somebody takes care of an incident, whose steps end. by is who.
 // ok is false if it is resolved or acknowledged already. x is nil if it is gone.
 func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
-	k, _, err := q.app.Load().KeyOf(ctx, at.Incident)
+	k, _, err := q.App.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}
@@ -500,7 +501,7 @@ func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {
-		q.app.Load().shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+		q.App.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 		q.tellIncident(event.IncidentAcknowledged, x, by)
 	}
 	return x, ok, err
@@ -525,7 +526,7 @@ func (q *alerts) changeOpening(ctx context.Context, at *storedIncident, change f
 // resolve notes on behalf of a person that an incident is over, and tells those who were
 // told of it. ok is false if it is resolved already. x is nil if it is gone.
 func (q *alerts) resolve(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
-	k, settings, err := q.app.Load().KeyOf(ctx, at.Incident)
+	k, settings, err := q.App.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}

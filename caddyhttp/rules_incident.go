@@ -9,18 +9,12 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
-)
-
-// A key with rules has a record of each of its incidents, and one that maps the public ID
-// of an incident to the name of the first.
-const (
-	kindIncident   = 'i'
-	kindIncidentID = 'n'
 )
 
 // incidentName returns the name of the record of an incident. place is that of its key,
@@ -41,7 +35,7 @@ func (q *alerts) incidentGroup(place string, stage notifier.IncidentState) queue
 
 // decodeIncident returns the incident in a record, or nil for none and for a damaged one.
 func decodeIncident(record []byte) *rules.Incident {
-	if len(record) > 0 && record[0] == kindIncident {
+	if len(record) > 0 && record[0] == outbox.KindIncident {
 		if x, err := rules.DecodeIncident(record[1:]); err == nil {
 			return x
 		}
@@ -54,13 +48,13 @@ func placeOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key 
 
 // incidentRecord returns the record of an incident.
 func (q *alerts) incidentRecord(x *rules.Incident) queue.Record {
-	return queue.Record{Data: encodeRecord(kindIncident, x.Encode()), Due: x.Due(), Group: q.incidentGroup(placeOfIncident(x), x.Stage())}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncident, x.Encode()), Due: x.Due(), Group: q.incidentGroup(placeOfIncident(x), x.Stage())}
 }
 
 // incidentIDRecord returns the record that maps the public ID of an incident to the name of
 // its record. It is looked at when the incident may be forgotten.
 func incidentIDRecord(name queue.Hash, due time.Time) queue.Record {
-	return queue.Record{Data: encodeRecord(kindIncidentID, name[:]), Due: due}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncidentID, name[:]), Due: due}
 }
 
 // storedIncident is an incident with the name of its record.
@@ -96,7 +90,7 @@ func (q *alerts) incidentByID(ctx context.Context, id string) (*storedIncident, 
 		return nil, err
 	}
 	var name queue.Hash // an unknown ID is looked up like a known one, so that it takes as long
-	if len(b) == 1+len(name) && b[0] == kindIncidentID {
+	if len(b) == 1+len(name) && b[0] == outbox.KindIncidentID {
 		copy(name[:], b[1:])
 	}
 	if b, err = q.CallersRecord(ctx, name); err != nil {
@@ -136,7 +130,7 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
 		d: s.Delivery, name: u.name(s.q.incidentName(s.Place(), incident)), id: u.name(s.q.incidentIDName(fresh)),
-		fresh: fresh, keep: s.q.app.Load().queueSettings.keep, own: own,
+		fresh: fresh, keep: s.q.App.Load().QueueSettings.Keep, own: own,
 	}
 }
 
@@ -251,7 +245,7 @@ func (q *alerts) forgetIncidentID(ctx context.Context, name queue.Hash, data []b
 		if x := decodeIncident(old[1]); x != nil {
 			c.Records[1] = q.incidentRecord(x)
 			if q.incidentIDName(x.ID) == name {
-				c.Records[0] = incidentIDRecord(incident, q.Now().Add(q.app.Load().queueSettings.keep))
+				c.Records[0] = incidentIDRecord(incident, q.Now().Add(q.App.Load().QueueSettings.Keep))
 			}
 		}
 		return c, nil

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -18,17 +18,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// A message to a key with rules is stored before it is sent. In the same transaction,
-// the rules decide about each of its jobs. Their records begin with a kind.
-const (
-	kindLane    = 'l' // what is held for a destination of a key
-	kindSubject = 's' // what a destination knows of an incident or a text
-)
-
 // decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
 // has held are released (see [openQueue.recheck]).
 func decodeLane(record []byte) *rules.Lane {
-	if len(record) > 0 && record[0] == kindLane {
+	if len(record) > 0 && record[0] == outbox.KindLane {
 		if l, err := rules.DecodeLane(record[1:]); err == nil {
 			return l
 		}
@@ -38,7 +31,7 @@ func decodeLane(record []byte) *rules.Lane {
 
 // decodeSubject returns the subject in a record. A damaged one knows nothing.
 func decodeSubject(record []byte) *rules.Subject {
-	if len(record) > 0 && record[0] == kindSubject {
+	if len(record) > 0 && record[0] == outbox.KindSubject {
 		if s, err := rules.DecodeSubject(record[1:]); err == nil {
 			return s
 		}
@@ -50,7 +43,7 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 	if l.Empty(now) {
 		return queue.Record{}
 	}
-	r := queue.Record{Data: encodeRecord(kindLane, l.Encode()), Due: l.Due(now)}
+	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindLane, l.Encode()), Due: l.Due(now)}
 	if l.Silenced() {
 		r.Group = l.Group
 	}
@@ -58,7 +51,7 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 }
 
 func subjectRecord(s *rules.Subject) queue.Record {
-	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
 }
 
 // laneName returns the name of the record of a lane. place is that of the key, with the
@@ -127,7 +120,7 @@ type entryTarget struct {
 
 // messagePlan is what alerts plan for a message.
 type messagePlan struct {
-	*entryDraft
+	*outbox.Draft
 	q         *alerts
 	escalates bool           // the message does, if it can be stored
 	incident  *entryIncident // of a key with rules; nil for none
@@ -138,7 +131,7 @@ type messagePlan struct {
 
 // plan returns what rules decide about a message, or nil if they decide nothing. asked
 // means that silences may keep it.
-func (q *alerts) plan(d *dispatch.Delivery, asked bool) *plan {
+func (q *alerts) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked {
 		silences = q.silencesOf(d)
@@ -147,12 +140,12 @@ func (q *alerts) plan(d *dispatch.Delivery, asked bool) *plan {
 		return nil
 	}
 	p := &messagePlan{q: q, silences: silences}
-	return &plan{decide: p.decide, stored: p.stored, tells: p.tells}
+	return &outbox.Plan{Decide: p.decide, Stored: p.stored, Tells: p.tells}
 }
 
 // decide adds jobs and decisions to the entry.
-func (s *messagePlan) decide(d *entryDraft) {
-	s.entryDraft, s.ruled, s.incident = d, nil, nil
+func (s *messagePlan) decide(d *outbox.Draft) {
+	s.Draft, s.ruled, s.incident = d, nil, nil
 	s.addRounds()
 	s.applyRules()
 }
@@ -187,10 +180,10 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 // stored.
 func (s *messagePlan) applyRules() {
 	silenced := len(s.silences) > 0
-	if s.Rules.Empty() && !silenced || s.bypasses || s.Source == site.SourceTest {
+	if s.Rules.Empty() && !silenced || s.Bypasses || s.Source == site.SourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry, message: s.Message, key: s.Key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.Place())}
+	u := &entryRules{q: s.q, entry: s.Entry, message: s.Message, key: s.Key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.Place())}
 	if silenced {
 		u.silences, u.group = u.name(s.q.silencesName(s.Place())), s.q.silencedLanes(s.Place())
 	}
@@ -205,7 +198,7 @@ func (s *messagePlan) applyRules() {
 		if site.Numbered(t.Tags) && !r.IsStep() {
 			r = nil
 		}
-		if r == nil && !silenced || !s.entry.Jobs[at].Status.Waits() {
+		if r == nil && !silenced || !s.Entry.Jobs[at].Status.Waits() {
 			continue
 		}
 		holds := r != nil && r.Holds()
@@ -215,7 +208,7 @@ func (s *messagePlan) applyRules() {
 		if s.Source == site.SourceEscalation && r != nil { // it repeats what was told
 			r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
 		}
-		destination := s.entry.Jobs[at].Destination
+		destination := s.Entry.Jobs[at].Destination
 		x := entryTarget{
 			job: at, rules: r, tags: t.Tags, lane: -1, subject: -1, about: -1, told: -1,
 			item: rules.Item{
@@ -225,7 +218,7 @@ func (s *messagePlan) applyRules() {
 			},
 		}
 		if silenced || holds {
-			x.origin = s.states[i].Encode()
+			x.origin = s.States[i].Encode()
 		}
 		// What one policy forbids must neither hold up nor suppress what another one lets
 		// pass.
@@ -234,7 +227,7 @@ func (s *messagePlan) applyRules() {
 			x.lane = u.name(s.q.laneName(place, destination))
 		}
 		if r != nil && r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.q.subjectName(place, deliverySubject(s.entryDraft.Delivery), destination))
+			x.subject = u.name(s.q.subjectName(place, deliverySubject(s.Draft.Delivery), destination))
 			x.item.Subject = string(u.names[x.subject][:])
 		}
 		if x.lane >= 0 && x.item.State == "" && s.Message.Incident.ID != "" {
@@ -252,7 +245,7 @@ func (s *messagePlan) applyRules() {
 		}
 	}
 	if len(u.names)+len(u.targets) > 0 {
-		s.ruled, s.entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
+		s.ruled, s.Entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
 }
 
@@ -462,7 +455,7 @@ func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 	switch v.Outcome {
 	case rules.Send:
 	case rules.Held:
-		j.Status, j.Rule, j.Due = queue.Held, string(holdRule(v.Hold)), v.Until
+		j.Status, j.Rule, j.Due = queue.Held, string(outbox.HoldRule(v.Hold)), v.Until
 	case rules.Silenced:
 		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSilenced), queue.JobID{Message: v.Silence}, now
 	case rules.Suppress:
@@ -472,46 +465,12 @@ func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 	}
 }
 
-// holdRule returns how results name why a message is held.
-func holdRule(h rules.Hold) notifier.Rule {
-	switch h {
-	case rules.ByDigest:
-		return notifier.RuleDigested
-	case rules.BySilence:
-		return notifier.RuleSilenced
-	}
-	return notifier.RuleHeld
-}
-
-// ruled reports whether a rule has decided that a job is not sent now, and sets the
-// result.
-func ruled(r *notifier.Result, j *queue.Job) bool {
-	if j.Rule == "" {
-		return false
-	}
-	switch j.Status {
-	case queue.Held:
-		r.Status, r.Rule, r.Until = api.StatusQueued, notifier.Rule(j.Rule), j.Due
-		if r.Rule == notifier.RuleEscalating {
-			r.Step = queued.Step(j)
-		}
-	case queue.Superseded:
-		r.Status, r.Rule, r.Err = notifier.Skipped, notifier.Rule(j.Rule), nil
-		if j.By.Message != (uuid.UUID{}) {
-			r.By = j.By.Message.String()
-		}
-	default:
-		return false
-	}
-	return true
-}
-
 // countRuled counts what the rules have decided about the message.
 func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.q.app.Load().shared.Metrics
+	counters := s.q.App.Load().Shared.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:
@@ -553,7 +512,7 @@ func (q *alerts) ended(j *queue.Job) *queue.Ruled {
 		for i, s := range r.Subjects {
 			subject := decodeSubject(old[i])
 			if len(old[i]) == 0 {
-				subject.Forget = now.Add(q.app.Load().queueSettings.keep)
+				subject.Forget = now.Add(q.App.Load().QueueSettings.Keep)
 			}
 			subject.Ended(s.Mark, j.Status == queue.Delivered)
 			c.Records[i] = subjectRecord(subject)

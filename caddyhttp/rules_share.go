@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -69,7 +70,7 @@ func (q *alerts) watchShares(ctx context.Context) {
 	}
 	n, err := q.keepShares(ctx, shareAtOnce)
 	if err != nil && ctx.Err() == nil {
-		q.log.Debug("what rules remember cannot be compared with the share of each key", zap.Error(err))
+		q.Log.Debug("what rules remember cannot be compared with the share of each key", zap.Error(err))
 	}
 	if q.shares.next = time.Now(); n < shareAtOnce { // else it goes on a second later
 		q.shares.next = q.shares.next.Add(shareEvery)
@@ -95,8 +96,8 @@ func (q *alerts) makeRoom(ctx context.Context, full time.Time) bool {
 // keepShares forgets what keys remember beyond their share, about most records at most, and
 // returns how many they were. The caller holds the lock of the shares.
 func (q *alerts) keepShares(ctx context.Context, most int) (forgotten int, err error) {
-	app := q.app.Load()
-	share := app.queueSettings.maxSize / keyShare
+	app := q.App.Load()
+	share := app.QueueSettings.MaxSize / keyShare
 	stats, err := q.Stats(ctx)
 	if err != nil || stats.Records <= share {
 		return 0, err
@@ -155,7 +156,7 @@ func (q *alerts) rememberedSize(ctx context.Context, place string, sizes map[que
 // record of its public ID if it is one of an incident.
 func remembersSize(data []byte) int64 {
 	n := int64(recordOverhead + len(data))
-	if len(data) > 0 && data[0] == kindIncident {
+	if len(data) > 0 && data[0] == outbox.KindIncident {
 		n += recordOverhead + 1 + int64(len(queue.Hash{}))
 	}
 	return n
@@ -218,7 +219,7 @@ func (q *alerts) forgetOldest(ctx context.Context, place string, share int64, mo
 		}
 	}
 	if n > 0 {
-		q.log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents of which nothing is under way, and what destinations know",
+		q.Log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents of which nothing is under way, and what destinations know",
 			zap.String("key", key), zap.Int("incidents", incidents), zap.Int("others", n-incidents), zap.Int64("share", share))
 	}
 	return n, nil
@@ -260,7 +261,7 @@ func (q *alerts) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 	if w.silences, err = q.silencesAt(ctx, place); err != nil {
 		return nil, err
 	}
-	if w.key, _, err = q.app.Load().KeyOf(ctx, x); err != nil || w.key == nil {
+	if w.key, _, err = q.App.Load().KeyOf(ctx, x); err != nil || w.key == nil {
 		return w, err
 	}
 	for _, t := range w.key.Targets {
@@ -369,7 +370,7 @@ var errUnderWay = api.Errorf(http.StatusConflict, "people are being told of this
 // forgetIncident forgets an incident, and what destinations know of it, unless people are
 // being told of it or somebody takes care of it. Nobody is told.
 func (q *alerts) forgetIncident(ctx context.Context, at *storedIncident) error {
-	k, _, err := q.app.Load().KeyOf(ctx, at.Incident)
+	k, _, err := q.App.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return err
 	}

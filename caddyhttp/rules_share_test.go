@@ -92,7 +92,7 @@ func TestShareOfKey(t *testing.T) {
 		}
 		time.Sleep(shareEvery + time.Second)
 		stats, err := h.app.queue.Stats(t.Context())
-		if share := h.app.queueSettings.maxSize / keyShare; err != nil || stats.Records > 2*share {
+		if share := h.app.QueueSettings.MaxSize / keyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}
 		told := noisy.count()

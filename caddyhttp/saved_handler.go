@@ -293,7 +293,7 @@ func (h *httpAPI) configChanged(r *http.Request, name, change string, destinatio
 	space := h.saved.space.label()
 	h.log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
 		zap.Int("destinations", destinations), zap.String("user", requestUser(r)), zap.String("client_ip", client))
-	h.app.emit(event.ConfigChanged, func() map[string]any {
+	h.app.Emit(event.ConfigChanged, func() map[string]any {
 		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": requestUser(r)}
 	})
 }

@@ -1,13 +1,12 @@
 package caddyhttp
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -21,7 +20,7 @@ import (
 // destinations are fast.
 func (h *httpAPI) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
 	h.shared.Incidents.Note(&d)
-	q, err := h.app.durable(h.resolved.Keys[d.Key])
+	q, err := h.app.Durable(h.resolved.Keys[d.Key])
 	if err != nil {
 		d.Release()
 		return nil, err
@@ -34,24 +33,24 @@ func (h *httpAPI) answer(w http.ResponseWriter, r *http.Request, d dispatch.Deli
 		return resp, nil
 	}
 	prefer := api.ParsePrefer(r.Header)
-	wait := q.app.Load().queueSettings.wait
+	wait := q.App.Load().QueueSettings.Wait
 	if prefer.Async {
 		wait = prefer.Wait
 	}
-	s := newQueuedSend(d, q)
-	if err := s.begin(r.Context(), wait > 0); err != nil {
+	s := outbox.NewSubmission(d, q)
+	if err := s.Begin(r.Context(), wait > 0); err != nil {
 		d.Release()
 		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
 			return h.repeated(r, q, e, prefer, &d)
 		}
-		return nil, queueError(err)
+		return nil, outbox.QueueError(err)
 	}
 	stream := deliveryStream(&s.Delivery, w, r)
-	report, err := s.run(r.Context(), wait)
+	report, err := s.Run(r.Context(), wait)
 	resp := deliveryResponse(&d, report)
 	if err == nil {
 		setQueued(resp, r, s.ID.String(), prefer)
-	} else if failed := h.errorResponse(queueError(err)); !d.Program || resp.Error != "" {
+	} else if failed := h.errorResponse(outbox.QueueError(err)); !d.Program || resp.Error != "" {
 		failed.Records, failed.Results = report.Records, report.Results
 		resp = failed
 	}
@@ -65,34 +64,6 @@ func deliveryResponse(d *dispatch.Delivery, report *notifier.Report) *api.Respon
 		return api.NewProgramResponse(report)
 	}
 	return api.NewResponse(report)
-}
-
-// sendOrQueue sends a message to a key for a client that waits. It returns the
-// report and, with a queue, the ID of the message. Deliveries that are not
-// final in time are stored and made later. sendOrQueue calls d.release when no
-// delivery is in progress any more, possibly after it returns.
-func (a *engine) sendOrQueue(ctx context.Context, k *site.Key, d dispatch.Delivery) (*notifier.Report, string, error) {
-	a.shared.Incidents.Note(&d)
-	q, err := a.durable(k)
-	if err != nil {
-		d.Release()
-		return nil, "", err
-	}
-	if q == nil {
-		defer d.Release()
-		return a.shared.Send(ctx, d), "", nil
-	}
-	wait := q.app.Load().queueSettings.wait
-	s := newQueuedSend(d, q)
-	if err := s.begin(ctx, wait > 0); err != nil {
-		d.Release()
-		return nil, "", queueError(err)
-	}
-	report, err := s.run(ctx, wait)
-	if err != nil {
-		return nil, "", queueError(err)
-	}
-	return report, s.ID.String(), nil
 }
 
 // deliveryStream begins a stream of results if the client prefers one.

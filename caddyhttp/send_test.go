@@ -48,7 +48,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 	})
 	event := func() {
 		m := &notifier.Message{Body: "x", Type: notifier.Info}
-		if err := (&Recipient{Key: "ops"}).post(&h.app.engine, m, site.SourceEvent, true, nil); err != nil {
+		if err := (&Recipient{Key: "ops"}).post(&h.app.Engine, m, site.SourceEvent, true, nil); err != nil {
 			t.Error(err)
 		}
 	}

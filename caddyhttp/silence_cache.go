@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -20,7 +21,7 @@ type silenceCache struct {
 	places atomic.Pointer[map[string]rules.Silences] // nil before it was read
 
 	mu      sync.Mutex // held while it is read
-	version []byte     // of what was read; see kindSilencesVersion
+	version []byte     // of what was read; see outbox.KindSilencesVersion
 }
 
 // change takes over a change of this gateway, which has replaced a version of all silences by
@@ -64,16 +65,13 @@ func (c *silenceCache) any() bool {
 	return all != nil && len(*all) > 0
 }
 
-// silencePage is the number of records that are read at once.
-const silencePage = 500
-
 // refreshSilences reads the silences that other gateways may have changed.
 func (q *alerts) refreshSilences(ctx context.Context) {
-	if !q.shared && q.silences.places.Load() != nil {
+	if !q.Shared && q.silences.places.Load() != nil {
 		return
 	}
 	if err := q.readSilences(ctx); err != nil && q.silences.places.Load() == nil && ctx.Err() == nil {
-		q.log.Debug("silences cannot be read yet", zap.Error(err))
+		q.Log.Debug("silences cannot be read yet", zap.Error(err))
 	}
 }
 
@@ -97,7 +95,7 @@ func (c *silenceCache) read(ctx context.Context, q *alerts) (begun []string, err
 	}
 	all, before := map[string]rules.Silences{}, c.places.Load()
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.CallersGroup(ctx, q.silencesGroup(), after, silencePage)
+		records, err := q.CallersGroup(ctx, q.silencesGroup(), after, outbox.SilencePage)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +111,7 @@ func (c *silenceCache) read(ctx context.Context, q *alerts) (begun []string, err
 				begun = append(begun, place)
 			}
 		}
-		more = len(records) == silencePage
+		more = len(records) == outbox.SilencePage
 	}
 	c.version = version
 	c.places.Store(&all)

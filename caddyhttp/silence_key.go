@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -19,7 +20,7 @@ func findSilenced(r *http.Request) (*App, []site.Definition, error) {
 	if app == nil || err == nil && space == "" {
 		return app, definitions, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	saved, err := app.SavedDefinitions(ctx, name)
 	if err != nil {

@@ -21,20 +21,20 @@ const knownBatch = 100
 // storeKnown stores which incidents of the key with a place its destinations know to be
 // open.
 func (q *alerts) storeKnown(ctx context.Context, place string) {
-	app := q.app.Load()
+	app := q.App.Load()
 	home, key, _ := strings.Cut(place, "\x00")
 	siteID, _ := strings.CutPrefix(home, "site ")
 	opened := map[queue.Hash]time.Time{}
-	for name, at := range app.shared.Incidents.Opened.With(place + "\x00") {
+	for name, at := range app.Shared.Incidents.Opened.With(place + "\x00") {
 		id, target, _ := strings.Cut(strings.TrimPrefix(name, place+"\x00"), "\x00")
 		if home != "site "+siteID {
 			siteID = ""
 		}
-		t, err := app.findQueued(ctx, siteID, key, target)
+		t, err := app.FindQueued(ctx, siteID, key, target)
 		if err != nil {
 			continue // it is gone
 		}
-		opened[q.subjectName(place+t.Policy().Key(), incidentSubject(id), site.DestinationOf(t.Target, t.limits))] = at.Truncate(time.Microsecond) // as in records
+		opened[q.subjectName(place+t.Policy().Key(), incidentSubject(id), site.DestinationOf(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
 		err := q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
@@ -49,7 +49,7 @@ func (q *alerts) storeKnown(ctx context.Context, place string) {
 			return c, nil
 		}})
 		if err != nil {
-			q.log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
+			q.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
 			return
 		}
 	}

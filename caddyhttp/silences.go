@@ -11,23 +11,17 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// The silences of a key are one record. Another record changes with each of them, so that
-// gateways that share a store see in one read that there is something new.
-const (
-	kindSilences        = 'q'
-	kindSilencesVersion = 'v'
-)
-
 // decodeSilences returns the silences in a record. A damaged one has none: then what they
 // have held is told.
 func decodeSilences(record []byte) *rules.KeySilences {
-	if len(record) > 0 && record[0] == kindSilences {
+	if len(record) > 0 && record[0] == outbox.KindSilences {
 		if s, err := rules.DecodeKeySilences(record[1:]); err == nil {
 			return s
 		}
@@ -51,7 +45,7 @@ func (q *alerts) silencesRecord(s *rules.KeySilences, now time.Time) queue.Recor
 	if s.Empty() {
 		return queue.Record{}
 	}
-	return queue.Record{Data: encodeRecord(kindSilences, s.Encode()), Due: s.Due(now), Group: q.silencesGroup()}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindSilences, s.Encode()), Due: s.Due(now), Group: q.silencesGroup()}
 }
 
 // changeSilences changes the silences of the key with a place. adds reports whether it
@@ -68,7 +62,7 @@ func (q *alerts) changeSilences(ctx context.Context, home, key string, adds bool
 		if err := f(now, s); err != nil {
 			return nil, err
 		}
-		before, version = slices.Clone(old[1]), encodeRecord(kindSilencesVersion, id[:])
+		before, version = slices.Clone(old[1]), outbox.EncodeRecord(outbox.KindSilencesVersion, id[:])
 		return &queue.RuledChange{Records: []queue.Record{q.silencesRecord(s, now), {Data: version, Due: now.AddDate(1, 0, 0)}}}, nil
 	}})
 	if err != nil {
@@ -110,7 +104,7 @@ func (q *alerts) endSilence(ctx context.Context, home, key string, id uuid.UUID,
 	by.Who = who
 	q.silenceChanged(silenceEnded, key, by)
 	if err := q.releaseSilenced(ctx, home, key); err != nil {
-		q.log.Warn("what a silence has held cannot be told now; it is tried again", zap.String("key", key), zap.Error(err))
+		q.Log.Warn("what a silence has held cannot be told now; it is tried again", zap.String("key", key), zap.Error(err))
 	}
 	return ended, nil
 }
@@ -156,7 +150,7 @@ func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
 	before := decodeSilences(b).Ended
 	group := q.silencedLanes(place)
 	for after, more := (queue.Hash{}), true; more; {
-		lanes, err := q.CallersGroup(ctx, group, after, silencePage)
+		lanes, err := q.CallersGroup(ctx, group, after, outbox.SilencePage)
 		if err != nil {
 			return err
 		}
@@ -166,7 +160,7 @@ func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
 				return err
 			}
 		}
-		more = len(lanes) == silencePage
+		more = len(lanes) == outbox.SilencePage
 	}
 	return q.changeSilences(ctx, home, key, false, func(_ time.Time, s *rules.KeySilences) error {
 		s.LookedAt(before)
@@ -176,8 +170,8 @@ func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
 
 // setSilences returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
-func (q *alerts) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t queueTarget, siteID string) (*rules.Rules, error) {
-	place := t.key.Home(siteID) + "\x00" + t.key.Name
+func (q *alerts) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
+	place := t.Key.Home(siteID) + "\x00" + t.Key.Name
 	all, err := q.silencesAt(ctx, place)
 	if err != nil || len(all) == 0 {
 		return r, err
@@ -208,11 +202,11 @@ const (
 
 // silenceChanged writes a line and emits an event about a silence.
 func (q *alerts) silenceChanged(change, key string, s rules.Silence) {
-	app := q.app.Load()
-	app.log.Info("silence "+change, zap.String("key", key), zap.String("silence", s.ID.String()), zap.Time("until", s.Until),
+	app := q.App.Load()
+	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", s.ID.String()), zap.Time("until", s.Until),
 		zap.Bool("by_incident", s.Incident != ""), zap.String("tag", s.Tag), zap.Bool("by_title", s.Title != ""),
 		zap.String("who", s.Who), zap.Int("messages", s.Count))
-	app.emit(event.Silence, func() map[string]any {
+	app.Emit(event.Silence, func() map[string]any {
 		return map[string]any{
 			"key": key, "silence": s.ID.String(), "change": change, "until": s.Until.UTC().Format(time.RFC3339), "tag": s.Tag,
 			"reason": s.Reason, "who": s.Who, "messages": s.Count,

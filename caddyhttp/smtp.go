@@ -49,11 +49,11 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 			return fmt.Errorf("loading the tls app: %w", err)
 		}
 	}
-	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.log); err != nil {
+	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.Log); err != nil {
 		return a.Caddyfile.locate("configs", site.PrefixError("configs", err))
 	}
 	a.Resolved.Saved = a.saved.finder()
-	a.mail = &mailGateway{app: a, settings: settings, log: a.log.Named("smtp")}
+	a.mail = &mailGateway{app: a, settings: settings, log: a.Log.Named("smtp")}
 	return nil
 }
 
@@ -312,6 +312,6 @@ func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory
 		return mailReport{err: err}
 	}
 	d.Memory, d.Release = memory, release
-	report, id, err := g.app.sendOrQueue(context.Background(), k, d)
+	report, id, err := g.app.SendOrQueue(context.Background(), k, d)
 	return mailReport{report, id, err}
 }

@@ -48,7 +48,7 @@ func (a *App) startSweep() {
 			case <-timer.C:
 			}
 			if err := a.sweepStates(ctx, time.Now()); err != nil && ctx.Err() == nil {
-				a.log.Warn("states of services that are not needed any more could not be removed; another try is made in a day", zap.Error(err))
+				a.Log.Warn("states of services that are not needed any more could not be removed; another try is made in a day", zap.Error(err))
 			}
 			timer.Reset(stateSweepEvery)
 		}
@@ -94,7 +94,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 		}
 	}
 	if removed > 0 {
-		a.log.Info("states of services were removed whose URLs left the configuration 30 days ago or earlier", zap.Int("urls", removed))
+		a.Log.Info("states of services were removed whose URLs left the configuration 30 days ago or earlier", zap.Int("urls", removed))
 	}
 	return err
 }

@@ -7,26 +7,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/queued"
 )
-
-// resumeTrace returns the trace of a request from what is stored with its message, or nil
-// if the request was not traced or this configuration does not trace.
-func (a *engine) resumeTrace(o queued.Trace) *dispatch.ResumedTrace {
-	if o.Parent == "" {
-		return nil
-	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": o.Parent, "tracestate": o.State})
-	provider, request := a.tracers(), trace.SpanContextFromContext(ctx)
-	if provider == nil || !request.IsValid() {
-		return nil
-	}
-	return &dispatch.ResumedTrace{Provider: provider, Request: request}
-}
 
 // findTracers returns the provider of tracers of Caddy's directive tracing, or nil if no
 // site has the directive. All handlers of a process have the same provider. Caddy keeps

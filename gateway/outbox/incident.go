@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"context"
@@ -26,28 +26,28 @@ func deliverySetIncident(d *dispatch.Delivery, j *queue.Job) {
 // is ready for use.
 type undecidedSends struct {
 	mu  sync.Mutex
-	all map[string][]*queuedSend
+	All map[string][]*Submission
 }
 
 // add adds a message and returns those before it.
-func (u *undecidedSends) add(incident string, s *queuedSend) (before []*queuedSend) {
+func (u *undecidedSends) add(incident string, s *Submission) (before []*Submission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.all == nil {
-		u.all = map[string][]*queuedSend{}
+	if u.All == nil {
+		u.All = map[string][]*Submission{}
 	}
-	before = slices.Clone(u.all[incident])
-	u.all[incident] = append(u.all[incident], s)
+	before = slices.Clone(u.All[incident])
+	u.All[incident] = append(u.All[incident], s)
 	return before
 }
 
-func (u *undecidedSends) remove(incident string, s *queuedSend) {
+func (u *undecidedSends) remove(incident string, s *Submission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if rest := slices.DeleteFunc(u.all[incident], func(x *queuedSend) bool { return x == s }); len(rest) > 0 {
-		u.all[incident] = rest
+	if rest := slices.DeleteFunc(u.All[incident], func(x *Submission) bool { return x == s }); len(rest) > 0 {
+		u.All[incident] = rest
 	} else {
-		delete(u.all, incident)
+		delete(u.All, incident)
 	}
 }
 
@@ -55,11 +55,11 @@ func (u *undecidedSends) remove(incident string, s *queuedSend) {
 // the incident is in the queue, or the store cannot tell. Messages of the incident
 // that are being sent are stored, so that the queue knows the order. Where several
 // gateways share the queue, takeTurn reports false.
-func (s *queuedSend) takeTurn(ctx context.Context, incident string) bool {
-	if s.q.store == nil {
+func (s *Submission) takeTurn(ctx context.Context, incident string) bool {
+	if s.q.Store == nil {
 		return false
 	}
-	for _, before := range s.q.undecided.add(incident, s) {
+	for _, before := range s.q.Undecided.add(incident, s) {
 		before.storeNow(ctx)
 	}
 	destinations := make([]string, len(s.To.Targets))
@@ -77,7 +77,7 @@ func (s *queuedSend) takeTurn(ctx context.Context, incident string) bool {
 
 // storeNow stores the message, unless that is decided already, and waits until it is
 // stored or known not to be.
-func (s *queuedSend) storeNow(ctx context.Context) {
+func (s *Submission) storeNow(ctx context.Context) {
 	if s.decideToStore() {
 		s.store(ctx)
 	}

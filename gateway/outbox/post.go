@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 // reports whether the message is stored. If the app has no queue or the queue
 // cannot take the message, the caller sends it. A message with chains is sent
 // before enqueue returns.
-func (a *engine) enqueue(k *site.Key, d dispatch.Delivery) bool {
-	q, err := a.durable(k)
+func (a *Engine) enqueue(k *site.Key, d dispatch.Delivery) bool {
+	q, err := a.Durable(k)
 	if err != nil || q == nil {
 		return false
 	}
 	d.Release = func() {}
-	s := newQueuedSend(d, q)
-	if err := s.begin(context.Background(), false); err != nil {
-		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.Key), zap.String("source", d.Source), zap.Error(err))
+	s := NewSubmission(d, q)
+	if err := s.Begin(context.Background(), false); err != nil {
+		q.Log.Error("message not stored; it is sent once instead", zap.String("key", d.Key), zap.String("source", d.Source), zap.Error(err))
 		return false
 	}
 	if len(s.direct) > 0 { // targets of chains
@@ -30,6 +30,6 @@ func (a *engine) enqueue(k *site.Key, d dispatch.Delivery) bool {
 		s.finish(ctx, sending.Wait(nil), trace)
 		return true
 	}
-	a.shared.Conclude(s.Delivery, nil, s.reportOn(s.begun, nil))
+	a.Shared.Conclude(s.Delivery, nil, s.reportOn(s.begun, nil))
 	return true
 }

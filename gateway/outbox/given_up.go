@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"bytes"
@@ -86,12 +86,12 @@ func decodeGivenUp(record []byte) *givenUp {
 
 // givenUpRecord returns the record of g, which is due when the fallback is to be told or,
 // if there is nothing to tell, when nothing is kept any more.
-func (q *outbox) givenUpRecord(g *givenUp) queue.Record {
-	due := g.last.Add(max(q.app.Load().queueSettings.keep, tellEvery))
+func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
+	due := g.last.Add(max(q.App.Load().QueueSettings.Keep, tellEvery))
 	if g.count > 0 {
 		due = g.told.Add(tellEvery)
 	}
-	return queue.Record{Data: encodeRecord(kindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
+	return queue.Record{Data: EncodeRecord(kindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
 }
 
 // deliveryKeepsRefused reports whether a delivery of the message is kept that its destination
@@ -122,7 +122,7 @@ type refused struct {
 
 // setRefused sets the job of the i-th target, which has refused the message for good.
 // The queue gives it up as soon as the message is stored (see settleRefused).
-func (s *queuedSend) setRefused(j *queue.Job, i int) {
+func (s *Submission) setRefused(j *queue.Job, i int) {
 	s.prepareJob(j, i)
 	j.State = s.states[i].With(s.targets[i].result.Progress)
 	j.Status = queue.Sending
@@ -134,7 +134,7 @@ const settleTime = 3 * time.Second
 
 // settleRefused gives up the deliveries that were refused for good before the message was
 // stored.
-func (s *queuedSend) settleRefused() {
+func (s *Submission) settleRefused() {
 	if len(s.refused.targets) == 0 {
 		return
 	}
@@ -143,7 +143,7 @@ func (s *queuedSend) settleRefused() {
 		defer close(done)
 		positions := s.To.Positions()
 		for _, i := range s.refused.targets {
-			j := s.entry.Jobs[positions[i]]
+			j := s.Entry.Jobs[positions[i]]
 			if j.Status != queue.Sending {
 				continue // an older message of the incident waits; the queue tries this one after it
 			}
@@ -164,33 +164,33 @@ func (s *queuedSend) settleRefused() {
 
 // notKept notes that the queue could not store a message of which nothing else waits. The
 // answer tells the failure, as without a queue.
-func (s *queuedSend) notKept(err error) {
-	s.q.log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.ID), zap.String("key", s.Key), zap.Error(err))
-	s.entry, s.states, s.refused = nil, nil, refused{}
+func (s *Submission) notKept(err error) {
+	s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.ID), zap.String("key", s.Key), zap.Error(err))
+	s.Entry, s.states, s.refused = nil, nil, refused{}
 }
 
 // givenUpName returns the name of the record of a destination of a key. home is where the
 // key is defined.
-func (q *outbox) givenUpName(home, key, destination string) queue.Hash {
+func (q *Outbox) givenUpName(home, key, destination string) queue.Hash {
 	return q.Hash(strings.Join([]string{"given up", home, key, destination}, "\x00"))
 }
 
-// gaveUp returns what changes when a job of a key is given up: it replaces one with the
+// GaveUp returns what changes when a job of a key is given up: it replaces one with the
 // same text, and is told to the fallback or counted.
-func (q *outbox) gaveUp(j *queue.Job) *queue.Ruled {
+func (q *Outbox) GaveUp(j *queue.Job) *queue.Ruled {
 	if j.Status != queue.Dead {
 		return nil
 	}
-	d := newDeadDelivery(j)
-	if d.state.Key == "" {
+	d := NewDeadDelivery(j)
+	if d.State.Key == "" {
 		return nil
 	}
-	_, fallback, home := q.app.Load().fallbackOf(&d.state)
-	tells := fallback != "" && !d.result.Optional
-	if !tells && len(d.state.Text) == 0 {
+	_, fallback, home := q.App.Load().fallbackOf(&d.State)
+	tells := fallback != "" && !d.Result.Optional
+	if !tells && len(d.State.Text) == 0 {
 		return nil
 	}
-	u := &queue.Ruled{Names: []queue.Hash{q.givenUpName(home, d.state.Key, j.Destination)}, Size: 2 * givenUpSize}
+	u := &queue.Ruled{Names: []queue.Hash{q.givenUpName(home, d.State.Key, j.Destination)}, Size: 2 * givenUpSize}
 	u.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
 		g := decodeGivenUp(old[0])
@@ -201,7 +201,7 @@ func (q *outbox) gaveUp(j *queue.Job) *queue.Ruled {
 			}
 			return c, nil
 		}
-		replaced := g.keep(d.state.Text, j.JobID)
+		replaced := g.keep(d.State.Text, j.JobID)
 		var statuses []queue.Status
 		if len(replaced) > 0 {
 			var err error
@@ -216,14 +216,14 @@ func (q *outbox) gaveUp(j *queue.Job) *queue.Ruled {
 				}})
 			}
 		}
-		g.key, g.site, g.hash, g.service, g.last = d.state.Key, d.state.Site, d.state.Hash, d.result.Service, now
+		g.key, g.site, g.hash, g.service, g.last = d.State.Key, d.State.Site, d.State.Hash, d.Result.Service, now
 		switch {
 		case !tells:
 		case g.count == 0 && !now.Before(g.told.Add(tellEvery)):
 			g.told = now
 		default:
 			g.count++
-			g.reason, g.id = markup.TruncateBytes(d.reason, givenUpReason), d.id
+			g.reason, g.id = markup.TruncateBytes(d.Reason, givenUpReason), d.ID
 			c.Quiet = true
 		}
 		c.Records[0] = q.givenUpRecord(g)
@@ -252,9 +252,9 @@ func (g *givenUp) keep(text []byte, job queue.JobID) (replaced []queue.JobID) {
 	return replaced
 }
 
-// follow sets the jobs of a message whose text is kept as part of another message, if that
+// Follow sets the jobs of a message whose text is kept as part of another message, if that
 // one is not given up any more: somebody has retried it.
-func (q *outbox) follow(ctx context.Context, e *queue.Entry) error {
+func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		if j.Status != queue.Failed || j.By == (queue.JobID{}) {
@@ -274,8 +274,8 @@ func (q *outbox) follow(ctx context.Context, e *queue.Entry) error {
 // errGivenUpChanged is returned when a record has changed since it was read.
 var errGivenUpChanged = errors.New("what was given up has changed meanwhile")
 
-// due does what is due in a record of the outbox, and reports whether it is one.
-func (q *outbox) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+// Due does what is due in a record of the outbox, and reports whether it is one.
+func (q *Outbox) Due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	if data[0] != kindGivenUp {
 		return false, nil
 	}
@@ -284,7 +284,7 @@ func (q *outbox) due(ctx context.Context, name queue.Hash, data []byte, crowded 
 
 // dueGivenUp tells the fallback what was given up since the last message to it, or forgets
 // a record.
-func (q *outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
+func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	g := decodeGivenUp(data)
 	if crowded && g.count > 0 {
 		return nil
@@ -292,7 +292,7 @@ func (q *outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 	var settings *site.Site
 	var fallback string
 	if g.count > 0 {
-		settings, fallback, _ = q.app.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
+		settings, fallback, _ = q.App.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
 	}
 	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		if !bytes.Equal(old[0], data) {
@@ -347,21 +347,21 @@ func (g *givenUp) message() *notifier.Message {
 }
 
 // fallbackEntry returns a message to the fallback of a key of a site.
-func (q *outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *notifier.Message) *queue.Entry {
+func (q *Outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *notifier.Message) *queue.Entry {
 	to := settings.Configured(fallback)
 	d := dispatch.NewDelivery(settings, site.SourceFallback, siteID, m, &api.Selection{Targets: to.DefaultTargets}).ToKey(to)
 	d.Rules = nil // it is sent at once
-	s := newQueuedSend(d, q)
-	s.makeEntry(s.resultsSoFar())
-	return s.entry
+	s := NewSubmission(d, q)
+	s.MakeEntry(s.ResultsSoFar())
+	return s.Entry
 }
 
 // fallbackOf returns the name of the fallback of the key of a delivery, or "", the settings
 // that have both keys, and where the key is defined. The hash in the state distinguishes
 // keys of the same name in several handlers.
-func (a *engine) fallbackOf(state *queued.State) (settings *site.Site, fallback, home string) {
-	if t, err := a.findQueued(context.Background(), state.Site, state.Key, state.Hash); err == nil {
-		return t.settings, t.fallback, t.key.Home(state.Site)
+func (a *Engine) fallbackOf(state *queued.State) (settings *site.Site, fallback, home string) {
+	if t, err := a.FindQueued(context.Background(), state.Site, state.Key, state.Hash); err == nil {
+		return t.Settings, t.fallback, t.Key.Home(state.Site)
 	}
 	for _, s := range a.Candidates(state.Site) {
 		if k := s.Keys[state.Key]; k != nil && k.Fallback != "" {

@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"slices"
@@ -17,58 +17,58 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// destinationName is what people know a destination by.
-type destinationName struct {
+// DestinationName is what people know a destination by.
+type DestinationName struct {
 	Key     string // of the last message; "" for one without a key
 	Service string
 	URL     string // with its secrets masked
 }
 
-func (n *destinationName) fields(c *wire.Codec) {
+func (n *DestinationName) fields(c *wire.Codec) {
 	wire.Text(c, 1, &n.Key)
 	wire.Text(c, 2, &n.Service)
 	wire.Text(c, 3, &n.URL)
 }
 
-// encode is the inverse of decodeName.
-func (n destinationName) encode() string {
-	return string(wire.Append(make([]byte, 0, 8+len(n.Key)+len(n.Service)+len(n.URL)), &n, (*destinationName).fields))
+// Encode is the inverse of DecodeName.
+func (n DestinationName) Encode() string {
+	return string(wire.Append(make([]byte, 0, 8+len(n.Key)+len(n.Service)+len(n.URL)), &n, (*DestinationName).fields))
 }
 
-// decodeName returns the name of a destination, without what is damaged.
-func decodeName(text string) (n destinationName) {
-	_ = wire.Decode([]byte(text), &n, (*destinationName).fields)
+// DecodeName returns the name of a destination, without what is damaged.
+func DecodeName(text string) (n DestinationName) {
+	_ = wire.Decode([]byte(text), &n, (*DestinationName).fields)
 	return n
 }
 
 // logFields returns the fields of log entries about the destination.
-func (n destinationName) logFields() []zap.Field {
+func (n DestinationName) logFields() []zap.Field {
 	return []zap.Field{zap.String("key", n.Key), zap.String("service", n.Service), zap.String("destination", n.URL)}
 }
 
-// down reports a destination that has failed several times in a row.
-func (q *outbox) down(h queue.Health) {
-	name := decodeName(h.About)
+// Down reports a destination that has failed several times in a row.
+func (q *Outbox) Down(h queue.Health) {
+	name := DecodeName(h.About)
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
-	fields = append(fields, q.failures.down(h.Destination, name)...)
-	q.failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	sharedEmitHealth(q.app.Load().shared, event.Down, h, 0)
+	fields = append(fields, q.Failures.Down(h.Destination, name)...)
+	q.Failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
+	sharedEmitHealth(q.App.Load().Shared, event.Down, h, 0)
 }
 
-// up reports a destination that is back.
-func (q *outbox) up(h queue.Health) {
+// Up reports a destination that is back.
+func (q *Outbox) Up(h queue.Health) {
 	down := q.Now().Sub(h.DownSince).Round(time.Second)
-	fields := append(decodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
-	fields = append(fields, q.failures.up(h.Destination)...)
-	q.failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	sharedEmitHealth(q.app.Load().shared, event.Up, h, down)
+	fields := append(DecodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
+	fields = append(fields, q.Failures.Up(h.Destination)...)
+	q.Failures.write(zapcore.InfoLevel, "destination is back", fields...)
+	sharedEmitHealth(q.App.Load().Shared, event.Up, h, down)
 }
 
 // sharedEmitHealth emits the event of a destination that is down or back. duration is how long one
 // was down that is back.
 func sharedEmitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration time.Duration) {
 	s.EmitEvent(what, func() map[string]any {
-		name := decodeName(h.About)
+		name := DecodeName(h.About)
 		data := map[string]any{
 			"key": name.Key, "service": name.Service, "destination": name.URL, "since": h.DownSince.UTC().Format(time.RFC3339),
 			"error": markup.TruncateBytes(h.LastError, dispatch.MaxEventError), "waiting": h.Waiting,
@@ -87,14 +87,14 @@ type failureLog struct {
 	log   *zap.Logger
 	lines lineBudget
 
-	mu     sync.Mutex
+	Mu     sync.Mutex
 	closed bool
-	all    map[queue.Hash]*failing // those of clients are one, with the zero Hash
+	All    map[queue.Hash]*failing // those of clients are one, with the zero Hash
 }
 
 // failing is a destination that fails.
 type failing struct {
-	name destinationName
+	name DestinationName
 	down bool
 
 	// What has not been reported.
@@ -110,15 +110,15 @@ const (
 	maxFailingIDs = 5 // that a line names
 )
 
-func newFailureLog(log *zap.Logger) *failureLog {
-	return &failureLog{log: log, all: map[queue.Hash]*failing{}}
+func NewFailureLog(log *zap.Logger) *failureLog {
+	return &failureLog{log: log, All: map[queue.Hash]*failing{}}
 }
 
-// add counts a failure, and returns the level of its own log entry.
-func (l *failureLog) add(id queue.Hash, name destinationName, message uuid.UUID, err error) zapcore.Level {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first := l.all[id] == nil
+// Add counts a failure, and returns the level of its own log entry.
+func (l *failureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID, err error) zapcore.Level {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	first := l.All[id] == nil
 	d := l.entry(id, name)
 	if d.timer == nil {
 		l.start(id, d)
@@ -135,11 +135,11 @@ func (l *failureLog) add(id queue.Hash, name destinationName, message uuid.UUID,
 }
 
 // entry returns the state of a destination. The caller holds the lock.
-func (l *failureLog) entry(id queue.Hash, name destinationName) *failing {
-	d := l.all[id]
+func (l *failureLog) entry(id queue.Hash, name DestinationName) *failing {
+	d := l.All[id]
 	if d == nil {
 		d = &failing{name: name}
-		l.all[id] = d
+		l.All[id] = d
 	}
 	return d
 }
@@ -153,17 +153,17 @@ func (l *failureLog) start(id queue.Hash, d *failing) {
 
 // report writes how often a destination has failed since the last line about it.
 func (l *failureLog) report(id queue.Hash, d *failing) {
-	l.mu.Lock()
-	if l.all[id] != d || l.closed {
-		l.mu.Unlock()
+	l.Mu.Lock()
+	if l.All[id] != d || l.closed {
+		l.Mu.Unlock()
 		return
 	}
 	d.timer = nil
 	if d.failures == 0 {
 		if !d.down {
-			delete(l.all, id)
+			delete(l.All, id)
 		}
-		l.mu.Unlock()
+		l.Mu.Unlock()
 		return
 	}
 	text, fields := "deliveries fail and are tried again", d.name.logFields()
@@ -175,7 +175,7 @@ func (l *failureLog) report(id queue.Hash, d *failing) {
 	}
 	fields = append(append(fields, zap.String("error", d.err.Error())), d.take()...)
 	l.start(id, d)
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	l.write(zapcore.WarnLevel, text, fields...)
 }
 
@@ -192,11 +192,11 @@ func (d *failing) take() []zap.Field {
 	return fields
 }
 
-// down notes that a destination is down. It returns the fields about what has not
+// Down notes that a destination is down. It returns the fields about what has not
 // been reported.
-func (l *failureLog) down(id queue.Hash, name destinationName) []zap.Field {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *failureLog) Down(id queue.Hash, name DestinationName) []zap.Field {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	d := l.entry(id, name)
 	d.down = true
 	if d.timer != nil {
@@ -206,15 +206,15 @@ func (l *failureLog) down(id queue.Hash, name destinationName) []zap.Field {
 	return d.take()
 }
 
-// up forgets a destination. It returns the fields about what has not been reported.
-func (l *failureLog) up(id queue.Hash) []zap.Field {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d := l.all[id]
+// Up forgets a destination. It returns the fields about what has not been reported.
+func (l *failureLog) Up(id queue.Hash) []zap.Field {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	d := l.All[id]
 	if d == nil {
 		return nil
 	}
-	delete(l.all, id)
+	delete(l.All, id)
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -226,12 +226,12 @@ func (l *failureLog) write(level zapcore.Level, text string, fields ...zap.Field
 	l.lines.write(l.log, level, text, "more destinations fail or are back; caddy notify queue destinations shows them", fields...)
 }
 
-// close stops the timers.
-func (l *failureLog) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// Close stops the timers.
+func (l *failureLog) Close() {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	l.closed = true
-	for _, d := range l.all {
+	for _, d := range l.All {
 		if d.timer != nil {
 			d.timer.Stop()
 		}
@@ -248,8 +248,8 @@ type lineBudget struct {
 	omitted site.LogLimiter
 }
 
-// maxLines is the number of lines a minute.
-const maxLines = 30
+// MaxLines is the number of lines a minute.
+const MaxLines = 30
 
 // allow counts a line and reports whether it may be written.
 func (b *lineBudget) allow() bool {
@@ -259,7 +259,7 @@ func (b *lineBudget) allow() bool {
 		b.begin, b.lines = now, 0
 	}
 	b.lines++
-	return b.lines <= maxLines
+	return b.lines <= MaxLines
 }
 
 // write writes a line, or counts it and writes the text more with the count, once

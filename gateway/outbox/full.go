@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 
 // acceptWithRoom stores a message. If the queue is full, keys that remember more than their
 // share make room first.
-func (q *outbox) acceptWithRoom(ctx context.Context, e *queue.Entry) error {
+func (q *Outbox) acceptWithRoom(ctx context.Context, e *queue.Entry) error {
 	jobs, tried := slices.Clone(e.Jobs), time.Now()
 	err := q.Accept(ctx, e)
-	if errors.Is(err, queue.ErrFull) && q.policy.makeRoom(ctx, tried) {
+	if errors.Is(err, queue.ErrFull) && q.Policy.MakeRoom(ctx, tried) {
 		copy(e.Jobs, jobs)
 		err = q.Accept(ctx, e)
 	}
@@ -29,11 +29,11 @@ func (q *outbox) acceptWithRoom(ctx context.Context, e *queue.Entry) error {
 // once, without steps and without a link. Those that a silence matches are not. It reports
 // false if nobody has to be told now: all are silent, or steps of the incident are under way,
 // or somebody takes care of it.
-func (s *queuedSend) sendUnstored(ctx context.Context) bool {
-	if s.plan == nil {
+func (s *Submission) sendUnstored(ctx context.Context) bool {
+	if s.Plan == nil {
 		return false
 	}
-	silent, ok := s.plan.tells(ctx)
+	silent, ok := s.Plan.Tells(ctx)
 	if !ok {
 		return false
 	}
@@ -52,11 +52,11 @@ func (s *queuedSend) sendUnstored(ctx context.Context) bool {
 	}
 	s.unstored = true
 	s.q.unstored.Add(1, func(n int) {
-		s.q.log.Error("the queue is full; alerts that escalate are told to all their numbers at once, without steps and links",
+		s.q.Log.Error("the queue is full; alerts that escalate are told to all their numbers at once, without steps and links",
 			zap.String("key", s.Key), zap.Stringer("id", s.ID), zap.Int("messages", n))
 	})
 	return true
 }
 
 // repeats reports whether the queue tries again after a result.
-func (s *queuedSend) repeats(r *notifier.Result) bool { return retryable(r) && !s.unstored }
+func (s *Submission) repeats(r *notifier.Result) bool { return retryable(r) && !s.unstored }

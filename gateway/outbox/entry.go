@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -9,18 +9,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// makeEntry sets the entry to store. results are those that resultsSoFar
+// MakeEntry sets the entry to store. results are those that resultsSoFar
 // returns. The caller holds the lock, or no delivery is in progress.
-func (s *queuedSend) makeEntry(results []notifier.Result) {
-	m := deliveryRecord(&s.Delivery)
+func (s *Submission) MakeEntry(results []notifier.Result) {
+	m := DeliveryRecord(&s.Delivery)
 	m.Key, m.Request = s.Idempotency.Key, s.Idempotency.Request
 	s.states, s.refused, s.text = make([]queued.State, len(s.targets)), refused{}, deliveryTextSum(&s.Delivery)
 	results = s.To.Report(&notifier.Report{Results: results}).Results
 	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
-	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.To.Limits != nil}
+	s.Entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.To.Limits != nil}
 	chained := len(queued.NewChains(s.To.Targets, s.To.Positions()).All) > 0 // deliveries depend on each other
 	for i, at := range s.To.Positions() {
-		j := &s.entry.Jobs[at]
+		j := &s.Entry.Jobs[at]
 		switch r := s.targets[i].result; {
 		case r == nil || retryable(r):
 			s.setJob(j, i)
@@ -34,28 +34,28 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 		}
 	}
 	waiting := 0
-	for i := range s.entry.Jobs {
-		if s.entry.Jobs[i].Status.Waits() {
+	for i := range s.Entry.Jobs {
+		if s.Entry.Jobs[i].Status.Waits() {
 			waiting++
 		}
 	}
 	s.refused.only = waiting > 0 && waiting == len(s.refused.targets)
-	d := &entryDraft{&s.Delivery, s.entry, s.states, s.bypasses}
-	if s.plan == nil {
-		s.plan = s.q.policy.plan(&s.Delivery, false)
+	d := &Draft{&s.Delivery, s.Entry, s.states, s.bypasses}
+	if s.Plan == nil {
+		s.Plan = s.q.Policy.Plan(&s.Delivery, false)
 	}
-	if s.plan != nil {
-		s.plan.decide(d)
+	if s.Plan != nil {
+		s.Plan.Decide(d)
 	}
 	if s.With != nil {
-		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.With)
+		s.Entry.Rules = queue.JoinRuled(s.Entry.Rules, s.With)
 	}
-	s.kept = s.q.policy.keep(d)
-	s.entry.Unlimited = s.Source == site.SourceExpect || s.refused.only // an alarm must not be lost because much waits
+	s.kept = s.q.Policy.Keep(d)
+	s.Entry.Unlimited = s.Source == site.SourceExpect || s.refused.only // an alarm must not be lost because much waits
 }
 
 // prepareJob sets what the queue knows of the i-th target before an attempt.
-func (s *queuedSend) prepareJob(j *queue.Job, i int) {
+func (s *Submission) prepareJob(j *queue.Job, i int) {
 	t := s.To.Targets[i]
 	s.states[i] = deliveryState(&s.Delivery, t, s.text)
 	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.To.Limits != nil
@@ -63,7 +63,7 @@ func (s *queuedSend) prepareJob(j *queue.Job, i int) {
 }
 
 // setJob sets the job of the i-th target, which is not final.
-func (s *queuedSend) setJob(j *queue.Job, i int) {
+func (s *Submission) setJob(j *queue.Job, i int) {
 	s.prepareJob(j, i)
 	j.State = s.states[i].With(s.targets[i].progress)
 	switch r := s.targets[i].result; {
@@ -78,8 +78,8 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 	}
 }
 
-// deliveryRecord returns the message of d for the queue, without jobs.
-func deliveryRecord(d *dispatch.Delivery) *queue.Message {
+// DeliveryRecord returns the message of d for the queue, without jobs.
+func DeliveryRecord(d *dispatch.Delivery) *queue.Message {
 	m := d.Message
 	text := queued.Text{
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,

@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"context"
@@ -22,26 +22,26 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// queueTarget is the destination of a job, with the settings for its delivery.
-type queueTarget struct {
+// QueueTarget is the destination of a job, with the settings for its delivery.
+type QueueTarget struct {
 	notifier.Target
-	settings *site.Site
-	limits   *notifier.Limits // nil for no limits
+	Settings *site.Site
+	Limits   *notifier.Limits // nil for no limits
 	fallback string           // of the key
-	key      *site.Key
-	rules    *rules.Rules // of the key
+	Key      *site.Key
+	Rules    *rules.Rules // of the key
 	logger   *zap.Logger
-	own      bool // the destination is for this delivery only, and is closed after it
+	Own      bool // the destination is for this delivery only, and is closed after it
 }
 
-// findQueued returns the destination with a hash that a message to a site was
+// FindQueued returns the destination with a hash that a message to a site was
 // accepted for, from the configuration or a saved key. If several handlers have a
 // key of the same name, the hash selects the destination. findQueued returns an
 // [*api.Error] with the status 503 if saved keys cannot be read at the moment.
-func (a *engine) findQueued(ctx context.Context, siteID, name, hash string) (queueTarget, error) {
+func (a *Engine) FindQueued(ctx context.Context, siteID, name, hash string) (QueueTarget, error) {
 	var unavailable error
 	for _, s := range a.Candidates(siteID) {
-		k := &site.Key{Targets: s.DefaultTargets, Log: a.log}
+		k := &site.Key{Targets: s.DefaultTargets, Log: a.Log}
 		if name != "" {
 			var err error
 			if k, err = s.Key(ctx, name); err != nil {
@@ -53,19 +53,19 @@ func (a *engine) findQueued(ctx context.Context, siteID, name, hash string) (que
 		}
 		for _, t := range k.Targets {
 			if t.Hash() == hash {
-				return queueTarget{Target: t, settings: s, limits: k.Limits, fallback: k.Fallback, logger: k.Log, key: k, rules: k.Rules}, nil
+				return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules}, nil
 			}
 		}
 	}
 	if unavailable != nil {
-		return queueTarget{}, unavailable
+		return QueueTarget{}, unavailable
 	}
-	return queueTarget{}, &goneError{name}
+	return QueueTarget{}, &goneError{name}
 }
 
-// attempt makes one attempt for a job of the queue.
-func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
-	app := q.app.Load()
+// Attempt makes one attempt for a job of the queue.
+func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+	app := q.App.Load()
 	var text queued.Text
 	var state queued.State
 	if err := text.Decode(m.Body); err != nil {
@@ -77,7 +77,7 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	state.Reported = false
 	turn := q.turn(ctx, m, j)
 	if turn.Wait {
-		return queue.Outcome{Postponed: true, RetryAfter: postponeChain}
+		return queue.Outcome{Postponed: true, RetryAfter: PostponeChain}
 	}
 	if turn.Outcome != nil {
 		return *turn.Outcome
@@ -86,11 +86,11 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	if err != nil {
 		return unreadable(j, err)
 	}
-	incident, outcome := q.policy.before(ctx, j)
+	incident, outcome := q.Policy.Before(ctx, j)
 	if outcome != nil {
 		return *outcome
 	}
-	t, err := app.queuedTarget(ctx, &text, &state)
+	t, err := app.QueuedTarget(ctx, &text, &state)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeSaved}
 	}
@@ -98,13 +98,13 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		_, gone := errors.AsType[*goneError](err)
 		return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error(), NotSent: true, Unknown: gone}
 	}
-	if t.own {
+	if t.Own {
 		defer t.Close()
 	}
-	if j.Incident != "" && app.shared.Incidents.Replaced(j.Incident, message, t.Target) {
+	if j.Incident != "" && app.Shared.Incidents.Replaced(j.Incident, message, t.Target) {
 		return queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	}
-	memory := app.shared.Memory.Allocation(t.settings.Memory, text.Untrusted)
+	memory := app.Shared.Memory.Allocation(t.Settings.Memory, text.Untrusted)
 	defer memory.Close()
 	if n := int64(len(message.Title) + len(message.Body)); n > notifier.SmallText && !memory.Take(copiesOfQueuedText*n) {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeMemory}
@@ -113,7 +113,7 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		t.logger = nil // an entry of the log would become another message
 	}
 	if j.Attempts > 0 {
-		app.shared.Metrics.Queue.Retries.Inc()
+		app.Shared.Metrics.Queue.Retries.Inc()
 	}
 	// Without progress, the sender uses its own, which it returns if it fails, and
 	// which costs less if it does not.
@@ -126,17 +126,17 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	}
 	to := &api.Selection{Targets: []notifier.Target{t.Target}, Transient: text.Client}
 	to.Targets[0].Tags, to.Targets[0].Progress, to.Targets[0].Missed = state.Tags, progress, queued.Missed(j)
-	if t.limits != nil {
+	if t.Limits != nil {
 		// The queue makes the attempts, and each delivery has its share of the limits
 		// of one request.
-		limits := *t.limits
+		limits := *t.Limits
 		limits.Retry = 0
 		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
 		to.Limits = &limits
 	}
 	message.ID, message.Expires = m.ID.String(), j.Expires
-	message.AcknowledgeURL = t.settings.AcknowledgeURL(incident)
-	d := dispatch.NewDelivery(t.settings, text.Source, text.Site, message, to)
+	message.AcknowledgeURL = t.Settings.AcknowledgeURL(incident)
+	d := dispatch.NewDelivery(t.Settings, text.Source, text.Site, message, to)
 	d.Key, d.Logger, d.Memory, d.ID, d.Attempt = text.Key, t.logger, &memory, m.ID, true
 	d.Home, _, _ = strings.Cut(j.Incident, "\x00")
 	d.Resumed, d.Tries = app.resumeTrace(text.Trace), j.Attempts
@@ -145,9 +145,9 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		if !j.Client {
 			id = q.Hash(j.Destination)
 		}
-		return q.failures.add(id, destinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err)
+		return q.Failures.Add(id, DestinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err)
 	}
-	sent, trace := app.shared.SendNow(ctx, d)
+	sent, trace := app.Shared.SendNow(ctx, d)
 	r := sent.Results[0]
 	all := r
 	all.Attempts += queued.DecodeResult(j.Result).Attempts
@@ -159,7 +159,7 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		sent.Results[0].Status = api.StatusQueued
 	}
 	trace.End(r.OK())
-	app.shared.Conclude(d, sent.Results, sent)
+	app.Shared.Conclude(d, sent.Results, sent)
 	return o
 }
 
@@ -167,7 +167,7 @@ func (q *outbox) attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 const (
 	postponeMemory = time.Second
 	postponeSaved  = 10 * time.Second // until saved keys can be read again
-	postponeChain  = 2 * time.Second  // while lower numbers of its chain are to be tried
+	PostponeChain  = 2 * time.Second  // while lower numbers of its chain are to be tried
 
 	// copiesOfQueuedText is the number of copies of a text in memory during a
 	// delivery: as stored, decoded, and as part of the request.
@@ -175,7 +175,7 @@ const (
 )
 
 // turn returns whether the job can be attempted now, if the message has chains.
-func (q *outbox) turn(ctx context.Context, m *queue.Message, j *queue.Job) queued.Turn {
+func (q *Outbox) turn(ctx context.Context, m *queue.Message, j *queue.Job) queued.Turn {
 	var s queued.Summary
 	if s.Decode(m.Summary) != nil || s.Chains.All == nil {
 		return queued.Turn{}
@@ -196,7 +196,7 @@ func unreadable(j *queue.Job, err error) queue.Outcome {
 // outcomeOf returns the outcome of an attempt for the queue. before is the stored
 // result of the attempts before it.
 func outcomeOf(m *notifier.Message, state queued.State, r notifier.Result, before []byte) queue.Outcome {
-	o := queue.Outcome{Status: queue.Delivered, About: destinationName{state.Key, r.Service, r.Destination}.encode()}
+	o := queue.Outcome{Status: queue.Delivered, About: DestinationName{state.Key, r.Service, r.Destination}.Encode()}
 	if r.Err != nil {
 		o.Reason = r.Err.Error()
 	}
@@ -228,31 +228,31 @@ func (e *goneError) Error() string {
 	return "the key " + e.key + " of the configuration no longer has this destination; add it again, and retry the message"
 }
 
-// queuedTarget returns the destination of a job, under the rules of the site that
+// QueuedTarget returns the destination of a job, under the rules of the site that
 // the message came to: the stricter of those when it came in and those of now.
-func (a *engine) queuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (queueTarget, error) {
+func (a *Engine) QueuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (QueueTarget, error) {
 	if text.Client {
-		then, err := policyThen(text, nil)
+		then, err := PolicyThen(text, nil)
 		if err != nil {
-			return queueTarget{}, err
+			return QueueTarget{}, err
 		}
 		return a.clientTarget(text, state, then)
 	}
-	t, err := a.findQueued(ctx, text.Site, text.Key, state.Hash)
+	t, err := a.FindQueued(ctx, text.Site, text.Key, state.Hash)
 	if err != nil {
-		return queueTarget{}, err
+		return QueueTarget{}, err
 	}
-	then, err := policyThen(text, t.Destination)
+	then, err := PolicyThen(text, t.Destination)
 	if err != nil {
-		return queueTarget{}, err
+		return QueueTarget{}, err
 	}
-	err = t.restrict(a.policyOf(text.Site, then, t.Destination))
+	err = t.Restrict(a.PolicyOf(text.Site, then, t.Destination))
 	return t, err
 }
 
-// policyThen returns the egress policy that a message was accepted under for d, or nil if
+// PolicyThen returns the egress policy that a message was accepted under for d, or nil if
 // that is the operator's. d is nil for the URL of a client.
-func policyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error) {
+func PolicyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error) {
 	key := t.Policy
 	if d != nil && site.IsDevice(d.String()) {
 		key = t.DevicePolicy
@@ -264,10 +264,10 @@ func policyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error)
 	return then, err
 }
 
-// policyOf returns the strictest of the policies for a delivery to d of a message that
+// PolicyOf returns the strictest of the policies for a delivery to d of a message that
 // a site accepted under the policy then: that one, the site's present one, and that of
 // d. It returns nil if d was and is the operator's.
-func (a *engine) policyOf(siteID string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
+func (a *Engine) PolicyOf(siteID string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
 	if then == nil && d.Policy() == nil {
 		return nil
 	}
@@ -275,30 +275,30 @@ func (a *engine) policyOf(siteID string, then *egress.Policy, d *notifier.Destin
 	return egress.Strictest(d.Policy(), now, then)
 }
 
-// restrict gives the destination a policy that is as strict as its own or stricter.
-func (t *queueTarget) restrict(policy *egress.Policy) error {
+// Restrict gives the destination a policy that is as strict as its own or stricter.
+func (t *QueueTarget) Restrict(policy *egress.Policy) error {
 	if policy.Key() == t.Policy().Key() {
 		return nil
 	}
 	d, err := t.WithPolicy(policy)
 	if err == nil {
-		t.Destination, t.own = d, true
+		t.Destination, t.Own = d, true
 	}
 	return err
 }
 
 // clientTarget returns the destination of a client's URL.
-func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (queueTarget, error) {
+func (a *Engine) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (QueueTarget, error) {
 	settings, now, services := a.siteRules(text.Site, then)
-	d, err := a.shared.Sender.ParseOnce(state.URL, egress.Strictest(now, then))
+	d, err := a.Shared.Sender.ParseOnce(state.URL, egress.Strictest(now, then))
 	if err != nil {
-		return queueTarget{}, err
+		return QueueTarget{}, err
 	}
 	if err := services.Check(d); err != nil {
 		d.Close()
-		return queueTarget{}, err
+		return QueueTarget{}, err
 	}
-	return queueTarget{Target: notifier.Target{Destination: d}, settings: settings, limits: settings.Limits.Client, logger: a.log, own: true}, nil
+	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.Log, Own: true}, nil
 }
 
 // siteRules returns the settings, the egress policy and the restrictions of
@@ -306,7 +306,7 @@ func (a *engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 // under which the message was accepted: if a site has several handlers, it came
 // to one that had this policy. If none has it, or the site does not exist any
 // more, the strictest rules of all of them hold.
-func (a *engine) siteRules(siteID string, then *egress.Policy) (*site.Site, *egress.Policy, site.ServiceRules) {
+func (a *Engine) siteRules(siteID string, then *egress.Policy) (*site.Site, *egress.Policy, site.ServiceRules) {
 	handlers, gone := a.SettingsOf(siteID), false
 	if handlers == nil {
 		handlers, gone = a.Sites, true

@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 
 // The records of the rooms above begin with a kind.
 
-// encodeRecord returns the content of a record of a kind.
-func encodeRecord(kind byte, data []byte) []byte { return append([]byte{kind}, data...) }
+// EncodeRecord returns the content of a record of a kind.
+func EncodeRecord(kind byte, data []byte) []byte { return append([]byte{kind}, data...) }
 
-// removeRecord removes a record.
-func (q *outbox) removeRecord(ctx context.Context, name queue.Hash) error {
+// RemoveRecord removes a record.
+func (q *Outbox) RemoveRecord(ctx context.Context, name queue.Hash) error {
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
 	}})

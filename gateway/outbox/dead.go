@@ -1,0 +1,144 @@
+package outbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Settled reports a job that the queue has given up: in the log, metrics,
+// history and events. The log also has a line about one that was not sent.
+func (q *Outbox) Settled(j *queue.Job) {
+	if j.Status == queue.Superseded {
+		q.logSuperseded(j)
+	}
+	if j.Status != queue.Dead {
+		return
+	}
+	app := q.App.Load()
+	d := NewDeadDelivery(j)
+	level := zapcore.ErrorLevel
+	if d.Result.Optional {
+		level = zapcore.WarnLevel
+	}
+	q.dead.write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
+		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
+	app.Shared.Metrics.Dead(d.Result.Service)
+	if d.Result.Optional {
+		return
+	}
+	about := &notifier.Message{Time: time.Now(), Incident: notifier.Incident{Name: d.State.Incident}}
+	message := dispatch.Delivery{Message: about, Source: d.State.Source, Key: d.State.Key, Site: d.State.Site}
+	if !d.State.Reported {
+		results := queued.Results(&api.QueuedMessage{Results: []api.QueuedResult{d.Result}})
+		app.Shared.History.Add(message.HistoryEntry(site.OutcomeFailed), results)
+		app.Shared.Emit(message, site.OutcomeFailed, results)
+	}
+	sharedEmitDead(app.Shared, d)
+}
+
+// logSuperseded writes a line about a delivery that was not sent. One that was sent has a
+// line of its attempt.
+func (q *Outbox) logSuperseded(j *queue.Job) {
+	if c := q.Log.Check(zapcore.DebugLevel, "delivery not sent, because of a newer message or a rule"); c != nil {
+		r := queued.DecodeResult(j.Result)
+		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination))
+	}
+}
+
+// deadDelivery is a delivery that the queue has given up.
+type deadDelivery struct {
+	ID     string // of the message
+	State  queued.State
+	Result api.QueuedResult
+	Reason string // without secrets
+}
+
+func NewDeadDelivery(j *queue.Job) deadDelivery {
+	d := deadDelivery{ID: j.Message.String(), Result: queued.JobResult(j)}
+	_ = d.State.Decode(j.State) // if the state is damaged, the key is unknown
+	last := ""
+	if d.Result.Error != nil {
+		last = *d.Result.Error
+	}
+	d.Reason = cmp.Or(j.Reason, last)
+	if last != "" && last != d.Reason {
+		d.Reason += "; the last error was: " + last
+	}
+	d.Result.Error = &d.Reason
+	return d
+}
+
+// Key returns the key that the message came to.
+func (d deadDelivery) Key() site.KeyID { return site.KeyID{Site: d.State.Site, Key: d.State.Key} }
+
+// sharedEmitDead emits the event for a delivery that was given up. It emits none for
+// a message about an event of the gateway, because such events could cause each
+// other without end.
+func sharedEmitDead(s *dispatch.Dispatcher, d deadDelivery) {
+	if d.State.Source == site.SourceOwnEvent {
+		return
+	}
+	s.EmitEvent(event.Dead, func() map[string]any {
+		return map[string]any{
+			"id": d.ID, "key": d.State.Key, "source": d.State.Source, "incident": d.State.Incident, "service": d.Result.Service,
+			"destination": d.Result.Destination, "attempts": d.Result.Attempts, "error": markup.TruncateBytes(d.Reason, dispatch.MaxEventError),
+		}
+	})
+}
+
+// Fallback returns the message to the fallback of a key about a delivery that
+// was given up, or nil if the key has no fallback. It is not sent if there was one less
+// than an hour ago (see gaveUp).
+func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
+	d := NewDeadDelivery(j)
+	if d.Result.Optional || d.State.Key == "" {
+		return nil
+	}
+	settings, name, _ := q.App.Load().fallbackOf(&d.State)
+	if name == "" {
+		return nil
+	}
+	text := []string{
+		"A message for the key " + d.State.Key + " was not delivered to " + d.Result.Service + ", and is not tried again.",
+		"Reason: " + markup.TruncateBytes(d.Reason, dispatch.MaxEventError),
+		"ID: " + d.ID,
+	}
+	// The reason may quote what a server has answered.
+	m := &notifier.Message{Title: "Message for " + d.State.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Foreign: true}
+	return q.fallbackEntry(settings, name, d.State.Site, m)
+}
+
+// FallbackName returns the name of the fallback of a key for errors.
+func FallbackName(key string) string { return "key " + key + ", fallback" }
+
+func CheckFallback(keys map[string]*site.Key, k *site.Key, durable bool) error {
+	if k.Fallback != "" && (!durable || k.Unqueued) {
+		return errors.New("it has no effect without a queue, because it gets messages about what the queue gives up; add queue to the global option notify, or remove the fallback")
+	}
+	seen := map[string]bool{k.Name: true}
+	for next := k.Fallback; next != ""; next = keys[next].Fallback {
+		if keys[next] == nil {
+			return fmt.Errorf("there is no key %s here; a fallback is a key of the same site or of the global option", next)
+		}
+		if seen[next] {
+			return fmt.Errorf("it leads back to the key %s in a circle; remove one of the fallbacks", next)
+		}
+		seen[next] = true
+	}
+	return nil
+}

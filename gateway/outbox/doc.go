@@ -1,0 +1,2 @@
+// Package outbox stores what cannot be sent now, and delivers it later.
+package outbox

@@ -1,0 +1,46 @@
+package outbox
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Durable returns the queue for messages of a key, or nil if there is none. It
+// waits until the app has started, because other apps may start earlier and
+// send messages.
+func (a *Engine) Durable(k *site.Key) (*Outbox, error) {
+	if a.QueueSettings == nil || k != nil && k.Unqueued {
+		return nil, nil
+	}
+	<-a.Started
+	if a.Outbox == nil {
+		return nil, ErrQueueUnavailable(errors.New("the queue is not open"))
+	}
+	return a.Outbox, nil
+}
+
+// QueueRetryAfter is the time that a client should wait after a 503 of the
+// queue.
+const QueueRetryAfter = 10 * time.Second
+
+// ErrQueueUnavailable returns the error for a client whose message or silence cannot be
+// stored because of err.
+func ErrQueueUnavailable(err error) *api.Error {
+	e := api.Errorf(http.StatusServiceUnavailable, "the gateway cannot store messages at the moment; try again in %s", QueueRetryAfter)
+	e.RetryAfter = QueueRetryAfter
+	if errors.Is(err, queue.ErrFull) {
+		e.Err = fmt.Errorf("the queue is full: the messages that wait to be delivered, and the alerts and silences that it knows, take as much as max_size allows; try again in %s", QueueRetryAfter)
+		return e
+	}
+	if errors.Is(err, queue.ErrDiskFull) {
+		e.Err = fmt.Errorf("the gateway cannot store anything new, because its disk is full; try again in %s", QueueRetryAfter)
+	}
+	e.Fault = err
+	return e
+}

@@ -1,0 +1,80 @@
+package outbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Outbox stores what cannot be sent now, and delivers it later.
+type Outbox struct {
+	*queue.Queue
+	LogName string // without a password
+	Secret  [sha256.Size]byte
+	Store   *bolt.Store // nil with Postgres
+	Shared  bool        // other gateways can use the store
+	KeyFile string      // of the store, unless the configuration has a secret
+	Log     *zap.Logger
+	App     atomic.Pointer[Engine] // makes the deliveries; that of the app that was started last
+	slow    slowDestinations
+
+	Undecided undecidedSends
+	Policy    Policy
+	unstored  site.LogLimiter // messages that were sent without the queue, because it was full
+
+	Failures *failureLog // of deliveries that are tried again
+	dead     lineBudget  // of lines about deliveries that were given up
+	Writes   storeCheck
+}
+
+// Policy is what the rooms above have to do with a message that is stored.
+type Policy struct {
+	// Plan returns what rules decide about a message, or nil if they decide nothing. asked
+	// means that a message came in from outside, which silences may keep.
+	Plan func(d *dispatch.Delivery, asked bool) *Plan
+
+	// Before is called before an attempt. It returns the incident whose link the message
+	// shows, or nil. An outcome that is not nil takes the place of the attempt.
+	Before func(context.Context, *queue.Job) (*rules.Incident, *queue.Outcome)
+
+	// MakeRoom removes what is dispensable from a queue that was full at a time, and reports
+	// whether it has removed something.
+	MakeRoom func(ctx context.Context, full time.Time) bool
+
+	// Keep adds the message to the inbox of its key, when the entry is stored. stored is
+	// called after that; it is nil if the key has none.
+	Keep func(*Draft) (stored func())
+}
+
+// Plan is what rules decide about a message.
+type Plan struct {
+	Decide func(*Draft)             // adds what they decide to an entry
+	Stored func(*dispatch.Delivery) // is called when the entry is stored
+
+	// Tells reports whether a message has to be told at once that cannot be stored, because
+	// the queue is full, and which of its targets a silence keeps it from.
+	Tells func(context.Context) (silent []bool, ok bool)
+}
+
+// Draft is a message before it is stored.
+type Draft struct {
+	*dispatch.Delivery
+	Entry    *queue.Entry
+	States   []queued.State // of the targets
+	Bypasses bool           // the message is sent in any case
+}
+
+// ErrQueueSecretChanged is returned when a reload changes the secret of a queue
+// that is open.
+var ErrQueueSecretChanged = errors.New("queue: the secret of a queue cannot change while it is open; set the old secret again, or set another path")

@@ -1,0 +1,91 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// The bounds of a check of the queue's store, which is a write.
+const (
+	checkEvery   = 5 * time.Second // the result of a check is used again until then
+	checkTimeout = 3 * time.Second
+)
+
+// storeCheck is the last check of a store. The zero value is ready for use.
+type storeCheck struct {
+	Mu      sync.Mutex
+	At      time.Time // of the last result
+	err     error
+	running chan struct{} // closed when the check under way ends; nil if none is
+}
+
+var errStoreHangs = errors.New("the store does not answer")
+
+// writable returns an error if messages cannot be stored. The result may be some
+// seconds old.
+func (q *Outbox) writable(ctx context.Context) error {
+	c := &q.Writes
+	c.Mu.Lock()
+	if c.running == nil && time.Since(c.At) < checkEvery {
+		defer c.Mu.Unlock()
+		return c.err
+	}
+	if c.running == nil {
+		c.running = make(chan struct{})
+		go c.run(context.WithoutCancel(ctx), q) // its result is for others, too
+	}
+	running := c.running
+	c.Mu.Unlock()
+	timer := time.NewTimer(checkTimeout)
+	defer timer.Stop()
+	select {
+	case <-running:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return errStoreHangs
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.err
+}
+
+// run makes a check. It ends at the latest when the queue is closed.
+func (c *storeCheck) run(ctx context.Context, q *Outbox) {
+	err := q.Check(ctx)
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if err != nil && c.err == nil {
+		q.Log.Error("the queue cannot store messages, and /notify/status answers 503", zap.Error(err))
+	}
+	c.At, c.err = time.Now(), err
+	close(c.running)
+	c.running = nil
+}
+
+// Unavailable returns why the gateway cannot take messages, or "". The text is for
+// anybody: it has no addresses and no paths, which are in the log.
+func (a *Engine) Unavailable(ctx context.Context) string {
+	if a.QueueSettings == nil {
+		return ""
+	}
+	select {
+	case <-a.Started:
+	default:
+		return "the gateway is starting"
+	}
+	if a.Outbox == nil {
+		return "the queue is not open"
+	}
+	switch err := a.Outbox.writable(ctx); {
+	case err == nil:
+		return ""
+	case errors.Is(err, errStoreHangs):
+		return "the queue's store does not answer"
+	}
+	return "the queue cannot be written; the log of the gateway has the reason"
+}
