@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -44,8 +45,8 @@ type App struct {
 	handlers []*Handler // those of sites, in the same order
 	allSites int        // how many sites there will be, if a check waits for the last one
 	settled  *settled
-	spaces   *savedSpaces
-	saved    *savedKeys // for mails; nil if there are none
+	spaces   *saved.Spaces
+	saved    *saved.Keys // for mails; nil if there are none
 
 	unknownSources []unknownSource // that keys accept
 
@@ -71,7 +72,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 func (a *App) Provision(ctx caddy.Context) error {
 	a.Log, a.Started = ctx.Logger(), make(chan struct{})
 	protectStdLog()
-	a.spaces = &savedSpaces{storage: ctx.Storage()}
+	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.Started) })
 	a.SiteIndex = sync.OnceValue(a.indexSites)
 	a.Tracers = sync.OnceValue(a.findTracers)
@@ -97,7 +98,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.Resolved = a.settled.Site
 	a.Resolved.Devices = newKeyDevices(a, a.Resolved).receivers()
 	if a.settled.configs != nil { // also if no site uses it
-		if _, err := a.spaces.join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
+		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
 			return logRejected(a.Log, a.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 		}
 	}
@@ -197,7 +198,7 @@ func (a *App) Cleanup() error {
 	if a.ready != nil {
 		a.ready()
 	}
-	a.saved.close()
+	a.saved.Close()
 	return errors.Join(a.releaseQueue(), a.shared.release())
 }
 

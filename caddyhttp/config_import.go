@@ -9,20 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
-
-// importTimeout bounds how long reading the configuration files of Apprise takes,
-// all those of a key together.
-const importTimeout = 10 * time.Second
 
 // importPath makes the path of a file absolute. A relative path is relative to
 // the Caddyfile that names it. Addresses, and locations that begin with a
@@ -48,7 +44,7 @@ func (l *keyLoader) importApprise(key string, locations []string, variables *pla
 	if len(locations) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), saved.ImportTimeout)
 	defer cancel()
 	for i, location := range locations {
 		imported, err := l.importFile(ctx, location, variables)

@@ -86,7 +86,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.log); err != nil {
 		return logRejected(h.log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 	}
-	h.resolved.Saved = h.saved.finder()
+	h.resolved.Saved = h.saved.Finder()
 	if err := h.checkReaders(); err != nil {
 		return logRejected(h.log, err)
 	}
@@ -102,7 +102,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 func (h *Handler) Cleanup() error {
 	if h.httpAPI != nil {
 		h.streams.stop()
-		h.saved.close()
+		h.saved.Close()
 	}
 	return h.shared.release()
 }

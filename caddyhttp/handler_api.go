@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -18,7 +19,7 @@ type httpAPI struct {
 	resolved *site.Site
 	app      *gateway
 	shared   *dispatch.Dispatcher
-	saved    *savedKeys // nil if the site has none
+	saved    *saved.Keys // nil if the site has none
 	routes   routeTable
 	has      siteRoutes
 	pages    pageFuncs

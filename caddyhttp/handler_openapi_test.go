@@ -207,7 +207,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 	}
 	healthy := func(h *Handler) func() func() {
 		return func() func() {
-			h.saved.space.checked = time.Time{}
+			h.saved.Shared.Checked = time.Time{}
 			return func() {}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -163,7 +164,7 @@ func resolvedIncidentPlaces(r *site.Site, ctx context.Context, siteID, only stri
 	if only == "" {
 		var err error
 		if names, err = r.Saved.Names(ctx); err != nil {
-			return places, errSavedUnavailable(err)
+			return places, saved.ErrSavedUnavailable(err)
 		}
 	}
 	saved, err := r.Saved.Places(ctx, names)

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	savedpkg "github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
@@ -291,14 +292,14 @@ func (f *builderForm) setLine(h *pages, at builderAt, d destination) error {
 		return err
 	}
 	f.warnings = t.Warnings()
-	h.saved.sender.Release(t.Destination)
+	h.saved.Sender.Release(t.Destination)
 	return nil
 }
 
 // savedTarget returns the target of a destination under the rules of saved keys. The
 // error is the reason why it cannot be saved.
 func (h *pages) savedTarget(d destination) (notifier.Target, error) {
-	return h.saved.target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
+	return h.saved.Target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
 // errNotAdded is returned for a destination that cannot be added to the text of a
@@ -313,17 +314,17 @@ func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 		return 0, err
 	}
 	s := h.saved
-	s.sender.Release(t.Destination)
+	s.Sender.Release(t.Destination)
 	// Two forms that are saved at once both have their destination in the key.
-	s.adding.Lock()
-	defer s.adding.Unlock()
+	s.Adding.Lock()
+	defer s.Adding.Unlock()
 	c := api.Config{Format: api.ConfigText}
-	saved, err := s.store.Load(r.Context(), at.key)
+	saved, err := s.Store.Load(r.Context(), at.key)
 	switch {
 	case err == nil:
 		c = api.Config{Format: saved.Format, Text: saved.Text}
 	case !errors.Is(err, configstore.ErrNotFound):
-		return 0, errSavedUnavailable(err)
+		return 0, savedpkg.ErrSavedUnavailable(err)
 	}
 	if c.Text, err = appriseconfig.Append(c.Text, c.Format == api.ConfigYAML, d.url, d.tags); err != nil {
 		return 0, fmt.Errorf("%w: %w", errNotAdded, err)
@@ -352,8 +353,8 @@ func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at build
 		if t, err = h.savedTarget(d); err != nil {
 			return nil, nil, err
 		}
-		defer s.sender.Release(t.Destination)
-		k.Limits, k.Log = s.limits, s.log
+		defer s.Sender.Release(t.Destination)
+		k.Limits, k.Log = s.Limits, s.Log
 	} else {
 		if t.Destination, err = h.parseClientURL(d.url); err != nil {
 			return nil, nil, err
@@ -385,7 +386,7 @@ func (h *pages) testURL(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return api.Errorf(http.StatusBadRequest, "%w", err)
 	}
-	h.saved.sender.Release(t.Destination)
+	h.saved.Sender.Release(t.Destination)
 	resp, _, err := h.testDestination(w, r, builderAt{key: name, saves: true}, d)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -73,12 +74,12 @@ func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.Keys[name] != nil,
 	}
 	if p.Editable = !p.Fixed && h.mayManageSaved(r) == nil; p.Editable {
-		c, err := h.saved.store.Load(r.Context(), name)
+		c, err := h.saved.Store.Load(r.Context(), name)
 		switch {
 		case err == nil:
 			p.Saved, p.Text, p.Format = true, c.Text, c.Format
 		case !errors.Is(err, configstore.ErrNotFound):
-			return p, errSavedUnavailable(err)
+			return p, saved.ErrSavedUnavailable(err)
 		}
 	}
 	p.Added = addedService(r)
@@ -148,9 +149,9 @@ func setDraft(p *view.KeyPage, d *draft) {
 	p.Draft = &view.Draft{Problem: d.problem, URLs: d.urls, Mistakes: pageMistakes(d.mistakes), Warnings: pageMistakes(d.warnings)}
 }
 
-func pageMistakes(mistakes []savedError) (out []view.Mistake) {
+func pageMistakes(mistakes []saved.SavedError) (out []view.Mistake) {
 	for _, m := range mistakes {
-		out = append(out, view.Mistake{Line: m.line, Text: m.text()})
+		out = append(out, view.Mistake{Line: m.Line, Text: m.Text()})
 	}
 	return out
 }

@@ -198,38 +198,11 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			l.Problem = h.saved.describe(r.Context(), name, set)
+			l.Problem = h.saved.Describe(r.Context(), name, set)
 		})
 	}
 	wg.Wait()
 	return out
-}
-
-// describe calls set with a saved key, or returns why it cannot be used. A key that is
-// not in use is read, and not kept in memory.
-func (s *savedKeys) describe(ctx context.Context, name string, set func(*site.Key)) (problem string) {
-	s.mu.Lock()
-	used := s.keys[name] != nil
-	s.mu.Unlock()
-	if used {
-		if k, err := s.find(ctx, name); err == nil {
-			set(k)
-			return ""
-		}
-	}
-	c, err := s.store.Load(ctx, name)
-	if err != nil {
-		return "It cannot be read."
-	}
-	// Files that it includes are not fetched for the list.
-	k, _, err := s.parseWith(ctx, name, c.Format, c.Text, func(context.Context, string) ([]byte, error) { return nil, nil })
-	if err != nil {
-		return "It has mistakes, or only includes others."
-	}
-	k.ID = c.ID
-	set(k)
-	s.releaseTargets(k)
-	return ""
 }
 
 // hurryDestinations makes due what waits for the given destinations.

@@ -207,7 +207,7 @@ func TestConsoleMessage(t *testing.T) {
 // newStoreIn returns a store of saved keys in a folder.
 func newStoreIn(t *testing.T, h *Handler, dir string) *configstore.Store {
 	t.Helper()
-	store, err := configstore.New(storagetest.New(dir), "", h.saved.index, "")
+	store, err := configstore.New(storagetest.New(dir), "", h.saved.Index, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 	dir, storage := t.TempDir(), t.TempDir()
 	begin := func() *Handler {
 		h := newQueueGateway(t, dir, open+"configs {\nmanage open\n}\nkey refused {\nurl "+refuses.NotifyURL()+"\n}", "")
-		h.saved.store = newStoreIn(t, h, storage)
+		h.saved.Store = newStoreIn(t, h, storage)
 		return h
 	}
 	h := begin()

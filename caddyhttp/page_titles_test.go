@@ -163,7 +163,7 @@ func TestConsoleTitlesOfSaved(t *testing.T) {
 	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), open+"configs {\nmanage open\ninbox 7d\n}", "")
-	h.saved.store = newStoreIn(t, h, t.TempDir())
+	h.saved.Store = newStoreIn(t, h, t.TempDir())
 	if r := post(t, h, "/add/mine", typeForm, "urls="+s.NotifyURL("/fine")); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}

@@ -53,7 +53,7 @@ func TestReservedSavedName(t *testing.T) {
 		if got := post(t, h, "/add/"+name, "text/plain", s.NotifyURL("")); got.status != http.StatusNotFound || !strings.Contains(got.body, "address of the gateway itself") {
 			t.Errorf("/add/%s: %d %s", name, got.status, got.body)
 		}
-		if err := h.saved.store.Save(t.Context(), name, configstore.FormatText, s.NotifyURL(""), 9); err != nil {
+		if err := h.saved.Store.Save(t.Context(), name, configstore.FormatText, s.NotifyURL(""), 9); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/notify/" + name, "/notify/" + name + "/", "/notify/" + name + "/grafana", "/notify/" + name + "/ntfy/t"} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -25,8 +26,8 @@ type draft struct {
 	*api.Config
 	urls     int    // how many it has, if it has no mistakes
 	problem  string // why it is not saved, if it has no mistakes
-	mistakes []savedError
-	warnings []savedError
+	mistakes []saved.SavedError
+	warnings []saved.SavedError
 }
 
 // addConfig saves the configuration of a key and replaces the one before. If it
@@ -55,27 +56,27 @@ func (h *httpAPI) addConfig(w http.ResponseWriter, r *http.Request, name string)
 // saveConfig saves a configuration. It sets the mistakes and warnings of d.
 func (h *httpAPI) saveConfig(r *http.Request, name string, d *draft) error {
 	s := h.saved
-	k, warnings, err := s.parse(r.Context(), name, d.Format, d.Text)
+	k, warnings, err := s.Parse(r.Context(), name, d.Format, d.Text)
 	d.warnings = warnings
 	if err != nil {
-		d.mistakes, _ = errors.AsType[savedErrors](err)
+		d.mistakes, _ = errors.AsType[saved.SavedErrors](err)
 		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
 	}
 	d.urls = len(k.Targets)
-	s.releaseTargets(k)
-	err = s.store.Save(r.Context(), name, d.Format, d.Text, s.MaxKeys)
+	s.ReleaseTargets(k)
+	err = s.Store.Save(r.Context(), name, d.Format, d.Text, s.MaxKeys)
 	if errors.Is(err, configstore.ErrTooMany) {
 		return api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
 	}
 	if err != nil {
-		return errSavedUnavailable(err)
+		return saved.ErrSavedUnavailable(err)
 	}
 	h.configChanged(r, name, changeSaved, d.urls)
 	return nil
 }
 
 // writeChanged writes the response to a change.
-func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text string, warnings []savedError) {
+func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text string, warnings []saved.SavedError) {
 	records := []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
 	(&api.Response{
 		Status: http.StatusOK, Title: title, BackURL: configPage(r, key),
@@ -84,11 +85,11 @@ func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text strin
 }
 
 // appendMistakes appends a record for each mistake.
-func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []savedError) []notifier.Record {
+func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []saved.SavedError) []notifier.Record {
 	for _, m := range mistakes {
-		text := m.text()
-		if m.line > 0 {
-			text = fmt.Sprintf("line %d: %s", m.line, text)
+		text := m.Text()
+		if m.Line > 0 {
+			text = fmt.Sprintf("line %d: %s", m.Line, text)
 		}
 		records = append(records, notifier.Record{Time: time.Now(), Level: level, Text: text})
 	}
@@ -101,10 +102,10 @@ type checkedMistake struct {
 	Text string `json:"text"`
 }
 
-func newCheckedMistakes(mistakes []savedError) []checkedMistake {
+func newCheckedMistakes(mistakes []saved.SavedError) []checkedMistake {
 	out := make([]checkedMistake, 0, len(mistakes)) // never nil, which would be null in JSON
 	for _, m := range mistakes {
-		out = append(out, checkedMistake{m.line, m.text()})
+		out = append(out, checkedMistake{m.Line, m.Text()})
 	}
 	return out
 }
@@ -147,18 +148,18 @@ func countURLs(n int) string {
 // fetch, included files are not checked.
 func (h *httpAPI) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *draft {
 	s := h.saved
-	include := s.fetch
+	include := s.Fetch
 	if !fetch && s.Include {
 		include = func(context.Context, string) ([]byte, error) { return nil, nil }
 	}
 	d := &draft{Config: c}
-	k, warnings, err := s.parseWith(ctx, name, c.Format, c.Text, include)
+	k, warnings, err := s.ParseWith(ctx, name, c.Format, c.Text, include)
 	d.warnings = warnings
 	if err != nil {
-		d.mistakes, _ = errors.AsType[savedErrors](err)
+		d.mistakes, _ = errors.AsType[saved.SavedErrors](err)
 	} else {
 		d.urls = len(k.Targets)
-		s.releaseTargets(k)
+		s.ReleaseTargets(k)
 	}
 	return d
 }

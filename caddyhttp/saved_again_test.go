@@ -105,8 +105,8 @@ func (s *savedAgain) check(name string, has bool) {
 func newSavedAgain(t *testing.T) *savedAgain {
 	s := &savedAgain{t: t, push: newPushService(t), station: caddyhttptest.NewStation(t), dir: t.TempDir()}
 	s.Handler = newGateway(t, open+"configs {\nmanage open\nrefresh 1ms\ninbox 7d\ndedupe 1h\n}", "queue {\npath "+t.TempDir()+"\nwait 5s\n}\n"+pushOptions(""))
-	s.app.spaces.storage = storagetest.New(s.dir)
-	s.saved.store = s.newStore()
+	s.app.spaces.Storage = storagetest.New(s.dir)
+	s.saved.Store = s.newStore()
 	startApp(t, s.Handler)
 	return s
 }
@@ -114,7 +114,7 @@ func newSavedAgain(t *testing.T) *savedAgain {
 // newStore returns the store of the saved keys, as another gateway has it.
 func (s *savedAgain) newStore() *configstore.Store {
 	s.t.Helper()
-	index := s.saved.index
+	index := s.saved.Index
 	if s.app.queue != nil { // the gateway has started
 		index = new(configstore.Index)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -92,7 +93,6 @@ type Configs struct {
 
 // Values of Configs.Trust.
 const (
-	trustClient   = "client"
 	trustOperator = "operator"
 )
 
@@ -108,15 +108,15 @@ const (
 func (c *Configs) resolve() (*Configs, error) {
 	out := *c
 	if out.Trust == "" {
-		out.Trust = trustClient
+		out.Trust = saved.TrustClient
 	}
 	if c.Space != "" {
-		if err := checkSpace(c.Space); err != nil {
+		if err := saved.CheckSpace(c.Space); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case out.Trust != trustClient && out.Trust != trustOperator:
+	case out.Trust != saved.TrustClient && out.Trust != trustOperator:
 		return nil, errors.New("trust must be client or operator")
 	case c.Refresh < 0 || c.MaxKeys < 0 || c.MaxSize < 0 || c.MaxURLs < 0:
 		return nil, errors.New("refresh, max_keys, max_size and max_urls must be above 0")
@@ -162,7 +162,7 @@ func (c *Configs) resolve() (*Configs, error) {
 
 // newSavedKeys returns the saved keys of a site, or nil if it has no configs. saves means
 // that the site lets clients save keys if configs has manage.
-func newSavedKeys(r *settled, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
+func newSavedKeys(r *settled, in *saved.Spaces, owner saved.ConfigsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*saved.Keys, error) {
 	if r.configs == nil {
 		return nil, nil
 	}
@@ -170,16 +170,16 @@ func newSavedKeys(r *settled, in *savedSpaces, owner configsOwner, saves bool, s
 	if err != nil {
 		return nil, err
 	}
-	return newSavedKeysWith(o, r.Site, in, owner, saves, sender, log)
+	return saved.New(o, r.Site, in, owner, saves, sender, log)
 }
 
 // spaceOptions returns the options that all sites of a space have in common.
-func (c *Configs) spaceOptions() savedOptions {
-	return savedOptions{Space: c.Space, Secret: c.Secret, Include: c.Include, Trusted: c.Trust == trustOperator}
+func (c *Configs) spaceOptions() saved.Options {
+	return saved.Options{Space: c.Space, Secret: c.Secret, Include: c.Include, Trusted: c.Trust == trustOperator}
 }
 
 // options returns the options of saved keys. c has its defaults.
-func (c *Configs) options() (o savedOptions, err error) {
+func (c *Configs) options() (o saved.Options, err error) {
 	o = c.spaceOptions()
 	o.Manage, o.DefaultTag, o.Refresh = c.Manage != "", c.DefaultTag, time.Duration(c.Refresh)
 	o.MaxKeys, o.MaxSize, o.MaxURLs, o.Inbox = c.MaxKeys, c.MaxSize, c.MaxURLs, time.Duration(c.Inbox)
@@ -211,7 +211,7 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 	b.Caddyfile.record("configs", d)
 	b.Caddyfile.Imports = importsOf(d)
 	if len(args) > 0 {
-		if err := checkSpace(args[0]); err != nil {
+		if err := saved.CheckSpace(args[0]); err != nil {
 			return d.WrapErr(site.PrefixError("configs", err))
 		}
 		c.Space = args[0]
@@ -237,7 +237,7 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 		"max_keys": {Usage: "max_keys <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxKeys, 1, math.MaxInt32)},
 		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&c.MaxSize)},
 		"max_urls": {Usage: "max_urls <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxURLs, 1, math.MaxInt32)},
-		"trust":    {Usage: "trust client|operator", Min: 1, Max: 1, Line: choice(&c.Trust, trustClient, trustOperator)},
+		"trust":    {Usage: "trust client|operator", Min: 1, Max: 1, Line: choice(&c.Trust, saved.TrustClient, trustOperator)},
 		"include": {Usage: "include on|off", Min: 1, Max: 1, Line: func(args []string) error {
 			var on *bool
 			if err := block.OnOff(&on)(args); err != nil {

@@ -3,9 +3,6 @@ package caddyhttp
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -117,12 +115,12 @@ func errKeyFixed(key string) error {
 }
 
 func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	id, err := h.saved.store.Delete(r.Context(), name)
+	id, err := h.saved.Store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return site.ErrNoKey
 	}
 	if err != nil {
-		return errSavedUnavailable(err)
+		return saved.ErrSavedUnavailable(err)
 	}
 	h.configChanged(r, name, changeDeleted, 0)
 	if q, _ := h.app.open(nil); q != nil {
@@ -134,12 +132,12 @@ func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 
 // loadConfig returns the saved configuration of a key. Errors are for the client.
 func (h *httpAPI) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
-	c, err := h.saved.store.Load(ctx, name)
+	c, err := h.saved.Store.Load(ctx, name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return nil, site.ErrNoKey
 	}
 	if err != nil {
-		return nil, errSavedUnavailable(err)
+		return nil, saved.ErrSavedUnavailable(err)
 	}
 	return c, nil
 }
@@ -183,9 +181,9 @@ func (h *httpAPI) savedNames(ctx context.Context) ([]string, error) {
 	if h.saved == nil {
 		return []string{}, nil
 	}
-	keys, err := h.saved.store.Keys(ctx)
+	keys, err := h.saved.Store.Keys(ctx)
 	if err != nil {
-		return nil, errSavedUnavailable(err)
+		return nil, saved.ErrSavedUnavailable(err)
 	}
 	if keys == nil {
 		keys = []string{}
@@ -249,7 +247,7 @@ func (h *httpAPI) serveURLs(w http.ResponseWriter, r *http.Request, name string)
 		Tags []string   `json:"tags"`
 		URLs []savedURL `json:"urls"`
 	}{[]string{}, []savedURL{}}
-	id := h.saved.idOf(r.Context())
+	id := h.saved.IDOf(r.Context())
 	for _, t := range targets {
 		details, names := newSavedTags(t.Tags)
 		out.Tags = append(out.Tags, names...)
@@ -260,22 +258,6 @@ func (h *httpAPI) serveURLs(w http.ResponseWriter, r *http.Request, name string)
 	slices.Sort(out.Tags)
 	out.Tags = slices.Compact(out.Tags)
 	return writeJSON(w, http.StatusOK, out)
-}
-
-// idOf returns a function that returns the ID of a URL. The ID is a keyed hash,
-// so that nobody can guess the URL from it.
-func (s *savedKeys) idOf(ctx context.Context) func(notifier.Target) *string {
-	key, err := s.store.IDKey(ctx)
-	if err != nil {
-		s.log.Error("URLs are listed without IDs", zap.Error(err))
-		return func(notifier.Target) *string { return nil }
-	}
-	return func(t notifier.Target) *string {
-		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(t.URL()))
-		id := hex.EncodeToString(mac.Sum(nil)[:16])
-		return &id
-	}
 }
 
 // Changes of a saved configuration, for the log and the event.
@@ -290,7 +272,7 @@ const (
 // contains a URL.
 func (h *httpAPI) configChanged(r *http.Request, name, change string, destinations int) {
 	client := clientIP(r)
-	space := h.saved.space.label()
+	space := h.saved.Shared.Label()
 	h.log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
 		zap.Int("destinations", destinations), zap.String("user", requestUser(r)), zap.String("client_ip", client))
 	h.app.Emit(event.ConfigChanged, func() map[string]any {
@@ -317,7 +299,7 @@ func (h *httpAPI) serveStatus(w http.ResponseWriter, r *http.Request, _ string) 
 		MaxFiles: h.resolved.Limits.MaxFiles, MaxFileSize: h.resolved.Limits.MaxFileSize,
 	}
 	code, text := http.StatusOK, "OK"
-	err := h.saved.space.check(r.Context(), h.saved.store)
+	err := h.saved.Shared.Check(r.Context(), h.saved.Store)
 	status.Status.Storage, status.Status.Config = err == nil, err == nil && !status.ConfigLock
 	status.Status.Attach = !status.AttachLock
 	if status.Status.Details = []string{"OK"}; err != nil {

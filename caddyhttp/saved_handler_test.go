@@ -27,9 +27,9 @@ func newConfigGateway(t *testing.T, dir, configs, global string) (*Handler, *sto
 	t.Helper()
 	h := newGateway(t, open+"configs {\n"+configs+"\n}", global)
 	storage := storagetest.New(dir)
-	h.app.spaces.storage = storage
+	h.app.spaces.Storage = storage
 	var err error
-	if h.saved.store, err = configstore.New(storage, "", h.saved.index, h.saved.Secret); err != nil {
+	if h.saved.Store, err = configstore.New(storage, "", h.saved.Index, h.saved.Secret); err != nil {
 		t.Fatal(err)
 	}
 	return h, storage
@@ -356,7 +356,7 @@ func TestSavedStorageDown(t *testing.T) {
 			t.Errorf("the answer is %d %s, want a 503 with Retry-After", r.status, r.body)
 		}
 	}
-	h.saved.space.checked = time.Time{}
+	h.saved.Shared.Checked = time.Time{}
 	if r := get(t, h, "/status", "text/plain"); r.status != http.StatusExpectationFailed || r.body != "CONFIG_PERMISSION_ISSUE" {
 		t.Errorf("/status gets %d %s", r.status, r.body)
 	}
@@ -397,11 +397,11 @@ func TestSavedKeyCost(t *testing.T) {
 	dir := t.TempDir()
 	h, storage := newConfigGateway(t, dir, "manage open\nrefresh 1h\nmax_keys 200", "")
 	for i := range 100 {
-		if err := h.saved.store.Save(t.Context(), fmt.Sprint("key", i), configstore.FormatText, s.NotifyURL("/x"), 200); err != nil {
+		if err := h.saved.Store.Save(t.Context(), fmt.Sprint("key", i), configstore.FormatText, s.NotifyURL("/x"), 200); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(h.saved.keys) > 0 || storage.Loads.Load() > 0 {
+	if len(h.saved.Keys) > 0 || storage.Loads.Load() > 0 {
 		t.Error("keys that are not used are read")
 	}
 	for range 50 {

@@ -14,50 +14,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
-
-// KeyText is the text to save under the name of a key.
-type KeyText struct {
-	Name   string
-	Format string // configstore.FormatText or configstore.FormatYAML
-	Text   string
-}
-
-// SavedKeyReport tells what SaveKeys has done with a KeyText.
-type SavedKeyReport struct {
-	Refused  error    // why the key is not saved; nil if it is
-	Mistakes []string // what in the text cannot be used, with the lines
-	Warnings []string // what in the text has no effect, with the lines
-	URLs     int      // the number of URLs that can be used
-	Tagged   bool     // one of these URLs has a tag
-
-	// Rewritten means that the key is saved as text without its mistakes, and so
-	// without its comments and groups.
-	Rewritten bool
-}
-
-// SaveOptions are options of [Config.SaveKeys].
-type SaveOptions struct {
-	// Space is a space of saved keys, configstore.DefaultSpace, or "" if there is only
-	// one.
-	Space string
-
-	// DefaultTag confirms what a message without a tag reaches, which is default_tag
-	// in configs, or "all" where that is not set; "" for no confirmation.
-	DefaultTag string
-
-	Replace bool // saved keys of the same names
-}
 
 // SaveKeys saves keys where the sites with configs keep their own, under the
 // limits and the secret of configs, and returns a report for each. The sites may
 // be running. It saves nothing and returns an error if there would be more than
 // max_keys saved keys, or if a key has tags and neither configs nor the options have
 // a default tag.
-func (c *Config) SaveKeys(ctx context.Context, keys []KeyText, options SaveOptions) ([]SavedKeyReport, error) {
+func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options saved.SaveOptions) ([]saved.SavedKeyReport, error) {
 	pool := egress.NewPool(userAgent)
 	defer pool.Close()
 	sender := notifier.NewSender(pool, notifier.DefaultConcurrency)
@@ -67,9 +35,9 @@ func (c *Config) SaveKeys(ctx context.Context, keys []KeyText, options SaveOptio
 		return nil, err
 	}
 	if set := cmp.Or(s.DefaultTag, site.AllTag); options.DefaultTag != "" && !strings.EqualFold(options.DefaultTag, set) {
-		return nil, fmt.Errorf("--default-tag is not what the configuration has; write default_tag %s into %s, or give --default-tag %s", options.DefaultTag, s.space.owner.place(), set)
+		return nil, fmt.Errorf("--default-tag is not what the configuration has; write default_tag %s into %s, or give --default-tag %s", options.DefaultTag, s.Shared.Owner.Place(), set)
 	}
-	reports := make([]SavedKeyReport, len(keys))
+	reports := make([]saved.SavedKeyReport, len(keys))
 	configs := map[string]configstore.Config{}
 	var tagged []string // names of keys
 	for i, k := range keys {
@@ -77,7 +45,7 @@ func (c *Config) SaveKeys(ctx context.Context, keys []KeyText, options SaveOptio
 			reports[i].Refused = errors.New("the configuration of --config has a key of this name, which takes precedence")
 			continue
 		}
-		text := s.checkText(ctx, k, &reports[i])
+		text := s.CheckText(ctx, k, &reports[i])
 		if reports[i].Refused == nil {
 			configs[k.Name] = text
 		}
@@ -87,9 +55,9 @@ func (c *Config) SaveKeys(ctx context.Context, keys []KeyText, options SaveOptio
 	}
 	if len(tagged) > 0 && s.DefaultTag == "" && options.DefaultTag == "" {
 		slices.Sort(tagged)
-		return nil, fmt.Errorf("nothing is saved, because URLs of %s have tags, and it is not decided where a message without a tag goes: write default_tag untagged into %s to send it to the URLs without tags, as Apprise API does, or give --default-tag all to send it to every URL", nameKeys(tagged), s.space.owner.place())
+		return nil, fmt.Errorf("nothing is saved, because URLs of %s have tags, and it is not decided where a message without a tag goes: write default_tag untagged into %s to send it to the URLs without tags, as Apprise API does, or give --default-tag all to send it to every URL", saved.NameKeys(tagged), s.Shared.Owner.Place())
 	}
-	existing, err := s.store.Import(ctx, configs, s.MaxKeys, options.Replace)
+	existing, err := s.Store.Import(ctx, configs, s.MaxKeys, options.Replace)
 	if errors.Is(err, configstore.ErrTooMany) {
 		return nil, fmt.Errorf("nothing is saved, because there would be more than %d saved keys; raise max_keys in configs", s.MaxKeys)
 	}
@@ -104,68 +72,9 @@ func (c *Config) SaveKeys(ctx context.Context, keys []KeyText, options SaveOptio
 	return reports, nil
 }
 
-// nameKeys returns "the key ops" or "the keys home, ops".
-func nameKeys(names []string) string {
-	if len(names) == 1 {
-		return "the key " + names[0]
-	}
-	return "the keys " + strings.Join(names, ", ")
-}
-
-// checkText fills the report about k, and returns what to save: the text byte for
-// byte or, if something in it cannot be used, as text with the rest.
-func (s *savedKeys) checkText(ctx context.Context, k KeyText, report *SavedKeyReport) (out configstore.Config) {
-	if report.Refused = site.CheckKeyName(k.Name); report.Refused != nil {
-		return out
-	}
-	if int64(len(k.Text)) > s.MaxSize {
-		report.Refused = fmt.Errorf("it has %d bytes; at most %d are allowed (max_size)", len(k.Text), s.MaxSize)
-		return out
-	}
-	entries, mistakes, warnings := s.entries(ctx, k.Format, k.Text, s.fetch)
-	if n := len(entries); n > s.MaxURLs {
-		report.Refused = fmt.Errorf("it has %d URLs; at most %d are allowed (max_urls)", n, s.MaxURLs)
-		return out
-	}
-	for _, w := range warnings {
-		report.Warnings = append(report.Warnings, w.Error())
-	}
-	var lines strings.Builder
-	for _, e := range entries {
-		t, err := s.target(e)
-		if err != nil {
-			mistakes = append(mistakes, newSavedError(e.Line, e.Include, err))
-			continue
-		}
-		s.sender.Release(t.Destination)
-		report.URLs++
-		if len(e.Tags) > 0 {
-			report.Tagged = true
-			lines.WriteString(strings.Join(e.Tags, ",") + "=")
-		}
-		lines.WriteString(e.URL + "\n")
-	}
-	sortMistakes(mistakes)
-	for _, e := range mistakes {
-		text := e.text()
-		if e.line > 0 {
-			text = fmt.Sprintf("line %d: %s", e.line, text)
-		}
-		report.Mistakes = append(report.Mistakes, text)
-	}
-	switch {
-	case report.URLs == 0:
-		report.Refused = errors.New("it has no URL that can be used")
-	case len(mistakes) > 0:
-		report.Rewritten = true
-		return configstore.Config{Format: configstore.FormatText, Text: lines.String()}
-	}
-	return configstore.Config{Format: k.Format, Text: k.Text}
-}
-
-// savedKeys returns the saved keys of a space, and the names of the keys of the
+// saved.Keys returns the saved keys of a space, and the names of the keys of the
 // configuration that take precedence over them. See [Config.SaveKeys].
-func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *savedKeys, fixed map[string]bool, err error) {
+func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys, fixed map[string]bool, err error) {
 	base, err := defaultSettings()
 	if err != nil {
 		return nil, nil, err
@@ -177,8 +86,8 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *savedKeys,
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the storage of --config: %w", err)
 	}
-	spaces := &savedSpaces{storage: storage}
-	found := map[string]*savedKeys{} // by the label of the space
+	spaces := &saved.Spaces{Storage: storage}
+	found := map[string]*saved.Keys{} // by the label of the space
 	fixedIn := map[string]map[string]bool{}
 	for _, handler := range c.sites {
 		r, err := handler.onlyKey("").resolve(base, parseUnshared, zap.NewNop())
@@ -196,12 +105,12 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *savedKeys,
 		if keys == nil {
 			continue
 		}
-		label := keys.space.label()
+		label := keys.Shared.Label()
 		if other := found[label]; other != nil && (other.MaxKeys != keys.MaxKeys || other.MaxSize != keys.MaxSize || other.MaxURLs != keys.MaxURLs) {
-			return nil, nil, fmt.Errorf("sites with the %s have different limits in configs; name a configuration with one of them", keys.space)
+			return nil, nil, fmt.Errorf("sites with the %s have different limits in configs; name a configuration with one of them", keys.Shared)
 		}
 		if other := found[label]; other != nil && other.DefaultTag != keys.DefaultTag {
-			return nil, nil, fmt.Errorf("sites with the %s have different default_tag in configs; name a configuration with one of them", keys.space)
+			return nil, nil, fmt.Errorf("sites with the %s have different default_tag in configs; name a configuration with one of them", keys.Shared)
 		}
 		if found[label] = keys; fixedIn[label] == nil {
 			fixedIn[label] = map[string]bool{}

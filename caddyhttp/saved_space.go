@@ -1,51 +1,6 @@
 package caddyhttp
 
-import (
-	"context"
-	"fmt"
-	"slices"
-	"sync"
-	"time"
-
-	"github.com/caddyserver/certmagic"
-
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/notifier/egress"
-)
-
-// savedSpaces are the spaces of saved keys that the sites of a configuration use.
-type savedSpaces struct {
-	storage certmagic.Storage
-	byName  map[string]*savedSpace
-}
-
-// savedSpace is a space of saved keys. The sites that use it have the same keys.
-type savedSpace struct {
-	name  string // "" for the default space
-	index configstore.Index
-
-	// Those of the first configs with this space.
-	options savedOptions
-	owner   configsOwner
-
-	sites []*savedKeys
-
-	// The rules of the sites through which keys of the space may be saved, without
-	// repetition.
-	policies []*egress.Policy
-	services site.ServiceRules
-
-	mu      sync.Mutex // held while the storage is checked
-	checked time.Time
-	err     error // of the last check
-}
-
-// configsOwner identifies a configs: that of a site or of the app.
-type configsOwner struct {
-	id any    // comparable; copies of a site in several servers have the same
-	at string // its position; "" if it is unknown
-}
+import "github.com/caddy-notify/caddy-notify/gateway/saved"
 
 // siteBlock identifies a notify block of a Caddyfile. Caddy copies the handler of a
 // site with several addresses into several servers.
@@ -54,141 +9,16 @@ type siteBlock struct {
 	block int
 }
 
-// configsOwner returns who has the configs of s, whose module is self.
-func (s *Settings) configsOwner(self any) configsOwner {
-	o := configsOwner{id: self}
+// saved.ConfigsOwner returns who has the configs of s, whose module is self.
+func (s *Settings) configsOwner(self any) saved.ConfigsOwner {
+	o := saved.ConfigsOwner{ID: self}
 	if info := s.Caddyfile; info != nil {
-		if o.at = info.line("configs"); o.at != "" && info.Imports != "" {
-			o.at += ", through " + info.Imports
+		if o.At = info.line("configs"); o.At != "" && info.Imports != "" {
+			o.At += ", through " + info.Imports
 		}
 		if info.Block != 0 {
-			o.id = siteBlock{info.Lines[blockLine], info.Block}
+			o.ID = siteBlock{info.Lines[blockLine], info.Block}
 		}
 	}
 	return o
-}
-
-// String returns the owner for an error about another configs.
-func (o configsOwner) String() string {
-	if o.at == "" {
-		return "configs of another site"
-	}
-	return o.place()
-}
-
-// place returns the configs for an error about it.
-func (o configsOwner) place() string {
-	if o.at == "" {
-		return "configs"
-	}
-	return "configs at " + o.at
-}
-
-// join returns the space of c. It returns an error if others use the space that
-// may not share it with c.
-func (s *savedSpaces) join(c savedOptions, owner configsOwner) (*savedSpace, error) {
-	space := s.byName[c.Space]
-	if space == nil {
-		space = &savedSpace{name: c.Space, options: c, owner: owner}
-		if s.byName == nil {
-			s.byName = map[string]*savedSpace{}
-		}
-		s.byName[c.Space] = space
-		return space, nil
-	}
-	first, other := space.options, space.owner.String()
-	differs := func(setting string) error {
-		return fmt.Errorf("%s differs from that of %s, and both have the %s of saved keys; write the same into both, or give each its own space (configs <space>)", setting, other, space)
-	}
-	switch {
-	case c.Space == "" && owner.id != space.owner.id:
-		one, two := owner.String(), other
-		if owner.at == "" {
-			one = "this configs"
-		} else if len(two) < len(one) || len(two) == len(one) && two < one {
-			one, two = two, one // the first in the file, because Caddy loads sites in any order
-		}
-		return nil, fmt.Errorf("%s and %s name no space, so two sites would share the saved keys of the default one; write configs <space> in both, with different names to keep the keys apart or with the same name to share them", one, two)
-	case c.Trusted != first.Trusted:
-		return nil, differs("trust")
-	case c.Include != first.Include:
-		return nil, differs("include")
-	case c.Secret != first.Secret:
-		return nil, differs("secret")
-	}
-	return space, nil
-}
-
-// label returns the name of the space, or default for the space without one.
-func (p *savedSpace) label() string {
-	if p.name == "" {
-		return configstore.DefaultSpace
-	}
-	return p.name
-}
-
-// String returns the space for an error.
-func (p *savedSpace) String() string {
-	if p.name == "" {
-		return "default space"
-	}
-	return "space " + p.name
-}
-
-// add adds a site to the space and sets the rules for saved URLs: those of the site
-// and, because another site may have saved them, those of every site of the space
-// that saves. Otherwise whoever may save at one site could use the rules of another.
-func (p *savedSpace) add(s *savedKeys, saves bool) {
-	p.sites = append(p.sites, s)
-	changed := false
-	if policy := s.settings.Limits.Egress; saves && !slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() == policy.Key() }) {
-		p.policies, changed = append(p.policies, policy), true
-	}
-	if services := s.settings.Services; saves && services != nil && !slices.ContainsFunc(p.services, services.Equal) {
-		p.services, changed = append(p.services, services), true
-	}
-	if !changed {
-		p.setRules(s)
-		return
-	}
-	for _, one := range p.sites {
-		p.setRules(one)
-	}
-}
-
-// setRules sets the rules for saved URLs at a site.
-func (p *savedSpace) setRules(s *savedKeys) {
-	own := s.settings
-	if s.services = slices.Clone(p.services); own.Services != nil && !slices.ContainsFunc(s.services, own.Services.Equal) {
-		s.services = append(s.services, own.Services)
-	}
-	if s.Trusted {
-		return
-	}
-	s.policy = own.Limits.Egress
-	if slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() != s.policy.Key() }) {
-		s.policy = egress.Strictest(append([]*egress.Policy{s.policy}, p.policies...)...)
-	}
-}
-
-// statusAge is the time for which the result of a storage check is reused, so
-// that frequent health checks cost little.
-const statusAge = 5 * time.Second
-
-// check returns an error if the storage cannot be read or written.
-func (p *savedSpace) check(ctx context.Context, store *configstore.Store) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if time.Since(p.checked) >= statusAge {
-		p.err, p.checked = store.Check(ctx), time.Now()
-	}
-	return p.err
-}
-
-// checkSpace returns an error if name cannot be the name of a space.
-func checkSpace(name string) error {
-	if err := configstore.CheckSpace(name); err != nil {
-		return fmt.Errorf("space: %w", err)
-	}
-	return nil
 }

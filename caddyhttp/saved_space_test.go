@@ -121,10 +121,10 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 	if other.saved, err = newSavedKeys(&settled{Site: other.resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.log); err != nil {
 		t.Fatal(err)
 	}
-	if other.saved.store, err = configstore.New(storage, other.saved.Space, other.saved.index, other.saved.Secret); err != nil {
+	if other.saved.Store, err = configstore.New(storage, other.saved.Space, other.saved.Index, other.saved.Secret); err != nil {
 		t.Fatal(err)
 	}
-	other.resolved.Saved = other.saved.finder()
+	other.resolved.Saved = other.saved.Finder()
 	h.app.Sites = append(h.app.Sites, other.resolved)
 	return other
 }
@@ -141,7 +141,7 @@ func TestRulesOfSharedSpace(t *testing.T) {
 	// The URL stands for one with a name that has a forbidden address only when the
 	// message is sent.
 	for _, other := range []*Handler{saver, alone} {
-		if err := other.saved.store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
+		if err := other.saved.Store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -29,7 +30,7 @@ func (h *httpAPI) changeTokens(w http.ResponseWriter, r *http.Request, name stri
 	}
 	// The token has at least 128 bits of randomness. Only its hash is stored.
 	token := rand.Text()
-	count, err := h.saved.store.AddToken(r.Context(), name, sha256.Sum256([]byte(token)))
+	count, err := h.saved.Store.AddToken(r.Context(), name, sha256.Sum256([]byte(token)))
 	switch {
 	case errors.Is(err, configstore.ErrTooManyTokens):
 		return api.Errorf(http.StatusBadRequest, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
@@ -51,7 +52,7 @@ func (h *httpAPI) changeTokens(w http.ResponseWriter, r *http.Request, name stri
 
 // removeOldTokens removes all tokens of a saved key but the newest.
 func (h *httpAPI) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
-	removed, err := h.saved.store.RemoveOldTokens(r.Context(), name)
+	removed, err := h.saved.Store.RemoveOldTokens(r.Context(), name)
 	if err != nil {
 		return tokenError(err)
 	}
@@ -83,5 +84,5 @@ func tokenError(err error) error {
 	if errors.Is(err, configstore.ErrNotFound) {
 		return site.ErrNoKey
 	}
-	return errSavedUnavailable(err)
+	return saved.ErrSavedUnavailable(err)
 }

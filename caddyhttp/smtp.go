@@ -52,7 +52,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.Log); err != nil {
 		return a.Caddyfile.locate("configs", site.PrefixError("configs", err))
 	}
-	a.Resolved.Saved = a.saved.finder()
+	a.Resolved.Saved = a.saved.Finder()
 	a.mail = &mailGateway{app: a, settings: settings, log: a.Log.Named("smtp")}
 	return nil
 }

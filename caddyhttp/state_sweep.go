@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"time"
@@ -11,7 +10,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -103,7 +102,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // saved keys that the operator is trusted for. It stops when one of them cannot
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
-	seen := map[*savedSpace]bool{}
+	seen := map[*saved.Space]bool{}
 	for _, settings := range append([]*site.Site{a.Resolved}, a.Sites...) {
 		for _, t := range settings.DefaultTargets {
 			f(t.Destination)
@@ -115,9 +114,9 @@ func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)
 		}
 	}
 	for _, saved := range a.savedKeys() {
-		if saved.Trusted && !seen[saved.space] {
-			seen[saved.space] = true
-			if err := saved.eachDestination(ctx, f); err != nil {
+		if saved.Trusted && !seen[saved.Shared] {
+			seen[saved.Shared] = true
+			if err := saved.EachDestination(ctx, f); err != nil {
 				return err
 			}
 		}
@@ -125,8 +124,8 @@ func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)
 	return nil
 }
 
-// savedKeys returns those of the app and of all sites.
-func (a *App) savedKeys() (out []*savedKeys) {
+// saved.Keys returns those of the app and of all sites.
+func (a *App) savedKeys() (out []*saved.Keys) {
 	if a.saved != nil {
 		out = append(out, a.saved)
 	}
@@ -136,33 +135,6 @@ func (a *App) savedKeys() (out []*savedKeys) {
 		}
 	}
 	return out
-}
-
-// eachDestination calls f with each destination of the saved keys. One that
-// cannot be used is left out.
-func (s *savedKeys) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
-	names, err := s.store.Keys(ctx)
-	if err != nil {
-		return fmt.Errorf("listing the saved keys: %w", err)
-	}
-	for _, name := range names {
-		c, err := s.store.Load(ctx, name)
-		if errors.Is(err, configstore.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("reading the saved key %s: %w", name, err)
-		}
-		k, _, err := s.parse(ctx, name, c.Format, c.Text)
-		if err != nil {
-			continue
-		}
-		for _, t := range k.Targets {
-			f(t.Destination)
-		}
-		s.releaseTargets(k)
-	}
-	return nil
 }
 
 // markStates renews the mark of states in a folder.

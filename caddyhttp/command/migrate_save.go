@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	savedpkg "github.com/caddy-notify/caddy-notify/gateway/saved"
 )
 
 // saveKeys saves the keys of an Apprise API in the storage of --config.
@@ -14,11 +15,11 @@ func (f *migrateFlags) saveKeys(cmd *cobra.Command, m *migration, saved []savedC
 	if err != nil {
 		return err
 	}
-	keys := make([]caddyhttp.KeyText, len(saved))
+	keys := make([]savedpkg.KeyText, len(saved))
 	for i, s := range saved {
-		keys[i] = caddyhttp.KeyText{Name: s.key, Format: s.format, Text: string(s.text)}
+		keys[i] = savedpkg.KeyText{Name: s.key, Format: s.format, Text: string(s.text)}
 	}
-	reports, err := config.SaveKeys(cmd.Context(), keys, caddyhttp.SaveOptions{Space: f.space, DefaultTag: f.defaultTag, Replace: f.force})
+	reports, err := config.SaveKeys(cmd.Context(), keys, savedpkg.SaveOptions{Space: f.space, DefaultTag: f.defaultTag, Replace: f.force})
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (f *migrateFlags) saveKeys(cmd *cobra.Command, m *migration, saved []savedC
 
 // addSaved adds the report about a key to that of the migration, and reports
 // whether the key is saved.
-func (m *migration) addSaved(name string, r caddyhttp.SavedKeyReport) (saved bool) {
+func (m *migration) addSaved(name string, r savedpkg.SavedKeyReport) (saved bool) {
 	for _, w := range r.Warnings {
 		m.note("key %s, %s", name, w)
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package saved
 
 import (
 	"cmp"
@@ -19,57 +19,57 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// savedError is a mistake in a saved configuration, or a warning about it. It
+// SavedError is a mistake in a saved configuration, or a warning about it. It
 // does not quote the configuration, which may contain secrets.
-type savedError struct {
-	line int // from 1 on; 0 for the configuration as a whole
+type SavedError struct {
+	Line int // from 1 on; 0 for the configuration as a whole
 	url  int // the number of the URL, from 1 on; 0 if it is unknown
 	err  error
 }
 
 // Error returns the problem with its position.
-func (m savedError) Error() string {
+func (m SavedError) Error() string {
 	switch {
-	case m.line == 0:
+	case m.Line == 0:
 		return m.err.Error()
 	case m.url == 0:
-		return fmt.Sprintf("line %d: %v", m.line, m.err)
+		return fmt.Sprintf("line %d: %v", m.Line, m.err)
 	}
-	return fmt.Sprintf("URL %d, line %d: %v", m.url, m.line, m.err)
+	return fmt.Sprintf("URL %d, line %d: %v", m.url, m.Line, m.err)
 }
 
 // Unwrap returns the error without its position.
-func (m savedError) Unwrap() error { return m.err }
+func (m SavedError) Unwrap() error { return m.err }
 
-// text returns the problem without its position, as a client may see it.
-func (m savedError) text() string { return errs.PublicText(m.err) }
+// Text returns the problem without its position, as a client may see it.
+func (m SavedError) Text() string { return errs.PublicText(m.err) }
 
-// savedErrors are the mistakes in a saved configuration, in the order of their
+// SavedErrors are the mistakes in a saved configuration, in the order of their
 // lines. There is at least one.
-type savedErrors []savedError
+type SavedErrors []SavedError
 
 // Error returns the first mistake.
-func (m savedErrors) Error() string { return m[0].Error() }
+func (m SavedErrors) Error() string { return m[0].Error() }
 
 // Unwrap returns the first mistake, because Error returns its text.
-func (m savedErrors) Unwrap() error { return m[0] }
+func (m SavedErrors) Unwrap() error { return m[0] }
 
 // newSavedError returns a mistake in a line of the configuration. If include is
 // not 0, the mistake is in a file, which line include of the configuration
 // includes.
-func newSavedError(line, include int, err error) savedError {
+func newSavedError(line, include int, err error) SavedError {
 	if include == 0 {
-		return savedError{line: line, err: err}
+		return SavedError{Line: line, err: err}
 	}
 	if line > 0 {
 		err = fmt.Errorf("the included file, line %d: %w", line, err)
 	}
-	return savedError{line: include, err: err}
+	return SavedError{Line: include, err: err}
 }
 
 // sortMistakes sorts mistakes by line.
-func sortMistakes(m []savedError) {
-	slices.SortStableFunc(m, func(a, b savedError) int { return cmp.Compare(a.line, b.line) })
+func sortMistakes(m []SavedError) {
+	slices.SortStableFunc(m, func(a, b SavedError) int { return cmp.Compare(a.Line, b.Line) })
 }
 
 // errSavedInclude is returned for a saved configuration that includes another while include is off.
@@ -77,8 +77,8 @@ var errSavedInclude = errors.New("saved configurations cannot include others her
 
 // entries returns the entries of a saved configuration. fetch returns the
 // content of an address that it includes.
-func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []savedError) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), importTimeout)
+func (s *Keys) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []SavedError) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ImportTimeout)
 	defer cancel()
 	location := "file://configuration.txt?format=text"
 	if format == configstore.FormatYAML {
@@ -99,27 +99,27 @@ func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func
 	}
 	for _, w := range ignored {
 		if w.Line > 0 && w.Include == 0 {
-			warnings = append(warnings, savedError{line: w.Line, err: errors.New(w.Problem)})
+			warnings = append(warnings, SavedError{Line: w.Line, err: errors.New(w.Problem)})
 		}
 	}
 	return entries, mistakes, warnings
 }
 
-// parse returns the key of a saved configuration. The caller must release its
+// Parse returns the key of a saved configuration. The caller must release its
 // destinations. A URL of a retired service is left out with a warning. The
-// error is of type savedErrors.
-func (s *savedKeys) parse(ctx context.Context, name, format, text string) (k *site.Key, warnings []savedError, err error) {
-	return s.parseWith(ctx, name, format, text, s.fetch)
+// error is of type SavedErrors.
+func (s *Keys) Parse(ctx context.Context, name, format, text string) (k *site.Key, warnings []SavedError, err error) {
+	return s.ParseWith(ctx, name, format, text, s.Fetch)
 }
 
-func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []savedError, error) {
+func (s *Keys) ParseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []SavedError, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	entries, mistakes = s.limit(entries, mistakes)
-	var retired []savedError // about URLs of retired services
+	var retired []SavedError // about URLs of retired services
 	k := s.newKey(name)
 	for i, e := range entries {
-		t, err := s.target(e)
+		t, err := s.Target(e)
 		if err == nil {
 			for _, w := range t.Warnings() {
 				warnings = append(warnings, newSavedError(e.Line, e.Include, errors.New(w)))
@@ -143,13 +143,13 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 	case len(retired) > 0:
 		mistakes = retired // no URL is left
 	default:
-		mistakes = []savedError{{err: errNoSavedURL}}
+		mistakes = []SavedError{{err: errNoSavedURL}}
 	}
 	sortMistakes(mistakes)
 	sortMistakes(warnings)
 	if len(mistakes) > 0 {
-		s.releaseTargets(k)
-		return nil, warnings, savedErrors(mistakes)
+		s.ReleaseTargets(k)
+		return nil, warnings, SavedErrors(mistakes)
 	}
 	k.DefaultTargets = s.defaults.Choose(k.Targets)
 	return k, warnings, nil
@@ -157,12 +157,12 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 
 var errNoSavedURL = errors.New("the configuration has no notification URL; add one")
 
-func (s *savedKeys) newKey(name string) *site.Key {
-	return &site.Key{Name: name, Saved: true, Space: s.space.name, Limits: s.limits, Rules: s.Rules, Defaults: s.defaults, Inbox: s.Inbox, Log: s.log.WithLazy(zap.String("key", name))}
+func (s *Keys) newKey(name string) *site.Key {
+	return &site.Key{Name: name, Saved: true, Space: s.Shared.name, Limits: s.Limits, Rules: s.Rules, Defaults: s.defaults, Inbox: s.Inbox, Log: s.Log.WithLazy(zap.String("key", name))}
 }
 
 // limit returns the first MaxURLs entries, and adds a mistake if there are more.
-func (s *savedKeys) limit(entries []appriseconfig.Entry, mistakes []savedError) ([]appriseconfig.Entry, []savedError) {
+func (s *Keys) limit(entries []appriseconfig.Entry, mistakes []SavedError) ([]appriseconfig.Entry, []SavedError) {
 	if len(entries) <= s.MaxURLs {
 		return entries, mistakes
 	}
@@ -176,10 +176,10 @@ func (s *savedKeys) limit(entries []appriseconfig.Entry, mistakes []savedError) 
 // depends on the settings of the site. For what cannot be used, the key has a
 // destination to which each delivery fails with the reason. The error is that of
 // an included configuration that could not be fetched.
-func (s *savedKeys) load(ctx context.Context, name, format, text string) (*site.Key, error) {
+func (s *Keys) load(ctx context.Context, name, format, text string) (*site.Key, error) {
 	var failed error
 	entries, mistakes, _ := s.entries(ctx, format, text, func(ctx context.Context, location string) ([]byte, error) {
-		content, err := s.fetch(ctx, location)
+		content, err := s.Fetch(ctx, location)
 		if _, blocked := errors.AsType[*egress.BlockedError](err); err != nil && !blocked && !errors.Is(err, errSavedInclude) {
 			failed = err
 		}
@@ -204,7 +204,7 @@ func (s *savedKeys) load(ctx context.Context, name, format, text string) (*site.
 		k.Targets = append(k.Targets, t)
 	}
 	if len(k.Targets)+len(mistakes) == 0 {
-		mistakes = []savedError{{err: errNoSavedURL}}
+		mistakes = []SavedError{{err: errNoSavedURL}}
 		if retired > 0 {
 			mistakes[0].err = errors.New("the services of all URLs are retired; replace the URLs")
 		}
@@ -217,14 +217,14 @@ func (s *savedKeys) load(ctx context.Context, name, format, text string) (*site.
 	return k, nil
 }
 
-// target returns the target of an entry, or an error if it must not be saved.
-func (s *savedKeys) target(e appriseconfig.Entry) (notifier.Target, error) {
+// Target returns the target of an entry, or an error if it must not be saved.
+func (s *Keys) Target(e appriseconfig.Entry) (notifier.Target, error) {
 	t, err := s.use(e)
 	if err != nil {
 		return t, err
 	}
 	if err := t.CheckHost(); err != nil {
-		s.sender.Release(t.Destination)
+		s.Sender.Release(t.Destination)
 		return notifier.Target{}, err
 	}
 	return t, nil
@@ -232,24 +232,24 @@ func (s *savedKeys) target(e appriseconfig.Entry) (notifier.Target, error) {
 
 // use returns the target of an entry, for messages. Its address is checked when it
 // is dialled.
-func (s *savedKeys) use(e appriseconfig.Entry) (notifier.Target, error) {
+func (s *Keys) use(e appriseconfig.Entry) (notifier.Target, error) {
 	url, policy, err := s.expand(e.URL)
 	if err != nil {
 		return notifier.Target{}, err
 	}
-	d, err := s.sender.Parse(url, policy)
+	d, err := s.Sender.Parse(url, policy)
 	if err != nil {
 		return notifier.Target{}, notifier.WithSuggestion(url, err)
 	}
 	if err := s.services.Check(d); err != nil {
-		s.sender.Release(d)
+		s.Sender.Release(d)
 		return notifier.Target{}, err
 	}
 	return notifier.Target{Destination: d, Tags: e.Tags}, nil
 }
 
-// fetch fetches a configuration that a saved one includes.
-func (s *savedKeys) fetch(ctx context.Context, location string) ([]byte, error) {
+// Fetch fetches a configuration that a saved one includes.
+func (s *Keys) Fetch(ctx context.Context, location string) ([]byte, error) {
 	if !s.Include {
 		return nil, errSavedInclude
 	}
@@ -257,7 +257,7 @@ func (s *savedKeys) fetch(ctx context.Context, location string) ([]byte, error) 
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("saved configurations can include others by http or https address only")
 	}
-	resp, err := s.sender.Pool().Get(ctx, u, egress.Options{Policy: s.policy, FollowRedirects: true})
+	resp, err := s.Sender.Pool().Get(ctx, u, egress.Options{Policy: s.policy, FollowRedirects: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package saved
 
 import (
 	"context"
@@ -18,28 +18,28 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// savedKeys are the saved keys of a site. A key is read and parsed at its first
+// Keys are the saved keys of a site. A key is read and parsed at its first
 // use, and parsed again only when its configuration changes. A URL that the
 // change leaves in place keeps its destination, with its connections and
 // tokens.
-type savedKeys struct {
-	savedOptions
-	store    *configstore.Store
-	space    *savedSpace
-	index    *configstore.Index // of space
+type Keys struct {
+	Options
+	Store    *configstore.Store
+	Shared   *Space
+	Index    *configstore.Index // of space
 	settings *site.Site         // of the site
-	sender   *notifier.Sender
+	Sender   *notifier.Sender
 	policy   *egress.Policy // nil with trust operator
 	services site.ServiceRules
-	limits   *notifier.Limits // nil with trust operator
+	Limits   *notifier.Limits // nil with trust operator
 	defaults site.DefaultTag  // of every key
-	log      *zap.Logger
+	Log      *zap.Logger
 
-	adding   sync.Mutex      // held while a destination is added to a key
+	Adding   sync.Mutex      // held while a destination is added to a key
 	reserved site.LogLimiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex
-	keys   map[string]*savedKey
+	Keys   map[string]*savedKey
 	closed bool
 }
 
@@ -53,8 +53,8 @@ type savedKey struct {
 	failing  bool  // the last read failed
 }
 
-// savedOptions are the settings of saved keys.
-type savedOptions struct {
+// Options are the settings of saved keys.
+type Options struct {
 	Space      string        // "" for the default one
 	Secret     string        // that encrypts what is stored; "" for none
 	Include    bool          // a configuration may include others
@@ -75,29 +75,29 @@ type savedOptions struct {
 
 // newSavedKeys returns the saved keys of a site with the settings r. saves means that the
 // site lets clients save keys if somebody may manage them.
-func newSavedKeysWith(o savedOptions, r *site.Site, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
-	space, err := in.join(o, owner)
+func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*Keys, error) {
+	space, err := in.Join(o, owner)
 	if err != nil {
 		return nil, err
 	}
-	s := &savedKeys{savedOptions: o, space: space, index: &space.index, settings: r, sender: sender, log: log, keys: map[string]*savedKey{}}
+	s := &Keys{Options: o, Shared: space, Index: &space.index, settings: r, Sender: sender, Log: log, Keys: map[string]*savedKey{}}
 	space.add(s, saves && s.Manage)
 	if !s.Trusted && r.Limits.Client != nil {
 		limits := *r.Limits.Client
 		limits.Relay = true // as for a key of the configuration: Apprise clients identify as gateways
-		s.limits = &limits
+		s.Limits = &limits
 	}
 	if s.DefaultTag != "" {
 		if s.defaults, err = site.ParseDefaultTag(s.DefaultTag); err != nil {
 			return nil, err
 		}
 	}
-	s.store, err = configstore.New(in.storage, s.Space, s.index, s.Secret)
+	s.Store, err = configstore.New(in.Storage, s.Space, s.Index, s.Secret)
 	return s, err
 }
 
-// finder returns what finds the keys; the zero value for nil.
-func (s *savedKeys) finder() site.Finder {
+// Finder returns what finds the keys; the zero value for nil.
+func (s *Keys) Finder() site.Finder {
 	if s == nil {
 		return site.Finder{}
 	}
@@ -105,16 +105,16 @@ func (s *savedKeys) finder() site.Finder {
 }
 
 // names returns the names of all keys.
-func (s *savedKeys) names(ctx context.Context) ([]string, error) { return s.store.Keys(ctx) }
+func (s *Keys) names(ctx context.Context) ([]string, error) { return s.Store.Keys(ctx) }
 
-// close releases the destinations.
-func (s *savedKeys) close() {
+// Close releases the destinations.
+func (s *Keys) Close() {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
-	keys := s.keys
-	s.keys, s.closed = nil, true
+	keys := s.Keys
+	s.Keys, s.closed = nil, true
 	s.mu.Unlock()
 	for _, k := range keys {
 		k.mu.Lock()
@@ -124,27 +124,27 @@ func (s *savedKeys) close() {
 }
 
 // release releases the destinations of k. The caller holds the lock of k.
-func (s *savedKeys) release(k *savedKey) {
+func (s *Keys) release(k *savedKey) {
 	if k.key != nil {
-		s.releaseTargets(k.key)
+		s.ReleaseTargets(k.key)
 		k.key = nil
 	}
 }
 
-// releaseTargets releases the destinations of a key that parse returned.
-func (s *savedKeys) releaseTargets(k *site.Key) {
+// ReleaseTargets releases the destinations of a key that parse returned.
+func (s *Keys) ReleaseTargets(k *site.Key) {
 	for _, t := range k.Targets {
-		s.sender.Release(t.Destination)
+		s.Sender.Release(t.Destination)
 	}
 }
 
 // protected reports whether a saved key has a token.
-func (s *savedKeys) protected(ctx context.Context) bool {
-	return s.store.HasTokens(ctx, s.Refresh)
+func (s *Keys) protected(ctx context.Context) bool {
+	return s.Store.HasTokens(ctx, s.Refresh)
 }
 
-// errSavedUnavailable returns the error for a client while the storage fails.
-func errSavedUnavailable(err error) *api.Error {
+// ErrSavedUnavailable returns the error for a client while the storage fails.
+func ErrSavedUnavailable(err error) *api.Error {
 	e := api.Errorf(http.StatusServiceUnavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
 	e.Fault, e.RetryAfter = err, 5*time.Second
 	return e
@@ -152,38 +152,38 @@ func errSavedUnavailable(err error) *api.Error {
 
 // find returns a saved key, at most Refresh old. If the storage cannot be read,
 // find returns the key as it was last read, or a 503 error if it never was.
-func (s *savedKeys) find(ctx context.Context, name string) (*site.Key, error) {
+func (s *Keys) find(ctx context.Context, name string) (*site.Key, error) {
 	if !site.IsKeyName(name) {
 		return nil, site.ErrNoKey
 	}
 	refresh := s.Refresh
 	if site.CheckKeyName(name) != nil {
-		if s.store.Has(ctx, name, refresh) {
+		if s.Store.Has(ctx, name, refresh) {
 			s.reserved.Add(1, func(n int) {
-				s.log.Error("messages to a saved key were refused, because its name is that of an address of the gateway itself; save its configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
+				s.Log.Error("messages to a saved key were refused, because its name is that of an address of the gateway itself; save its configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
 			})
 		}
 		return nil, site.ErrNoKey
 	}
 	s.mu.Lock()
-	k := s.keys[name]
+	k := s.Keys[name]
 	s.mu.Unlock()
 	if k == nil {
-		if !s.store.Has(ctx, name, refresh) {
+		if !s.Store.Has(ctx, name, refresh) {
 			return nil, site.ErrNoKey
 		}
 		s.mu.Lock()
-		if k = s.keys[name]; k == nil {
+		if k = s.Keys[name]; k == nil {
 			k = &savedKey{}
 			if !s.closed {
-				s.keys[name] = k
+				s.Keys[name] = k
 			}
 		}
 		s.mu.Unlock()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if changes := s.index.Changes(); k.key == nil || k.changes != changes || time.Since(k.checked) >= refresh {
+	if changes := s.Index.Changes(); k.key == nil || k.changes != changes || time.Since(k.checked) >= refresh {
 		if err := s.refresh(ctx, name, k); err != nil {
 			return nil, err
 		}
@@ -194,8 +194,8 @@ func (s *savedKeys) find(ctx context.Context, name string) (*site.Key, error) {
 
 // refresh reads the configuration of a key if it has changed. The caller holds
 // the lock of k.
-func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error {
-	c, err := s.store.Load(context.WithoutCancel(ctx), name)
+func (s *Keys) refresh(ctx context.Context, name string, k *savedKey) error {
+	c, err := s.Store.Load(context.WithoutCancel(ctx), name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		s.release(k)
 		s.forget(name, k)
@@ -208,16 +208,16 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	switch {
 	case err != nil && k.key == nil:
 		s.forget(name, k)
-		return errSavedUnavailable(fmt.Errorf("key %s: %w", name, err))
+		return ErrSavedUnavailable(fmt.Errorf("key %s: %w", name, err))
 	case err != nil:
 		if !k.failing {
-			s.log.Error("the saved configuration cannot be read; messages go to the URLs that it had", zap.String("key", name), zap.Error(err))
+			s.Log.Error("the saved configuration cannot be read; messages go to the URLs that it had", zap.String("key", name), zap.Error(err))
 		}
 		k.failing = true
 		return nil
 	}
 	if k.failing {
-		s.log.Info("the saved configuration can be read again", zap.String("key", name))
+		s.Log.Info("the saved configuration can be read again", zap.String("key", name))
 		k.failing = false
 	}
 	if fresh != nil {
@@ -229,10 +229,10 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 }
 
 // forget removes k, which holds no destinations.
-func (s *savedKeys) forget(name string, k *savedKey) {
+func (s *Keys) forget(name string, k *savedKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.keys[name] == k {
-		delete(s.keys, name)
+	if s.Keys[name] == k {
+		delete(s.Keys, name)
 	}
 }

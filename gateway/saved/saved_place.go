@@ -1,4 +1,4 @@
-package caddyhttp
+package saved
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const idReads = 16
 // places returns the places of saved keys by name (see [delivery.Place]), at most Refresh
 // old. It has none of a key that does not exist or is damaged. The error is
 // returned if the storage cannot be read; the others are there.
-func (s *savedKeys) places(ctx context.Context, names []string) (map[string]string, error) {
+func (s *Keys) places(ctx context.Context, names []string) (map[string]string, error) {
 	out := make(map[string]string, len(names))
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -25,14 +25,14 @@ func (s *savedKeys) places(ctx context.Context, names []string) (map[string]stri
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			id, err := s.store.ID(ctx, name, s.Refresh)
+			id, err := s.Store.ID(ctx, name, s.Refresh)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				out[name] = site.SavedHome(s.space.name, id) + "\x00" + name
+				out[name] = site.SavedHome(s.Shared.name, id) + "\x00" + name
 			case !errors.Is(err, configstore.ErrNotFound) && !errors.Is(err, configstore.ErrDamaged):
-				failed = errSavedUnavailable(err)
+				failed = ErrSavedUnavailable(err)
 			}
 		})
 	}

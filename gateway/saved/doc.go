@@ -1,0 +1,2 @@
+// Package saved keeps the keys that clients save.
+package saved

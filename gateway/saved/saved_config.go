@@ -1,0 +1,4 @@
+package saved
+
+// Values of Configs.Trust.
+const TrustClient = "client"

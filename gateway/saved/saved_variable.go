@@ -1,0 +1,27 @@
+package saved
+
+import (
+	"errors"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// errVariablePart is returned for a variable that stands for a part of a URL. The
+// client that saves the URL could send the value to a server of its own.
+var errVariablePart = errors.New("a variable stands for a whole URL here; write it alone, as in ops=${NAME}")
+
+// expand replaces the variables of a saved URL. The policy is that for the URL: a
+// variable that is the whole URL is the operator's.
+func (s *Keys) expand(url string) (string, *egress.Policy, error) {
+	if s.Expand == nil {
+		return url, s.policy, nil
+	}
+	expanded, found, whole, err := s.Expand(url)
+	switch {
+	case !found:
+		return url, s.policy, nil
+	case !s.Trusted && !whole:
+		return "", nil, errVariablePart
+	}
+	return expanded, nil, err
+}
