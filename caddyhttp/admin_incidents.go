@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -19,21 +20,21 @@ func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	by, err := parseIncidentQuery(r.URL.Query())
+	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
 		return adminFault(err)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := directoryIncidentPlaces(&q.App.Load().Directory, ctx, by.key)
+	places, err := alerting.DirectoryIncidentPlaces(&q.App.Load().Directory, ctx, by.Key)
 	if err != nil {
 		return adminFault(err)
 	}
-	list, next, err := q.listIncidents(ctx, places, &by)
+	list, next, err := q.ListIncidents(ctx, places, &by)
 	if err != nil {
 		return adminFault(err)
 	}
-	return writeAdminJSON(w, newIncidentsJSON(list, r.URL.Path, &by, next))
+	return writeAdminJSON(w, alerting.NewIncidentsJSON(list, r.URL.Path, &by, next))
 }
 
 // adminFault returns err as the admin API answers it: with its own status, or with 503
@@ -73,23 +74,23 @@ func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequ
 
 // serveAcknowledge acknowledges an incident.
 func (adminAPI) serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*openQueue).acknowledge)
+	return changeIncidentOf(w, r, (*openQueue).Acknowledge)
 }
 
 // serveResolve resolves an incident.
 func (adminAPI) serveResolve(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*openQueue).resolve)
+	return changeIncidentOf(w, r, (*openQueue).Resolve)
 }
 
 // adminIncident is the JSON response to a change.
 type adminIncident struct {
 	Changed bool `json:"changed_now"` // false if it was so before
-	incidentJSON
+	alerting.IncidentJSON
 }
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the
 // incident.
-func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQueue, context.Context, *storedIncident, string) (*rules.Incident, bool, error)) error {
+func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQueue, context.Context, *alerting.StoredIncident, string) (*rules.Incident, bool, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQ
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.incidentByID(ctx, r.PathValue("id"))
+	at, err := q.IncidentByID(ctx, r.PathValue("id"))
 	if err != nil {
 		return adminFault(err)
 	}
@@ -114,7 +115,7 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQ
 	if x == nil {
 		return adminFault(errNoIncident)
 	}
-	return writeAdminJSON(w, adminIncident{changed, newIncidentJSON(x)})
+	return writeAdminJSON(w, adminIncident{changed, alerting.NewIncidentJSON(x)})
 }
 
 // serveForget forgets the incident in the path of r.
@@ -125,17 +126,17 @@ func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.incidentByID(ctx, r.PathValue("id"))
+	at, err := q.IncidentByID(ctx, r.PathValue("id"))
 	if err == nil && at == nil {
 		err = errNoIncident
 	}
 	if err == nil {
-		err = q.forgetIncident(ctx, at)
+		err = q.ForgetIncident(ctx, at)
 	}
 	if err != nil {
 		return adminFault(err)
 	}
-	return writeAdminJSON(w, newIncidentJSON(at.Incident))
+	return writeAdminJSON(w, alerting.NewIncidentJSON(at.Incident))
 }
 
 // serveForgetAll forgets the incidents of a key.
@@ -144,20 +145,20 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	by, err := parseIncidentQuery(r.URL.Query())
-	if err == nil && by.key == "" {
+	by, err := alerting.ParseIncidentQuery(r.URL.Query())
+	if err == nil && by.Key == "" {
 		err = api.Errorf(http.StatusBadRequest, "name the key whose incidents are forgotten with ?key=")
 	}
 	if err != nil {
 		return adminFault(err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), shareTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	places, err := directoryIncidentPlaces(&q.App.Load().Directory, ctx, by.key)
+	places, err := alerting.DirectoryIncidentPlaces(&q.App.Load().Directory, ctx, by.Key)
 	if err != nil {
 		return adminFault(err)
 	}
-	out, err := q.forgetIncidents(ctx, places, by.stage)
+	out, err := q.ForgetIncidents(ctx, places, by.Stage)
 	if err != nil {
 		return adminFault(err)
 	}

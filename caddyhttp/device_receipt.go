@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -20,11 +21,11 @@ import (
 )
 
 // receipts returns what alerts need of receipts.
-func (q *registry) receipts() receipts {
-	return receipts{
-		name: q.receiptRecordName,
-		keep: q.keepReceipt,
-		confirms: func(record []byte, now time.Time) (delivered, decided bool) {
+func (q *registry) receipts() alerting.Receipts {
+	return alerting.Receipts{
+		Name: q.receiptRecordName,
+		Keep: q.keepReceipt,
+		Confirms: func(record []byte, now time.Time) (delivered, decided bool) {
 			return decodeReceipt(record).Confirms(now)
 		},
 	}
@@ -128,11 +129,11 @@ func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
 	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
-	_, err = q.alerts.changeIncident(ctx, r.Incident, func(p *incidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
-		if p.x != nil && p.x.ID == r.Opening {
-			p.x.Confirmed(q.Now(), x.Message, x.Target, r.Step, x.Answered())
+	_, err = q.alerts.ChangeIncident(ctx, r.Incident, func(p *alerting.IncidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
+		if p.X != nil && p.X.ID == r.Opening {
+			p.X.Confirmed(q.Now(), x.Message, x.Target, r.Step, x.Answered())
 		}
-		return p.x != nil
+		return p.X != nil
 	})
 	return err
 }

@@ -86,7 +86,7 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Pl
 func (q *registry) openIncidents(ctx context.Context, of site.Place) *int {
 	n := 0
 	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := q.CallersGroup(ctx, q.alerts.incidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
+		records, err := q.CallersGroup(ctx, q.alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
 		if err != nil {
 			return nil
 		}

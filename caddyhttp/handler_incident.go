@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -63,7 +64,7 @@ func (h *httpAPI) serveIncident(w http.ResponseWriter, r *http.Request, at *rout
 		return nil
 	}
 	header.Add("Vary", "Accept")
-	if err := writeJSON(w, http.StatusOK, newIncidentJSON(x)); err != nil {
+	if err := writeJSON(w, http.StatusOK, alerting.NewIncidentJSON(x)); err != nil {
 		return h.errorResponse(err)
 	}
 	return nil
@@ -83,7 +84,7 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
-	at, err := q.incidentByID(r.Context(), id)
+	at, err := q.IncidentByID(r.Context(), id)
 	if err != nil {
 		return "", "", nil, outbox.QueueError(err)
 	}
@@ -107,9 +108,9 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 		return done, "", at.Incident, err
 	}
 	by := cmp.Or(userOf(r), typedName(form.by))
-	change := q.acknowledge
+	change := q.Acknowledge
 	if form.do == doResolve {
-		change = q.resolve
+		change = q.Resolve
 	}
 	x, ok, err := change(r.Context(), at, by)
 	switch {
@@ -128,7 +129,7 @@ func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	case x.Acknowledged.Until.IsZero():
 		return "You take care of it. Nobody else is told until it is resolved.", "", x, nil
 	}
-	return "You take care of it. If it is still open then, the first step begins again at " + formatDay(x.Acknowledged.Until) + ".", "", x, nil
+	return "You take care of it. If it is still open then, the first step begins again at " + alerting.FormatDay(x.Acknowledged.Until) + ".", "", x, nil
 }
 
 // isForeignChange reports whether a page of another site sent a request that changes
@@ -200,16 +201,16 @@ func (h *httpAPI) silenceIncident(r *http.Request, x *rules.Incident, f *inciden
 	if err != nil {
 		return "", err
 	}
-	return "It is silenced until " + formatDay(made.Until) + ". If it is still open then, that is told.", nil
+	return "It is silenced until " + alerting.FormatDay(made.Until) + ". If it is still open then, that is told.", nil
 }
 
 // silencedUntil returns until when a silence matches an incident; the zero time for none.
 func (h *httpAPI) silencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
 	q, err := h.app.open(nil)
-	if err != nil || !x.IsOpen() || !q.silences.has(placeOfIncident(x)) {
+	if err != nil || !x.IsOpen() || !q.Silences.Has(alerting.PlaceOfIncident(x)) {
 		return until
 	}
-	all, err := q.silencesAt(ctx, placeOfIncident(x))
+	all, err := q.SilencesAt(ctx, alerting.PlaceOfIncident(x))
 	if err != nil {
 		return until
 	}
@@ -268,7 +269,7 @@ func (h *httpAPI) incidentPage(r *http.Request, x *rules.Incident, done, problem
 		by = x.ResolvedBy + " resolved it."
 	}
 	add(x.Resolved, false, "%s", by)
-	add(x.Acknowledged.At, false, "%s acknowledged it.", person(x.Acknowledged.By))
+	add(x.Acknowledged.At, false, "%s acknowledged it.", alerting.Person(x.Acknowledged.By))
 	if e := x.Escalation; e.Exhausted {
 		add(x.Changed, true, "All rounds have ended, and nobody has acknowledged it.")
 	}

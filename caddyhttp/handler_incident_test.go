@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -89,7 +90,7 @@ func TestIncidentPage(t *testing.T) {
 		if body := w.Body.String(); !strings.Contains(body, "the first one counts") || strings.Contains(body, ">Eve") {
 			t.Errorf("the second acknowledgement:\n%s", body)
 		}
-		var answer incidentJSON
+		var answer alerting.IncidentJSON
 		w = askIncident(t, h, http.MethodGet, id, "", "Accept", "application/json")
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.State != "acknowledged" || answer.Acknowledged == nil || answer.Acknowledged.By != "<b>Adam Eve</b> (typed)" || answer.Acknowledged.Until == nil || answer.Title != "Disk full" {
 			t.Errorf("%s, %v", w.Body, err)
@@ -258,7 +259,7 @@ func TestIncidentPageSteps(t *testing.T) {
 			}
 			at += i
 		}
-		var got incidentJSON
+		var got alerting.IncidentJSON
 		if err := json.Unmarshal(askIncident(t, h, http.MethodGet, id, "").Body.Bytes(), &got); err != nil || len(got.Begun) != 4 {
 			t.Fatalf("%+v, %v", got.Begun, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -44,7 +45,7 @@ func (h *httpAPI) doIncidents(w http.ResponseWriter, r *http.Request, at *route)
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
-	by, err := parseIncidentQuery(r.URL.Query())
+	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -52,5 +53,5 @@ func (h *httpAPI) doIncidents(w http.ResponseWriter, r *http.Request, at *route)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newIncidentsJSON(list, rootOf(r.URL.Path)+site.RouteIncidents[1:], &by, next))
+	return writeJSON(w, http.StatusOK, alerting.NewIncidentsJSON(list, rootOf(r.URL.Path)+site.RouteIncidents[1:], &by, next))
 }

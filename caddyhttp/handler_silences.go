@@ -76,7 +76,7 @@ func (h *httpAPI) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 		}
 		return writeJSON(w, http.StatusOK, newSilenceJSON(k.Name, ended))
 	}
-	all, err := q.silencesAt(r.Context(), k.Home(h.site())+"\x00"+k.Name)
+	all, err := q.SilencesAt(r.Context(), k.Home(h.site())+"\x00"+k.Name)
 	if err != nil {
 		return outbox.ErrQueueUnavailable(err)
 	}
@@ -114,7 +114,7 @@ func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *site.Key, s sile
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	if err := q.makeSilence(context.WithoutCancel(r.Context()), k, h.site(), x); err != nil {
+	if err := q.MakeSilence(context.WithoutCancel(r.Context()), k, h.site(), x); err != nil {
 		return nil, silenceError(err)
 	}
 	return &x, nil
@@ -122,7 +122,7 @@ func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *site.Key, s sile
 
 // endSilence ends a silence of a key for the client of r.
 func (h *httpAPI) endSilence(r *http.Request, q *openQueue, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.endSilence(context.WithoutCancel(r.Context()), k.Home(h.site()), k.Name, parseSilenceID(id), requestUser(r))
+	ended, err := q.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.site()), k.Name, parseSilenceID(id), requestUser(r))
 	return &ended, silenceError(err)
 }
 

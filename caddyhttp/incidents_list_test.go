@@ -10,12 +10,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 )
 
 // namesIn returns the names of the incidents that a response lists.
 func namesIn(t *testing.T, r reply) (names []string, next string) {
 	t.Helper()
-	var page incidentsJSON
+	var page alerting.IncidentsJSON
 	if err := json.Unmarshal([]byte(r.body), &page); err != nil || r.status != http.StatusOK {
 		t.Fatalf("status %d, %v: %s", r.status, err, r.body)
 	}
@@ -72,7 +74,7 @@ func TestIncidentList(t *testing.T) {
 		if want := []string{"net router open", "ops db1 resolved", "ops db2 open", "ops slow open"}; !slices.Equal(all, want) {
 			t.Errorf("the pages have %q, want %q", all, want)
 		}
-		for _, query := range []string{"?state=shut", "?limit=0", "?limit=1001", "?after=x", "?after=" + incidentCursor{stage: "no"}.encode()} {
+		for _, query := range []string{"?state=shut", "?limit=0", "?limit=1001", "?after=x", "?after=" + alerting.IncidentCursor{Stage: "no"}.Encode()} {
 			if r := get(t, h, "/notify/incidents"+query, "application/json"); r.status != http.StatusBadRequest {
 				t.Errorf("%s: %d %s", query, r.status, r.body)
 			}

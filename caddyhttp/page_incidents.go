@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -22,22 +23,22 @@ const pageIncidents = 50
 
 // serveIncidentsPage lists the incidents of the site.
 func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *route) error {
-	by, err := parseIncidentQuery(r.URL.Query())
+	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	by.limit = pageIncidents
+	by.Limit = pageIncidents
 	root := rootOf(r.URL.Path)
 	p := view.IncidentsPage{
-		Root: root, Filter: view.IncidentFilter{Key: by.key, State: view.IncidentState(by.stage)}, Rules: h.hasRules(),
+		Root: root, Filter: view.IncidentFilter{Key: by.Key, State: view.IncidentState(by.Stage)}, Rules: h.hasRules(),
 	}
-	address := func(after incidentCursor) string {
+	address := func(after alerting.IncidentCursor) string {
 		whole := by
-		whole.limit = defaultIncidents // the page has one of its own
-		return whole.address(root+routeConsoleIncidents[1:], after)
+		whole.Limit = alerting.DefaultIncidents // the page has one of its own
+		return whole.Address(root+routeConsoleIncidents[1:], after)
 	}
-	if by.after != (incidentCursor{}) {
-		p.First = address(incidentCursor{})
+	if by.After != (alerting.IncidentCursor{}) {
+		p.First = address(alerting.IncidentCursor{})
 	}
 	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= maxListedKeys {
 		p.Keys = names
@@ -52,12 +53,12 @@ func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ro
 	for _, x := range list {
 		listed := listedIncident(r, x.Incident)
 		listed.Silenced = h.silencedUntil(r.Context(), x.Incident)
-		if isQuiet(x.Incident) {
+		if alerting.IsQuiet(x.Incident) {
 			listed.ID = x.ID
 		}
 		p.Incidents = append(p.Incidents, listed)
 	}
-	if next != (incidentCursor{}) {
+	if next != (alerting.IncidentCursor{}) {
 		p.More = address(next)
 	}
 	return h.writePage(w, r, http.StatusOK, routeConsoleIncidents, p)
@@ -73,20 +74,20 @@ func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) err
 	}
 	q, err := h.app.open(nil)
 	if err != nil || q == nil {
-		return cmp.Or(err, error(errNoIncidents))
+		return cmp.Or(err, error(alerting.ErrNoIncidents))
 	}
 	filter := url.Values{"key": {r.PostForm.Get("filter-key")}, "state": {r.PostForm.Get("filter-state")}}
-	by, err := parseIncidentQuery(filter)
+	by, err := alerting.ParseIncidentQuery(filter)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), shareTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	var out forgotten
+	var out alerting.Forgotten
 	if id := r.PostForm.Get("id"); id != "" {
 		out.Forgotten, err = 1, h.forgetOne(ctx, q, id)
 	} else {
-		out, err = h.forgetKey(ctx, q, r.PostForm.Get("key"), by.stage)
+		out, err = h.forgetKey(ctx, q, r.PostForm.Get("key"), by.Stage)
 	}
 	if err != nil {
 		return outbox.QueueError(err)
@@ -107,33 +108,33 @@ func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) err
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
 func (h *pages) forgetOne(ctx context.Context, q *openQueue, id string) error {
-	at, err := q.incidentByID(ctx, id)
+	at, err := q.IncidentByID(ctx, id)
 	if err != nil {
 		return err
 	}
 	if at == nil {
 		return errNoIncident
 	}
-	places, err := resolvedIncidentPlaces(h.resolved, ctx, h.site(), at.Key, nil)
+	places, err := alerting.ResolvedIncidentPlaces(h.resolved, ctx, h.site(), at.Key, nil)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(places, placeOfIncident(at.Incident)) {
+	if !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
 		return errNoIncident
 	}
-	return q.forgetIncident(ctx, at)
+	return q.ForgetIncident(ctx, at)
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
-func (h *pages) forgetKey(ctx context.Context, q *openQueue, key string, stage notifier.IncidentState) (forgotten, error) {
+func (h *pages) forgetKey(ctx context.Context, q *openQueue, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
 	if key == "" {
-		return forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
+		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}
-	places, err := resolvedIncidentPlaces(h.resolved, ctx, h.site(), key, nil)
+	places, err := alerting.ResolvedIncidentPlaces(h.resolved, ctx, h.site(), key, nil)
 	if err != nil {
-		return forgotten{}, err
+		return alerting.Forgotten{}, err
 	}
-	return q.forgetIncidents(ctx, places, stage)
+	return q.ForgetIncidents(ctx, places, stage)
 }
 
 // forgottenOf returns what a form has forgotten, or "".
@@ -172,7 +173,7 @@ func (h *pages) hasRules() bool {
 func listedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
 	out := view.ListedIncident{
 		Title: x.Title, Key: x.Key, KeyAddress: consoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
-		Steps: len(incidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
+		Steps: len(alerting.IncidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
 	out.Address = rootOf(r.URL.Path) + site.RouteIncidents[1:] + "/" + x.ID
 	if x.Name != x.Title && !x.Own {
@@ -197,10 +198,10 @@ func (h *pages) incidentTrouble() string {
 	if h.app.queue == nil || !h.hasRules() {
 		return ""
 	}
-	sizes := h.app.queue.groups.get(context.Background(), h.app.queue.Queue)
+	sizes := h.app.queue.Groups.Get(context.Background(), h.app.queue.Queue)
 	n := 0
 	for name, k := range h.resolved.Keys {
-		n += sizes[h.app.queue.incidentGroup(k.Home(h.site())+"\x00"+name, notifier.Open)]
+		n += sizes[h.app.queue.IncidentGroup(k.Home(h.site())+"\x00"+name, notifier.Open)]
 	}
 	if n == 0 {
 		return ""

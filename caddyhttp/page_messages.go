@@ -288,7 +288,7 @@ func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *rou
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
-	if x := q.incidentOfMessage(r.Context(), e.Message); x != nil {
+	if x := q.IncidentOfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = listedIncident(r, x).Address
 	}
 	for i, result := range queued.Message(e).Results {

@@ -86,10 +86,10 @@ func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *openQueue)
 	}
 	for _, name := range names {
 		place := places[name]
-		if place == "" || !q.silences.has(place) {
+		if place == "" || !q.Silences.Has(place) {
 			continue
 		}
-		all, err := q.silencesAt(r.Context(), place)
+		all, err := q.SilencesAt(r.Context(), place)
 		if err != nil {
 			p.Problem = errQueueUnread
 			return

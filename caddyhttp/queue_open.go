@@ -9,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
@@ -40,39 +41,16 @@ func (g *gateway) open(k *site.Key) (*openQueue, error) {
 // openQueue is an open queue with all that keeps records in it. Configurations share it.
 type openQueue struct {
 	*outbox.Outbox
-	*alerts
+	*alerting.Engine
 	*registry
 	*monitor
 	inboxes *box
 }
 
-// alerts are the incidents, and the rules over time.
-type alerts struct {
-	*outbox.Outbox
-	receipts receipts
-	groups   groupSizes
-	shares   keyShares
-	counts   incidentCounts
-	silences silenceCache
-}
-
-// receipts are those of devices. A step counts as told only with the receipt.
-type receipts struct {
-	// name returns the name of the record of a message to the destination with a hash.
-	name func(target, message string) queue.Hash
-
-	// keep returns the record of a receipt as it is.
-	keep func(old []byte) queue.Record
-
-	// confirms reports whether a receipt confirms that the device has shown the message;
-	// decided is false as long as it may do so later.
-	confirms func(record []byte, now time.Time) (delivered, decided bool)
-}
-
 // registry are the devices.
 type registry struct {
 	*outbox.Outbox
-	alerts        *alerts
+	alerts        *alerting.Engine
 	devices       deviceCache
 	vapid         pushKeyCache
 	registrations device.Limiter
@@ -115,7 +93,7 @@ func (a *App) openQueue() error {
 	q.use(&a.Engine)
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
-	q.refreshSilences(ctx) // the first message needs them
+	q.RefreshSilences(ctx) // the first message needs them
 	q.refreshDevices(ctx)
 	if !isOpen {
 		q.Start()
@@ -132,9 +110,9 @@ func newQueue(a *outbox.Engine) (*openQueue, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
-	q := &openQueue{Outbox: base, alerts: &alerts{Outbox: base}, monitor: &monitor{Outbox: base}}
-	q.registry = &registry{Outbox: base, alerts: q.alerts}
-	q.alerts.receipts = q.registry.receipts()
+	q := &openQueue{Outbox: base, Engine: &alerting.Engine{Outbox: base}, monitor: &monitor{Outbox: base}}
+	q.registry = &registry{Outbox: base, alerts: q.Engine}
+	q.Engine.Receipts = q.registry.receipts()
 	var store queue.Store
 	var err error
 	if s.Dsn != "" {
@@ -153,7 +131,7 @@ func newQueue(a *outbox.Engine) (*openQueue, error) {
 	q.App.Store(a)
 	q.Queue = queue.New(store, q.options(s))
 	q.inboxes = newInboxes(base)
-	q.Policy = outbox.Policy{Plan: q.alerts.plan, Before: q.stepTurn, MakeRoom: q.alerts.makeRoom, Keep: q.inboxes.keep}
+	q.Policy = outbox.Policy{Plan: q.Engine.Plan, Before: q.StepTurn, MakeRoom: q.Engine.MakeRoom, Keep: q.inboxes.keep}
 	return q, nil
 }
 
@@ -162,23 +140,23 @@ func (q *openQueue) options(s *outbox.Settings) queue.Options {
 	punctual := s.Punctual || q.App.Load().HasRules() || q.App.Load().ExpectsBeats() || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Attempt, Settled: q.Settled, Dead: q.Fallback, Down: q.Down, Up: q.Up,
-		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
-		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refresh,
+		Ended: q.ended, Due: q.due, Recheck: q.Recheck, Arm: q.arm,
+		Punctual: func() bool { return punctual || q.Silences.Any() }, Refresh: q.refresh,
 		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Log,
 	}
 }
 
 // ended returns what changes when a job ends.
 func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
-	return queue.JoinRuled(q.alerts.ended(j), q.GaveUp(j))
+	return queue.JoinRuled(q.Engine.Ended(j), q.GaveUp(j))
 }
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *openQueue) refresh(ctx context.Context) {
-	q.refreshSilences(ctx)
+	q.RefreshSilences(ctx)
 	q.inboxes.Refresh(ctx)
 	q.refreshDevices(ctx)
-	q.watchShares(ctx)
+	q.WatchShares(ctx)
 }
 
 // use lets an app make the deliveries from now on.

@@ -82,7 +82,7 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 	}
 	m := queued.Message(e)
 	q.setReceipts(ctx, m)
-	if x := q.incidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
+	if x := q.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil

@@ -9,7 +9,7 @@ import (
 
 // state returns what metrics tell of the queue.
 func (q *openQueue) state(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Count(), Incidents: q.countIncidents(ctx), Now: q.Now()}
+	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Count(), Incidents: q.CountIncidents(ctx), Now: q.Now()}
 	s, err := q.Stats(ctx)
 	if err != nil {
 		return out

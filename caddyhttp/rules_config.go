@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -322,15 +323,11 @@ func checkSteps(k *site.Key, public string, push bool) error {
 	if numbers, _ := steps(k.DefaultTargets); len(numbers) == 0 && !push {
 		return errors.New("escalate: default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that selects them")
 	}
-	if n := len(k.Targets) * e.Repeat; n > maxStepJobs {
-		return fmt.Errorf("escalate: the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.Targets), e.Repeat, n, maxStepJobs)
+	if n := len(k.Targets) * e.Repeat; n > alerting.MaxStepJobs {
+		return fmt.Errorf("escalate: the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.Targets), e.Repeat, n, alerting.MaxStepJobs)
 	}
 	return nil
 }
-
-// maxStepJobs is the maximum number of deliveries in all rounds of a message that
-// escalates.
-const maxStepJobs = 500
 
 // ruleName returns the name of a rule of a key in CaddyfileInfo.Lines. key is "" for
 // saved keys.

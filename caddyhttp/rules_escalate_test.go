@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -79,11 +80,11 @@ func (p *pager) links() (out []string) {
 func ackIncident(t *testing.T, h *Handler, by string) bool {
 	t.Helper()
 	list := incidentsOf(t, h)
-	list = slices.DeleteFunc(list, func(x storedIncident) bool { return !x.IsOpen() })
+	list = slices.DeleteFunc(list, func(x alerting.StoredIncident) bool { return !x.IsOpen() })
 	if len(list) != 1 {
 		t.Fatalf("%d incidents are open", len(list))
 	}
-	_, ok, err := h.app.queue.acknowledge(t.Context(), &list[0], by)
+	_, ok, err := h.app.queue.Acknowledge(t.Context(), &list[0], by)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +400,7 @@ func TestEscalateSilenced(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 		silence := rules.Silence{Until: time.Now().Add(2 * time.Hour), Incident: "db1"}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+		if err := h.app.queue.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "2000-01-01 01:59:50")
@@ -421,7 +422,7 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+		if err := h.app.queue.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		a := postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").queued(t)
@@ -454,7 +455,7 @@ func TestEscalateFollowsSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+		if err := h.app.queue.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
@@ -495,7 +496,7 @@ func TestEscalateKeepsHeld(t *testing.T) {
 		x.wantCounts(t, 1, 2, 0)
 		until(t, "2000-01-01 00:59:00")
 		for _, incident := range incidentsOf(t, h) {
-			if _, _, err := h.app.queue.acknowledge(t.Context(), &incident, "Adam"); err != nil {
+			if _, _, err := h.app.queue.Acknowledge(t.Context(), &incident, "Adam"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -522,7 +523,7 @@ func TestResolveAcknowledged(t *testing.T) {
 		postWith(t, h, "/notify/k", alertForm("failure", "down again", "a"))
 		x.wantCounts(t, 3, 2, 0)
 		list := incidentsOf(t, h)
-		if _, ok, err := h.app.queue.resolve(t.Context(), &list[0], "Adam"); !ok || err != nil {
+		if _, ok, err := h.app.queue.Resolve(t.Context(), &list[0], "Adam"); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		time.Sleep(time.Second)
@@ -561,7 +562,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
 				tt.silence.ID, tt.silence.Until = uuid.New(), time.Now().Add(2*time.Hour)
-				if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), tt.silence); err != nil {
+				if err := h.app.queue.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), tt.silence); err != nil {
 					t.Fatal(err)
 				}
 				var got []string
@@ -597,7 +598,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Tag: rules.AllTags}
-		if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), s); err != nil {
+		if err := h.app.queue.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), s); err != nil {
 			t.Fatal(err)
 		}
 		var ids []string
@@ -605,9 +606,9 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 			ids = append(ids, postWith(t, h, "/notify/k", "title="+title+"&body=b&type=failure").queued(t).ID)
 		}
 		for i, x := range incidentsOf(t, h) {
-			change := h.app.queue.acknowledge
+			change := h.app.queue.Acknowledge
 			if i == 1 {
-				change = h.app.queue.resolve
+				change = h.app.queue.Resolve
 			}
 			if _, ok, err := change(t.Context(), &x, "Eve"); !ok || err != nil {
 				t.Fatalf("%t, %v", ok, err)
@@ -639,7 +640,7 @@ func TestEscalatePartlySilenced(t *testing.T) {
 			h := newQueueGateway(t, dir, "", block)
 			postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 			silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(24 * time.Hour), Tag: tag}
-			if err := h.app.queue.makeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+			if err := h.app.queue.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
 				t.Fatal(err)
 			}
 			x.wantCounts(t, 1, 1, 0, 0)

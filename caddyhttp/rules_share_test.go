@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -32,7 +33,7 @@ func placeOfKey(h *Handler, name string) string {
 func incidentsAt(t *testing.T, h *Handler, key string) (names []string) {
 	t.Helper()
 	for _, stage := range rules.Stages {
-		list, _, _, err := h.app.queue.incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
+		list, _, _, err := h.app.queue.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,9 +91,9 @@ func TestShareOfKey(t *testing.T) {
 		if len(known) > n/2 || len(known) < 20 || !slices.Contains(known, oldest) || slices.Contains(known, "inc0100") {
 			t.Errorf("%d incidents are known, want the latest ones: %q", len(known), known)
 		}
-		time.Sleep(shareEvery + time.Second)
+		time.Sleep(alerting.ShareEvery + time.Second)
 		stats, err := h.app.queue.Stats(t.Context())
-		if share := h.app.QueueSettings.MaxSize / keyShare; err != nil || stats.Records > 2*share {
+		if share := h.app.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}
 		told := noisy.count()
@@ -182,7 +183,7 @@ func TestForgetIncidents(t *testing.T) {
 		for _, form := range []string{alertForm("failure", "x", "escalates"), alertForm("warning", "x", "open"), alertForm("warning", "x", "other"), alertForm("failure", "x", "over"), alertForm("success", "x", "over")} {
 			postWith(t, h, "/notify/k", form)
 		}
-		find := func(name string) *storedIncident {
+		find := func(name string) *alerting.StoredIncident {
 			t.Helper()
 			for _, x := range incidentsOf(t, h) {
 				if x.Name == name {
@@ -192,23 +193,23 @@ func TestForgetIncidents(t *testing.T) {
 			t.Fatalf("%s is unknown", name)
 			return nil
 		}
-		if err := q.forgetIncident(t.Context(), find("escalates")); !errors.Is(err, errUnderWay) {
+		if err := q.ForgetIncident(t.Context(), find("escalates")); !errors.Is(err, alerting.ErrUnderWay) {
 			t.Errorf("what escalates is forgotten: %v", err)
 		}
 		open := find("open")
 		wantResult(t, h, alertForm("warning", "x", "open"), notifier.Skipped, notifier.RuleSuppressed)
-		if err := q.forgetIncident(t.Context(), find("open")); err != nil {
+		if err := q.ForgetIncident(t.Context(), find("open")); err != nil {
 			t.Error(err)
 		}
-		if at, err := q.incidentByID(t.Context(), open.ID); at != nil || err != nil {
+		if at, err := q.IncidentByID(t.Context(), open.ID); at != nil || err != nil {
 			t.Errorf("its address still leads to %v, %v", at, err)
 		}
 		wantResult(t, h, alertForm("warning", "x", "open"), notifier.Delivered, "") // nobody knows it any more
 		place := placeOfKey(h, "k")
-		if got, err := q.forgetIncidents(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (forgotten{Forgotten: 1}) {
+		if got, err := q.ForgetIncidents(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (alerting.Forgotten{Forgotten: 1}) {
 			t.Errorf("of the resolved ones: %+v, %v", got, err)
 		}
-		if got, err := q.forgetIncidents(t.Context(), []string{place, place}, ""); err != nil || got != (forgotten{Forgotten: 2, Kept: 1}) {
+		if got, err := q.ForgetIncidents(t.Context(), []string{place, place}, ""); err != nil || got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
 			t.Errorf("of all: %+v, %v", got, err)
 		}
 		if got := incidentsAt(t, h, "k"); !slices.Equal(got, []string{"escalates"}) {

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -53,31 +53,31 @@ func (c *silenceCache) of(d *dispatch.Delivery) rules.Silences {
 	return (*all)[d.Place()]
 }
 
-// has reports whether the key with a place has silences, or may have some.
-func (c *silenceCache) has(place string) bool {
+// Has reports whether the key with a place has silences, or may have some.
+func (c *silenceCache) Has(place string) bool {
 	all := c.places.Load()
 	return all == nil || len((*all)[place]) > 0
 }
 
-// any reports whether a key has a silence.
-func (c *silenceCache) any() bool {
+// Any reports whether a key has a silence.
+func (c *silenceCache) Any() bool {
 	all := c.places.Load()
 	return all != nil && len(*all) > 0
 }
 
-// refreshSilences reads the silences that other gateways may have changed.
-func (q *alerts) refreshSilences(ctx context.Context) {
-	if !q.Shared && q.silences.places.Load() != nil {
+// RefreshSilences reads the silences that other gateways may have changed.
+func (q *Engine) RefreshSilences(ctx context.Context) {
+	if !q.Shared && q.Silences.places.Load() != nil {
 		return
 	}
-	if err := q.readSilences(ctx); err != nil && q.silences.places.Load() == nil && ctx.Err() == nil {
+	if err := q.readSilences(ctx); err != nil && q.Silences.places.Load() == nil && ctx.Err() == nil {
 		q.Log.Debug("silences cannot be read yet", zap.Error(err))
 	}
 }
 
 // readSilences reads the silences if they have changed.
-func (q *alerts) readSilences(ctx context.Context) error {
-	begun, err := q.silences.read(ctx, q)
+func (q *Engine) readSilences(ctx context.Context) error {
+	begun, err := q.Silences.read(ctx, q)
 	for _, place := range begun {
 		q.storeKnown(ctx, place)
 	}
@@ -86,7 +86,7 @@ func (q *alerts) readSilences(ctx context.Context) error {
 
 // read reads the silences if they have changed, and returns the places of the keys that
 // have new ones.
-func (c *silenceCache) read(ctx context.Context, q *alerts) (begun []string, err error) {
+func (c *silenceCache) read(ctx context.Context, q *Engine) (begun []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	version, err := q.CallersRecord(ctx, q.silencesVersion())

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -30,18 +30,18 @@ func decodeSilences(record []byte) *rules.KeySilences {
 }
 
 // silencesName returns the name of the record of the silences of the key with a place.
-func (q *alerts) silencesName(place string) queue.Hash { return q.Hash("silences\x00" + place) }
+func (q *Engine) silencesName(place string) queue.Hash { return q.Hash("silences\x00" + place) }
 
 // silencesGroup returns the group of all records of silences.
-func (q *alerts) silencesGroup() queue.Hash { return q.Hash("all silences") }
+func (q *Engine) silencesGroup() queue.Hash { return q.Hash("all silences") }
 
-func (q *alerts) silencesVersion() queue.Hash { return q.Hash("the version of all silences") }
+func (q *Engine) silencesVersion() queue.Hash { return q.Hash("the version of all silences") }
 
 // silencedLanes returns the group of the lanes of a key in which silences hold something.
-func (q *alerts) silencedLanes(place string) queue.Hash { return q.Hash("silenced\x00" + place) }
+func (q *Engine) silencedLanes(place string) queue.Hash { return q.Hash("silenced\x00" + place) }
 
 // silencesRecord returns the record of the silences of a key.
-func (q *alerts) silencesRecord(s *rules.KeySilences, now time.Time) queue.Record {
+func (q *Engine) silencesRecord(s *rules.KeySilences, now time.Time) queue.Record {
 	if s.Empty() {
 		return queue.Record{}
 	}
@@ -50,7 +50,7 @@ func (q *alerts) silencesRecord(s *rules.KeySilences, now time.Time) queue.Recor
 
 // changeSilences changes the silences of the key with a place. adds reports whether it
 // adds one, which needs room in the queue. f may be called several times.
-func (q *alerts) changeSilences(ctx context.Context, home, key string, adds bool, f func(now time.Time, s *rules.KeySilences) error) error {
+func (q *Engine) changeSilences(ctx context.Context, home, key string, adds bool, f func(now time.Time, s *rules.KeySilences) error) error {
 	place := home + "\x00" + key
 	var s *rules.KeySilences
 	var before, version []byte
@@ -68,7 +68,7 @@ func (q *alerts) changeSilences(ctx context.Context, home, key string, adds bool
 	if err != nil {
 		return err
 	}
-	begun, ok := q.silences.change(place, s.All, before, version)
+	begun, ok := q.Silences.change(place, s.All, before, version)
 	if begun {
 		q.storeKnown(ctx, place)
 	}
@@ -76,13 +76,13 @@ func (q *alerts) changeSilences(ctx context.Context, home, key string, adds bool
 		return nil
 	}
 	if err := q.readSilences(ctx); err != nil {
-		q.silences.places.Store(nil) // they are read when the store answers
+		q.Silences.places.Store(nil) // they are read when the store answers
 	}
 	return nil
 }
 
-// makeSilence adds a silence to those of a key.
-func (q *alerts) makeSilence(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
+// MakeSilence adds a silence to those of a key.
+func (q *Engine) MakeSilence(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
 	err := q.changeSilences(ctx, k.Home(siteID), k.Name, true, func(now time.Time, s *rules.KeySilences) error { return s.Add(now, x) })
 	if err == nil {
 		q.silenceChanged(silenceMade, k.Name, x)
@@ -90,9 +90,9 @@ func (q *alerts) makeSilence(ctx context.Context, k *site.Key, siteID string, x 
 	return err
 }
 
-// endSilence ends a silence of a key before its time. What it has held and is still open
+// EndSilence ends a silence of a key before its time. What it has held and is still open
 // is told. If that takes too long, or the process ends, the rest is told later.
-func (q *alerts) endSilence(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
+func (q *Engine) EndSilence(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
 	err = q.changeSilences(ctx, home, key, false, func(now time.Time, s *rules.KeySilences) (err error) {
 		ended, err = s.End(now, id)
 		return err
@@ -109,8 +109,8 @@ func (q *alerts) endSilence(ctx context.Context, home, key string, id uuid.UUID,
 	return ended, nil
 }
 
-// silencesAt returns the silences of a key that hold now.
-func (q *alerts) silencesAt(ctx context.Context, place string) (rules.Silences, error) {
+// SilencesAt returns the silences of a key that hold now.
+func (q *Engine) SilencesAt(ctx context.Context, place string) (rules.Silences, error) {
 	b, err := q.CallersRecord(ctx, q.silencesName(place))
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (q *alerts) silencesAt(ctx context.Context, place string) (rules.Silences, 
 }
 
 // dueSilences removes the silences of a key that have ended.
-func (q *alerts) dueSilences(ctx context.Context, data []byte) error {
+func (q *Engine) dueSilences(ctx context.Context, data []byte) error {
 	before := decodeSilences(data)
 	if before.Key == "" {
 		return nil
@@ -141,7 +141,7 @@ func (q *alerts) dueSilences(ctx context.Context, data []byte) error {
 }
 
 // releaseSilenced looks at all that silences of a key have held.
-func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
+func (q *Engine) releaseSilenced(ctx context.Context, home, key string) error {
 	place := home + "\x00" + key
 	b, err := q.CallersRecord(ctx, q.silencesName(place))
 	if err != nil {
@@ -170,9 +170,9 @@ func (q *alerts) releaseSilenced(ctx context.Context, home, key string) error {
 
 // setSilences returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
-func (q *alerts) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
+func (q *Engine) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
 	place := t.Key.Home(siteID) + "\x00" + t.Key.Name
-	all, err := q.silencesAt(ctx, place)
+	all, err := q.SilencesAt(ctx, place)
 	if err != nil || len(all) == 0 {
 		return r, err
 	}
@@ -201,7 +201,7 @@ const (
 )
 
 // silenceChanged writes a line and emits an event about a silence.
-func (q *alerts) silenceChanged(change, key string, s rules.Silence) {
+func (q *Engine) silenceChanged(change, key string, s rules.Silence) {
 	app := q.App.Load()
 	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", s.ID.String()), zap.Time("until", s.Until),
 		zap.Bool("by_incident", s.Incident != ""), zap.String("tag", s.Tag), zap.Bool("by_title", s.Title != ""),
@@ -217,8 +217,8 @@ func (q *alerts) silenceChanged(change, key string, s rules.Silence) {
 // silencesOf returns the silences of the key that may keep the message of a delivery from
 // one of its destinations. Those of a message about an incident are all of them, because
 // the silence of an incident also holds for its later messages.
-func (q *alerts) silencesOf(d *dispatch.Delivery) rules.Silences {
-	all := q.silences.of(d)
+func (q *Engine) silencesOf(d *dispatch.Delivery) rules.Silences {
+	all := q.Silences.of(d)
 	if len(all) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
 		return nil
 	}

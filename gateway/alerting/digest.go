@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -27,28 +27,28 @@ import (
 // errIncidentChanged is returned when an incident has changed since it was read.
 var errIncidentChanged = errors.New("the incident has changed meanwhile")
 
-// incidentChange is a change of the record of an incident and of the jobs of its steps.
-type incidentChange struct {
-	q    *alerts
+// IncidentChange is a change of the record of an incident and of the jobs of its steps.
+type IncidentChange struct {
+	q    *Engine
 	name queue.Hash
 	jobs map[queue.JobID]*queue.Job // that wait for a step, as they were before
 
 	// silenced are jobs that silences hold of a message which is an incident of its own.
 	silenced []rules.StepJob
 
-	x *rules.Incident // after the change; nil for none
+	X *rules.Incident // after the change; nil for none
 }
 
-// changeIncident changes the record of an incident, and jobs of its steps, in one
+// ChangeIncident changes the record of an incident, and jobs of its steps, in one
 // transaction. change gets nil if there is no incident, and reports whether the record
 // stays. It may be called several times.
-func (q *alerts) changeIncident(ctx context.Context, name queue.Hash, change func(c *incidentChange, r *queue.RuledChange, status func(queue.JobID) queue.Status) bool) (*rules.Incident, error) {
+func (q *Engine) ChangeIncident(ctx context.Context, name queue.Hash, change func(c *IncidentChange, r *queue.RuledChange, status func(queue.JobID) queue.Status) bool) (*rules.Incident, error) {
 	for range maxReleases {
 		b, err := q.CallersRecord(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		p := &incidentChange{q: q, name: name}
+		p := &IncidentChange{q: q, name: name}
 		if p.jobs, err = q.stepJobs(ctx, decodeIncident(b)); err != nil {
 			return nil, err
 		}
@@ -71,14 +71,14 @@ func (q *alerts) changeIncident(ctx context.Context, name queue.Hash, change fun
 			return p.decide(names, old, status, change)
 		}})
 		if !errors.Is(err, errIncidentChanged) {
-			return p.x, err
+			return p.X, err
 		}
 	}
 	return nil, errIncidentChanged
 }
 
 // stepJobs returns the jobs that wait for steps of an incident, which may be nil.
-func (q *alerts) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.JobID]*queue.Job, error) {
+func (q *Engine) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.JobID]*queue.Job, error) {
 	jobs := map[queue.JobID]*queue.Job{}
 	if x == nil {
 		return jobs, nil
@@ -102,7 +102,7 @@ func (q *alerts) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.Job
 
 // silencedJobs returns the jobs that silences hold of a message which is an incident of its
 // own. x may be nil.
-func (q *alerts) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []rules.StepJob, err error) {
+func (q *Engine) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []rules.StepJob, err error) {
 	if x == nil || !x.Own || !x.IsOpen() {
 		return nil, nil
 	}
@@ -126,12 +126,12 @@ func (q *alerts) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []ru
 }
 
 // decide is that of [queue.Ruled].
-func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]queue.JobID) ([]queue.Status, error), change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status) bool) (*queue.RuledChange, error) {
+func (p *IncidentChange) decide(names []queue.Hash, old [][]byte, status func([]queue.JobID) ([]queue.Status, error), change func(*IncidentChange, *queue.RuledChange, func(queue.JobID) queue.Status) bool) (*queue.RuledChange, error) {
 	now := p.q.Now()
-	p.x = decodeIncident(old[0])
+	p.X = decodeIncident(old[0])
 	var ids []queue.JobID
-	if p.x != nil {
-		for _, s := range slices.Concat(p.x.Escalation.Waiting, p.x.Escalation.Sent, p.silenced) {
+	if p.X != nil {
+		for _, s := range slices.Concat(p.X.Escalation.Waiting, p.X.Escalation.Sent, p.silenced) {
 			ids = append(ids, s.Job)
 		}
 	}
@@ -150,8 +150,8 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 			statuses[id] = all[i]
 		}
 	}
-	if p.x != nil {
-		for _, s := range p.x.Escalation.Waiting {
+	if p.X != nil {
+		for _, s := range p.X.Escalation.Waiting {
 			if statuses[s.Job] == queue.Held && p.jobs[s.Job] == nil {
 				return nil, errIncidentChanged
 			}
@@ -161,8 +161,8 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 	for i := range names[1:] {
 		c.Records[i+1] = keepSubject(old[i+1])
 	}
-	if change(p, c, func(id queue.JobID) queue.Status { return statuses[id] }) && p.x != nil {
-		c.Records[0] = p.q.incidentRecord(p.x)
+	if change(p, c, func(id queue.JobID) queue.Status { return statuses[id] }) && p.X != nil {
+		c.Records[0] = p.q.incidentRecord(p.X)
 	}
 	for _, j := range c.Release { // which its destination knows from now on
 		r, err := queued.DecodeRuled(j.Ruled)
@@ -184,7 +184,7 @@ func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]
 }
 
 // release makes jobs of steps due.
-func (p *incidentChange) release(c *queue.RuledChange, jobs []rules.StepJob, status func(queue.JobID) queue.Status) {
+func (p *IncidentChange) release(c *queue.RuledChange, jobs []rules.StepJob, status func(queue.JobID) queue.Status) {
 	for _, s := range jobs {
 		if j := p.jobs[s.Job]; j != nil && status(s.Job) == queue.Held {
 			c.Release = append(c.Release, *j)
@@ -194,7 +194,7 @@ func (p *incidentChange) release(c *queue.RuledChange, jobs []rules.StepJob, sta
 
 // drop ends jobs of steps. Those that wait for another attempt are due now: it finds that
 // it is not needed.
-func (p *incidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule notifier.Rule, status func(queue.JobID) queue.Status) {
+func (p *IncidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule notifier.Rule, status func(queue.JobID) queue.Status) {
 	now := p.q.Now()
 	for _, s := range jobs {
 		switch status(s.Job) {
@@ -208,7 +208,7 @@ func (p *incidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule n
 
 // dueIncident does what is due about an incident: the next step, the end of an
 // acknowledgement, and the end of the record.
-func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool) error {
+func (q *Engine) dueIncident(ctx context.Context, name queue.Hash, crowded bool) error {
 	b, err := q.CallersRecord(ctx, name)
 	if err != nil {
 		return err
@@ -242,10 +242,10 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 	var step rules.StepChange
 	var forgotten *rules.Incident
 	untold := false // a silence has kept steps from beginning that the configuration does not have any more
-	x, err := q.changeIncident(ctx, name, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
+	x, err := q.ChangeIncident(ctx, name, func(p *IncidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
 		now := q.Now()
 		step, forgotten, untold = rules.StepChange{}, nil, false
-		x := p.x
+		x := p.X
 		if x == nil {
 			return false
 		}
@@ -320,8 +320,8 @@ func (q *alerts) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 
 // silentSteps returns which destinations of the steps of an incident silences match, by
 // their hashes, and whether they are all. k is the key, or nil if it is gone.
-func (q *alerts) silentSteps(ctx context.Context, k *site.Key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
-	silences, err := q.silencesAt(ctx, placeOfIncident(x))
+func (q *Engine) silentSteps(ctx context.Context, k *site.Key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
+	silences, err := q.SilencesAt(ctx, PlaceOfIncident(x))
 	if err != nil || len(silences) == 0 || k == nil {
 		return nil, false, err
 	}
@@ -363,10 +363,10 @@ func deliveryAgain(d *dispatch.Delivery, now time.Time, x *rules.Incident) bool 
 
 // escalateAgain sends a message about an incident that is still open when its
 // acknowledgement ends. Its steps begin again.
-func (q *alerts) escalateAgain(ctx context.Context, x *rules.Incident, k *site.Key, settings *site.Site) error {
-	body := fmt.Sprintf("This is open since %s. A silence has ended.", formatDay(x.Opened))
+func (q *Engine) escalateAgain(ctx context.Context, x *rules.Incident, k *site.Key, settings *site.Site) error {
+	body := fmt.Sprintf("This is open since %s. A silence has ended.", FormatDay(x.Opened))
 	if x.IsAcknowledged() {
-		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", formatDay(x.Opened), person(x.Acknowledged.By), formatDay(x.Acknowledged.At))
+		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", FormatDay(x.Opened), Person(x.Acknowledged.By), FormatDay(x.Acknowledged.At))
 	}
 	m := &notifier.Message{Title: "Still open: " + strings.TrimPrefix(x.Title, "Still open: "), Body: body, Type: x.Type}
 	to := x.Escalation.Targets
@@ -381,9 +381,9 @@ func (q *alerts) escalateAgain(ctx context.Context, x *rules.Incident, k *site.K
 }
 
 // toldOf returns the destinations of a key that were told of an incident, or will be.
-func (q *alerts) toldOf(ctx context.Context, x *rules.Incident, k *site.Key) (to []rules.StepTarget, err error) {
+func (q *Engine) toldOf(ctx context.Context, x *rules.Incident, k *site.Key) (to []rules.StepTarget, err error) {
 	for _, t := range k.Targets {
-		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		b, err := q.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -396,18 +396,18 @@ func (q *alerts) toldOf(ctx context.Context, x *rules.Incident, k *site.Key) (to
 
 // waitsAbout reports whether rules hold a message about an incident, or a silence matches
 // it. k is its key, or nil if that is gone.
-func (q *alerts) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) (bool, error) {
+func (q *Engine) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) (bool, error) {
 	if k == nil {
 		return false, nil
 	}
 	if x.IsOpen() {
-		silences, err := q.silencesAt(ctx, placeOfIncident(x))
+		silences, err := q.SilencesAt(ctx, PlaceOfIncident(x))
 		if err != nil || silences.MatchIncident(q.Now(), x, x.Tags) != nil {
 			return true, err
 		}
 	}
 	for _, t := range k.Targets {
-		b, err := q.CallersRecord(ctx, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		b, err := q.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 		if err != nil {
 			return false, err
 		}
@@ -428,7 +428,7 @@ func (q *alerts) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key)
 
 // acceptAbout stores a message of the gateway about an incident, for some of the
 // destinations that messages about it have escalated to. by is who has made it, or "".
-func (q *alerts) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *site.Key, settings *site.Site, m *notifier.Message, by string) error {
+func (q *Engine) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *site.Key, settings *site.Site, m *notifier.Message, by string) error {
 	m.Format, m.Time = markup.Text, time.Now()
 	m.Foreign = true // the title is that of another message, and may be a stranger's
 	m.Incident = notifier.Incident{Name: x.Name, ID: x.Derived}
@@ -453,7 +453,7 @@ func (q *alerts) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.
 
 // recheckSteps looks at the incidents of jobs that wait for a step. Jobs that no incident
 // knows are released, because a damaged record must not lose an alert.
-func (q *alerts) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.Job) {
+func (q *Engine) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.Job) {
 	for name, jobs := range steps {
 		b, err := q.CallersRecord(ctx, name)
 		if err != nil {
@@ -472,20 +472,20 @@ func (q *alerts) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.
 	}
 }
 
-// person returns how messages name who did something on the page of an incident.
-func person(name string) string {
+// Person returns how messages name who did something on the page of an incident.
+func Person(name string) string {
 	if name == "" {
 		return "Somebody"
 	}
 	return name
 }
 
-// formatDay returns a time for people far away from the server.
-func formatDay(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC") }
+// FormatDay returns a time for people far away from the server.
+func FormatDay(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC") }
 
-// acknowledge notes that somebody takes care of an incident, whose steps end. by is who.
+// Acknowledge notes that somebody takes care of an incident, whose steps end. by is who.
 // ok is false if it is resolved or acknowledged already. x is nil if it is gone.
-func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
+func (q *Engine) Acknowledge(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, ok bool, err error) {
 	k, _, err := q.App.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
@@ -494,9 +494,9 @@ func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string)
 	if k != nil && k.Rules.IsStep() {
 		ack = k.Rules.Escalate.Ack
 	}
-	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
+	x, err = q.changeOpening(ctx, at, func(p *IncidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		var cancelled []rules.StepJob
-		if cancelled, ok = p.x.Acknowledge(q.Now(), by, ack); ok {
+		if cancelled, ok = p.X.Acknowledge(q.Now(), by, ack); ok {
 			p.drop(c, slices.Concat(cancelled, p.silenced), notifier.RuleAcknowledged, status)
 		}
 	})
@@ -509,13 +509,13 @@ func (q *alerts) acknowledge(ctx context.Context, at *storedIncident, by string)
 
 // changeOpening changes an incident with its public ID, unless it is gone or was opened
 // anew; then it returns nil.
-func (q *alerts) changeOpening(ctx context.Context, at *storedIncident, change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status)) (*rules.Incident, error) {
+func (q *Engine) changeOpening(ctx context.Context, at *StoredIncident, change func(*IncidentChange, *queue.RuledChange, func(queue.JobID) queue.Status)) (*rules.Incident, error) {
 	same := false
-	x, err := q.changeIncident(ctx, at.name, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
-		if same = p.x != nil && p.x.ID == at.ID; same {
+	x, err := q.ChangeIncident(ctx, at.name, func(p *IncidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
+		if same = p.X != nil && p.X.ID == at.ID; same {
 			change(p, c, status)
 		}
-		return p.x != nil
+		return p.X != nil
 	})
 	if !same {
 		return nil, err
@@ -523,9 +523,9 @@ func (q *alerts) changeOpening(ctx context.Context, at *storedIncident, change f
 	return x, err
 }
 
-// resolve notes on behalf of a person that an incident is over, and tells those who were
+// Resolve notes on behalf of a person that an incident is over, and tells those who were
 // told of it. ok is false if it is resolved already. x is nil if it is gone.
-func (q *alerts) resolve(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
+func (q *Engine) Resolve(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, ok bool, err error) {
 	k, settings, err := q.App.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
@@ -539,20 +539,20 @@ func (q *alerts) resolve(ctx context.Context, at *storedIncident, by string) (x 
 		to = slices.Concat(at.Escalation.Targets, told)
 	}
 	if len(to) > 0 {
-		m := &notifier.Message{Title: "Resolved: " + at.Title, Body: person(by) + " says that this is over.", Type: notifier.Success}
+		m := &notifier.Message{Title: "Resolved: " + at.Title, Body: Person(by) + " says that this is over.", Type: notifier.Success}
 		err := q.acceptAbout(ctx, at.Incident, to, k, settings, m, by)
 		if err != nil && !errors.Is(err, errIncidentChanged) {
 			return nil, false, err
 		}
-		found, lookup := q.incidentByID(ctx, at.ID)
+		found, lookup := q.IncidentByID(ctx, at.ID)
 		if lookup != nil || found == nil {
 			return nil, false, lookup
 		}
 		return found.Incident, err == nil, nil
 	}
-	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
-		if ok = p.x.IsOpen(); ok {
-			p.drop(c, slices.Concat(p.x.Close(q.Now(), by), p.silenced), notifier.RuleAcknowledged, status)
+	x, err = q.changeOpening(ctx, at, func(p *IncidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
+		if ok = p.X.IsOpen(); ok {
+			p.drop(c, slices.Concat(p.X.Close(q.Now(), by), p.silenced), notifier.RuleAcknowledged, status)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {

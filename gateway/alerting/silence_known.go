@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const knownBatch = 100
 
 // storeKnown stores which incidents of the key with a place its destinations know to be
 // open.
-func (q *alerts) storeKnown(ctx context.Context, place string) {
+func (q *Engine) storeKnown(ctx context.Context, place string) {
 	app := q.App.Load()
 	home, key, _ := strings.Cut(place, "\x00")
 	siteID, _ := strings.CutPrefix(home, "site ")

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -25,8 +25,8 @@ const (
 	sizesTimeout = 2 * time.Second
 )
 
-// get returns the sizes. If they cannot be read, it returns those of before.
-func (g *groupSizes) get(ctx context.Context, q *queue.Queue) map[queue.Hash]int {
+// Get returns the sizes. If they cannot be read, it returns those of before.
+func (g *groupSizes) Get(ctx context.Context, q *queue.Queue) map[queue.Hash]int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if now := time.Now(); g.read.IsZero() || now.Sub(g.read) >= sizesFor || now.Before(g.read) {
@@ -47,10 +47,10 @@ type incidentCounts struct {
 	counted time.Time
 }
 
-// countIncidents returns how many incidents are in each stage: those of the keys of the
+// CountIncidents returns how many incidents are in each stage: those of the keys of the
 // configuration, and of saved keys with rules. It counts at most every few seconds, and
 // reads no record.
-func (q *alerts) countIncidents(ctx context.Context) map[notifier.IncidentState]int {
+func (q *Engine) CountIncidents(ctx context.Context) map[notifier.IncidentState]int {
 	c := &q.counts
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,15 +58,15 @@ func (q *alerts) countIncidents(ctx context.Context) map[notifier.IncidentState]
 		return c.counts
 	}
 	c.counts, c.counted = map[notifier.IncidentState]int{}, time.Now()
-	sizes := q.groups.get(ctx, q.Queue)
+	sizes := q.Groups.Get(ctx, q.Queue)
 	if len(sizes) == 0 {
 		return c.counts
 	}
-	places, _ := directoryIncidentPlaces(&q.App.Load().Directory, ctx, "") // without saved keys if they cannot be listed now
+	places, _ := DirectoryIncidentPlaces(&q.App.Load().Directory, ctx, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
 		for _, stage := range rules.Stages {
-			c.counts[stage] += sizes[q.incidentGroup(place, stage)]
+			c.counts[stage] += sizes[q.IncidentGroup(place, stage)]
 		}
 	}
 	return c.counts

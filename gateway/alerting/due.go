@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// due does what is due in a record of alerts, and reports whether it is one.
-func (q *alerts) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+// DueRecord does what is due in a record of alerts, and reports whether it is one.
+func (q *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	switch data[0] {
 	case outbox.KindLane:
 		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
@@ -45,7 +45,7 @@ func (q *alerts) due(ctx context.Context, name queue.Hash, data []byte, crowded 
 }
 
 // forgetSubject removes a subject that matters no more.
-func (q *alerts) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
+func (q *Engine) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
@@ -86,7 +86,7 @@ type heldJob struct {
 var errLaneChanged = errors.New("what is held has changed meanwhile")
 
 // releaseLane sends what a lane holds no longer.
-func (q *alerts) releaseLane(ctx context.Context, name queue.Hash) error {
+func (q *Engine) releaseLane(ctx context.Context, name queue.Hash) error {
 	for range maxReleases {
 		more, err := q.releaseOnce(ctx, name)
 		if err != nil || !more {
@@ -102,7 +102,7 @@ const maxReleases = 1000
 
 // releaseOnce sends what a lane releases as one message. It reports whether there may
 // be more.
-func (q *alerts) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
+func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
 	record, err := q.CallersRecord(ctx, name)
 	if err != nil || record == nil {
 		return false, err
@@ -168,7 +168,7 @@ func (q *alerts) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 }
 
 // jobsOf returns the jobs of the items of a lane, as far as they are there.
-func (q *alerts) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
+func (q *Engine) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
 	jobs := map[queue.JobID]*heldJob{}
 	for _, x := range lane.Items {
 		e, err := q.Get(ctx, x.Job.Message)
@@ -188,7 +188,7 @@ func (q *alerts) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]
 
 // release is a group that a lane releases, and the lane without it.
 type release struct {
-	q       *alerts
+	q       *Engine
 	now     time.Time
 	name    queue.Hash
 	key     string // of the messages
@@ -301,9 +301,9 @@ func (p *release) count(outcome string) {
 	}
 }
 
-// recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
+// Recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
 // the others.
-func (q *alerts) recheck(ctx context.Context, held []queue.Job) {
+func (q *Engine) Recheck(ctx context.Context, held []queue.Job) {
 	lanes, steps := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
 	for _, j := range held {
 		r, err := queued.DecodeRuled(j.Ruled)
@@ -336,7 +336,7 @@ func (q *alerts) recheck(ctx context.Context, held []queue.Job) {
 }
 
 // releaseLost releases jobs that no lane holds.
-func (q *alerts) releaseLost(ctx context.Context, jobs []queue.Job) {
+func (q *Engine) releaseLost(ctx context.Context, jobs []queue.Job) {
 	err := q.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		ids := make([]queue.JobID, len(jobs))
 		for i := range jobs {

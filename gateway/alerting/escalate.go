@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (s *messagePlan) addRounds() {
 			continue
 		}
 		j.Status = queue.Queued
-		for range min(s.Rules.Escalate.Repeat-1, maxStepJobs/len(s.To.Targets)) {
+		for range min(s.Rules.Escalate.Repeat-1, MaxStepJobs/len(s.To.Targets)) {
 			s.rounds[at] = append(s.rounds[at], len(s.Entry.Jobs))
 			s.Entry.Jobs = append(s.Entry.Jobs, j)
 		}
@@ -226,10 +226,10 @@ func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 	}
 }
 
-// stepTurn reads the incident of a job of a message that escalates, if there is one. The
+// StepTurn reads the incident of a job of a message that escalates, if there is one. The
 // outcome is not nil if the job belongs to a step and is not sent, because somebody takes
 // care of the incident, or it is resolved.
-func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
+func (q *Engine) StepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
 	r, err := queued.DecodeRuled(j.Ruled)
 	if err != nil || r.Incident == (queue.Hash{}) {
 		return nil, nil
@@ -255,7 +255,7 @@ func (q *alerts) stepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *
 }
 
 // tellIncident emits the event for a change of an incident. by is who made it, or "".
-func (q *alerts) tellIncident(what string, x *rules.Incident, by string) {
+func (q *Engine) tellIncident(what string, x *rules.Incident, by string) {
 	app := q.App.Load()
 	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// incidentOfMessage returns the incident that a message of the queue is about, or nil if
+// IncidentOfMessage returns the incident that a message of the queue is about, or nil if
 // there is none, if it is forgotten, or if it was opened anew later.
-func (q *alerts) incidentOfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
+func (q *Engine) IncidentOfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
 	var s queued.Summary
 	if s.Decode(m.Summary) != nil || s.Known == "" {
 		return nil

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -25,10 +25,10 @@ import (
 
 // The bounds of what is remembered of a key.
 const (
-	keyShare    = 8 // of max_size, as a divisor
-	shareEvery  = 10 * time.Second
+	KeyShare    = 8 // of max_size, as a divisor
+	ShareEvery  = 10 * time.Second
 	shareAgain  = time.Second // between two looks while the queue is full
-	shareTime   = 30 * time.Second
+	ShareTime   = 30 * time.Second
 	shareSample = 100  // records of a group by which its size is estimated
 	sharePage   = 1000 // records that are read at once
 	shareBatch  = 50   // records that are removed in one transaction
@@ -49,23 +49,23 @@ type keyShares struct {
 
 // subjectGroup returns the group of the records of what destinations of the key with a place
 // know.
-func (q *alerts) subjectGroup(place string) queue.Hash { return q.Hash("subjects\x00" + place) }
+func (q *Engine) subjectGroup(place string) queue.Hash { return q.Hash("subjects\x00" + place) }
 
 // rememberedGroups returns the groups of the records that count for the share of the key with
 // a place.
-func (q *alerts) rememberedGroups(place string) []queue.Hash {
+func (q *Engine) rememberedGroups(place string) []queue.Hash {
 	groups := []queue.Hash{q.subjectGroup(place)}
 	for _, stage := range rules.Stages {
-		groups = append(groups, q.incidentGroup(place, stage))
+		groups = append(groups, q.IncidentGroup(place, stage))
 	}
 	return groups
 }
 
-// watchShares keeps keys within their shares. The queue calls it each second.
-func (q *alerts) watchShares(ctx context.Context) {
+// WatchShares keeps keys within their shares. The queue calls it each second.
+func (q *Engine) WatchShares(ctx context.Context) {
 	q.shares.mu.Lock()
 	defer q.shares.mu.Unlock()
-	if now := time.Now(); now.Before(q.shares.next) && !now.Before(q.shares.next.Add(-shareEvery)) {
+	if now := time.Now(); now.Before(q.shares.next) && !now.Before(q.shares.next.Add(-ShareEvery)) {
 		return
 	}
 	n, err := q.keepShares(ctx, shareAtOnce)
@@ -73,17 +73,17 @@ func (q *alerts) watchShares(ctx context.Context) {
 		q.Log.Debug("what rules remember cannot be compared with the share of each key", zap.Error(err))
 	}
 	if q.shares.next = time.Now(); n < shareAtOnce { // else it goes on a second later
-		q.shares.next = q.shares.next.Add(shareEvery)
+		q.shares.next = q.shares.next.Add(ShareEvery)
 	}
 }
 
-// makeRoom forgets what keys remember beyond their share, because the queue was full at a
+// MakeRoom forgets what keys remember beyond their share, because the queue was full at a
 // time. It reports whether there may be room since then.
-func (q *alerts) makeRoom(ctx context.Context, full time.Time) bool {
+func (q *Engine) MakeRoom(ctx context.Context, full time.Time) bool {
 	q.shares.mu.Lock()
 	defer q.shares.mu.Unlock()
 	if since := time.Since(q.shares.looked); since < 0 || since >= shareAgain {
-		ctx, cancel := context.WithTimeout(ctx, shareTime)
+		ctx, cancel := context.WithTimeout(ctx, ShareTime)
 		defer cancel()
 		n, _ := q.keepShares(ctx, math.MaxInt)
 		if q.shares.looked = time.Now(); n > 0 {
@@ -95,9 +95,9 @@ func (q *alerts) makeRoom(ctx context.Context, full time.Time) bool {
 
 // keepShares forgets what keys remember beyond their share, about most records at most, and
 // returns how many they were. The caller holds the lock of the shares.
-func (q *alerts) keepShares(ctx context.Context, most int) (forgotten int, err error) {
+func (q *Engine) keepShares(ctx context.Context, most int) (forgotten int, err error) {
 	app := q.App.Load()
-	share := app.QueueSettings.MaxSize / keyShare
+	share := app.QueueSettings.MaxSize / KeyShare
 	stats, err := q.Stats(ctx)
 	if err != nil || stats.Records <= share {
 		return 0, err
@@ -106,7 +106,7 @@ func (q *alerts) keepShares(ctx context.Context, most int) (forgotten int, err e
 	if err != nil {
 		return 0, err
 	}
-	places, _ := directoryIncidentPlaces(&app.Directory, ctx, "") // without saved keys if they cannot be listed now
+	places, _ := DirectoryIncidentPlaces(&app.Directory, ctx, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
 		size, err := q.rememberedSize(ctx, place, sizes, share)
@@ -126,7 +126,7 @@ func (q *alerts) keepShares(ctx context.Context, most int) (forgotten int, err e
 
 // rememberedSize estimates the size of what is remembered of a key, if it can be more than
 // the share. sizes are the sizes of groups.
-func (q *alerts) rememberedSize(ctx context.Context, place string, sizes map[queue.Hash]int, share int64) (size int64, err error) {
+func (q *Engine) rememberedSize(ctx context.Context, place string, sizes map[queue.Hash]int, share int64) (size int64, err error) {
 	groups := q.rememberedGroups(place)
 	n := 0
 	for _, g := range groups {
@@ -172,7 +172,7 @@ type remembered struct {
 
 // forgetOldest forgets what a key remembers until a tenth of its share is free, the oldest
 // first and about most records at most, and returns how many they were.
-func (q *alerts) forgetOldest(ctx context.Context, place string, share int64, most int) (n int, err error) {
+func (q *Engine) forgetOldest(ctx context.Context, place string, share int64, most int) (n int, err error) {
 	var all []remembered
 	var total int64
 	var w *waiting
@@ -226,7 +226,7 @@ func (q *alerts) forgetOldest(ctx context.Context, place string, share int64, mo
 }
 
 // eachOf calls f with each record of a group, until it returns an error.
-func (q *alerts) eachOf(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
+func (q *Engine) eachOf(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
 	var after queue.Hash
 	for {
 		page, err := q.CallersGroup(ctx, group, after, sharePage)
@@ -247,7 +247,7 @@ func (q *alerts) eachOf(ctx context.Context, group queue.Hash, f func(queue.Name
 
 // waiting is what keeps incidents of a key from being forgotten.
 type waiting struct {
-	q        *alerts
+	q        *Engine
 	now      time.Time
 	silences rules.Silences
 	key      *site.Key       // nil if it is gone
@@ -255,10 +255,10 @@ type waiting struct {
 }
 
 // whatWaits returns what is under way about incidents of the key of x.
-func (q *alerts) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
+func (q *Engine) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
 	w = &waiting{q: q, now: q.Now(), held: map[string]bool{}}
-	place := placeOfIncident(x)
-	if w.silences, err = q.silencesAt(ctx, place); err != nil {
+	place := PlaceOfIncident(x)
+	if w.silences, err = q.SilencesAt(ctx, place); err != nil {
 		return nil, err
 	}
 	if w.key, _, err = q.App.Load().KeyOf(ctx, x); err != nil || w.key == nil {
@@ -279,30 +279,30 @@ func (q *alerts) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 // quiet reports whether nothing is under way about an incident: nobody will be told, nobody
 // takes care of it, and no silence matches it.
 func (w *waiting) quiet(x *rules.Incident) bool {
-	if !isQuiet(x) || x.IsOpen() && w.silences.MatchIncident(w.now, x, x.Tags) != nil {
+	if !IsQuiet(x) || x.IsOpen() && w.silences.MatchIncident(w.now, x, x.Tags) != nil {
 		return false
 	}
 	return len(w.held) == 0 || w.key == nil || !slices.ContainsFunc(w.q.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
 }
 
-// isQuiet reports whether the record of an incident says that no step of it is under way,
+// IsQuiet reports whether the record of an incident says that no step of it is under way,
 // and that nobody takes care of it.
-func isQuiet(x *rules.Incident) bool {
+func IsQuiet(x *rules.Incident) bool {
 	return !x.Lasts() && len(x.Escalation.Waiting)+len(x.Escalation.Sent) == 0
 }
 
 // subjectsOf returns the names of the records of what the destinations of a key know of an
 // incident.
-func (q *alerts) subjectsOf(x *rules.Incident, k *site.Key) (names []queue.Hash) {
+func (q *Engine) subjectsOf(x *rules.Incident, k *site.Key) (names []queue.Hash) {
 	for _, t := range k.Targets {
-		names = append(names, q.subjectName(placeOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		names = append(names, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 	}
 	return names
 }
 
 // forgetRecords forgets those of the records of which nothing has been heard since they were
 // read, and about which nothing is under way. It returns them.
-func (q *alerts) forgetRecords(ctx context.Context, batch []remembered) (gone []remembered, err error) {
+func (q *Engine) forgetRecords(ctx context.Context, batch []remembered) (gone []remembered, err error) {
 	var names []queue.Hash
 	for _, r := range batch {
 		names = append(names, r.name)
@@ -329,7 +329,7 @@ func (q *alerts) forgetRecords(ctx context.Context, batch []remembered) (gone []
 				}
 			} else {
 				x := decodeIncident(old[i])
-				if forgets = x == nil || x.ID == r.id && isQuiet(x) && !x.Changed.After(r.at); !forgets {
+				if forgets = x == nil || x.ID == r.id && IsQuiet(x) && !x.Changed.After(r.at); !forgets {
 					c.Records[i] = q.incidentRecord(x)
 					c.Records[id] = incidentIDRecord(r.name, x.Forget)
 				}
@@ -354,8 +354,8 @@ func anyWaits(status func([]queue.JobID) ([]queue.Status, error), jobs ...queue.
 	return slices.ContainsFunc(statuses, queue.Status.Waits), err
 }
 
-// forgotten counts incidents that somebody has asked to forget.
-type forgotten struct {
+// Forgotten counts incidents that somebody has asked to forget.
+type Forgotten struct {
 	Forgotten int  `json:"forgotten"`
 	Kept      int  `json:"kept"` // something about them is under way
 	More      bool `json:"more"` // there may be others; the request can be sent again
@@ -364,26 +364,26 @@ type forgotten struct {
 // maxForgotten is the maximum number of incidents that one request forgets.
 const maxForgotten = 2000
 
-// errUnderWay is returned for an incident that cannot be forgotten now.
-var errUnderWay = api.Errorf(http.StatusConflict, "people are being told of this incident, or somebody takes care of it; resolve it first, and forget it then")
+// ErrUnderWay is returned for an incident that cannot be forgotten now.
+var ErrUnderWay = api.Errorf(http.StatusConflict, "people are being told of this incident, or somebody takes care of it; resolve it first, and forget it then")
 
-// forgetIncident forgets an incident, and what destinations know of it, unless people are
+// ForgetIncident forgets an incident, and what destinations know of it, unless people are
 // being told of it or somebody takes care of it. Nobody is told.
-func (q *alerts) forgetIncident(ctx context.Context, at *storedIncident) error {
+func (q *Engine) ForgetIncident(ctx context.Context, at *StoredIncident) error {
 	k, _, err := q.App.Load().KeyOf(ctx, at.Incident)
 	if err != nil {
 		return err
 	}
 	gone, err := q.forgetRecords(ctx, q.recordsOf(at, k))
 	if err == nil && !slices.ContainsFunc(gone, func(r remembered) bool { return r.name == at.name }) {
-		return errUnderWay
+		return ErrUnderWay
 	}
 	return err
 }
 
 // recordsOf returns the records of an incident and of what the destinations of its key know
 // of it. k is the key, or nil if it is gone.
-func (q *alerts) recordsOf(x *storedIncident, k *site.Key) []remembered {
+func (q *Engine) recordsOf(x *StoredIncident, k *site.Key) []remembered {
 	records := []remembered{{name: x.name, id: x.ID, at: x.Changed}}
 	if k != nil && x.Derived != "" {
 		for _, name := range q.subjectsOf(x.Incident, k) {
@@ -393,18 +393,18 @@ func (q *alerts) recordsOf(x *storedIncident, k *site.Key) []remembered {
 	return records
 }
 
-// forgetIncidents forgets the incidents of keys with these places about which nothing is
+// ForgetIncidents forgets the incidents of keys with these places about which nothing is
 // under way, or those of them in a stage.
-func (q *alerts) forgetIncidents(ctx context.Context, places []string, stage notifier.IncidentState) (out forgotten, err error) {
+func (q *Engine) ForgetIncidents(ctx context.Context, places []string, stage notifier.IncidentState) (out Forgotten, err error) {
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
-		var found []storedIncident
+		var found []StoredIncident
 		var w *waiting
 		for _, s := range rules.Stages {
 			if stage != "" && s != stage {
 				continue
 			}
-			err := q.eachOf(ctx, q.incidentGroup(place, s), func(r queue.NamedRecord) (err error) {
+			err := q.eachOf(ctx, q.IncidentGroup(place, s), func(r queue.NamedRecord) (err error) {
 				x := decodeIncident(r.Data)
 				if x == nil {
 					return nil
@@ -420,7 +420,7 @@ func (q *alerts) forgetIncidents(ctx context.Context, places []string, stage not
 				case out.Forgotten+len(found) >= maxForgotten:
 					out.More = true
 				default:
-					found = append(found, storedIncident{r.Name, x})
+					found = append(found, StoredIncident{r.Name, x})
 				}
 				return nil
 			})

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func subjectRecord(s *rules.Subject) queue.Record {
 
 // laneName returns the name of the record of a lane. place is that of the key, with the
 // egress policy of its destinations if they have one.
-func (q *alerts) laneName(place, destination string) queue.Hash {
+func (q *Engine) laneName(place, destination string) queue.Hash {
 	return q.Hash("lane\x00" + place + "\x00" + destination)
 }
 
@@ -86,7 +86,7 @@ func itemState(m *notifier.Message) notifier.IncidentState {
 
 // entryRules applies the rules of a key to the jobs of a message.
 type entryRules struct {
-	q       *alerts
+	q       *Engine
 	entry   *queue.Entry
 	message *notifier.Message
 	key     string
@@ -121,7 +121,7 @@ type entryTarget struct {
 // messagePlan is what alerts plan for a message.
 type messagePlan struct {
 	*outbox.Draft
-	q         *alerts
+	q         *Engine
 	escalates bool           // the message does, if it can be stored
 	incident  *entryIncident // of a key with rules; nil for none
 	rounds    map[int][]int  // of a message that escalates: the jobs for the rounds after the first, by that of the first
@@ -129,9 +129,9 @@ type messagePlan struct {
 	ruled     *entryRules    // what the rules decide; nil without rules
 }
 
-// plan returns what rules decide about a message, or nil if they decide nothing. asked
+// Plan returns what rules decide about a message, or nil if they decide nothing. asked
 // means that silences may keep it.
-func (q *alerts) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
+func (q *Engine) Plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked {
 		silences = q.silencesOf(d)
@@ -251,7 +251,7 @@ func (s *messagePlan) applyRules() {
 
 // subjectName returns the name of the record of a subject at a destination. place is as
 // in laneName.
-func (q *alerts) subjectName(place, subject, destination string) queue.Hash {
+func (q *Engine) subjectName(place, subject, destination string) queue.Hash {
 	return q.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
 }
 
@@ -484,8 +484,8 @@ func (s *messagePlan) countRuled() {
 	}
 }
 
-// ended returns what the rules change when a job ends.
-func (q *alerts) ended(j *queue.Job) *queue.Ruled {
+// Ended returns what the rules change when a job ends.
+func (q *Engine) Ended(j *queue.Job) *queue.Ruled {
 	if len(j.Ruled) == 0 {
 		return nil
 	}
@@ -504,7 +504,7 @@ func (q *alerts) ended(j *queue.Job) *queue.Ruled {
 	}
 	confirms := r.Step != 0 && j.Status == queue.Delivered && site.IsDevice(queued.DecodeResult(j.Result).Destination)
 	if confirms {
-		u.Names = append(u.Names, q.receipts.name(site.HashOfDestination(j.Destination), j.Message.String()))
+		u.Names = append(u.Names, q.Receipts.Name(site.HashOfDestination(j.Destination), j.Message.String()))
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
@@ -527,8 +527,8 @@ func (q *alerts) ended(j *queue.Job) *queue.Ruled {
 			if x := decodeIncident(old[i]); x != nil {
 				delivered, decided := j.Status == queue.Delivered, true
 				if confirms {
-					c.Records[i+1] = q.receipts.keep(old[i+1])
-					delivered, decided = q.receipts.confirms(old[i+1], now)
+					c.Records[i+1] = q.Receipts.Keep(old[i+1])
+					delivered, decided = q.Receipts.Confirms(old[i+1], now)
 				}
 				if decided {
 					x.NoteOutcome(j.JobID, r.Step, delivered)
@@ -538,7 +538,7 @@ func (q *alerts) ended(j *queue.Job) *queue.Ruled {
 				}
 				c.Records[i] = q.incidentRecord(x)
 			} else if confirms {
-				c.Records[i+1] = q.receipts.keep(old[i+1])
+				c.Records[i+1] = q.Receipts.Keep(old[i+1])
 			}
 		}
 		return c, nil

@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting
 
 import (
 	"cmp"
@@ -20,16 +20,16 @@ import (
 // incidentName returns the name of the record of an incident. place is that of its key,
 // and incident is the ID that destinations know it by or, if they know none, that of the
 // message which opened it.
-func (q *alerts) incidentName(place, incident string) queue.Hash {
+func (q *Engine) incidentName(place, incident string) queue.Hash {
 	return q.Hash("incident\x00" + place + "\x00" + incident)
 }
 
 // incidentIDName returns the name of the record that maps a public ID.
-func (q *alerts) incidentIDName(id string) queue.Hash { return q.Hash("incident ID\x00" + id) }
+func (q *Engine) incidentIDName(id string) queue.Hash { return q.Hash("incident ID\x00" + id) }
 
-// incidentGroup returns the group of the records of incidents of the key with a place that
+// IncidentGroup returns the group of the records of incidents of the key with a place that
 // are in a stage (see [rules.Incident.Stage]).
-func (q *alerts) incidentGroup(place string, stage notifier.IncidentState) queue.Hash {
+func (q *Engine) IncidentGroup(place string, stage notifier.IncidentState) queue.Hash {
 	return q.Hash("incidents\x00" + place + "\x00" + string(stage))
 }
 
@@ -43,12 +43,12 @@ func decodeIncident(record []byte) *rules.Incident {
 	return nil
 }
 
-// placeOfIncident returns the place of the key of an incident.
-func placeOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key }
+// PlaceOfIncident returns the place of the key of an incident.
+func PlaceOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key }
 
 // incidentRecord returns the record of an incident.
-func (q *alerts) incidentRecord(x *rules.Incident) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncident, x.Encode()), Due: x.Due(), Group: q.incidentGroup(placeOfIncident(x), x.Stage())}
+func (q *Engine) incidentRecord(x *rules.Incident) queue.Record {
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncident, x.Encode()), Due: x.Due(), Group: q.IncidentGroup(PlaceOfIncident(x), x.Stage())}
 }
 
 // incidentIDRecord returns the record that maps the public ID of an incident to the name of
@@ -57,17 +57,17 @@ func incidentIDRecord(name queue.Hash, due time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncidentID, name[:]), Due: due}
 }
 
-// storedIncident is an incident with the name of its record.
-type storedIncident struct {
+// StoredIncident is an incident with the name of its record.
+type StoredIncident struct {
 	name queue.Hash
 	*rules.Incident
 }
 
-// incidents returns at most n incidents in a stage of the key with a place (see
+// Incidents returns at most n incidents in a stage of the key with a place (see
 // [delivery.Place]), in the order of the names of their records, after the one with the
 // name after. more reports whether others follow, after the record with the name last.
-func (q *alerts) incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []storedIncident, last queue.Hash, more bool, err error) {
-	records, err := q.CallersGroup(ctx, q.incidentGroup(place, stage), after, n)
+func (q *Engine) Incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident, last queue.Hash, more bool, err error) {
+	records, err := q.CallersGroup(ctx, q.IncidentGroup(place, stage), after, n)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -75,15 +75,15 @@ func (q *alerts) incidents(ctx context.Context, place string, stage notifier.Inc
 	for _, r := range records {
 		last = r.Name
 		if x := decodeIncident(r.Data); x != nil {
-			out = append(out, storedIncident{r.Name, x})
+			out = append(out, StoredIncident{r.Name, x})
 		}
 	}
 	return out, last, len(records) == n, nil
 }
 
-// incidentByID returns the incident with a public ID, or nil if there is none. The ID of an
+// IncidentByID returns the incident with a public ID, or nil if there is none. The ID of an
 // earlier opening is none.
-func (q *alerts) incidentByID(ctx context.Context, id string) (*storedIncident, error) {
+func (q *Engine) IncidentByID(ctx context.Context, id string) (*StoredIncident, error) {
 	known := rules.IsIncidentID(id)
 	b, err := q.CallersRecord(ctx, q.incidentIDName(id))
 	if err != nil {
@@ -100,7 +100,7 @@ func (q *alerts) incidentByID(ctx context.Context, id string) (*storedIncident, 
 	if !known || x == nil || x.ID != id {
 		return nil, nil
 	}
-	return &storedIncident{name, x}, nil
+	return &StoredIncident{name, x}, nil
 }
 
 // entryIncident is what an entry does with the record of its incident.
@@ -237,7 +237,7 @@ func tagNames(targets []notifier.Target) (names []string) {
 }
 
 // forgetIncidentID removes the record that maps a public ID when its incident is gone.
-func (q *alerts) forgetIncidentID(ctx context.Context, name queue.Hash, data []byte) error {
+func (q *Engine) forgetIncidentID(ctx context.Context, name queue.Hash, data []byte) error {
 	var incident queue.Hash
 	copy(incident[:], data[1:])
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {

@@ -1,0 +1,3 @@
+// Package alerting keeps incidents and silences, and applies the rules of
+// keys over time.
+package alerting
