@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -22,91 +23,52 @@ func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if err != nil || q == nil {
 		return
 	}
-	var expected []expectedBeat
+	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {
 		expected = append(expected, *h.expectedBeat(k, &k.Expects[i]))
 	}
-	beats, err := q.beats(r.Context(), expected)
+	beats, err := q.Beats(r.Context(), expected)
 	if err != nil {
 		return
 	}
 	for _, b := range beats {
-		e := b.expected.ExpectedBeat
+		e := b.Expected.ExpectedBeat
 		x := view.Beat{
 			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered,
-			Last: b.beat.Last, Due: b.due, Late: b.late, Overdue: b.state(q.Now()) == stateInGrace, Failed: b.beat.State == rules.BeatFailed,
+			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Now()) == heartbeat.StateInGrace, Failed: b.Beat.State == rules.BeatFailed,
 		}
-		if b.beat.State != rules.BeatOK {
-			x.Outcome, x.Since = view.Failed, b.beat.Since
+		if b.Beat.State != rules.BeatOK {
+			x.Outcome, x.Since = view.Failed, b.Beat.Since
 		}
 		p.Beats = append(p.Beats, x)
 	}
 }
 
-// adminBeat is the JSON of a beat that a key expects.
-type adminBeat struct {
-	Key   string     `json:"key"`
-	Scope string     `json:"scope"` // global or site
-	Name  string     `json:"name"`
-	Every string     `json:"every"`
-	Grace string     `json:"grace"`
-	State string     `json:"state"`           // on_time, in_grace, late or failed
-	Since *time.Time `json:"since,omitempty"` // it is late or has failed
-	Last  *time.Time `json:"last,omitempty"`  // when the last one came
-	Due   *time.Time `json:"due,omitempty"`   // when the next one is due
-	Late  *time.Time `json:"late,omitempty"`  // when it is late
-}
-
-// The states of beats that have no problem, in the admin API and in metrics. The others
-// are those of package rules.
-const (
-	stateOnTime  = "on_time"
-	stateInGrace = "in_grace" // the next beat is due, and not late yet
-)
-
-// state returns the state of a beat for programs.
-func (s *beatStatus) state(now time.Time) string {
-	switch {
-	case s.beat.State != rules.BeatOK:
-		return string(s.beat.State)
-	case !s.due.IsZero() && !s.due.After(now):
-		return stateInGrace
-	}
-	return stateOnTime
-}
-
 // beatTroubles returns the beats of a key that are late or have failed, the first one first.
 // They are nil if the queue cannot be read, which the pages say elsewhere.
 func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *site.Key) (out []view.Trouble) {
-	var expected []expectedBeat
+	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {
 		expected = append(expected, *h.expectedBeat(k, &k.Expects[i]))
 	}
 	if len(expected) == 0 {
 		return nil
 	}
-	beats, err := q.beats(ctx, expected)
+	beats, err := q.Beats(ctx, expected)
 	if err != nil {
 		return nil
 	}
 	for _, b := range beats {
-		switch b.beat.State {
+		switch b.Beat.State {
 		case rules.BeatLate:
-			out = append(out, view.Trouble{What: "The beat " + b.expected.ExpectedBeat.Name + " is late", Since: b.beat.Since})
+			out = append(out, view.Trouble{What: "The beat " + b.Expected.ExpectedBeat.Name + " is late", Since: b.Beat.Since})
 		case rules.BeatFailed:
-			out = append(out, view.Trouble{What: "The beat " + b.expected.ExpectedBeat.Name + " has failed", Since: b.beat.Since})
+			out = append(out, view.Trouble{What: "The beat " + b.Expected.ExpectedBeat.Name + " has failed", Since: b.Beat.Since})
 		case rules.BeatOK:
 		}
 	}
 	slices.SortStableFunc(out, func(a, b view.Trouble) int { return a.Since.Compare(b.Since) })
 	return out
-}
-
-// adminBeats is the JSON response about beats: those that keys expect, and the calls of
-// the watchdog.
-type adminBeats struct {
-	Beats    []adminBeat   `json:"beats"`
-	Watchdog *watchdogJSON `json:"watchdog,omitempty"`
 }
 
 // serveBeats lists the beats that keys expect, with the last call of the watchdog.
@@ -117,30 +79,30 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	var beats []beatStatus
+	var beats []heartbeat.BeatStatus
 	if app.queue != nil {
-		if beats, err = app.queue.allBeats(ctx); err != nil {
+		if beats, err = app.queue.AllBeats(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}
-	out, now := adminBeats{Beats: make([]adminBeat, 0, len(beats))}, time.Now()
+	out, now := heartbeat.AdminBeats{Beats: make([]heartbeat.AdminBeat, 0, len(beats))}, time.Now()
 	if app.queue != nil {
 		now = app.queue.Now()
-		if out.Watchdog, err = app.queue.watchdog(ctx); err != nil {
+		if out.Watchdog, err = app.queue.Watchdog(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}
 	for _, b := range beats {
-		e := b.expected.ExpectedBeat
-		x := adminBeat{
-			Key: b.expected.key.Name, Scope: "global", Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace),
-			State: b.state(now), Last: site.TimeOrNil(b.beat.Last), Due: site.TimeOrNil(b.due), Late: site.TimeOrNil(b.late),
+		e := b.Expected.ExpectedBeat
+		x := heartbeat.AdminBeat{
+			Key: b.Expected.Key.Name, Scope: "global", Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace),
+			State: b.State(now), Last: site.TimeOrNil(b.Beat.Last), Due: site.TimeOrNil(b.Due), Late: site.TimeOrNil(b.Late),
 		}
-		if b.expected.key.OfSite {
+		if b.Expected.Key.OfSite {
 			x.Scope = "site"
 		}
-		if b.beat.State != rules.BeatOK {
-			x.Since = site.TimeOrNil(b.beat.Since)
+		if b.Beat.State != rules.BeatOK {
+			x.Since = site.TimeOrNil(b.Beat.Since)
 		}
 		out.Beats = append(out.Beats, x)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 )
 
 // TestBeatsShown checks that the admin API, the metrics and the page of the key show
@@ -24,9 +25,9 @@ func TestBeatsShown(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}
 	}
-	var all adminBeats
+	var all heartbeat.AdminBeats
 	caddyhttptest.Eventually(t, func() bool {
-		all = adminBeats{}
+		all = heartbeat.AdminBeats{}
 		status, text := ask(t, http.MethodGet, "/notify/beats", "")
 		if err := json.Unmarshal([]byte(text), &all); err != nil || status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, text)
@@ -84,9 +85,9 @@ func TestWatchdogShown(t *testing.T) {
 			startApp(t, h)
 			return h
 		}
-		state := func(h *Handler) *watchdogJSON {
+		state := func(h *Handler) *heartbeat.WatchdogJSON {
 			t.Helper()
-			w, err := h.app.queue.watchdog(t.Context())
+			w, err := h.app.queue.Watchdog(t.Context())
 			if err != nil || w == nil {
 				t.Fatalf("%v, %v", w, err)
 			}
@@ -127,8 +128,8 @@ func TestBeatMakesTheKeyFail(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, managed, "key ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 1h grace 30m\n}\nkey other {\nurl "+p.NotifyURL()+"\n}")
 		time.Sleep(65 * time.Minute)
-		beats, err := h.app.queue.allBeats(t.Context())
-		if err != nil || len(beats) != 1 || beats[0].state(time.Now()) != stateInGrace {
+		beats, err := h.app.queue.AllBeats(t.Context())
+		if err != nil || len(beats) != 1 || beats[0].State(time.Now()) != heartbeat.StateInGrace {
 			t.Fatalf("%+v, %v", beats, err)
 		}
 		if body := get(t, h, "/notify/console/keys/ops", browser).body; !strings.Contains(body, "Overdue</strong>") || !strings.Contains(body, "and late <time") {

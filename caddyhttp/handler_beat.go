@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -137,44 +138,34 @@ func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 	q.Close()
 	for range beatTries {
 		resp, err := h.beatCame(ctx, store, x)
-		if !errors.Is(err, errBeatUnchanged) {
+		if !errors.Is(err, heartbeat.ErrBeatUnchanged) {
 			return resp, err
 		}
 	}
-	return nil, outbox.ErrQueueUnavailable(errBeatUnchanged)
-}
-
-// came returns the change for a beat that has come. If told is false, it refuses a beat
-// about which a message has to be sent, and otherwise one without a message.
-func (q *monitor) came(x *expectedBeat, failed, told bool, before *rules.Beat) *beatChange {
-	return &beatChange{q: q, name: q.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
-		*before = *b
-		b.Site, b.Key, b.Name = x.site, x.key.Name, x.Name
-		return false, b.Came(now, u, &x.Expect, failed) == told
-	}}
+	return nil, outbox.ErrQueueUnavailable(heartbeat.ErrBeatUnchanged)
 }
 
 // beatCame notes a beat that has not failed. The first one after a problem is told.
-func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (*api.Response, error) {
+func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *heartbeat.ExpectedBeat) (*api.Response, error) {
 	var before rules.Beat
-	quiet := q.came(x, false, false, &before)
-	err := quiet.apply(ctx)
+	quiet := q.Came(x, false, false, &before)
+	err := quiet.Apply(ctx)
 	if err == nil {
 		return beatResponse(x, quiet, nil), nil
 	}
-	if !errors.Is(err, errBeatUnchanged) {
+	if !errors.Is(err, heartbeat.ErrBeatUnchanged) {
 		return nil, outbox.QueueError(err)
 	}
-	m := x.backText(before.State, before.Since)
-	told := q.came(x, false, true, &before)
-	report, id, err := q.tellBeat(ctx, x.delivery(m, told), told)
+	m := x.BackText(before.State, before.Since)
+	told := q.Came(x, false, true, &before)
+	report, id, err := q.TellBeat(ctx, x.Delivery(m, told), told)
 	if err != nil {
-		if errors.Is(err, errBeatUnchanged) {
+		if errors.Is(err, heartbeat.ErrBeatUnchanged) {
 			return nil, err
 		}
 		return nil, outbox.QueueError(err)
 	}
-	engineEmitBeat(&h.app.Engine, event.BeatBack, x, &told.beat)
+	heartbeat.EngineEmitBeat(&h.app.Engine, event.BeatBack, x, &told.Beat)
 	resp := beatResponse(x, told, report)
 	resp.ID = id
 	return resp, nil
@@ -182,17 +173,17 @@ func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (
 
 // failBeat tells that a beat has failed. If the store is not available, the message is
 // sent at once, like any other.
-func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
-	failedText(x.Name, m)
+func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *heartbeat.ExpectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
+	heartbeat.FailedText(x.Name, m)
 	var before rules.Beat
-	c := q.came(x, true, true, &before)
-	d := x.delivery(m, c)
+	c := q.Came(x, true, true, &before)
+	d := x.Delivery(m, c)
 	d.Memory, d.Release = request.Memory(), request.Close
 	if err := d.To.Check(m); err != nil {
 		request.Close()
 		return nil, err
 	}
-	report, id, err := q.tellBeat(ctx, d, c)
+	report, id, err := q.TellBeat(ctx, d, c)
 	if err != nil {
 		defer request.Close()
 	}
@@ -203,7 +194,7 @@ func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, r
 	if err != nil {
 		return nil, outbox.QueueError(err)
 	}
-	engineEmitBeat(&h.app.Engine, event.BeatLate, x, &c.beat)
+	heartbeat.EngineEmitBeat(&h.app.Engine, event.BeatLate, x, &c.Beat)
 	resp := beatResponse(x, c, report)
 	resp.ID = id
 	return resp, nil
@@ -211,9 +202,9 @@ func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, r
 
 // beatResponse returns the response to a beat that has been noted. report is that of the
 // message about it, or nil for none.
-func beatResponse(x *expectedBeat, c *beatChange, report *notifier.Report) *api.Response {
+func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *notifier.Report) *api.Response {
 	resp := &api.Response{Status: http.StatusOK, Title: "Beat " + x.Name}
-	text := "Beat " + x.Name + " has come. The next one is due by " + beatTime(c.beat.Due(&c.uptime)) + "."
+	text := "Beat " + x.Name + " has come. The next one is due by " + heartbeat.BeatTime(c.Beat.Due(&c.Uptime)) + "."
 	resp.Records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
 	if report != nil {
 		resp.Results, resp.Records = report.Results, append(resp.Records, report.Records...)

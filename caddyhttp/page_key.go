@@ -136,7 +136,7 @@ func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
 	sum := states.ofKey(id, k)
 	p.Health = &sum
 	if states.q != nil {
-		p.Watchdog = states.q.watchdogTrouble(r.Context())
+		p.Watchdog = states.q.WatchdogTrouble(r.Context())
 	}
 }
 

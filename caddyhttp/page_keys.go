@@ -57,7 +57,7 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
 	}
 	if states.q != nil {
-		p.Watchdog = states.q.watchdogTrouble(r.Context())
+		p.Watchdog = states.q.WatchdogTrouble(r.Context())
 	}
 	rough := h.roughStates(states, names)
 	h.setTallies(&p, rough)

@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -12,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -43,7 +43,7 @@ type openQueue struct {
 	*outbox.Outbox
 	*alerting.Engine
 	*registry
-	*monitor
+	*heartbeat.Monitor
 	inboxes *box
 }
 
@@ -54,13 +54,6 @@ type registry struct {
 	devices       deviceCache
 	vapid         pushKeyCache
 	registrations device.Limiter
-}
-
-// monitor watches the beats that keys expect, and calls the watchdog.
-type monitor struct {
-	*outbox.Outbox
-	watchdogFails atomic.Bool // the last call has failed
-	seen          atomic.Bool // this process has noted that it runs (see [monitor.see])
 }
 
 // box are the inboxes.
@@ -110,7 +103,7 @@ func newQueue(a *outbox.Engine) (*openQueue, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
-	q := &openQueue{Outbox: base, Engine: &alerting.Engine{Outbox: base}, monitor: &monitor{Outbox: base}}
+	q := &openQueue{Outbox: base, Engine: &alerting.Engine{Outbox: base}, Monitor: &heartbeat.Monitor{Outbox: base}}
 	q.registry = &registry{Outbox: base, alerts: q.Engine}
 	q.Engine.Receipts = q.registry.receipts()
 	var store queue.Store
@@ -140,7 +133,7 @@ func (q *openQueue) options(s *outbox.Settings) queue.Options {
 	punctual := s.Punctual || q.App.Load().HasRules() || q.App.Load().ExpectsBeats() || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Attempt, Settled: q.Settled, Dead: q.Fallback, Down: q.Down, Up: q.Up,
-		Ended: q.ended, Due: q.due, Recheck: q.Recheck, Arm: q.arm,
+		Ended: q.ended, Due: q.due, Recheck: q.Recheck, Arm: q.Arm,
 		Punctual: func() bool { return punctual || q.Silences.Any() }, Refresh: q.refresh,
 		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Log,
 	}

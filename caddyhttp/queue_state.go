@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"context"
 
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -18,13 +19,13 @@ func (q *openQueue) state(ctx context.Context) *metrics.QueueState {
 	if !q.App.Load().ExpectsBeats() {
 		return out
 	}
-	beats, err := q.allBeats(ctx)
+	beats, err := q.AllBeats(ctx)
 	if err != nil {
 		return out
 	}
-	out.Beats = map[string]int{stateOnTime: 0, stateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
+	out.Beats = map[string]int{heartbeat.StateOnTime: 0, heartbeat.StateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
 	for _, b := range beats {
-		out.Beats[b.state(out.Now)]++
+		out.Beats[b.State(out.Now)]++
 	}
 	return out
 }

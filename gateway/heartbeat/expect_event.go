@@ -1,4 +1,4 @@
-package caddyhttp
+package heartbeat
 
 import (
 	"time"
@@ -7,15 +7,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// engineEmitBeat emits an event about a beat.
-func engineEmitBeat(a *outbox.Engine, name string, x *expectedBeat, b *rules.Beat) {
+// EngineEmitBeat emits an event about a beat.
+func EngineEmitBeat(a *outbox.Engine, name string, x *ExpectedBeat, b *rules.Beat) {
 	a.Emit(name, func() map[string]any {
 		last := ""
 		if !b.Last.IsZero() {
 			last = b.Last.UTC().Format(time.RFC3339)
 		}
 		return map[string]any{
-			"key": x.key.Name, "beat": x.Name, "last": last, "state": string(b.State), "every": rules.FormatTime(x.Every),
+			"key": x.Key.Name, "beat": x.Name, "last": last, "state": string(b.State), "every": rules.FormatTime(x.Every),
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package heartbeat
 
 import (
 	"cmp"
@@ -19,22 +19,22 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// errBeatUnchanged is returned when a beat is not in the state any more for which it was
+// ErrBeatUnchanged is returned when a beat is not in the state any more for which it was
 // to be changed, because somebody else has changed it.
-var errBeatUnchanged = errors.New("the beat has changed meanwhile")
+var ErrBeatUnchanged = errors.New("the beat has changed meanwhile")
 
 // incidentOfBeat begins the name of the incident of a beat. No client can name it, because
 // the source is part of an incident.
 const incidentOfBeat = "beat:"
 
-// beatTime returns a time as messages about beats have it.
-func beatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") } //nolint:gosmopolitan // the server's zone is that of its users
+// BeatTime returns a time as messages about beats have it.
+func BeatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") } //nolint:gosmopolitan // the server's zone is that of its users
 
 // lateText returns the message that a beat is late.
-func (x *expectedBeat) lateText(last time.Time) *notifier.Message {
+func (x *ExpectedBeat) lateText(last time.Time) *notifier.Message {
 	since := "No beat has come yet."
 	if !last.IsZero() {
-		since = "The last beat came at " + beatTime(last) + "."
+		since = "The last beat came at " + BeatTime(last) + "."
 	}
 	return &notifier.Message{
 		Title: x.Name + " is late", Type: notifier.Failure,
@@ -42,13 +42,13 @@ func (x *expectedBeat) lateText(last time.Time) *notifier.Message {
 	}
 }
 
-// backText returns the message that a beat came after a problem.
-func (x *expectedBeat) backText(state rules.BeatState, since time.Time) *notifier.Message {
+// BackText returns the message that a beat came after a problem.
+func (x *ExpectedBeat) BackText(state rules.BeatState, since time.Time) *notifier.Message {
 	what := "It was late since "
 	if state == rules.BeatFailed {
 		what = "It failed at "
 	}
-	return &notifier.Message{Title: x.Name + " is back", Body: "The beat has come. " + what + beatTime(since) + ".", Type: notifier.Success}
+	return &notifier.Message{Title: x.Name + " is back", Body: "The beat has come. " + what + BeatTime(since) + ".", Type: notifier.Success}
 }
 
 // goneText returns the message that a beat with a problem is expected no more.
@@ -56,33 +56,33 @@ func goneText(name string) *notifier.Message {
 	return &notifier.Message{Title: name + " is no longer expected", Body: "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success}
 }
 
-// failedText makes the message of a failing beat one about the beat.
-func failedText(name string, m *notifier.Message) {
+// FailedText makes the message of a failing beat one about the beat.
+func FailedText(name string, m *notifier.Message) {
 	m.Title = cmp.Or(m.Title, name+" has failed")
 	if m.Body == "" && len(m.Attachments) == 0 {
 		m.Body = "The beat came with the type failure."
 	}
 }
 
-// delivery returns the delivery of a message about the beat, which makes a change in the
+// Delivery returns the delivery of a message about the beat, which makes a change in the
 // transaction that stores it.
-func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) dispatch.Delivery {
-	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.key.Name, site.SourceExpect)
-	d := dispatch.NewDelivery(x.settings, site.SourceExpect, x.site, m, &api.Selection{Targets: x.settings.Devices.With(x.key).Match(x.Tag)}).ToKey(x.settings.Devices.With(x.key))
+func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Delivery {
+	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.Key.Name, site.SourceExpect)
+	d := dispatch.NewDelivery(x.Settings, site.SourceExpect, x.Site, m, &api.Selection{Targets: x.Settings.Devices.With(x.Key).Match(x.Tag)}).ToKey(x.Settings.Devices.With(x.Key))
 	d.With = c.ruled()
 	return d
 }
 
-// tellBeat stores a message about a beat, and makes the change of the beat. The queue
+// TellBeat stores a message about a beat, and makes the change of the beat. The queue
 // sends the message. The results are those before anything is sent. Unless there is an
 // error, tellBeat calls d.release when no delivery is in progress any more.
-func (q *monitor) tellBeat(ctx context.Context, d dispatch.Delivery, c *beatChange) (report *notifier.Report, id string, err error) {
+func (q *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
 	app := q.App.Load()
 	app.Shared.Incidents.Note(&d)
 	s := outbox.NewSubmission(d, q.Outbox)
 	if err := s.Begin(ctx, false); err != nil {
 		if c.refused {
-			err = errBeatUnchanged
+			err = ErrBeatUnchanged
 		}
 		return nil, "", err
 	}
@@ -93,35 +93,35 @@ func (q *monitor) tellBeat(ctx context.Context, d dispatch.Delivery, c *beatChan
 
 // dueBeat tells that a beat is late. It looks at the record first: a time in which no
 // gateway ran may have moved the deadline.
-func (q *monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
+func (q *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
 	app, before := q.App.Load(), decodeBeat(data)
 	x := directoryExpectedBeat(&app.Directory, before)
 	if x == nil {
 		return q.dueGoneBeat(ctx, name, before)
 	}
 	late := false
-	c := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
-		b.Site, b.Key, b.Name = x.site, x.key.Name, x.Name
+	c := &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
 		b.Arm(now, u, &x.Expect)
 		late = b.Late(now, u)
 		return false, true
 	}}
-	if err := c.apply(ctx); err != nil || !late {
+	if err := c.Apply(ctx); err != nil || !late {
 		return err
 	}
-	c = &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+	c = &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		if !b.Late(now, u) {
 			return false, false
 		}
 		b.Miss(now)
 		return false, true
 	}}
-	_, _, err := q.tellBeat(ctx, x.delivery(x.lateText(before.Last), c), c)
-	if errors.Is(err, errBeatUnchanged) {
+	_, _, err := q.TellBeat(ctx, x.Delivery(x.lateText(before.Last), c), c)
+	if errors.Is(err, ErrBeatUnchanged) {
 		return nil // another gateway has told it, or the beat came
 	}
 	if err == nil {
-		engineEmitBeat(app, event.BeatLate, x, &c.beat)
+		EngineEmitBeat(app, event.BeatLate, x, &c.Beat)
 	}
 	return err
 }
@@ -132,8 +132,8 @@ const goneTime = 10 * time.Minute
 
 // dueGoneBeat removes a beat that nobody expects any more. If the key was told of a
 // problem, it is told that, too.
-func (q *monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
-	remove := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
+func (q *Monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
+	remove := &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
 		if b.Gone.IsZero() || b.Gone.After(now) {
 			b.Gone = now
 		}
@@ -146,15 +146,15 @@ func (q *monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rule
 			if k == nil || k.Unqueued {
 				continue
 			}
-			x := &expectedBeat{before.Site, r, k, &site.ExpectedBeat{Expect: rules.Expect{Name: before.Name}}}
-			_, _, err := q.tellBeat(ctx, x.delivery(goneText(x.Name), remove), remove)
+			x := &ExpectedBeat{before.Site, r, k, &site.ExpectedBeat{Expect: rules.Expect{Name: before.Name}}}
+			_, _, err := q.TellBeat(ctx, x.Delivery(goneText(x.Name), remove), remove)
 			return err
 		}
-		if err := remove.apply(ctx); err != nil {
+		if err := remove.Apply(ctx); err != nil {
 			return err
 		}
 		q.Log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone", zap.String("key", before.Key), zap.String("beat", before.Name))
 		return nil
 	}
-	return remove.apply(ctx)
+	return remove.Apply(ctx)
 }

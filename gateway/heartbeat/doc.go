@@ -1,0 +1,3 @@
+// Package heartbeat watches the beats that keys expect, and tells a watchdog
+// that the gateway works.
+package heartbeat

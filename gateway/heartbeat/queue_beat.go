@@ -1,0 +1,151 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// MaxWatchdog is the longest interval of a watchdog.
+const MaxWatchdog = 24 * time.Hour
+
+var (
+	ErrWatchdogInterval = errors.New("beat: the interval must be from 1s to 24h")
+	ErrWatchdogURL      = errors.New("beat: the address must begin with http:// or https:// and have a host")
+)
+
+func (q *Monitor) watchdogName() queue.Hash { return q.Hash("watchdog") }
+
+// watchdogKept is how long the record is kept that no gateway changes, because the
+// configuration has no watchdog any more.
+const watchdogKept = time.Hour
+
+// takeWatchdog changes when the next call is due. It reports whether this gateway makes a
+// call now.
+func (q *Monitor) takeWatchdog(ctx context.Context) (take bool, err error) {
+	w := q.App.Load().QueueSettings.Watchdog
+	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, s := q.Now(), DecodeWatchdog(old[0])
+		take = w != nil && (!s.Next.After(now) || s.Next.Sub(now) > w.Interval)
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		switch {
+		case take:
+			s.Next = now.Add(w.Interval)
+			c.Records[0] = s.Record()
+		case w != nil || now.Sub(s.Next) < watchdogKept:
+			c.Records[0] = s.Record()
+		}
+		return c, nil
+	}})
+	return take && err == nil, err
+}
+
+// dueWatchdog calls the watchdog, if it is this gateway's turn. That the turn was stored
+// shows that the store can be written.
+func (q *Monitor) dueWatchdog(ctx context.Context) error {
+	take, err := q.takeWatchdog(ctx)
+	if !take || err != nil {
+		return err
+	}
+	if !q.App.Load().Shared.Background.Add(func() { q.callWatchdog(q.App.Load()) }) {
+		q.watched(outbox.ErrQueueFull)
+	}
+	return nil
+}
+
+// watchdogTimeout bounds a call.
+const watchdogTimeout = 10 * time.Second
+
+// errWaitsTooLong is returned when a delivery has waited for more than half of max_age.
+var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
+
+// callWatchdog calls the watchdog of an app, unless something waits for too long.
+func (q *Monitor) callWatchdog(app *outbox.Engine) {
+	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
+	defer cancel()
+	late, err := q.waitsTooLong(ctx, app.QueueSettings.MaxAge)
+	if err == nil && late {
+		err = errWaitsTooLong
+	}
+	w := app.QueueSettings.Watchdog
+	if w == nil {
+		return // a reload has removed it
+	}
+	if err == nil {
+		err = watchdogCall(w, ctx, app.Shared.Sender.Pool())
+	}
+	q.watched(err)
+	q.noteWatchdog(context.WithoutCancel(ctx), err)
+}
+
+// watchdogCall makes a GET. Errors do not show the address, which is a secret.
+func watchdogCall(w *outbox.Watchdog, ctx context.Context, pool *egress.Pool) error {
+	resp, err := pool.Get(ctx, w.URL, egress.Options{FollowRedirects: true})
+	if err != nil {
+		return fmt.Errorf("the watchdog cannot be called: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("the watchdog answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// watched counts a call, and logs the first failure of several and the success after
+// them.
+func (q *Monitor) watched(err error) {
+	outcome := metrics.BeatOK
+	switch {
+	case errors.Is(err, errWaitsTooLong):
+		outcome = metrics.BeatWithheld
+	case err != nil:
+		outcome = metrics.BeatFailed
+	}
+	q.App.Load().Shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
+	failing := err != nil
+	if q.watchdogFails.Swap(failing) == failing {
+		return
+	}
+	if failing {
+		q.Log.Error("the watchdog of queue beat is not told that the gateway works", zap.Error(err))
+	} else {
+		q.Log.Info("the watchdog of queue beat is told again that the gateway works")
+	}
+}
+
+// watchdogPage is the number of deliveries that are looked at, at once.
+const watchdogPage = 500
+
+// waitsTooLong reports whether a delivery has waited for more than half of max_age since
+// it came in or a rule has released it. Those to URLs of clients do not count, because a
+// client must not be able to raise the alarm.
+func (q *Monitor) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
+	now := q.Now()
+	var after queue.JobID
+	for {
+		jobs, err := q.List(ctx, after, watchdogPage, queue.Queued, queue.Sending)
+		if err != nil {
+			return false, err
+		}
+		for _, j := range jobs {
+			if !j.Client && j.Expires.Sub(now) < maxAge/2 {
+				return true, nil
+			}
+		}
+		if len(jobs) < watchdogPage {
+			return false, nil
+		}
+		after = jobs[len(jobs)-1].JobID
+		if seconds, nanoseconds := after.Message.Time().UnixTime(); now.Sub(time.Unix(seconds, nanoseconds)) < maxAge/2 {
+			return false, nil // the others came in later
+		}
+	}
+}

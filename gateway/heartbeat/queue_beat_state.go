@@ -1,0 +1,110 @@
+package heartbeat
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// WatchdogState is what the gateways that share a queue know of the calls of the watchdog.
+type WatchdogState struct {
+	Next    time.Time // when the next call is due
+	Success time.Time // the last one; zero for none
+	Since   time.Time // of the first failure in a row; zero for none
+	Problem string    // of the last failure, without the address; "" for none
+}
+
+func (s *WatchdogState) fields(c *wire.Codec) {
+	wire.Time(c, 1, &s.Next)
+	wire.Time(c, 2, &s.Success)
+	wire.Time(c, 3, &s.Since)
+	wire.Text(c, 4, &s.Problem)
+}
+
+// maxWatchdogProblem is the maximum length of the text of a failure, in bytes.
+const maxWatchdogProblem = 300
+
+func (s *WatchdogState) Record() queue.Record {
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindWatchdog, wire.Append(nil, s, (*WatchdogState).fields)), Due: s.Next}
+}
+
+// DecodeWatchdog returns the state in a record. A damaged one knows nothing.
+func DecodeWatchdog(record []byte) (s WatchdogState) {
+	if len(record) == 0 || record[0] != outbox.KindWatchdog || wire.Decode(record[1:], &s, (*WatchdogState).fields) != nil {
+		return WatchdogState{}
+	}
+	return s
+}
+
+// called notes the outcome of a call.
+func (s *WatchdogState) called(now time.Time, err error) {
+	if err == nil {
+		s.Success, s.Since, s.Problem = now, time.Time{}, ""
+		return
+	}
+	if s.Problem == "" || s.Since.IsZero() {
+		s.Since = now
+	}
+	s.Problem = markup.TruncateBytes(markup.OneLine(err.Error()), maxWatchdogProblem)
+}
+
+// noteWatchdog stores the outcome of a call. If that fails, the log and the metrics have
+// it.
+func (q *Monitor) noteWatchdog(ctx context.Context, outcome error) {
+	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		s := DecodeWatchdog(old[0])
+		s.called(q.Now(), outcome)
+		return &queue.RuledChange{Records: []queue.Record{s.Record()}}, nil
+	}})
+	if err != nil {
+		q.Log.Debug("the outcome of the call of the watchdog cannot be stored", zap.Error(err))
+	}
+}
+
+// WatchdogJSON is the watchdog as the admin API shows it.
+type WatchdogJSON struct {
+	State        string     `json:"state"` // ok, failing or, before the first call, unknown
+	Interval     string     `json:"interval"`
+	LastSuccess  *time.Time `json:"last_success,omitempty"`
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+	LastError    string     `json:"last_error,omitempty"`
+}
+
+// Watchdog returns what is known of the watchdog, or nil if there is none.
+func (q *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
+	w := q.App.Load().QueueSettings.Watchdog
+	if w == nil {
+		return nil, nil
+	}
+	b, err := q.CallersRecord(ctx, q.watchdogName())
+	if err != nil {
+		return nil, err
+	}
+	s := DecodeWatchdog(b)
+	out := &WatchdogJSON{"unknown", rules.FormatTime(w.Interval), site.TimeOrNil(s.Success), site.TimeOrNil(s.Since), s.Problem}
+	switch {
+	case s.Problem != "":
+		out.State = "failing"
+	case !s.Success.IsZero():
+		out.State = "ok"
+	}
+	return out, nil
+}
+
+// WatchdogTrouble returns what is wrong with the watchdog, or nil.
+func (q *Monitor) WatchdogTrouble(ctx context.Context) *view.Trouble {
+	w, err := q.Watchdog(ctx)
+	if err != nil || w == nil || w.FailingSince == nil {
+		return nil
+	}
+	return &view.Trouble{What: "The watchdog is not told that the gateway works", Since: *w.FailingSince, Cause: w.LastError}
+}
