@@ -96,7 +96,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return logRejected(a.Log, err)
 	}
 	a.Resolved = a.settled.Site
-	a.Resolved.Devices = newKeyDevices(a, a.Resolved).receivers()
+	a.Resolved.Devices = newKeyDevices(a, a.Resolved).Receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
 			return logRejected(a.Log, a.Caddyfile.locate("configs", site.PrefixError("configs", err)))

@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 	"go.uber.org/zap"
 
+	devicepkg "github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -58,7 +59,7 @@ func (a *App) warnUnguarded() {
 			if f.guarded {
 				s.warnSpellings()
 				s.warnLinks()
-			} else if p := s.handler.resolved.Push; p != nil && p.Who == devicesUsers && !s.requiresCertificate() {
+			} else if p := s.handler.resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
 				s.warn("devices users lets nobody subscribe without an invitation here, because nothing authenticates users before notify; add basic_auth or another authentication, or write devices invited")
 			}
 		}
@@ -227,7 +228,7 @@ func (s routedSite) warnLinks() {
 		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
 			device := site.PathOf(routeDevices, key) + "/ID"
 			links = append(links, probe{http.MethodPost, device + "/receipts"}, probe{http.MethodPut, device}, probe{http.MethodGet, device}, probe{http.MethodPost, device + "/test"})
-			if r.Push.Who != devicesUsers {
+			if r.Push.Who != devicepkg.DevicesUsers {
 				links = append(links, probe{http.MethodPost, site.PathOf(routeDevices, key)}, probe{http.MethodGet, site.PathOf(site.RouteNotifyKey, key) + invitedQuery})
 			}
 		}

@@ -51,11 +51,6 @@ func (a *App) linkOf(d site.Definition) string {
 	return d.Settings.PublicURL
 }
 
-// invitationLink returns the address on which a phone uses an invitation.
-func invitationLink(publicURL, key, token string) string {
-	return publicURL + site.PathOf(site.RouteNotifyKey, key) + "?invite=" + token
-}
-
 // serveInvite makes an invitation to a key of the configuration.
 func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 	app, definitions, q, err := deviceQueue(r)
@@ -77,14 +72,14 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return adminError(http.StatusBadRequest, err)
 	}
 	k := definitions[0]
-	token, made, err := q.invite(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.SiteOf(k.Settings)), x.Tags)
+	token, made, err := q.Invite(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.SiteOf(k.Settings)), x.Tags)
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusCreated)
-	return writeAdminJSON(w, invitationJSON{invitationLink(app.linkOf(k), k.Key.Name, token), made.Until.UTC(), append([]string{}, x.Tags...)})
+	return writeAdminJSON(w, invitationJSON{device.InvitationLink(app.linkOf(k), k.Key.Name, token), made.Until.UTC(), append([]string{}, x.Tags...)})
 }
 
 // serveDevices lists the devices of a key of the configuration.
@@ -97,7 +92,7 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.listDevices(ctx, d.Key.DevicePlace(app.SiteOf(d.Settings)))
+		some, err := q.ListDevices(ctx, d.Key.DevicePlace(app.SiteOf(d.Settings)))
 		if err != nil {
 			return adminDeviceError(w, err)
 		}
@@ -114,7 +109,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.removeDevice(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.SiteOf(d.Settings)), r.PathValue("id"), anyDevice)
+		removed, err = q.RemoveDevice(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.SiteOf(d.Settings)), r.PathValue("id"), device.AnyDevice)
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
@@ -122,7 +117,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
-	q.deviceChanged(deviceRemoved, r.PathValue("key"), removed.Name, "")
+	q.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), removed.Name, "")
 	return writeAdminJSON(w, removed.JSON(nil))
 }
 
@@ -135,9 +130,9 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.removeAllDevices(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.SiteOf(d.Settings)))
+		removed, err := q.RemoveAllDevices(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.SiteOf(d.Settings)))
 		for _, x := range removed {
-			q.deviceChanged(deviceRemoved, r.PathValue("key"), x.Name, "")
+			q.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), x.Name, "")
 			all = append(all, x.JSON(nil))
 		}
 		if err != nil {
@@ -150,10 +145,10 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 // adminDeviceError returns the error for an operator, who is told what clients must not
 // know.
 func adminDeviceError(w http.ResponseWriter, err error) error {
-	if errors.Is(err, errDevicesDamaged) || errors.Is(err, errPushKeyLost) {
+	if errors.Is(err, device.ErrDevicesDamaged) || errors.Is(err, device.ErrPushKeyLost) {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	if e, ok := errors.AsType[*api.Error](errDeviceStatus(err)); ok {
+	if e, ok := errors.AsType[*api.Error](device.ErrDeviceStatus(err)); ok {
 		if e.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 		}

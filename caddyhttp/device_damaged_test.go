@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -28,13 +29,13 @@ func TestDevicesDamaged(t *testing.T) {
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {
-		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.devicesName(place), q.devicesVersion()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.DevicesName(place), q.DevicesVersion()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			old = slices.Clone(records[0])
 			now := q.Now()
-			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.devicesGroup()}, devicesVersionRecord(now)}}, nil
+			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.DevicesGroup()}, device.DevicesVersionRecord(now)}}, nil
 		}})
 		if err == nil {
-			err = q.devices.read(t.Context(), q.registry)
+			err = q.Devices.Read(t.Context(), q.Registry)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +73,7 @@ func TestDevicesDamaged(t *testing.T) {
 		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusFailedDependency {
 			t.Errorf("%s: a message: status %d %s", name, got.status, got.body)
 		}
-		if !q.devices.any() {
+		if !q.Devices.Any() {
 			t.Errorf("%s: a new VAPID key would be made, and end the subscriptions", name)
 		}
 		if old := store(good); !slices.Equal(old, bad) {
@@ -82,14 +83,14 @@ func TestDevicesDamaged(t *testing.T) {
 			t.Errorf("%s: after the back-up was restored: %+v", name, a)
 		}
 		store(bad)
-		if _, err := q.devicesOf(t.Context(), place); !strings.Contains(adminDeviceError(httptest.NewRecorder(), err).Error(), "revoke <key> --all") {
+		if _, err := q.DevicesOf(t.Context(), place); !strings.Contains(adminDeviceError(httptest.NewRecorder(), err).Error(), "revoke <key> --all") {
 			t.Errorf("%s: the operator is told %v", name, adminDeviceError(httptest.NewRecorder(), err))
 		}
-		if removed, err := q.removeAllDevices(t.Context(), place); len(removed) != 0 || err != nil || q.devices.any() {
+		if removed, err := q.RemoveAllDevices(t.Context(), place); len(removed) != 0 || err != nil || q.Devices.Any() {
 			t.Errorf("%s: %v, %v are removed", name, removed, err)
 		}
 		s.subscribe(t, h, "new")
-		if removed, err := q.removeAllDevices(t.Context(), place); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.devices.any() {
+		if removed, err := q.RemoveAllDevices(t.Context(), place); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.Devices.Any() {
 			t.Errorf("%s: after a device was added: %v, %v are removed", name, removed, err)
 		}
 	}

@@ -22,8 +22,8 @@ func (h *httpAPI) hideInvitation(r *http.Request) {
 	q, err := h.app.open(nil)
 	if err == nil {
 		var b []byte
-		if b, err = q.CallersRecord(r.Context(), q.invitationName(token)); err == nil {
-			if x := decodeInvitation(b); x == nil || x.Check(x.Place, q.Now()) != nil {
+		if b, err = q.CallersRecord(r.Context(), q.InvitationName(token)); err == nil {
+			if x := device.InvitationOf(b); x == nil || x.Check(x.Place, q.Now()) != nil {
 				return
 			}
 		}

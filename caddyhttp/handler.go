@@ -72,7 +72,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return logRejected(h.log, err)
 	}
 	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.Site, &h.app.gateway, h.shared.Dispatcher
-	h.resolved.Devices = newKeyDevices(h.app, h.resolved).receivers()
+	h.resolved.Devices = newKeyDevices(h.app, h.resolved).Receivers()
 	for name := range h.Keys {
 		h.resolved.Keys[name].OfSite = true
 	}

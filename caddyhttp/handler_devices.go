@@ -126,9 +126,9 @@ func (h *httpAPI) doDevices(w http.ResponseWriter, r *http.Request, at *route) e
 	if managed {
 		return api.Errorf(http.StatusNotFound, "GET with the ID is for the device itself; %s lists all", site.PathOf(routeDevices, at.key))
 	}
-	states, err := q.deviceStates(r.Context(), []device.Device{*d})
+	states, err := q.DeviceStates(r.Context(), []device.Device{*d})
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
 	return writeJSON(w, http.StatusOK, d.JSON(states[0]))
 }
@@ -145,28 +145,11 @@ func (h *httpAPI) listDevices(w http.ResponseWriter, r *http.Request, name strin
 	if err != nil {
 		return err
 	}
-	list, err := q.listDevices(r.Context(), h.devicePlace(k))
+	list, err := q.ListDevices(r.Context(), h.devicePlace(k))
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
 	return writeJSON(w, http.StatusOK, list)
-}
-
-// listDevices returns the JSON of the devices of a key, which is never nil.
-func (q *registry) listDevices(ctx context.Context, key site.Place) ([]device.JSON, error) {
-	devices, err := q.devicesOf(ctx, key)
-	if err != nil || devices == nil {
-		return []device.JSON{}, err
-	}
-	states, err := q.deviceStates(ctx, devices.All)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]device.JSON, len(devices.All))
-	for i := range devices.All {
-		out[i] = devices.All[i].JSON(states[i])
-	}
-	return out, nil
 }
 
 // devicePlace returns the place of the devices of a key of the site.
@@ -184,9 +167,9 @@ func (h *httpAPI) invitation(ctx context.Context, name, token string) (*device.I
 	if k != nil {
 		place = h.devicePlace(k)
 	}
-	x, err := q.invitation(ctx, place, token)
+	x, err := q.Invitation(ctx, place, token)
 	if err != nil {
-		return nil, errDeviceStatus(err)
+		return nil, device.ErrDeviceStatus(err)
 	}
 	return x, nil
 }
@@ -196,7 +179,7 @@ func (h *httpAPI) invitation(ctx context.Context, name, token string) (*device.I
 func (h *httpAPI) maySubscribe(r *http.Request, k *site.Key) error {
 	who := h.resolved.Push.Who
 	signedIn := requestUser(r) != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
-	if len(k.Tokens) > 0 || who == devicesInvited || who == devicesUsers && !signedIn {
+	if len(k.Tokens) > 0 || who == device.DevicesInvited || who == device.DevicesUsers && !signedIn {
 		return errDevicesInvited
 	}
 	return nil
@@ -240,7 +223,7 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	if err != nil && !errors.Is(err, site.ErrNoKey) {
 		return err
 	}
-	if !q.registrations.Allow(clientAddress(r), time.Now()) {
+	if !q.Registrations.Allow(clientAddress(r), time.Now()) {
 		return errTooManyAttempts()
 	}
 	var x deviceRequest
@@ -269,32 +252,32 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	if err := h.checkDevice(&x.Change); err != nil {
 		return err
 	}
-	if _, err := q.pushKey(ctx); err != nil { // without which no device can get a message
-		return errDeviceStatus(err)
+	if _, err := q.PushKey(ctx); err != nil { // without which no device can get a message
+		return device.ErrDeviceStatus(err)
 	}
 	secret, place := device.NewSecret(), h.devicePlace(k)
 	var d *device.Device
 	var others []queue.Hash
 	if x.Invite != "" {
-		others = append(others, q.invitationName(x.Invite))
+		others = append(others, q.InvitationName(x.Invite))
 	}
-	err = q.changeDevices(ctx, place, true, others, func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error) {
+	err = q.ChangeDevices(ctx, place, true, others, func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error) {
 		d = device.New(secret)
 		d.By, d.Created = requestUser(r), now
 		if x.Invite != "" {
-			invitation := decodeInvitation(old[0])
+			invitation := device.InvitationOf(old[0])
 			if err := invitation.Check(place, now); err != nil {
 				return nil, err
 			}
 			d.Granted = invitation.Tags
 		}
-		return make([]queue.Record, len(others)), l.Add(d, &x.Change, keyNumberedTags(k), h.resolved.Push.Max)
+		return make([]queue.Record, len(others)), l.Add(d, &x.Change, device.KeyNumberedTags(k), h.resolved.Push.Max)
 	})
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
-	q.deviceChanged(deviceAdded, k.Name, d.Name, d.By)
-	q.tellOfDevice(ctx, siteSettings{h.resolved, h.site()}, place, d.ID, d.Added(), nil)
+	q.DeviceChanged(device.DeviceAdded, k.Name, d.Name, d.By)
+	q.TellOfDevice(ctx, device.SiteSettings{Settings: h.resolved, Site: h.site()}, place, d.ID, d.Added(), nil)
 	w.Header().Set("Location", messageRoot(r)+site.PathOf(routeDevices, k.Name)+"/"+d.ID)
 	added := d.Short()
 	added.Secret = secret
@@ -304,9 +287,9 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
 func (h *httpAPI) ownDevice(r *http.Request, q *openQueue, k *site.Key, id string) (*device.Device, error) {
-	d, err := q.findDevice(r.Context(), h.devicePlace(k), id)
+	d, err := q.FindDevice(r.Context(), h.devicePlace(k), id)
 	if err != nil {
-		return nil, errDeviceStatus(err)
+		return nil, device.ErrDeviceStatus(err)
 	}
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if d != nil && bearer && d.HasSecret(secret) {
@@ -325,23 +308,23 @@ func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQu
 		return err
 	}
 	var d *device.Device
-	err := q.changeDevices(context.WithoutCancel(r.Context()), h.devicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
-		d, err = l.Change(own.ID, &x.Change, keyNumberedTags(k))
+	err := q.ChangeDevices(context.WithoutCancel(r.Context()), h.devicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
+		d, err = l.Change(own.ID, &x.Change, device.KeyNumberedTags(k))
 		return nil, err
 	})
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
 	return writeJSON(w, http.StatusOK, d.Short())
 }
 
 // deleteDevice removes a device of a key.
 func (h *httpAPI) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *site.Key, id string) error {
-	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), id, anyDevice)
+	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), id, device.AnyDevice)
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
-	q.deviceChanged(deviceRemoved, k.Name, d.Name, requestUser(r))
+	q.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, requestUser(r))
 	return writeJSON(w, http.StatusOK, d.JSON(nil))
 }
 
@@ -363,19 +346,19 @@ func (h *httpAPI) doReceipt(w http.ResponseWriter, r *http.Request, at *route) e
 	if err != nil {
 		return err
 	}
-	message, ok := q.checkReceiptToken(at.id, x.Receipt)
+	message, ok := q.CheckReceiptToken(at.id, x.Receipt)
 	if !ok {
 		return errDeviceSecret
 	}
-	d, err := q.findDevice(r.Context(), h.devicePlace(k), at.id)
+	d, err := q.FindDevice(r.Context(), h.devicePlace(k), at.id)
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
 	if d == nil {
 		return errDeviceSecret
 	}
-	if err := q.received(context.WithoutCancel(r.Context()), h.devicePlace(k), d, message); err != nil {
-		return errDeviceStatus(err)
+	if err := q.Received(context.WithoutCancel(r.Context()), h.devicePlace(k), d, message); err != nil {
+		return device.ErrDeviceStatus(err)
 	}
 	return writeJSON(w, http.StatusOK, d.Short())
 }
@@ -396,7 +379,7 @@ func (h *httpAPI) doDeviceTest(w http.ResponseWriter, r *http.Request, at *route
 	if err != nil {
 		return nil, err
 	}
-	if !q.registrations.Allow(clientAddress(r), time.Now()) {
+	if !q.Registrations.Allow(clientAddress(r), time.Now()) {
 		return nil, errTooManyAttempts()
 	}
 	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return t.Hash() == device.Hash(d.ID) })

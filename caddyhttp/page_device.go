@@ -83,7 +83,7 @@ func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 	if err != nil {
 		return p, err
 	}
-	key, err := q.pushKey(r.Context())
+	key, err := q.PushKey(r.Context())
 	if err != nil {
 		return p, outbox.ErrQueueUnavailable(err)
 	}

@@ -27,8 +27,8 @@ func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	devices, err := q.devicesOf(r.Context(), h.devicePlace(k))
-	if errors.Is(err, errDevicesDamaged) {
+	devices, err := q.DevicesOf(r.Context(), h.devicePlace(k))
+	if errors.Is(err, device.ErrDevicesDamaged) {
 		p.DevicesProblem = "The gateway cannot read the devices of this key, so that they get no messages. Its log says what its operator can do."
 	}
 	if err != nil {
@@ -38,7 +38,7 @@ func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if devices == nil {
 		return
 	}
-	states, err := q.deviceStates(r.Context(), devices.All)
+	states, err := q.DeviceStates(r.Context(), devices.All)
 	if err != nil {
 		return
 	}
@@ -63,11 +63,11 @@ func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 	if err := device.CheckTags(tags, true, site.CheckTag); err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	token, x, err := q.invite(context.WithoutCancel(r.Context()), h.devicePlace(k), tags)
+	token, x, err := q.Invite(context.WithoutCancel(r.Context()), h.devicePlace(k), tags)
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
-	link := invitationLink(h.resolved.PublicURL, k.Name, token)
+	link := device.InvitationLink(h.resolved.PublicURL, k.Name, token)
 	code, err := qrcode.New(link)
 	if err != nil {
 		return err
@@ -89,11 +89,11 @@ func (h *pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) 
 	if err != nil {
 		return err
 	}
-	d, err := q.removeDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), r.PostForm.Get("device"), anyDevice)
+	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
 	if err != nil {
-		return errDeviceStatus(err)
+		return device.ErrDeviceStatus(err)
 	}
-	q.deviceChanged(deviceRemoved, k.Name, d.Name, requestUser(r))
+	q.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, requestUser(r))
 	w.Header().Set("Location", relativeAddress(r)+"#devices")
 	w.WriteHeader(http.StatusSeeOther)
 	return nil

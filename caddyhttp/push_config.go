@@ -42,15 +42,12 @@ type Push struct {
 
 // Values of devices in push.
 const (
-	devicesInvited = "invited"
-	devicesUsers   = "users"
-	devicesOpen    = "open"
+	devicesOpen = "open"
 )
 
 // The bounds of max_devices.
 const (
 	defaultMaxDevices = 20
-	maxMaxDevices     = 500
 )
 
 // resolve returns the settings with their defaults, or nil if c is nil.
@@ -58,15 +55,15 @@ func (c *Push) resolve() (*site.Push, error) {
 	if c == nil {
 		return nil, nil
 	}
-	s := &site.Push{Contact: c.Contact, Who: cmp.Or(c.Devices, devicesInvited), Max: cmp.Or(c.MaxDevices, defaultMaxDevices)}
+	s := &site.Push{Contact: c.Contact, Who: cmp.Or(c.Devices, device.DevicesInvited), Max: cmp.Or(c.MaxDevices, defaultMaxDevices)}
 	if err := checkContact(c.Contact); c.Contact != "" && err != nil {
 		return nil, site.PrefixError("contact", err)
 	}
-	if !slices.Contains([]string{devicesInvited, devicesUsers, devicesOpen}, s.Who) {
+	if !slices.Contains([]string{device.DevicesInvited, device.DevicesUsers, devicesOpen}, s.Who) {
 		return nil, errors.New("devices must be invited, users or open")
 	}
-	if s.Max < 1 || s.Max > maxMaxDevices {
-		return nil, fmt.Errorf("max_devices is %d; it must be from 1 to %d", s.Max, maxMaxDevices)
+	if s.Max < 1 || s.Max > device.MaxMaxDevices {
+		return nil, fmt.Errorf("max_devices is %d; it must be from 1 to %d", s.Max, device.MaxMaxDevices)
 	}
 	for _, host := range c.Services {
 		if err := device.CheckHost(host); err != nil {
@@ -105,17 +102,17 @@ var (
 
 // newKeyDevices returns the devices of the keys of a site, or nil if no device can
 // subscribe.
-func newKeyDevices(a *App, r *site.Site) *keyDevices {
+func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 	if r.Push == nil {
 		return nil
 	}
-	known := func() *registry {
+	known := func() *device.Registry {
 		if a.queue == nil {
 			return nil
 		}
-		return a.queue.registry
+		return a.queue.Registry
 	}
-	return &keyDevices{started: a.Started, registry: known, site: func() string { return a.SiteOf(r) }, settings: r, keys: map[site.Place]keyWithDevices{}}
+	return &device.KeyDevices{Started: a.Started, Registry: known, Site: func() string { return a.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.
@@ -177,7 +174,7 @@ func (b *settingsBlock) readPush(d *caddyfile.Dispenser, _ []string) error {
 			p.Devices = args[0]
 			return check(args)
 		}},
-		"max_devices": {Usage: "max_devices <n>", Min: 1, Max: 1, Line: block.Number(&p.MaxDevices, 1, maxMaxDevices)},
+		"max_devices": {Usage: "max_devices <n>", Min: 1, Max: 1, Line: block.Number(&p.MaxDevices, 1, device.MaxMaxDevices)},
 		"services": {Usage: "services <host...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(args []string) error {
 			p.Services = append(p.Services, args...)
 			for _, host := range args {

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -22,9 +23,9 @@ func (q *openQueue) forgetKey(ctx context.Context, space, id, name, who string) 
 	defer cancel()
 	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
 	at := k.DevicePlace("")
-	devices, err := q.removeAllDevices(ctx, at)
+	devices, err := q.RemoveAllDevices(ctx, at)
 	for _, d := range devices {
-		q.deviceChanged(deviceRemoved, name, d.Name, who)
+		q.DeviceChanged(device.DeviceRemoved, name, d.Name, who)
 	}
 	if err := errors.Join(err, q.inboxes.Clear(ctx, at.String())); err != nil {
 		q.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))

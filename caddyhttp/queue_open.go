@@ -42,18 +42,9 @@ func (g *gateway) open(k *site.Key) (*openQueue, error) {
 type openQueue struct {
 	*outbox.Outbox
 	*alerting.Engine
-	*registry
+	*device.Registry
 	*heartbeat.Monitor
 	inboxes *box
-}
-
-// registry are the devices.
-type registry struct {
-	*outbox.Outbox
-	alerts        *alerting.Engine
-	devices       deviceCache
-	vapid         pushKeyCache
-	registrations device.Limiter
 }
 
 // box are the inboxes.
@@ -87,7 +78,7 @@ func (a *App) openQueue() error {
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
 	q.RefreshSilences(ctx) // the first message needs them
-	q.refreshDevices(ctx)
+	q.RefreshDevices(ctx)
 	if !isOpen {
 		q.Start()
 	}
@@ -104,8 +95,8 @@ func newQueue(a *outbox.Engine) (*openQueue, error) {
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
 	q := &openQueue{Outbox: base, Engine: &alerting.Engine{Outbox: base}, Monitor: &heartbeat.Monitor{Outbox: base}}
-	q.registry = &registry{Outbox: base, alerts: q.Engine}
-	q.Engine.Receipts = q.registry.receipts()
+	q.Registry = &device.Registry{Outbox: base, Alerts: q.Engine}
+	q.Engine.Receipts = q.Registry.ReceiptFuncs()
 	var store queue.Store
 	var err error
 	if s.Dsn != "" {
@@ -148,7 +139,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 func (q *openQueue) refresh(ctx context.Context) {
 	q.RefreshSilences(ctx)
 	q.inboxes.Refresh(ctx)
-	q.refreshDevices(ctx)
+	q.RefreshDevices(ctx)
 	q.WatchShares(ctx)
 }
 

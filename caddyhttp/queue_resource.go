@@ -81,7 +81,7 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 		return nil, outbox.MessageError(err)
 	}
 	m := queued.Message(e)
-	q.setReceipts(ctx, m)
+	q.SetReceipts(ctx, m)
 	if x := q.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
 		m.IncidentID = x.ID
 	}

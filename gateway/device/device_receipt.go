@@ -1,4 +1,4 @@
-package caddyhttp
+package device
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -20,10 +19,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// receipts returns what alerts need of receipts.
-func (q *registry) receipts() alerting.Receipts {
+// ReceiptFuncs returns what alerts need of receipts.
+func (q *Registry) ReceiptFuncs() alerting.Receipts {
 	return alerting.Receipts{
-		Name: q.receiptRecordName,
+		Name: q.ReceiptRecordName,
 		Keep: q.keepReceipt,
 		Confirms: func(record []byte, now time.Time) (delivered, decided bool) {
 			return decodeReceipt(record).Confirms(now)
@@ -33,14 +32,14 @@ func (q *registry) receipts() alerting.Receipts {
 
 // receiptToken returns the token by which a device confirms a message: the ID of the
 // message, and a hash that only the gateway can make.
-func (q *registry) receiptToken(device, message string) string {
+func (q *Registry) receiptToken(device, message string) string {
 	sum := q.Hash("receipt token\x00" + device + "\x00" + message)
 	return message + "." + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// checkReceiptToken returns the ID of the message that a token is for, and reports whether
+// CheckReceiptToken returns the ID of the message that a token is for, and reports whether
 // the gateway has made it for the device.
-func (q *registry) checkReceiptToken(device, token string) (message string, ok bool) {
+func (q *Registry) CheckReceiptToken(device, token string) (message string, ok bool) {
 	message, _, _ = strings.Cut(token, ".")
 	return message, subtle.ConstantTimeCompare([]byte(token), []byte(q.receiptToken(device, message))) == 1
 }
@@ -53,20 +52,20 @@ func (d *deviceService) pushed(ctx context.Context, m *notifier.Message, began t
 		return err
 	}
 	q := d.queue
-	_, err = q.changeReceipt(ctx, d.device, id, func(now time.Time, before *device.Receipt, s *device.State) *device.Receipt {
+	_, err = q.changeReceipt(ctx, d.device, id, func(now time.Time, before *Receipt, s *State) *Receipt {
 		s.Pushed(d.device, d.key, now)
 		return d.device.Pushed(d.key, id, before, began, now)
 	})
 	return err
 }
 
-// received notes that a device of a key has confirmed a message.
-func (q *registry) received(ctx context.Context, key site.Place, d *device.Device, message string) error {
+// Received notes that a device of a key has confirmed a message.
+func (q *Registry) Received(ctx context.Context, key site.Place, d *Device, message string) error {
 	id, err := uuid.Parse(message)
 	if err != nil {
 		return err
 	}
-	x, err := q.changeReceipt(ctx, d, id, func(now time.Time, before *device.Receipt, s *device.State) *device.Receipt {
+	x, err := q.changeReceipt(ctx, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
 		s.Confirmed(d, key, now)
 		return d.Confirmed(key, id, before, now)
 	})
@@ -79,8 +78,8 @@ func (q *registry) received(ctx context.Context, key site.Place, d *device.Devic
 // changeReceipt changes the receipt for a message to a device and the state of the device.
 // f gets the receipt until now, or nil, and returns the new one. It may be called several
 // times.
-func (q *registry) changeReceipt(ctx context.Context, d *device.Device, message uuid.UUID, f func(now time.Time, before *device.Receipt, s *device.State) *device.Receipt) (x *device.Receipt, err error) {
-	names := []queue.Hash{q.receiptRecordName(device.Hash(d.ID), message.String()), q.deviceStateName(d.ID)}
+func (q *Registry) changeReceipt(ctx context.Context, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
+	names := []queue.Hash{q.ReceiptRecordName(Hash(d.ID), message.String()), q.deviceStateName(d.ID)}
 	err = q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.Now(), decodeDeviceState(old[1])
 		x = f(now, decodeReceipt(old[0]), s)
@@ -89,9 +88,9 @@ func (q *registry) changeReceipt(ctx context.Context, d *device.Device, message 
 	return x, err
 }
 
-// dueReceipt counts a receipt that is missing, and removes one that is old. before is nil
+// DueReceipt counts a receipt that is missing, and removes one that is old. before is nil
 // for one that is damaged, or has to go.
-func (q *registry) dueReceipt(ctx context.Context, name queue.Hash, before *device.Receipt) error {
+func (q *Registry) DueReceipt(ctx context.Context, name queue.Hash, before *Receipt) error {
 	if before == nil {
 		return q.RemoveRecord(ctx, name)
 	}
@@ -116,7 +115,7 @@ func (q *registry) dueReceipt(ctx context.Context, name queue.Hash, before *devi
 
 // confirmStep tells the incident of a message, if it escalates, whether the device has
 // confirmed it.
-func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
+func (q *Registry) confirmStep(ctx context.Context, x *Receipt) error {
 	e, err := q.Get(ctx, x.Message)
 	if err != nil {
 		return outbox.IgnoreNotFound(err)
@@ -129,7 +128,7 @@ func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
 	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
-	_, err = q.alerts.ChangeIncident(ctx, r.Incident, func(p *alerting.IncidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
+	_, err = q.Alerts.ChangeIncident(ctx, r.Incident, func(p *alerting.IncidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
 		if p.X != nil && p.X.ID == r.Opening {
 			p.X.Confirmed(q.Now(), x.Message, x.Target, r.Step, x.Answered())
 		}
@@ -138,12 +137,12 @@ func (q *registry) confirmStep(ctx context.Context, x *device.Receipt) error {
 	return err
 }
 
-// setReceipts sets when devices have confirmed a message.
-func (q *registry) setReceipts(ctx context.Context, m *api.QueuedMessage) {
+// SetReceipts sets when devices have confirmed a message.
+func (q *Registry) SetReceipts(ctx context.Context, m *api.QueuedMessage) {
 	if !slices.ContainsFunc(m.Results, func(r api.QueuedResult) bool { return site.IsDevice(r.Destination) }) {
 		return
 	}
-	records, err := q.CallersGroup(ctx, q.receiptGroup(m.ID), queue.Hash{}, maxMaxDevices)
+	records, err := q.CallersGroup(ctx, q.receiptGroup(m.ID), queue.Hash{}, MaxMaxDevices)
 	if err != nil {
 		return // the message can be shown without them
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package device
 
 import (
 	"errors"
@@ -7,32 +7,31 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// keyDevices adds the devices of keys to their destinations, for the settings of a site or
+// KeyDevices adds the devices of keys to their destinations, for the settings of a site or
 // of the app.
-type keyDevices struct {
-	started  <-chan struct{}  // closed when registry may be called
-	registry func() *registry // nil without a queue
-	site     func() string    // the ID of the site
-	settings *site.Site
+type KeyDevices struct {
+	Started  <-chan struct{}  // closed when registry may be called
+	Registry func() *Registry // nil without a queue
+	Site     func() string    // the ID of the site
+	Settings *site.Site
 
 	mu   sync.Mutex
-	keys map[site.Place]keyWithDevices
+	Keys map[site.Place]KeyWithDevices
 }
 
-// keyWithDevices is a key before and after its devices are added.
-type keyWithDevices struct {
+// KeyWithDevices is a key before and after its devices are added.
+type KeyWithDevices struct {
 	before, after *site.Key
-	devices       *device.List
+	devices       *List
 }
 
-// receivers returns the zero value for nil.
-func (x *keyDevices) receivers() site.Receivers {
+// Receivers returns the zero value for nil.
+func (x *KeyDevices) Receivers() site.Receivers {
 	if x == nil {
 		return site.Receivers{}
 	}
@@ -40,43 +39,43 @@ func (x *keyDevices) receivers() site.Receivers {
 }
 
 // wait waits until the app has started, because it has no queue before.
-func (x *keyDevices) wait() error {
-	<-x.started
-	if q := x.registry(); q != nil && q.devices.known.Load() == nil {
+func (x *KeyDevices) wait() error {
+	<-x.Started
+	if q := x.Registry(); q != nil && q.Devices.Known.Load() == nil {
 		return outbox.ErrQueueUnavailable(errors.New("the devices cannot be read"))
 	}
 	return nil
 }
 
 // queue returns the devices in the queue, or nil if the app has not started, or is stopped.
-func (x *keyDevices) queue() *registry {
+func (x *KeyDevices) queue() *Registry {
 	select {
-	case <-x.started:
-		return x.registry()
+	case <-x.Started:
+		return x.Registry()
 	default:
 		return nil
 	}
 }
 
 // with returns a key with its devices among its destinations: k itself if it has none.
-func (x *keyDevices) with(k *site.Key) *site.Key {
+func (x *KeyDevices) with(k *site.Key) *site.Key {
 	q := x.queue()
 	if q == nil {
 		return k
 	}
-	devices := q.devices.of(k.DevicePlace(x.site()))
+	devices := q.Devices.Of(k.DevicePlace(x.Site()))
 	if devices == nil {
 		return k
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known := x.keys[devices.Place]
+	known := x.Keys[devices.Place]
 	if known.before == k && known.devices == devices {
 		return known.after
 	}
 	after := *k
 	after.Targets = slices.Clone(k.Targets)
-	numbered := keyNumberedTags(k)
+	numbered := KeyNumberedTags(k)
 	for i := range devices.All {
 		t := x.target(q, devices, i, known)
 		if t.Tags = devices.TagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
@@ -85,24 +84,24 @@ func (x *keyDevices) with(k *site.Key) *site.Key {
 		after.Targets = append(after.Targets, t)
 	}
 	after.DefaultTargets = k.Defaults.Choose(after.Targets)
-	x.keys[devices.Place] = keyWithDevices{k, &after, devices}
+	x.Keys[devices.Place] = KeyWithDevices{k, &after, devices}
 	return &after
 }
 
 // target returns the destination of the device with an index, without its tags. It is the
 // one of before if the device has not changed.
-func (x *keyDevices) target(q *registry, devices *device.List, i int, known keyWithDevices) notifier.Target {
+func (x *KeyDevices) target(q *Registry, devices *List, i int, known KeyWithDevices) notifier.Target {
 	d := &devices.All[i]
 	if old := known.devices; old != nil && i < len(old.All) && old.All[i].Same(d) {
 		return known.after.Targets[len(known.before.Targets)+i]
 	}
 	service := &deviceService{devices: x, queue: q, key: devices.Place, device: d, endpoint: d.Subscription.Endpoint}
-	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.settings.Limits.Egress)}
+	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.Settings.Limits.Egress)}
 }
 
-// keyNumberedTags returns the tags with a number of the URLs of k.
-func keyNumberedTags(k *site.Key) device.Numbered {
-	out := device.Numbered{}
+// KeyNumberedTags returns the tags with a number of the URLs of k.
+func KeyNumberedTags(k *site.Key) Numbered {
+	out := Numbered{}
 	for _, t := range k.Targets {
 		if !site.IsDevice(t.String()) {
 			out.Add(t.Tags)

@@ -1,4 +1,4 @@
-package caddyhttp
+package device
 
 import (
 	"context"
@@ -15,29 +15,29 @@ import (
 // pushKeyCache has the VAPID key after it was read. A store has one, which all gateways that
 // share the store use, because browsers bind their subscriptions to it.
 type pushKeyCache struct {
-	key  atomic.Pointer[webpush.Key]
+	Key  atomic.Pointer[webpush.Key]
 	told atomic.Bool // the log has that it cannot be read
 }
 
-// errPushKeyLost is returned when devices have subscribed with a VAPID key that the store
+// ErrPushKeyLost is returned when devices have subscribed with a VAPID key that the store
 // does not have any more. Another one would end all their subscriptions.
-var errPushKeyLost = errors.New("the VAPID key that the devices have subscribed with is damaged in the queue's store; restore a back-up of the queue (caddy notify queue backup), or revoke all devices with caddy notify devices revoke <key> --all and invite them again: without a device, a new VAPID key is made")
+var ErrPushKeyLost = errors.New("the VAPID key that the devices have subscribed with is damaged in the queue's store; restore a back-up of the queue (caddy notify queue backup), or revoke all devices with caddy notify devices revoke <key> --all and invite them again: without a device, a new VAPID key is made")
 
-// pushKey returns the VAPID key, which is made when it is needed first. The transaction
+// PushKey returns the VAPID key, which is made when it is needed first. The transaction
 // of the store is the lock.
-func (q *registry) pushKey(ctx context.Context) (*webpush.Key, error) {
-	if key := q.vapid.key.Load(); key != nil {
+func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
+	if key := q.Vapid.Key.Load(); key != nil {
 		return key, nil
 	}
-	if err := q.devices.read(ctx, q); err != nil {
+	if err := q.Devices.Read(ctx, q); err != nil {
 		return nil, err
 	}
 	var key *webpush.Key
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Hash("the VAPID key")}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		var number []byte
 		if key, number = storedPushKey(old[0]); key == nil {
-			if q.devices.any() {
-				return nil, errPushKeyLost
+			if q.Devices.Any() {
+				return nil, ErrPushKeyLost
 			}
 			var err error
 			if key, number, err = webpush.NewKey(); err != nil {
@@ -46,14 +46,14 @@ func (q *registry) pushKey(ctx context.Context) (*webpush.Key, error) {
 		}
 		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindPushKey, number), Due: outbox.FarAway(q.Now())}}}, nil
 	}})
-	if errors.Is(err, errPushKeyLost) && !q.vapid.told.Swap(true) {
+	if errors.Is(err, ErrPushKeyLost) && !q.Vapid.told.Swap(true) {
 		q.Log.Error("devices get no messages", zap.Error(err))
 	}
 	if err != nil {
 		return nil, err
 	}
-	q.vapid.told.Store(false)
-	q.vapid.key.Store(key)
+	q.Vapid.told.Store(false)
+	q.Vapid.Key.Store(key)
 	return key, nil
 }
 

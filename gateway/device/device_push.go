@@ -1,4 +1,4 @@
-package caddyhttp
+package device
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -20,10 +19,10 @@ import (
 
 // deviceService pushes messages to a device of a key.
 type deviceService struct {
-	devices  *keyDevices
-	queue    *registry
+	devices  *KeyDevices
+	queue    *Registry
 	key      site.Place
-	device   *device.Device
+	device   *Device
 	name     string
 	endpoint string
 }
@@ -34,7 +33,7 @@ func (d *deviceService) Describe(s *notifier.Schema) {
 	s.URL("device://{name}")
 	s.String(&d.name, "name", d.device.Name, "the name of the device")
 	s.String(&d.endpoint, "endpoint", d.endpoint, "the address of the subscription").Secret()
-	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: device.MaxTitle} // Send cuts what does not fit
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: MaxTitle} // Send cuts what does not fit
 	s.Acknowledge = notifier.AcknowledgeByButton
 }
 
@@ -54,19 +53,19 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil {
 		return err
 	}
-	if err := device.CheckEndpoint(d.device.Subscription.Endpoint, d.devices.settings.Push.Hosts); err != nil {
+	if err := CheckEndpoint(d.device.Subscription.Endpoint, d.devices.Settings.Push.Hosts); err != nil {
 		d.refused(context.WithoutCancel(ctx), errHostRemoved.Error())
 		return notifier.Refused(errHostRemoved)
 	}
-	key, err := d.queue.pushKey(ctx)
+	key, err := d.queue.PushKey(ctx)
 	if err != nil {
 		return err
 	}
-	settings, began, left := d.devices.settings, d.queue.Now(), queue.DefaultMaxAge
+	settings, began, left := d.devices.Settings, d.queue.Now(), queue.DefaultMaxAge
 	if !m.Expires.IsZero() {
 		left = m.Expires.Sub(began)
 	}
-	p := device.NewPush(m, left)
+	p := NewPush(m, left)
 	p.Payload, p.Contact = payload, cmp.Or(settings.Push.Contact, settings.PublicURL)
 	err = key.Send(ctx, c, &d.device.Subscription, p)
 	if _, gone := errors.AsType[*webpush.GoneError](err); gone {
@@ -102,7 +101,7 @@ func pushRefusal(err error) string {
 // all devices would fail by.
 func (d *deviceService) refused(ctx context.Context, why string) {
 	q, tell := d.queue, false
-	var s *device.State
+	var s *State
 	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.deviceStateName(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Now()
 		s = decodeDeviceState(old[0])
@@ -113,22 +112,22 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 	case err != nil:
 		q.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 	case tell:
-		q.deviceChanged(deviceRefused, d.key.Key, d.device.Name, "")
-		q.tellOfDevice(ctx, siteSettings{d.devices.settings, d.devices.site()}, d.key, d.device.ID, s.NotTaken(d.device.Name), nil)
+		q.DeviceChanged(deviceRefused, d.key.Key, d.device.Name, "")
+		q.TellOfDevice(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.NotTaken(d.device.Name), nil)
 	}
 }
 
 // gone removes the device, whose browser no longer has the subscription, and tells its
 // key. A device that has subscribed anew meanwhile stays.
 func (d *deviceService) gone(ctx context.Context) {
-	removed, err := d.queue.removeDevice(ctx, d.key, d.device.ID, d.device.Same)
+	removed, err := d.queue.RemoveDevice(ctx, d.key, d.device.ID, d.device.Same)
 	switch {
-	case errors.Is(err, device.ErrUnknown):
+	case errors.Is(err, ErrUnknown):
 		return // another message has found that
 	case err != nil:
 		d.queue.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 		return
 	}
-	d.queue.deviceChanged(deviceGone, d.key.Key, removed.Name, "")
-	d.queue.tellOfDevice(ctx, siteSettings{d.devices.settings, d.devices.site()}, d.key, removed.ID, removed.Gone(), nil)
+	d.queue.DeviceChanged(deviceGone, d.key.Key, removed.Name, "")
+	d.queue.TellOfDevice(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, removed.ID, removed.Gone(), nil)
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package device
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -20,16 +19,16 @@ import (
 
 // What happens to a device.
 const (
-	deviceAdded   = "added"
-	deviceRemoved = "removed"
+	DeviceAdded   = "added"
+	DeviceRemoved = "removed"
 	deviceGone    = "gone"    // its browser has ended the subscription
 	deviceSilent  = "silent"  // it does not answer
 	deviceRefused = "refused" // its push service refuses messages for it
 )
 
-// deviceChanged writes a line and emits an event about a device. by is who made the
+// DeviceChanged writes a line and emits an event about a device. by is who made the
 // change; "" if nobody is known.
-func (q *registry) deviceChanged(change, key, name, by string) {
+func (q *Registry) DeviceChanged(change, key, name, by string) {
 	app := q.App.Load()
 	app.Log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
 	app.Emit(event.Device, func() map[string]any {
@@ -37,21 +36,21 @@ func (q *registry) deviceChanged(change, key, name, by string) {
 	})
 }
 
-// siteSettings are the settings of a site with its ID.
-type siteSettings struct {
-	settings *site.Site
-	site     string
+// SiteSettings are the settings of a site with its ID.
+type SiteSettings struct {
+	Settings *site.Site
+	Site     string
 }
 
-// tellOfDevice stores a message to a key about a device, which does not get it, and makes
+// TellOfDevice stores a message to a key about a device, which does not get it, and makes
 // a change in the same transaction. at is where the key was, if the configuration does not
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
-func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
 	app := q.App.Load()
 	settings, siteID := app.SettingsOfKey(ctx, of)
 	if settings == nil {
-		settings, siteID = at.settings, at.site
+		settings, siteID = at.Settings, at.Site
 	}
 	if settings == nil {
 		return false
@@ -62,7 +61,7 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Pl
 	}
 	var targets []notifier.Target
 	for _, t := range k.DefaultTargets {
-		if t.Hash() != device.Hash(id) {
+		if t.Hash() != Hash(id) {
 			targets = append(targets, t)
 		}
 	}
@@ -83,10 +82,10 @@ func (q *registry) tellOfDevice(ctx context.Context, at siteSettings, of site.Pl
 }
 
 // openIncidents returns how many incidents of a key are open, or nil if it is not known.
-func (q *registry) openIncidents(ctx context.Context, of site.Place) *int {
+func (q *Registry) openIncidents(ctx context.Context, of site.Place) *int {
 	n := 0
 	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := q.CallersGroup(ctx, q.alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
+		records, err := q.CallersGroup(ctx, q.Alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
 		if err != nil {
 			return nil
 		}
@@ -99,23 +98,23 @@ func (q *registry) openIncidents(ctx context.Context, of site.Place) *int {
 // maxBadge is the greatest number on the icon of a device.
 const maxBadge = 99
 
-// errDeviceStatus returns err with its status for clients.
-func errDeviceStatus(err error) error {
-	if _, ok := errors.AsType[*device.NumberedError](err); ok {
+// ErrDeviceStatus returns err with its status for clients.
+func ErrDeviceStatus(err error) error {
+	if _, ok := errors.AsType[*NumberedError](err); ok {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
 	switch {
-	case errors.Is(err, errPushKeyLost):
+	case errors.Is(err, ErrPushKeyLost):
 		return api.Errorf(http.StatusServiceUnavailable, "no device can be added at the moment; the log of the gateway tells its operator why")
-	case errors.Is(err, errDevicesDamaged):
+	case errors.Is(err, ErrDevicesDamaged):
 		return api.Errorf(http.StatusServiceUnavailable, "the devices of this key cannot be read; the log of the gateway tells its operator why")
-	case errors.Is(err, device.ErrInvitation):
+	case errors.Is(err, ErrInvitation):
 		return &api.Error{Status: http.StatusForbidden, Err: err}
-	case errors.Is(err, device.ErrTooMany):
+	case errors.Is(err, ErrTooMany):
 		return &api.Error{Status: http.StatusConflict, Err: err}
-	case errors.Is(err, device.ErrUnknown):
+	case errors.Is(err, ErrUnknown):
 		return &api.Error{Status: http.StatusNotFound, Err: err}
-	case errors.Is(err, device.ErrNone):
+	case errors.Is(err, ErrNone):
 		return &api.Error{Status: http.StatusUnauthorized, Err: err}
 	case errors.Is(err, queue.ErrClosed):
 		return outbox.ErrQueueUnavailable(err)

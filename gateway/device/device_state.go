@@ -1,17 +1,16 @@
-package caddyhttp
+package device
 
 import (
 	"context"
 	"errors"
 
-	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// deviceStates returns what is known of devices, in the same order.
-func (q *registry) deviceStates(ctx context.Context, devices []device.Device) ([]*device.State, error) {
-	out := make([]*device.State, len(devices))
+// DeviceStates returns what is known of devices, in the same order.
+func (q *Registry) DeviceStates(ctx context.Context, devices []Device) ([]*State, error) {
+	out := make([]*State, len(devices))
 	for i := range devices {
 		b, err := q.CallersRecord(ctx, q.deviceStateName(devices[i].ID))
 		if err != nil {
@@ -22,8 +21,8 @@ func (q *registry) deviceStates(ctx context.Context, devices []device.Device) ([
 	return out, nil
 }
 
-// due does what is due in a record of devices, and reports whether it is one.
-func (q *registry) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+// DueRecord does what is due in a record of devices, and reports whether it is one.
+func (q *Registry) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	if !isDeviceKind(data[0]) {
 		return false, nil
 	}
@@ -31,7 +30,7 @@ func (q *registry) due(ctx context.Context, name queue.Hash, data []byte, crowde
 }
 
 // dueDevice does what is due in a record of devices.
-func (q *registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
+func (q *Registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	switch data[0] {
 	case outbox.KindReceipt:
 		x := decodeReceipt(data)
@@ -41,14 +40,14 @@ func (q *registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, 
 		if crowded {
 			x = nil // the oldest go first
 		}
-		return q.dueReceipt(ctx, name, x)
+		return q.DueReceipt(ctx, name, x)
 	case outbox.KindDeviceState:
 		if crowded {
 			return nil
 		}
 		return q.dueDeviceState(ctx, name, decodeDeviceState(data))
 	case outbox.KindInvitation:
-		if x := decodeInvitation(data); crowded && x != nil && x.Until.After(q.Now()) {
+		if x := InvitationOf(data); crowded && x != nil && x.Until.After(q.Now()) {
 			return nil
 		}
 		return q.RemoveRecord(ctx, name)
@@ -58,9 +57,9 @@ func (q *registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, 
 
 // dueDeviceState tells a key that one of its devices does not answer. It removes the state
 // of a device that is gone, or that cannot be read: it is known anew with the next message.
-func (q *registry) dueDeviceState(ctx context.Context, name queue.Hash, before *device.State) error {
-	devices, err := q.devicesOf(ctx, before.Place)
-	if err != nil && !errors.Is(err, errDevicesDamaged) {
+func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *State) error {
+	devices, err := q.DevicesOf(ctx, before.Place)
+	if err != nil && !errors.Is(err, ErrDevicesDamaged) {
 		return err
 	}
 	d := devices.Find(before.ID)
@@ -78,14 +77,14 @@ func (q *registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 	if d == nil || !before.Silent(q.Now()) {
 		return q.Apply(ctx, change)
 	}
-	stored := q.tellOfDevice(ctx, siteSettings{}, before.Place, before.ID, before.NoAnswer(d.Name), change)
+	stored := q.TellOfDevice(ctx, SiteSettings{}, before.Place, before.ID, before.NoAnswer(d.Name), change)
 	if !stored {
 		if err := q.Apply(ctx, change); err != nil {
 			return err
 		}
 	}
 	if told {
-		q.deviceChanged(deviceSilent, before.Key, d.Name, "")
+		q.DeviceChanged(deviceSilent, before.Key, d.Name, "")
 	}
 	return nil
 }
