@@ -92,7 +92,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.prepare(newPages(h.httpAPI))
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.has.inbox {
-		server.RegisterOnShutdown(h.streams.stop)
+		server.RegisterOnShutdown(h.streams.Stop)
 	}
 	h.Caddyfile.trim()
 	return logRejected(h.log, h.app.addSite(ctx, h))
@@ -101,7 +101,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
 func (h *Handler) Cleanup() error {
 	if h.httpAPI != nil {
-		h.streams.stop()
+		h.streams.Stop()
 		h.saved.Close()
 	}
 	return h.shared.release()

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -26,7 +27,7 @@ type httpAPI struct {
 
 	configActions []configAction
 
-	streams *streams
+	streams *inbox.Streams
 
 	log      *zap.Logger
 	refusals refusalLog
@@ -58,7 +59,7 @@ func (h *httpAPI) prepare(pages pageFuncs) {
 	h.pages = pages
 	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions(pages.actions)
 	h.has = siteRoutes{queue: h.app.QueueSettings != nil, configs: h.saved != nil, push: h.resolved.Push != nil, console: h.resolved.Managers != nil && h.resolved.Page, inbox: h.app.QueueSettings != nil && h.resolved.HasInboxes()}
-	h.streams = &streams{ending: make(chan struct{})}
+	h.streams = &inbox.Streams{Ending: make(chan struct{})}
 }
 
 // serve answers a request, and reports whether its path is one of the gateway.

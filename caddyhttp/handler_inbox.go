@@ -84,7 +84,7 @@ func (x *inboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.
 		return true
 	})
 	if err != nil {
-		return errInboxUnavailable(err)
+		return inbox.ErrInboxUnavailable(err)
 	}
 	return writeJSON(w, http.StatusOK, out)
 }
@@ -171,7 +171,7 @@ func (x *inboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox
 	})
 	_ = c.SetWriteDeadline(time.Time{})
 	if err != nil && !begun {
-		return errInboxUnavailable(err)
+		return inbox.ErrInboxUnavailable(err)
 	}
 	x.ended(r, err)
 	return nil
@@ -183,7 +183,7 @@ func (x *inboxReader) ended(r *http.Request, err error) {
 		return
 	}
 	if isTimeout(err) {
-		x.q.inboxes.slow.Add(1, func(n int) {
+		x.q.inboxes.Slow.Add(1, func(n int) {
 			x.q.Log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
 		})
 		return

@@ -62,7 +62,7 @@ func (n *ntfyReader) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) e
 		return failed == nil
 	})
 	if err != nil {
-		return errInboxUnavailable(err)
+		return inbox.ErrInboxUnavailable(err)
 	}
 	return failed
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -15,10 +14,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
-
-// errNotReader is the answer to everyone who may not read an inbox, whether the key has
-// one or exists at all.
-var errNotReader = api.Errorf(http.StatusUnauthorized, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication or in ?token=")
 
 // inboxReader is a client that may read the inbox of a key.
 type inboxReader struct {
@@ -42,7 +37,7 @@ func (h *httpAPI) inboxReader(r *http.Request, name string) (*inboxReader, error
 		return nil, err
 	}
 	return &inboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.inboxes.Store, Place: k.Home(h.site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.ending,
+		Store: q.inboxes.Store, Place: k.Home(h.site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.Ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, name)
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved
@@ -64,7 +59,7 @@ func (h *httpAPI) inboxToRead(r *http.Request, ctx context.Context, name string)
 		return nil, err
 	}
 	if err != nil || !source.Lookup("ntfy").HasToken(site.NewSourceRequest(r), k.Readers.Has) {
-		return nil, errNotReader
+		return nil, inbox.ErrNotReader
 	}
 	return k, nil
 }
@@ -79,17 +74,4 @@ func (x *inboxReader) since(text string, otherwise inbox.Since) (inbox.Since, er
 		return s, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
 	return s, nil
-}
-
-// streams are those of the inboxes of a site.
-type streams struct {
-	once   sync.Once
-	ending chan struct{} // closed when they have to end
-}
-
-// stop ends the streams, for which a server that stops would wait. s may be nil.
-func (s *streams) stop() {
-	if s != nil {
-		s.once.Do(func() { close(s.ending) })
-	}
 }

@@ -35,7 +35,7 @@ func inboxServer(t *testing.T, h *Handler) *httptest.Server {
 		}
 	}))
 	t.Cleanup(func() {
-		h.streams.stop()
+		h.streams.Stop()
 		s.Close()
 	})
 	return s
@@ -359,7 +359,7 @@ func TestInboxStream(t *testing.T) {
 	if got := resumed.wants("id: "); got != id {
 		t.Errorf("%q, want %q", got, id)
 	}
-	h.streams.stop()
+	h.streams.Stop()
 	for _, l := range []*listener{lines, all, again, events} {
 		if got := l.next(); got != "" {
 			t.Errorf("after the end: %q", got)
@@ -439,7 +439,7 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	notOpen := newGateway(t, managed+key, "queue {\npath "+t.TempDir()+"\n}")
 	notOpen.app.ready()
 	post(t, h, "/notify/k", typeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
-	h.streams.stop() // so that a stream ends
+	h.streams.Stop() // so that a stream ends
 	for range inbox.MaxListeners {
 		if _, _, err := full.app.queue.inboxes.Listen(t.Context(), "site "+full.site()+"\x00k"); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 	if len(data) == 0 {
 		return q.RemoveRecord(ctx, name)
 	}
-	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.inboxes.due, q.Engine.DueRecord, q.Registry.DueRecord, q.Monitor.DueRecord} {
+	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.inboxes.DueRecord, q.Engine.DueRecord, q.Registry.DueRecord, q.Monitor.DueRecord} {
 		if ours, err := room(ctx, name, data, crowded); ours {
 			return err
 		}

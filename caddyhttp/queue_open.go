@@ -44,15 +44,7 @@ type openQueue struct {
 	*alerting.Engine
 	*device.Registry
 	*heartbeat.Monitor
-	inboxes *box
-}
-
-// box are the inboxes.
-type box struct {
-	*inbox.Store
-	outbox *outbox.Outbox
-	full   site.LogLimiter // messages that were removed because the inboxes had no room
-	slow   site.LogLimiter // readers
+	inboxes *inbox.Box
 }
 
 // openQueue opens the queue of the configuration, or uses the one that is open
@@ -114,8 +106,8 @@ func newQueue(a *outbox.Engine) (*openQueue, error) {
 	}
 	q.App.Store(a)
 	q.Queue = queue.New(store, q.options(s))
-	q.inboxes = newInboxes(base)
-	q.Policy = outbox.Policy{Plan: q.Engine.Plan, Before: q.StepTurn, MakeRoom: q.Engine.MakeRoom, Keep: q.inboxes.keep}
+	q.inboxes = inbox.NewBox(base)
+	q.Policy = outbox.Policy{Plan: q.Engine.Plan, Before: q.StepTurn, MakeRoom: q.Engine.MakeRoom, Keep: q.inboxes.KeepDraft}
 	return q, nil
 }
 

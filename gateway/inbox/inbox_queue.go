@@ -1,4 +1,4 @@
-package caddyhttp
+package inbox
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -19,10 +18,10 @@ import (
 // inboxShare.
 const inboxShare = 4
 
-// newInboxes returns the inboxes of the keys in the queue.
-func newInboxes(q *outbox.Outbox) *box {
-	b := &box{outbox: q}
-	b.Store = &inbox.Store{
+// NewBox returns the inboxes of the keys in the queue.
+func NewBox(q *outbox.Outbox) *Box {
+	b := &Box{outbox: q}
+	b.Store = &Store{
 		Queue: q.Queue, Shared: q.Shared,
 		MaxSize: func() int64 { return q.App.Load().QueueSettings.MaxSize / inboxShare },
 		Used:    func() bool { return q.App.Load().HasInboxes() },
@@ -36,17 +35,17 @@ func newInboxes(q *outbox.Outbox) *box {
 	return b
 }
 
-// due does what is due in a record of inboxes, and reports whether it is one.
-func (b *box) due(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
+// DueRecord does what is due in a record of inboxes, and reports whether it is one.
+func (b *Box) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
 	return b.Due(ctx, name, data)
 }
 
-// keep adds the message to the inbox of its key when the entry is stored.
-func (b *box) keep(d *outbox.Draft) (stored func()) {
+// KeepDraft adds the message to the inbox of its key when the entry is stored.
+func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
 	if !d.Keeps() {
 		return nil
 	}
-	m := inbox.New(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
+	m := New(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
 	keep, stored := b.Keep(d.Place(), m)
 	d.Entry.Rules = queue.JoinRuled(d.Entry.Rules, keep)
 	return stored
@@ -58,10 +57,10 @@ func keyOfPlace(place string) string {
 	return key
 }
 
-// errInboxUnavailable returns the error for a client if an inbox cannot be read.
-func errInboxUnavailable(err error) error {
-	if errors.Is(err, inbox.ErrTooManyListeners) {
-		return api.Errorf(http.StatusTooManyRequests, "%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", inbox.MaxListeners)
+// ErrInboxUnavailable returns the error for a client if an inbox cannot be read.
+func ErrInboxUnavailable(err error) error {
+	if errors.Is(err, ErrTooManyListeners) {
+		return api.Errorf(http.StatusTooManyRequests, "%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", MaxListeners)
 	}
 	return outbox.ErrQueueUnavailable(err)
 }
