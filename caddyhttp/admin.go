@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -156,7 +157,7 @@ func (adminAPI) serveKey(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	for i, d := range definitions {
-		health, err := engineHealthOf(&app.gateway.Engine, ctx, d.Key, d.Key.Targets)
+		health, err := engineHealthOf(&app.Gateway.Engine, ctx, d.Key, d.Key.Targets)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -226,7 +227,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := engineSendTest(&app.gateway.Engine, r, m, definitions, tag)
+	report := engineSendTest(&app.Gateway.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
 		return adminError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
 	}
@@ -308,7 +309,7 @@ func newAdminKey(name string, definitions []site.Definition) adminKey {
 // apps.
 func runningApp() (*App, error) {
 	var app *App
-	sharedPool.Range(func(_, s any) bool {
+	gateway.SharedPool.Range(func(_, s any) bool {
 		app = s.(*process).apps.newest()
 		return false
 	})

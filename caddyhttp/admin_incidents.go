@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -74,12 +75,12 @@ func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequ
 
 // serveAcknowledge acknowledges an incident.
 func (adminAPI) serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*openQueue).Acknowledge)
+	return changeIncidentOf(w, r, (*gateway.Rooms).Acknowledge)
 }
 
 // serveResolve resolves an incident.
 func (adminAPI) serveResolve(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*openQueue).Resolve)
+	return changeIncidentOf(w, r, (*gateway.Rooms).Resolve)
 }
 
 // adminIncident is the JSON response to a change.
@@ -90,7 +91,7 @@ type adminIncident struct {
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the
 // incident.
-func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQueue, context.Context, *alerting.StoredIncident, string) (*rules.Incident, bool, error)) error {
+func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*gateway.Rooms, context.Context, *alerting.StoredIncident, string) (*rules.Incident, bool, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -39,7 +40,7 @@ type App struct {
 	// public_url. Default: none.
 	Push *Push `json:"push,omitempty"`
 
-	gateway `json:"-"`
+	gateway.Gateway `json:"-"`
 
 	shared   sharedRef
 	handlers []*Handler // those of sites, in the same order

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -24,7 +25,7 @@ type invitationJSON struct {
 }
 
 // deviceQueue returns the key in the path of r, once for each place that defines it, and the queue.
-func deviceQueue(r *http.Request) (*App, []site.Definition, *openQueue, error) {
+func deviceQueue(r *http.Request) (*App, []site.Definition, *gateway.Rooms, error) {
 	app, _, err := findDefinitions(r)
 	if err != nil {
 		return nil, nil, nil, err

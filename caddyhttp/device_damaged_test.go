@@ -21,7 +21,7 @@ import (
 func TestDevicesDamaged(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), managed, pushOptions("devices open")+"key k")
-	q := h.app.queue
+	q := h.app.Rooms
 	core, logs := observer.New(zap.ErrorLevel)
 	q.Log = zap.New(core)
 	phone := s.subscribe(t, h, "phone")

@@ -19,7 +19,7 @@ func (h *httpAPI) hideInvitation(r *http.Request) {
 	if token == "" {
 		return
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err == nil {
 		var b []byte
 		if b, err = q.CallersRecord(r.Context(), q.InvitationName(token)); err == nil {

@@ -30,7 +30,7 @@ func TestDeviceTakesNoChain(t *testing.T) {
 	}
 	// As if the key had got its numbers after the phone had chosen.
 	place := h.devicePlace(h.resolved.Keys["k"])
-	err := h.app.queue.ChangeDevices(t.Context(), place, false, nil, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
+	err := h.app.Rooms.ChangeDevices(t.Context(), place, false, nil, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
 		l.Find(phone.ID).Own = []string{"duty", "0:duty"}
 		return nil, nil
 	})

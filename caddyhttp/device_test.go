@@ -133,7 +133,7 @@ func askJSON(t *testing.T, h *Handler, method, target string, body any, header .
 func invited(t *testing.T, h *Handler, tags ...string) string {
 	t.Helper()
 	k := h.resolved.Keys["k"]
-	token, _, err := h.app.queue.Invite(t.Context(), h.devicePlace(k), tags)
+	token, _, err := h.app.Rooms.Invite(t.Context(), h.devicePlace(k), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestDeviceRefusals(t *testing.T) {
 		{"a name that ends alike", endpoint("https://evilpush.apple.com.evil.example/x"), nil, 400, "not that of a push service"},
 		{"no dot before it", endpoint("https://xfcm.googleapis.com/x"), nil, 400, "not that of a push service"},
 	} {
-		h.app.queue.Registrations = device.Limiter{}
+		h.app.Rooms.Registrations = device.Limiter{}
 		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", tt.body, tt.header...)
 		if got.status != tt.status || !strings.Contains(got.body, tt.want) {
 			t.Errorf("%s: status %d %s", tt.name, got.status, got.body)
@@ -317,7 +317,7 @@ func TestDeviceRefusals(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"https://fcm.googleapis.com/x", "https://web.push.apple.com/x", "https://FCM.googleapis.com:443/x"} {
-		h.app.queue.Registrations = device.Limiter{}
+		h.app.Rooms.Registrations = device.Limiter{}
 		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", endpoint(address))
 		if got.status != http.StatusCreated && got.status != http.StatusConflict {
 			t.Errorf("%s: status %d %s", address, got.status, got.body)
@@ -402,13 +402,13 @@ func TestDevicesLast(t *testing.T) {
 	h := newQueueGateway(t, dir, "", pushOptions("")+"key k")
 	s.subscribe(t, h, "phone")
 	invite := invited(t, h)
-	before, err := h.app.queue.PushKey(t.Context())
+	before, err := h.app.Rooms.PushKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopApp(t, h)
 	h = newQueueGateway(t, dir, "", pushOptions("")+"key k")
-	after, err := h.app.queue.PushKey(t.Context())
+	after, err := h.app.Rooms.PushKey(t.Context())
 	if err != nil || after.Public() != before.Public() {
 		t.Errorf("the VAPID key has changed: %v", err)
 	}
@@ -493,7 +493,7 @@ func TestDevicesKnown(t *testing.T) {
 		if n := len(s.all()); n != 20 {
 			t.Errorf("the device got %d messages, want 20", n)
 		}
-		h.app.queue.Devices.Known.Store(nil) // as if the store had failed
+		h.app.Rooms.Devices.Known.Store(nil) // as if the store had failed
 		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 			t.Errorf("devices that are not known: status %d %s", got.status, got.body)
 		}
@@ -587,7 +587,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		}
 		c := describedCall{h: h, target: target, contentType: typeJSON, body: string(text), header: http.Header{}, before: func() func() {
 			h.app.ready()
-			if q := h.app.queue; q != nil {
+			if q := h.app.Rooms; q != nil {
 				q.Registrations = device.Limiter{}
 			}
 			return func() {}
@@ -606,7 +606,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	large := func(c *describedCall) { c.body = `{"name":"` + strings.Repeat("x", maxDeviceRequest) + `"}` }
 	often := func(c *describedCall) {
 		c.before = func() func() {
-			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.queue.Registrations.Allow(clientAddress(r), time.Now()); {
+			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.Rooms.Registrations.Allow(clientAddress(r), time.Now()); {
 			}
 			return func() {}
 		}
@@ -615,7 +615,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
-		invite, _, err := h.app.queue.Invite(t.Context(), site.Place{Key: "k"}, nil)
+		invite, _, err := h.app.Rooms.Invite(t.Context(), site.Place{Key: "k"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -636,7 +636,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	test := call(h, at+"/test", nil, own...)
 	refused := with(test, func(c *describedCall) {
 		c.before = func() func() {
-			h.app.queue.Registrations = device.Limiter{}
+			h.app.Rooms.Registrations = device.Limiter{}
 			s.answer(http.StatusForbidden)
 			return func() { s.answer(http.StatusCreated) }
 		}
@@ -695,7 +695,7 @@ func TestPushKeyDamaged(t *testing.T) {
 	} {
 		s := newPushService(t)
 		h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
-		q := h.app.queue
+		q := h.app.Rooms
 		phone := s.subscribe(t, h, "phone")
 		before, err := q.PushKey(t.Context())
 		if err != nil {
@@ -742,7 +742,7 @@ func TestPushKeyDamaged(t *testing.T) {
 func TestReceiptGone(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
-	q, phone := h.app.queue, s.subscribe(t, h, "phone")
+	q, phone := h.app.Rooms, s.subscribe(t, h, "phone")
 	postWith(t, h, "/notify/k", "body=b")
 	p := s.all()[0].payload
 	askJSON(t, h, http.MethodPost, "/notify/k/devices/"+phone.ID+"/receipts", map[string]string{"receipt": p.Receipt})

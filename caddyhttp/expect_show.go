@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -19,7 +20,7 @@ func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if len(k.Expects) == 0 {
 		return
 	}
-	q, err := h.app.open(k)
+	q, err := h.app.Open(k)
 	if err != nil || q == nil {
 		return
 	}
@@ -46,7 +47,7 @@ func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 
 // beatTroubles returns the beats of a key that are late or have failed, the first one first.
 // They are nil if the queue cannot be read, which the pages say elsewhere.
-func (h *pages) beatTroubles(ctx context.Context, q *openQueue, k *site.Key) (out []view.Trouble) {
+func (h *pages) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key) (out []view.Trouble) {
 	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {
 		expected = append(expected, *h.expectedBeat(k, &k.Expects[i]))
@@ -80,15 +81,15 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	var beats []heartbeat.BeatStatus
-	if app.queue != nil {
-		if beats, err = app.queue.AllBeats(ctx); err != nil {
+	if app.Rooms != nil {
+		if beats, err = app.Rooms.AllBeats(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}
 	out, now := heartbeat.AdminBeats{Beats: make([]heartbeat.AdminBeat, 0, len(beats))}, time.Now()
-	if app.queue != nil {
-		now = app.queue.Now()
-		if out.Watchdog, err = app.queue.Watchdog(ctx); err != nil {
+	if app.Rooms != nil {
+		now = app.Rooms.Now()
+		if out.Watchdog, err = app.Rooms.Watchdog(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}

@@ -71,7 +71,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return logRejected(h.log, err)
 	}
-	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.Site, &h.app.gateway, h.shared.Dispatcher
+	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.Site, &h.app.Gateway, h.shared.Dispatcher
 	h.resolved.Devices = newKeyDevices(h.app, h.resolved).Receivers()
 	for name := range h.Keys {
 		h.resolved.Keys[name].OfSite = true

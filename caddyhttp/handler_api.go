@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
@@ -18,7 +19,7 @@ import (
 // httpAPI answers the requests of a site.
 type httpAPI struct {
 	resolved *site.Site
-	app      *gateway
+	app      *gateway.Gateway
 	shared   *dispatch.Dispatcher
 	saved    *saved.Keys // nil if the site has none
 	routes   routeTable

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
@@ -125,7 +126,7 @@ func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 		q.Close()
 		return nil, err
 	}
-	store, err := h.app.open(k)
+	store, err := h.app.Open(k)
 	if err != nil {
 		q.Close()
 		return nil, err
@@ -146,7 +147,7 @@ func (h *httpAPI) takeBeat(r *http.Request, q *api.Request, key, beat string, ho
 }
 
 // beatCame notes a beat that has not failed. The first one after a problem is told.
-func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *heartbeat.ExpectedBeat) (*api.Response, error) {
+func (h *httpAPI) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat) (*api.Response, error) {
 	var before rules.Beat
 	quiet := q.Came(x, false, false, &before)
 	err := quiet.Apply(ctx)
@@ -173,7 +174,7 @@ func (h *httpAPI) beatCame(ctx context.Context, q *openQueue, x *heartbeat.Expec
 
 // failBeat tells that a beat has failed. If the store is not available, the message is
 // sent at once, like any other.
-func (h *httpAPI) failBeat(ctx context.Context, q *openQueue, x *heartbeat.ExpectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
+func (h *httpAPI) failBeat(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
 	heartbeat.FailedText(x.Name, m)
 	var before rules.Beat
 	c := q.Came(x, true, true, &before)

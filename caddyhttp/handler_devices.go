@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -87,8 +88,8 @@ func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *route) error
 
 // deviceKey returns a key and the queue for a request about devices. A key that does not
 // exist is like one without the device.
-func (h *httpAPI) deviceKey(ctx context.Context, name string) (k *site.Key, q *openQueue, err error) {
-	if q, err = h.app.open(nil); err != nil {
+func (h *httpAPI) deviceKey(ctx context.Context, name string) (k *site.Key, q *gateway.Rooms, err error) {
+	if q, err = h.app.Open(nil); err != nil {
 		return nil, nil, err
 	}
 	k, err = h.resolved.Key(ctx, name)
@@ -286,7 +287,7 @@ func (h *httpAPI) addDevice(w http.ResponseWriter, r *http.Request, name string)
 
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
-func (h *httpAPI) ownDevice(r *http.Request, q *openQueue, k *site.Key, id string) (*device.Device, error) {
+func (h *httpAPI) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*device.Device, error) {
 	d, err := q.FindDevice(r.Context(), h.devicePlace(k), id)
 	if err != nil {
 		return nil, device.ErrDeviceStatus(err)
@@ -299,7 +300,7 @@ func (h *httpAPI) ownDevice(r *http.Request, q *openQueue, k *site.Key, id strin
 }
 
 // changeDevice changes the name, the tags or the subscription of a device.
-func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *site.Key, own *device.Device) error {
+func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, own *device.Device) error {
 	var x deviceRequest
 	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
 		return err
@@ -319,7 +320,7 @@ func (h *httpAPI) changeDevice(w http.ResponseWriter, r *http.Request, q *openQu
 }
 
 // deleteDevice removes a device of a key.
-func (h *httpAPI) deleteDevice(w http.ResponseWriter, r *http.Request, q *openQueue, k *site.Key, id string) error {
+func (h *httpAPI) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
 	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), id, device.AnyDevice)
 	if err != nil {
 		return device.ErrDeviceStatus(err)

@@ -183,7 +183,7 @@ func (x *inboxReader) ended(r *http.Request, err error) {
 		return
 	}
 	if isTimeout(err) {
-		x.q.inboxes.Slow.Add(1, func(n int) {
+		x.q.Inboxes.Slow.Add(1, func(n int) {
 			x.q.Log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
 		})
 		return

@@ -73,7 +73,7 @@ func (h *httpAPI) serveIncident(w http.ResponseWriter, r *http.Request, at *rout
 // doIncident does what a request to the page of an incident asks for, and returns the
 // incident, what was done, and why something was not.
 func (h *httpAPI) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -206,7 +206,7 @@ func (h *httpAPI) silenceIncident(r *http.Request, x *rules.Incident, f *inciden
 
 // silencedUntil returns until when a silence matches an incident; the zero time for none.
 func (h *httpAPI) silencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil || !x.IsOpen() || !q.Silences.Has(alerting.PlaceOfIncident(x)) {
 		return until
 	}

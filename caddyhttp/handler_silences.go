@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -91,12 +92,12 @@ func (h *httpAPI) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 }
 
 // silencedKey returns a key that can have silences.
-func (h *httpAPI) silencedKey(ctx context.Context, name string) (*site.Key, *openQueue, error) {
+func (h *httpAPI) silencedKey(ctx context.Context, name string) (*site.Key, *gateway.Rooms, error) {
 	k, err := h.resolved.Key(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := h.app.open(k)
+	q, err := h.app.Open(k)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -109,7 +110,7 @@ func (h *httpAPI) silencedKey(ctx context.Context, name string) (*site.Key, *ope
 }
 
 // makeSilence makes a silence of a key for the client of r.
-func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *site.Key, s silenceRequest) (*rules.Silence, error) {
+func (h *httpAPI) makeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
 	x, err := s.silence(requestUser(r), q.Now())
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
@@ -121,7 +122,7 @@ func (h *httpAPI) makeSilence(r *http.Request, q *openQueue, k *site.Key, s sile
 }
 
 // endSilence ends a silence of a key for the client of r.
-func (h *httpAPI) endSilence(r *http.Request, q *openQueue, k *site.Key, id string) (*rules.Silence, error) {
+func (h *httpAPI) endSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
 	ended, err := q.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.site()), k.Name, parseSilenceID(id), requestUser(r))
 	return &ended, silenceError(err)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
@@ -48,9 +49,9 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	provisioning.Lock()
 	defer provisioning.Unlock()
 	if own := ownPools[t.Name()]; own != nil {
-		outside := sharedPool
-		sharedPool = own
-		defer func() { sharedPool = outside }()
+		outside := gateway.SharedPool
+		gateway.SharedPool = own
+		defer func() { gateway.SharedPool = outside }()
 	}
 	config := &caddy.Config{
 		Admin:   &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}},
@@ -105,9 +106,9 @@ func ownShared(t *testing.T) {
 // gateways that Caddy starts. Tests that use it cannot be parallel.
 func replaceShared(t *testing.T) {
 	t.Helper()
-	outside := sharedPool
-	sharedPool = caddy.NewUsagePool()
-	t.Cleanup(func() { sharedPool = outside })
+	outside := gateway.SharedPool
+	gateway.SharedPool = caddy.NewUsagePool()
+	t.Cleanup(func() { gateway.SharedPool = outside })
 }
 
 // reply is a response of the gateway.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -19,7 +20,7 @@ import (
 type inboxReader struct {
 	inbox.Reader
 	h    *httpAPI
-	q    *openQueue
+	q    *gateway.Rooms
 	name string // of the key
 }
 
@@ -32,12 +33,12 @@ func (h *httpAPI) inboxReader(r *http.Request, name string) (*inboxReader, error
 	if k.Inbox == 0 {
 		return nil, &api.Error{Status: http.StatusNotFound, Err: site.ErrNoInbox(name)}
 	}
-	q, err := h.app.open(k)
+	q, err := h.app.Open(k)
 	if err != nil {
 		return nil, err
 	}
 	return &inboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.inboxes.Store, Place: k.Home(h.site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.Ending,
+		Store: q.Inboxes.Store, Place: k.Home(h.site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.Ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, name)
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved

@@ -159,12 +159,12 @@ func TestInboxExpires(t *testing.T) {
 		time.Sleep(50 * time.Minute)
 		post(t, h, "/notify/ops", typeJSON, `{"body":"new"}`)
 		time.Sleep(11 * time.Minute)
-		q, place := h.app.queue, "site "+h.site()+"\x00ops"
-		stored, err := q.inboxes.Read(t.Context(), place, 0)
+		q, place := h.app.Rooms, "site "+h.site()+"\x00ops"
+		stored, err := q.Inboxes.Read(t.Context(), place, 0)
 		if err != nil || len(stored) != 1 || stored[0].Body != "new" {
 			t.Errorf("%d messages are stored, %v", len(stored), err)
 		}
-		head, err := q.inboxes.Head(t.Context(), place)
+		head, err := q.Inboxes.Head(t.Context(), place)
 		if err != nil || head.Count != 1 || head.Size != int64(stored[0].Size()) {
 			t.Errorf("%+v, %v", head, err)
 		}
@@ -188,7 +188,7 @@ func TestInboxIsFull(t *testing.T) {
 			t.Fatalf("%d %s", resp.status, resp.body)
 		}
 	}
-	h.app.queue.inboxes.Refresh(t.Context())
+	h.app.Rooms.Inboxes.Refresh(t.Context())
 	list := inboxOf(t, h, "/notify/loud/messages").Messages
 	if len(list) == 0 || len(list) > 70 || list[len(list)-1].Title != "99" {
 		t.Errorf("%d messages, the last is %q", len(list), list[len(list)-1].Title)
@@ -420,7 +420,7 @@ func TestInboxListeners(t *testing.T) {
 	}
 	all[0].cancel()
 	for range 1000 { // until the gateway has noticed
-		_, leave, err := h.app.queue.inboxes.Listen(t.Context(), "site "+h.site()+"\x00ops")
+		_, leave, err := h.app.Rooms.Inboxes.Listen(t.Context(), "site "+h.site()+"\x00ops")
 		if err == nil {
 			leave()
 			return
@@ -441,7 +441,7 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	post(t, h, "/notify/k", typeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
 	h.streams.Stop() // so that a stream ends
 	for range inbox.MaxListeners {
-		if _, _, err := full.app.queue.inboxes.Listen(t.Context(), "site "+full.site()+"\x00k"); err != nil {
+		if _, _, err := full.app.Rooms.Inboxes.Listen(t.Context(), "site "+full.site()+"\x00k"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // siteIncidents returns a page of the incidents of the keys that the site has.
 func (h *httpAPI) siteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.StoredIncident, alerting.IncidentCursor, error) {
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil || q == nil {
 		return nil, alerting.IncidentCursor{}, cmp.Or(err, error(alerting.ErrNoIncidents))
 	}

@@ -61,10 +61,10 @@ func (h *pages) queueTrouble() string {
 	default:
 		return ""
 	}
-	if h.app.queue == nil {
+	if h.app.Rooms == nil {
 		return ""
 	}
-	if n := h.app.queue.Count().Down; n > 0 {
+	if n := h.app.Rooms.Count().Down; n > 0 {
 		return fmt.Sprintf("%d down", n)
 	}
 	return ""

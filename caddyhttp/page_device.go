@@ -79,7 +79,7 @@ func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 			return p, nil
 		}
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil {
 		return p, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
@@ -24,7 +25,7 @@ const silentAfter = 7 * 24 * time.Hour
 
 // healthView has the states of destinations for one page.
 type healthView struct {
-	q      *openQueue // nil without a queue, or if it cannot be read
+	q      *gateway.Rooms // nil without a queue, or if it cannot be read
 	byID   map[queue.Hash]*queue.Health
 	states []queue.Health
 	last   lastResults
@@ -44,7 +45,7 @@ type lastResult struct {
 // view can be used nevertheless.
 func (h *pages) health(ctx context.Context) (*healthView, error) {
 	v := &healthView{lastOf: h.shared.History.LastOf, last: historyLastResults(&h.shared.History)}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 		defer cancel()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -72,7 +73,7 @@ func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) err
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil || q == nil {
 		return cmp.Or(err, error(alerting.ErrNoIncidents))
 	}
@@ -107,7 +108,7 @@ func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) err
 }
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
-func (h *pages) forgetOne(ctx context.Context, q *openQueue, id string) error {
+func (h *pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
 	at, err := q.IncidentByID(ctx, id)
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (h *pages) forgetOne(ctx context.Context, q *openQueue, id string) error {
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
-func (h *pages) forgetKey(ctx context.Context, q *openQueue, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
+func (h *pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
 	if key == "" {
 		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}
@@ -195,13 +196,13 @@ func (h *pages) incidentTrouble() string {
 	default:
 		return ""
 	}
-	if h.app.queue == nil || !h.hasRules() {
+	if h.app.Rooms == nil || !h.hasRules() {
 		return ""
 	}
-	sizes := h.app.queue.Groups.Get(context.Background(), h.app.queue.Queue)
+	sizes := h.app.Rooms.Groups.Get(context.Background(), h.app.Rooms.Queue)
 	n := 0
 	for name, k := range h.resolved.Keys {
-		n += sizes[h.app.queue.IncidentGroup(k.Home(h.site())+"\x00"+name, notifier.Open)]
+		n += sizes[h.app.Rooms.IncidentGroup(k.Home(h.site())+"\x00"+name, notifier.Open)]
 	}
 	if n == 0 {
 		return ""

@@ -23,7 +23,7 @@ func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.has.push || !h.has.console || h.mayManage(r) != nil {
 		return
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}

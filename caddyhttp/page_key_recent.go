@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -45,7 +46,7 @@ func (h *pages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
 		p.Recent[i].Key = ""
 	}
 	p.Recent = view.Group(p.Recent, maxPageRecent)
-	if q, err := h.app.open(nil); err != nil {
+	if q, err := h.app.Open(nil); err != nil {
 		p.Queue = &view.Queue{Problem: errQueueUnread}
 	} else if q != nil {
 		p.Queue = newPageQueue(r.Context(), q, id)
@@ -57,7 +58,7 @@ const errQueueUnread = "The queue cannot be read at the moment."
 // newPageQueue returns the deliveries of a key that wait or were given up, those to one
 // destination for one reason together. If the queue is long, it looks only at the
 // oldest messages.
-func newPageQueue(ctx context.Context, q *openQueue, key site.KeyID) *view.Queue {
+func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Queue {
 	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
 	p := new(view.Queue)
@@ -155,7 +156,7 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (h *pages) dropKey(w http.ResponseWriter, r *http.Request, name string) err
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
 
 // dropDestination drops what waits for a destination, and is the site's.
-func (h *pages) dropDestination(r *http.Request, q *openQueue, id queue.Hash, about ...zap.Field) (int, error) {
+func (h *pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	n, _, err := q.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
@@ -284,11 +285,11 @@ func (h *pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 
 // destinationsOfForm reads the form of a button. It returns the queue and the
 // destination that the form names, or all those of the key.
-func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*openQueue, []queue.Hash, error) {
+func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*gateway.Rooms, []queue.Hash, error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err == nil && q == nil {
 		err = errNoQueuedDestination
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -206,7 +207,7 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 }
 
 // hurryDestinations makes due what waits for the given destinations.
-func hurryDestinations(ctx context.Context, q *openQueue, ids []queue.Hash) (total int, err error) {
+func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) (total int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
 	defer cancel()
 	for _, id := range ids {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
@@ -59,7 +60,7 @@ type messageList struct {
 // queue or, without one, the history. It looks at no more than scan messages. titles
 // finds their titles; nil for none.
 func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil {
 		return list, err
 	}
@@ -256,12 +257,12 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *rou
 }
 
 // pageMessage returns the message that the address of a page names.
-func (h *pages) pageMessage(r *http.Request, at *route) (*openQueue, *queue.Entry, error) {
+func (h *pages) pageMessage(r *http.Request, at *route) (*gateway.Rooms, *queue.Entry, error) {
 	id, err := uuid.Parse(at.id)
 	if err != nil || id.String() != at.id {
 		return nil, nil, outbox.ErrNoMessage
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err == nil && q == nil {
 		err = outbox.ErrNoMessage
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -29,7 +30,7 @@ func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route)
 	if done := r.URL.Query().Get("done"); done != "" {
 		p.Done = doneText(done)
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	switch {
 	case err != nil:
 		p.Problem = errQueueUnread
@@ -42,7 +43,7 @@ func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route)
 }
 
 // setQueue sets what the page shows of the queue.
-func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *openQueue) {
+func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
@@ -94,7 +95,7 @@ type siteDestination struct {
 // the worst first. Of the destinations of saved keys it has those that messages went
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
-func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, error) {
+func (h *pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func (h *pages) troubled(ctx context.Context, q *openQueue) ([]siteDestination, 
 
 // reaches reports whether a saved key of the site has a destination. Keys of other
 // sites may have the same name.
-func (h *pages) reaches(ctx context.Context, q *openQueue, name string, id queue.Hash) bool {
+func (h *pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.resolved.Key(ctx, name)
 	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Hash(site.DestinationOf(t, k.Limits)) == id })
 }
@@ -207,11 +208,11 @@ func doneText(done string) string {
 
 // queueForm reads the form of a button of the page. It returns the destination that
 // the form names, or all that something waits for.
-func (h *pages) queueForm(w http.ResponseWriter, r *http.Request) (q *openQueue, ids []queue.Hash, err error) {
+func (h *pages) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Rooms, ids []queue.Hash, err error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
-	if q, err = h.app.open(nil); err == nil && q == nil {
+	if q, err = h.app.Open(nil); err == nil && q == nil {
 		err = errNoQueuedDestination
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -28,7 +29,7 @@ func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *rou
 	case endQuery:
 		p.Done = "The silence has ended. What is still open is told."
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	switch {
 	case err != nil:
 		p.Problem = errQueueUnread
@@ -70,7 +71,7 @@ func silenceAddress(r *http.Request, key, tag string) string {
 }
 
 // setSilences sets the silences that the page shows, the one that ends first first.
-func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *openQueue) {
+func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Rooms) {
 	names, err := h.keyNames(r.Context())
 	if err != nil {
 		p.Problem = "The saved keys cannot be read at the moment."

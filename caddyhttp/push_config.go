@@ -107,10 +107,10 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		return nil
 	}
 	known := func() *device.Registry {
-		if a.queue == nil {
+		if a.Rooms == nil {
 			return nil
 		}
-		return a.queue.Registry
+		return a.Rooms.Registry
 	}
 	return &device.KeyDevices{Started: a.Started, Registry: known, Site: func() string { return a.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -162,13 +163,13 @@ func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.C
 }
 
 // runningQueue returns the queue of the running configuration.
-func runningQueue() (*openQueue, error) {
+func runningQueue() (*gateway.Rooms, error) {
 	app, err := runningApp()
 	if err != nil {
 		return nil, err
 	}
-	if app.queue == nil {
+	if app.Rooms == nil {
 		return nil, adminError(http.StatusNotFound, errors.New("the running configuration has no queue; add queue to the global option notify"))
 	}
-	return app.queue, nil
+	return app.Rooms, nil
 }

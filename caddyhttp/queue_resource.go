@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -57,7 +58,7 @@ func (h *httpAPI) message(w http.ResponseWriter, r *http.Request, text string) (
 	if err != nil || id.String() != text {
 		return nil, outbox.ErrNoMessage
 	}
-	q, err := h.app.open(nil)
+	q, err := h.app.Open(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func reachesDevice(e *queue.Entry) bool {
 
 // storedMessage returns a message that came to the site of h. Errors are for the
 // client.
-func (h *httpAPI) storedMessage(ctx context.Context, q *openQueue, id uuid.UUID) (*queue.Entry, error) {
+func (h *httpAPI) storedMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
 	e, err := q.Get(ctx, id)
 	if err != nil {
 		return nil, outbox.MessageError(err)

@@ -33,7 +33,7 @@ func placeOfKey(h *Handler, name string) string {
 func incidentsAt(t *testing.T, h *Handler, key string) (names []string) {
 	t.Helper()
 	for _, stage := range rules.Stages {
-		list, _, _, err := h.app.queue.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
+		list, _, _, err := h.app.Rooms.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestShareOfKey(t *testing.T) {
 			t.Errorf("%d incidents are known, want the latest ones: %q", len(known), known)
 		}
 		time.Sleep(alerting.ShareEvery + time.Second)
-		stats, err := h.app.queue.Stats(t.Context())
+		stats, err := h.app.Rooms.Stats(t.Context())
 		if share := h.app.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}
@@ -179,7 +179,7 @@ func TestForgetIncidents(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, managed, x.block("dedupe 10h", "escalate after 5m"))
-		q := h.app.queue
+		q := h.app.Rooms
 		for _, form := range []string{alertForm("failure", "x", "escalates"), alertForm("warning", "x", "open"), alertForm("warning", "x", "other"), alertForm("failure", "x", "over"), alertForm("success", "x", "over")} {
 			postWith(t, h, "/notify/k", form)
 		}

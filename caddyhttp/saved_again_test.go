@@ -46,7 +46,7 @@ func (s *savedAgain) newInvitation() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, _, err := s.app.queue.Invite(s.t.Context(), s.devicePlace(k), nil)
+	token, _, err := s.app.Rooms.Invite(s.t.Context(), s.devicePlace(k), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func newSavedAgain(t *testing.T) *savedAgain {
 func (s *savedAgain) newStore() *configstore.Store {
 	s.t.Helper()
 	index := s.saved.Index
-	if s.app.queue != nil { // the gateway has started
+	if s.app.Rooms != nil { // the gateway has started
 		index = new(configstore.Index)
 	}
 	store, err := configstore.New(storagetest.New(s.dir), "", index, "")
@@ -135,7 +135,7 @@ func TestSavedAgain(t *testing.T) {
 	s.save()
 	s.check("saved again", true)
 	s.deleteKey()
-	if known := s.app.queue.Devices.Known.Load(); known == nil || len(known.Lists) > 0 {
+	if known := s.app.Rooms.Devices.Known.Load(); known == nil || len(known.Lists) > 0 {
 		t.Errorf("the deleted key has devices: %+v", known)
 	}
 	s.save()

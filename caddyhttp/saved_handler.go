@@ -123,8 +123,8 @@ func (h *httpAPI) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 		return saved.ErrSavedUnavailable(err)
 	}
 	h.configChanged(r, name, changeDeleted, 0)
-	if q, _ := h.app.open(nil); q != nil {
-		q.forgetKey(r.Context(), h.resolved.Saved.Space, id, name, requestUser(r))
+	if q, _ := h.app.Open(nil); q != nil {
+		q.ForgetKey(r.Context(), h.resolved.Saved.Space, id, name, requestUser(r))
 	}
 	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
 	return nil

@@ -8,34 +8,12 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
-
-// sharedPool holds the one shared value of the process and counts its users.
-// During a reload the old and the new configuration both use it, so that
-// connections, sessions and tokens survive.
-var sharedPool = caddy.NewUsagePool()
-
-const sharedName = "notify"
-
-// New returns the value with which a process sends, with a User-Agent. queue returns the state of its
-// open queue, or nil.
-func New(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
-	s := &dispatch.Dispatcher{Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), EmitEvent: emit}
-	s.Metrics = metrics.New(&s.InFlight, &s.Memory, queue)
-	return s
-}
-
-// sharedClose closes the connections. A request that outlives the last configuration can still
-// send; it opens new ones.
-func sharedClose(s *dispatch.Dispatcher) {
-	s.Sender.Close()
-	s.Sender.Pool().Close()
-}
 
 // process holds what the configurations of the process share beside that: what belongs to
 // Caddy.
@@ -50,14 +28,14 @@ type process struct {
 
 func newProcess() *process {
 	p := &process{passwords: smtpd.NewPasswords()}
-	p.shared = New(userAgent, p.emit, p.queueState)
+	p.shared = gateway.New(userAgent, p.emit, p.queueState)
 	return p
 }
 
 // metrics.QueueState returns the state of the queue of the newest app, or nil if it has none.
 func (p *process) queueState(ctx context.Context) *metrics.QueueState {
-	if app := p.apps.newest(); app != nil && app.queue != nil {
-		return app.queue.state(ctx)
+	if app := p.apps.newest(); app != nil && app.Rooms != nil {
+		return app.Rooms.State(ctx)
 	}
 	return nil
 }
@@ -71,7 +49,7 @@ func (p *process) emit(name string, data func() map[string]any) {
 
 // Destruct implements caddy.Destructor.
 func (p *process) Destruct() error {
-	sharedClose(p.shared)
+	gateway.SharedClose(p.shared)
 	return nil
 }
 
@@ -81,26 +59,20 @@ type sharedRef struct {
 	*dispatch.Dispatcher
 	process *process
 	loaded  bool
-	pool    *caddy.UsagePool  // that counts the use
-	used    *usedDestinations // nil before load
-}
-
-// usedDestinations are the destinations of a sharedRef.
-type usedDestinations struct {
-	mu  sync.Mutex
-	all []*notifier.Destination
+	pool    *caddy.UsagePool          // that counts the use
+	used    *gateway.UsedDestinations // nil before load
 }
 
 // load takes a use of the shared value and creates it if there is none.
 func (r *sharedRef) load() error {
-	pool := sharedPool
-	s, _, err := pool.LoadOrNew(sharedName, func() (caddy.Destructor, error) {
+	pool := gateway.SharedPool
+	s, _, err := pool.LoadOrNew(gateway.SharedName, func() (caddy.Destructor, error) {
 		return newProcess(), nil
 	})
 	if err != nil {
 		return err
 	}
-	r.process, r.loaded, r.pool, r.used = s.(*process), true, pool, new(usedDestinations)
+	r.process, r.loaded, r.pool, r.used = s.(*process), true, pool, new(gateway.UsedDestinations)
 	r.Dispatcher = r.process.shared
 	return nil
 }
@@ -113,9 +85,9 @@ func (r *sharedRef) parse(url string, files notifier.Files) (*notifier.Destinati
 	d, err := r.Sender.ParseWithFiles(url, nil, files)
 	if err == nil {
 		r.process.parsed.Add(1)
-		r.used.mu.Lock()
-		r.used.all = append(r.used.all, d)
-		r.used.mu.Unlock()
+		r.used.Mu.Lock()
+		r.used.All = append(r.used.All, d)
+		r.used.Mu.Unlock()
 	}
 	return d, err
 }
@@ -128,11 +100,11 @@ func (r *sharedRef) release() error {
 		return nil
 	}
 	r.loaded = false
-	for _, d := range r.used.all {
+	for _, d := range r.used.All {
 		r.Sender.Release(d)
 	}
 	r.used = nil
-	_, err := r.pool.Delete(sharedName)
+	_, err := r.pool.Delete(gateway.SharedName)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -13,7 +14,7 @@ import (
 )
 
 // silenceQueue returns the definitions of the key in the path of r, and the queue.
-func silenceQueue(r *http.Request) (*App, []site.Definition, *openQueue, error) {
+func silenceQueue(r *http.Request) (*App, []site.Definition, *gateway.Rooms, error) {
 	app, definitions, err := findSilenced(r)
 	if err != nil {
 		return nil, nil, nil, err

@@ -1,4 +1,4 @@
-package caddyhttp
+package gateway
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// state returns what metrics tell of the queue.
-func (q *openQueue) state(ctx context.Context) *metrics.QueueState {
+// State returns what metrics tell of the queue.
+func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Count(), Incidents: q.CountIncidents(ctx), Now: q.Now()}
 	s, err := q.Stats(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-package caddyhttp
+package gateway
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // then belongs to nobody, and its time ends.
 const forgetTimeout = 10 * time.Second
 
-// forgetKey removes what is kept for a saved key that was deleted: its devices and the
+// ForgetKey removes what is kept for a saved key that was deleted: its devices and the
 // texts of its inbox. Its silences, incidents and invitations end by themselves; no other
 // key has them. who is the user who has deleted the key; "" if nobody is known.
-func (q *openQueue) forgetKey(ctx context.Context, space, id, name, who string) {
+func (q *Rooms) ForgetKey(ctx context.Context, space, id, name, who string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
 	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
@@ -27,7 +27,7 @@ func (q *openQueue) forgetKey(ctx context.Context, space, id, name, who string) 
 	for _, d := range devices {
 		q.DeviceChanged(device.DeviceRemoved, name, d.Name, who)
 	}
-	if err := errors.Join(err, q.inboxes.Clear(ctx, at.String())); err != nil {
+	if err := errors.Join(err, q.Inboxes.Clear(ctx, at.String())); err != nil {
 		q.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
 	}
 }
