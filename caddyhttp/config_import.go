@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
@@ -170,7 +171,7 @@ func requestImport(ctx context.Context, method, address string) (*http.Response,
 	if err != nil {
 		return nil, errors.New("the address is malformed")
 	}
-	r.Header.Set("User-Agent", userAgent)
+	r.Header.Set("User-Agent", version.Agent)
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 	return client.Do(r)
 }

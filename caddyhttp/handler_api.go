@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
 // httpAPI answers the requests of a site.
@@ -132,7 +133,7 @@ func (h *httpAPI) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *route)
 		// The description names the server relative to its own address.
 		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
 	}
-	if err := api.ServeOpenAPI(w, r, version); err != nil {
+	if err := api.ServeOpenAPI(w, r, version.Current); err != nil {
 		return h.errorResponse(err)
 	}
 	return nil

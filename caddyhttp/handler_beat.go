@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -88,7 +89,7 @@ func (h *httpAPI) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat s
 	if err := h.resolved.CheckOrigin(asPost(r)); err != nil {
 		return nil, err
 	}
-	hops, err := api.Hops(r, agentComment)
+	hops, err := api.Hops(r, version.AgentComment)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -96,7 +97,7 @@ func (h *httpAPI) readRequest(w http.ResponseWriter, r *http.Request, client boo
 	if err := h.resolved.CheckOrigin(r); err != nil {
 		return nil, 0, err
 	}
-	if hops, err = api.Hops(r, agentComment); err != nil {
+	if hops, err = api.Hops(r, version.AgentComment); err != nil {
 		return nil, 0, err
 	}
 	q, err = api.Read(w, r, h.limits(client))

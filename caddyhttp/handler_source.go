@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -204,7 +205,7 @@ func (h *httpAPI) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 	if err := h.resolved.CheckOrigin(asPost(r)); err != nil {
 		return nil, err
 	}
-	hops, err := api.Hops(r, agentComment)
+	hops, err := api.Hops(r, version.AgentComment)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -84,7 +85,7 @@ func (h *httpAPI) serveDetails(w http.ResponseWriter, r *http.Request, _ string)
 }
 
 func newDetails(services *site.ServiceRule, identity *notifier.Identity, all bool) *details {
-	out := &details{Version: version, Asset: detailsAsset{
+	out := &details{Version: version.Current, Asset: detailsAsset{
 		Name: identity.Name, Description: identity.Description, URL: identity.URL, Logo: identity.Logo,
 		Icon: strings.NewReplacer("{type}", "{TYPE}", "{size}", "{XY}").Replace(identity.Icon),
 	}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -71,7 +72,7 @@ func TestDetails(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := read("/details")
-	if len(d.Schemas) != len(notifier.Services()) || d.Version != version || d.Asset["app_id"] != "Caddy" {
+	if len(d.Schemas) != len(notifier.Services()) || d.Version != version.Current || d.Asset["app_id"] != "Caddy" {
 		t.Errorf("%d services, version %s, asset %v", len(d.Schemas), d.Version, d.Asset)
 	}
 	for _, s := range d.Schemas {

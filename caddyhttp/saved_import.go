@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -26,7 +27,7 @@ import (
 // max_keys saved keys, or if a key has tags and neither configs nor the options have
 // a default tag.
 func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options saved.SaveOptions) ([]saved.SavedKeyReport, error) {
-	pool := egress.NewPool(userAgent)
+	pool := egress.NewPool(version.Agent)
 	defer pool.Close()
 	sender := notifier.NewSender(pool, notifier.DefaultConcurrency)
 	defer sender.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -28,7 +29,7 @@ type process struct {
 
 func newProcess() *process {
 	p := &process{passwords: smtpd.NewPasswords()}
-	p.shared = gateway.New(userAgent, p.emit, p.queueState)
+	p.shared = gateway.New(version.Agent, p.emit, p.queueState)
 	return p
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -138,7 +138,7 @@ const dryRunTimeout = 10 * time.Second
 func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, requests bool) (usable bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	r := c.DryRun(ctx, caddyhttp.UserAgent(), m)
+	r := c.DryRun(ctx, version.Agent, m)
 	usable = r.Err == nil || len(r.Requests) > 0 || len(r.Connections) > 0
 
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

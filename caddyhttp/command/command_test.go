@@ -15,9 +15,9 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
@@ -85,7 +85,7 @@ func TestCommandTranscripts(t *testing.T) {
 					args[i] = strings.Trim(args[i], "'")
 				}
 				out, errs, code := command(t, "json://stdin.example.com\n", args...)
-				out = strings.ReplaceAll(out, caddyhttp.UserAgent(), "caddy-notify/VERSION (+https://github.com/caddy-notify/caddy-notify)")
+				out = strings.ReplaceAll(out, version.Agent, "caddy-notify/VERSION (+https://github.com/caddy-notify/caddy-notify)")
 				got.WriteString(line + out + errs + "exit " + strconv.Itoa(code) + "\n\n")
 				if strings.Contains(out+errs, "secretsecret") {
 					t.Errorf("a secret shows:\n%s%s", out, errs)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
 // readServer reads the configurations of a running Apprise API. Without keys it
@@ -100,7 +100,7 @@ func askServer(ctx context.Context, method, address string) (status int, content
 	if err != nil || r.URL.Host == "" {
 		return 0, "", nil, errors.New("the address is malformed; write one such as http://apprise.example.com:8000")
 	}
-	r.Header.Set("User-Agent", caddyhttp.UserAgent())
+	r.Header.Set("User-Agent", version.Agent)
 	r.Header.Set("Accept", "application/json")
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 	resp, err := client.Do(r)

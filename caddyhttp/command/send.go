@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -123,7 +123,7 @@ func (f *sendFlags) send(cmd *cobra.Command, m *notifier.Message, to *recipients
 	if timeout <= 0 {
 		timeout = to.timeout
 	}
-	pool := egress.NewPool(caddyhttp.UserAgent())
+	pool := egress.NewPool(version.Agent)
 	defer pool.Close()
 	return notifier.NewSender(pool, 0).Send(cmd.Context(), m, to.targets, notifier.Options{Timeout: timeout})
 }

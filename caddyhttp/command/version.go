@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
 // versionCommand returns `caddy notify version`.
@@ -18,7 +18,7 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: withExitCode(func(cmd *cobra.Command, _ []string) error {
 			ofCaddy, _ := caddy.Version()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (Caddy %s, %s %s/%s)\n", caddyhttp.Version(), ofCaddy, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (Caddy %s, %s %s/%s)\n", version.Current, ofCaddy, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		}),
 	}

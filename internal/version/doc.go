@@ -1,0 +1,2 @@
+// Package version has the version of this module.
+package version
