@@ -11,14 +11,13 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -227,7 +226,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := engineSendTest(&app.Gateway.Engine, r, m, definitions, tag)
+	report := httpapi.EngineSendTest(&app.Gateway.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
 		return adminError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
 	}
@@ -236,32 +235,6 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	w.WriteHeader(resp.Status)
 	_, err = w.Write(resp.JSON())
 	return err
-}
-
-// engineSendTest sends a message to each definition of a key, with the settings of
-// its site, and returns the reports as one.
-func engineSendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
-	reports := make([]*notifier.Report, len(definitions))
-	var wg sync.WaitGroup
-	for i, d := range definitions {
-		targets := d.Key.Match(tag)
-		if len(targets) == 0 {
-			continue
-		}
-		c := *m
-		wg.Go(func() {
-			to := &api.Selection{Targets: targets}
-			reports[i] = a.Shared.Send(r.Context(), dispatch.NewDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).ToKey(d.Key))
-		})
-	}
-	wg.Wait()
-	all := new(notifier.Report)
-	for _, r := range reports {
-		if r != nil {
-			all.Results, all.Records = append(all.Results, r.Results...), append(all.Records, r.Records...)
-		}
-	}
-	return all
 }
 
 // adminKey is the JSON of a key.

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -107,14 +108,14 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*gatew
 		return adminFault(err)
 	}
 	if at == nil {
-		return adminFault(errNoIncident)
+		return adminFault(httpapi.ErrNoIncident)
 	}
-	x, changed, err := change(q, ctx, at, personOf(body.By))
+	x, changed, err := change(q, ctx, at, httpapi.PersonOf(body.By))
 	if err != nil {
 		return adminFault(err)
 	}
 	if x == nil {
-		return adminFault(errNoIncident)
+		return adminFault(httpapi.ErrNoIncident)
 	}
 	return writeAdminJSON(w, adminIncident{changed, alerting.NewIncidentJSON(x)})
 }
@@ -129,7 +130,7 @@ func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	at, err := q.IncidentByID(ctx, r.PathValue("id"))
 	if err == nil && at == nil {
-		err = errNoIncident
+		err = httpapi.ErrNoIncident
 	}
 	if err == nil {
 		err = q.ForgetIncident(ctx, at)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -51,8 +52,8 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	routes := newRouteTable(routeSpecs())
-	if paths != nil && !slices.ContainsFunc(paths, func(p string) bool { return routes.mayMatch(p, has) }) {
+	routes := httpapi.NewRouteTable(httpapi.RouteSpecs())
+	if paths != nil && !slices.ContainsFunc(paths, func(p string) bool { return routes.MayMatch(p, has) }) {
 		return nil, at.Err("the matcher excludes /notify, /notify/{KEY} and all other addresses of notify, so notify would get no requests; for a prefix such as /alerts, write handle_path /alerts/* { notify { … } }")
 	}
 	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{caddyconfig.JSON(struct {
@@ -67,7 +68,7 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 
 // parseDirective returns the handler of a directive, and the settings that decide
 // which routes it may have.
-func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *siteRoutes, err error) {
+func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *httpapi.SiteRoutes, err error) {
 	handler = new(Handler)
 	// A site that sets no services, configs or console has those of the global option. The
 	// rest is not decoded, because it may have thousands of keys.
@@ -92,7 +93,7 @@ func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *siteRoutes, 
 		handler.Caddyfile.Block = -handler.Caddyfile.Block
 	}
 	configs := app.Configs != nil || handler.Configs != nil
-	return handler, &siteRoutes{queue: true, configs: configs, push: app.Push != nil, console: configs || app.Console != nil || handler.Console != nil}, nil
+	return handler, &httpapi.SiteRoutes{Queue: true, Configs: configs, Push: app.Push != nil, Console: configs || app.Console != nil || handler.Console != nil}, nil
 }
 
 // blocksState is the name in httpcaddyfile.Helper.State of the number of

@@ -69,7 +69,7 @@ func (c *Key) loadAccess(k *site.Key) (err error) {
 // checkReaders returns an error if a key of the site has readers and nothing asks for
 // them.
 func (h *Handler) checkReaders() error {
-	if h.saved != nil {
+	if h.Saved != nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Keys)) {

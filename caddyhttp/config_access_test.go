@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
 // The secrets of the tests.
@@ -356,7 +357,7 @@ func TestSavedTokens(t *testing.T) {
 	expect("saved again, without the token", "home", "", 401)
 	expect("saved again, with the token", "home", token, 200)
 	second := change(http.MethodPost, "home", "application/json")
-	var made newToken
+	var made httpapi.NewToken
 	if err := json.Unmarshal([]byte(second.body), &made); err != nil || made.Count != 2 {
 		t.Fatalf("%s %v", second.body, err)
 	}

@@ -72,7 +72,7 @@ func (a *App) checkSources() error {
 
 // checkEffects returns an error if a setting of the site can have no effect.
 func (h *Handler) checkEffects() error {
-	if err := checkFallbacks(h.resolved.Keys, h.app.Queue != nil, h.Caddyfile); err != nil {
+	if err := checkFallbacks(h.Resolved.Keys, h.app.Queue != nil, h.Caddyfile); err != nil {
 		return err
 	}
 	if err := h.checkKeyQueues(h.app.Queue != nil); err != nil {
@@ -91,8 +91,8 @@ func (h *Handler) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP:
 			return h.acceptError(key, name, errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
-		case !resolvedHasSource(h.resolved, name):
-			return h.acceptError(key, name, resolvedErrAcceptUnknown(h.resolved, name))
+		case !resolvedHasSource(h.Resolved, name):
+			return h.acceptError(key, name, resolvedErrAcceptUnknown(h.Resolved, name))
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	devicepkg "github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -59,7 +60,7 @@ func (a *App) warnUnguarded() {
 			if f.guarded {
 				s.warnSpellings()
 				s.warnLinks()
-			} else if p := s.handler.resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
+			} else if p := s.handler.Resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
 				s.warn("devices users lets nobody subscribe without an invitation here, because nothing authenticates users before notify; add basic_auth or another authentication, or write devices invited")
 			}
 		}
@@ -76,7 +77,7 @@ type routedSite struct {
 }
 
 func (s routedSite) warn(text string, fields ...zap.Field) {
-	s.handler.log.Warn(s.handler.Caddyfile.position()+text, fields...)
+	s.handler.Log.Warn(s.handler.Caddyfile.position()+text, fields...)
 }
 
 // isOpen reports whether the handler has keys and does not set stateless, and
@@ -84,7 +85,7 @@ func (s routedSite) warn(text string, fields ...zap.Field) {
 // without X-Apprise-Config-ID.
 func (s routedSite) isOpen() bool {
 	h := s.handler
-	return (len(h.resolved.Keys) > 0 || h.resolved.Saved.On()) && h.Stateless == nil && !s.requiresCertificate() &&
+	return (len(h.Resolved.Keys) > 0 || h.Resolved.Saved.On()) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
@@ -100,16 +101,16 @@ func managements() []management {
 	const configs, either = "configs", "console or configs"
 	const saved = "read and change saved keys, as with POST "
 	return []management{
-		{routeAdd, saved, configs},
-		{routeGet, saved, configs},
-		{routeKey, saved, configs},
-		{routeDel, saved, configs},
-		{routeConsole, "use the console at ", "console"},
-		{routeInbox, "read the messages of keys with GET ", either},
-		{routeDevices, "list and revoke devices at ", either},
-		{routeSilences, "silence keys with POST ", either},
+		{httpapi.RouteAdd, saved, configs},
+		{httpapi.RouteGet, saved, configs},
+		{httpapi.RouteKey, saved, configs},
+		{httpapi.RouteDel, saved, configs},
+		{httpapi.RouteConsole, "use the console at ", "console"},
+		{httpapi.RouteInbox, "read the messages of keys with GET ", either},
+		{httpapi.RouteDevices, "list and revoke devices at ", either},
+		{httpapi.RouteSilences, "silence keys with POST ", either},
 		{site.RouteIncidents, "list all incidents with GET ", either},
-		{routeIncident, "silence each incident whose link they have with POST ", either},
+		{httpapi.RouteIncident, "silence each incident whose link they have with POST ", either},
 	}
 }
 
@@ -117,11 +118,11 @@ func managements() []management {
 // which path, or nil. A matcher may leave out addresses that readers, phones and links use
 // without a login, and who may manage with rights.
 func (s routedSite) openManagement() (*management, string) {
-	m := s.handler.resolved.Managers
+	m := s.handler.Resolved.Managers
 	if m == nil || !m.Open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
 		return nil, ""
 	}
-	keys := slices.Sorted(maps.Keys(s.handler.resolved.Keys))
+	keys := slices.Sorted(maps.Keys(s.handler.Resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	for _, m := range managements() {
 		names := keys
@@ -130,15 +131,15 @@ func (s routedSite) openManagement() (*management, string) {
 		}
 		for _, key := range names {
 			path := strings.Replace(site.PathOf(m.pattern, key), "{ID}", "ID", 1)
-			at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has)
-			if !ok || at.pattern != m.pattern || m.pattern == routeSilences && !s.handler.has.queue {
+			at, ok := s.handler.Routes.Parse(&url.URL{Path: path}, &s.handler.Has)
+			if !ok || at.Pattern != m.pattern || m.pattern == httpapi.RouteSilences && !s.handler.Has.Queue {
 				continue // the site does not have the route, or it does nothing there
 			}
 			ways := []string{path, path + invitedQuery}
 			if m.pattern != site.RouteIncidents {
 				ways = append(ways, path+"/")
 			}
-			for _, method := range at.methods {
+			for _, method := range at.Methods {
 				if slices.ContainsFunc(ways, func(path string) bool { return s.follow(method, path) == reached }) {
 					return &m, path
 				}
@@ -149,7 +150,7 @@ func (s routedSite) openManagement() (*management, string) {
 }
 
 // invitedQuery is the query of an invitation, which a matcher may leave out.
-const invitedQuery = "?" + inviteQuery + "=ID"
+const invitedQuery = "?" + httpapi.InviteQuery + "=ID"
 
 // probe is a request that the guard follows.
 type probe struct{ method, path string }
@@ -169,13 +170,13 @@ func resolvedSends(r *site.Site, k *site.Key) []probe {
 	if src, err := r.Source("ntfy"); err == nil && !src.ChecksSender() && k.CheckSource("ntfy") == nil {
 		out = append(out, probe{http.MethodGet, path + "/ntfy/TOPIC/publish"}, post(path+"/ntfy/TOPIC"))
 		if len(k.Readers) == 0 { // otherwise these only read
-			for _, verb := range ntfyVerbs {
+			for _, verb := range httpapi.NtfyVerbs {
 				out = append(out, post(path+"/ntfy/TOPIC/"+verb))
 			}
 		}
 	}
 	if len(k.Expects) > 0 && k.CheckSource(site.SourceDirect) == nil {
-		out = append(out, probe{http.MethodGet, path + "?" + beatParameter + "=" + k.Expects[0].Name})
+		out = append(out, probe{http.MethodGet, path + "?" + httpapi.BeatParameter + "=" + k.Expects[0].Name})
 	}
 	for _, p := range out[:3] {
 		out = append(out, post(p.path+invitedQuery))
@@ -186,8 +187,8 @@ func resolvedSends(r *site.Site, k *site.Key) []probe {
 // warnSpellings warns if the authentication for one way to send to a key does not apply to
 // another: with or without a slash at the end, with a source, or beside what reads.
 func (s routedSite) warnSpellings() {
-	r := s.handler.resolved
-	ways := [][]probe{{{http.MethodPost, routeNotify}, {http.MethodPost, routeNotify + "/"}}}
+	r := s.handler.Resolved
+	ways := [][]probe{{{http.MethodPost, httpapi.RouteNotify}, {http.MethodPost, httpapi.RouteNotify + "/"}}}
 	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
 		if k := r.Keys[name]; len(k.Tokens) == 0 { // otherwise every way needs the token
 			ways = append(ways, resolvedSends(r, k))
@@ -222,17 +223,17 @@ func (s routedSite) warnSpellings() {
 // an authentication, which a phone in the background does not have. They have secrets of
 // their own.
 func (s routedSite) warnLinks() {
-	r := s.handler.resolved
+	r := s.handler.Resolved
 	var links []probe
 	if r.Push != nil {
 		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
-			device := site.PathOf(routeDevices, key) + "/ID"
+			device := site.PathOf(httpapi.RouteDevices, key) + "/ID"
 			links = append(links, probe{http.MethodPost, device + "/receipts"}, probe{http.MethodPut, device}, probe{http.MethodGet, device}, probe{http.MethodPost, device + "/test"})
 			if r.Push.Who != devicepkg.DevicesUsers {
-				links = append(links, probe{http.MethodPost, site.PathOf(routeDevices, key)}, probe{http.MethodGet, site.PathOf(site.RouteNotifyKey, key) + invitedQuery})
+				links = append(links, probe{http.MethodPost, site.PathOf(httpapi.RouteDevices, key)}, probe{http.MethodGet, site.PathOf(site.RouteNotifyKey, key) + invitedQuery})
 			}
 		}
-		for _, path := range []string{routeWorker, routeManifest, routeIcon, routeIconSmall, routeIconLarge, routeBadge} {
+		for _, path := range []string{httpapi.RouteWorker, httpapi.RouteManifest, httpapi.RouteIcon, httpapi.RouteIconSmall, httpapi.RouteIconLarge, httpapi.RouteBadge} {
 			links = append(links, probe{http.MethodGet, path})
 		}
 	}
@@ -254,10 +255,10 @@ func (s routedSite) warnLinks() {
 
 // hasEscalation reports whether a key of the site escalates.
 func (h *Handler) hasEscalation() bool {
-	if h.resolved.Saved.On() && h.resolved.Saved.Rules.IsStep() {
+	if h.Resolved.Saved.On() && h.Resolved.Saved.Rules.IsStep() {
 		return true
 	}
-	for _, k := range h.resolved.Keys {
+	for _, k := range h.Resolved.Keys {
 		if k.Rules.IsStep() {
 			return true
 		}
@@ -365,7 +366,7 @@ func (s routedSite) followRequest(method, path, id string) (o outcome) {
 		path, _, _ = strings.Cut(path, "?")
 		f.key, _ = s.handler.keyOf(&url.URL{Path: path})
 	} else {
-		r.Header.Set(configIDHeader, id)
+		r.Header.Set(httpapi.ConfigIDHeader, id)
 	}
 	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
 }
@@ -393,8 +394,8 @@ func (s routedSite) request(method, path string) (*http.Request, error) {
 // keyOf returns the key in a path, or "" if the path has none, and reports
 // whether the handler answers the path.
 func (h *Handler) keyOf(u *url.URL) (key string, ok bool) {
-	at, ok := h.routes.parse(u, &h.has)
-	return at.key, ok
+	at, ok := h.Routes.Parse(u, &h.Has)
+	return at.Key, ok
 }
 
 // follower follows a request through routes as Caddy would, without answering
@@ -439,11 +440,11 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
 	switch h := handlers[0].(type) {
 	case *Handler:
-		at, ok, err := h.routes.parseRequest(r, &h.has)
+		at, ok, err := h.Routes.ParseRequest(r, &h.Has)
 		switch {
 		case !ok:
 			return rest(r)
-		case h == f.handler && err == nil && at.key == f.key:
+		case h == f.handler && err == nil && at.Key == f.key:
 			return reached
 		}
 		return unclear

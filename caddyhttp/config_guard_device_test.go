@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
 // documentedMatchers returns the matchers @login of the documentation, without their name
@@ -81,8 +83,8 @@ func TestWarnLinks(t *testing.T) {
 	checkWarnings(t, "the authentication applies to %s, which phones", map[string]siteWarning{
 		"everything needs the login":    {newGuarded(t, "path *", console), "/notify/KEY/devices/ID/receipts"},
 		"a star is one segment":         {newGuarded(t, strings.Replace(matcher, "/notify/*/devices /notify/*/devices/* /notify/*/devices/*/*", "/notify/*/devices*", 1), console), "/notify/KEY/devices/ID/receipts"},
-		"the worker needs the login":    {newGuarded(t, without(matcher, routeWorker), console), routeWorker},
-		"the badge needs the login":     {newGuarded(t, without(matcher, routeBadge), console), routeBadge},
+		"the worker needs the login":    {newGuarded(t, without(matcher, httpapi.RouteWorker), console), httpapi.RouteWorker},
+		"the badge needs the login":     {newGuarded(t, without(matcher, httpapi.RouteBadge), console), httpapi.RouteBadge},
 		"an invitation needs the login": {newGuarded(t, uninvited, console), "/notify/KEY?invite=ID"},
 		"a post needs the login":        {newGuarded(t, "{\nnot path /notify*\nmethod GET\n}\n@x {\nmethod POST\npath /notify/*/devices\n}\nbasic_auth @x"+account, console), "/notify/KEY/devices"},
 		"the matcher":                   {newGuarded(t, matcher, console), ""},

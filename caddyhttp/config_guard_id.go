@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -11,16 +12,16 @@ import (
 // the address of a key: a matcher of the path /notify/KEY does not match /notify. Without
 // config_id on, the header needs a secret of the key on every path.
 func (s routedSite) warnConfigID() {
-	r := s.handler.resolved
+	r := s.handler.Resolved
 	if !r.ConfigID || s.requiresCertificate() {
 		return
 	}
-	for _, c := range configIDRoutes() {
+	for _, c := range httpapi.ConfigIDRoutes() {
 		for _, name := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
-			path := site.PathOf(c.keyed, name)
-			if s.isOpenByID(c, name) && s.followRequest(c.method, path, "") != reached && newReach(s).path(s.prefix+path) {
-				s.warn("what keeps strangers from " + s.prefix + path + " does not apply to " + s.prefix + c.path + " with the header " + configIDHeader +
-					": " + name + ", because of config_id on; authenticate requests with the header, too, with the matcher header " + configIDHeader + " *, or write config_id off")
+			path := site.PathOf(c.Keyed, name)
+			if s.isOpenByID(c, name) && s.followRequest(c.Method, path, "") != reached && newReach(s).path(s.prefix+path) {
+				s.warn("what keeps strangers from " + s.prefix + path + " does not apply to " + s.prefix + c.Path + " with the header " + httpapi.ConfigIDHeader +
+					": " + name + ", because of config_id on; authenticate requests with the header, too, with the matcher header " + httpapi.ConfigIDHeader + " *, or write config_id off")
 				return
 			}
 		}
@@ -29,12 +30,12 @@ func (s routedSite) warnConfigID() {
 
 // isOpenByID reports whether the header gets a stranger something at a route without a
 // key: the routes of saved keys need a right to manage that everybody has.
-func (s routedSite) isOpenByID(c configIDRoute, name string) bool {
-	r := s.handler.resolved
+func (s routedSite) isOpenByID(c httpapi.ConfigIDRoute, name string) bool {
+	r := s.handler.Resolved
 	k := r.Keys[name]
-	switch c.keyed {
-	case site.RouteNotifyKey, routeURLs:
-		if k == nil && !s.handler.has.configs || k != nil && len(k.Tokens) > 0 {
+	switch c.Keyed {
+	case site.RouteNotifyKey, httpapi.RouteURLs:
+		if k == nil && !s.handler.Has.Configs || k != nil && len(k.Tokens) > 0 {
 			return false
 		}
 	default:
@@ -42,5 +43,5 @@ func (s routedSite) isOpenByID(c configIDRoute, name string) bool {
 			return false
 		}
 	}
-	return s.followRequest(c.method, c.path, name) == reached
+	return s.followRequest(c.Method, c.Path, name) == reached
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -23,7 +24,7 @@ func parsePublicURL(text string) (string, error) {
 	}) {
 		return "", errPublicURL
 	}
-	if site.HasDotSegment(u.Path) || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), routeNotify) {
+	if site.HasDotSegment(u.Path) || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), httpapi.RouteNotify) {
 		return "", errPublicURL
 	}
 	return strings.TrimRight(u.String(), "/"), nil

@@ -14,6 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/fileserver"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
 // checkReach returns an error if no request can reach a notify handler: another
@@ -64,7 +66,7 @@ func newReach(s routedSite) *reach { return &reach{routedSite: s} }
 
 // any reports whether a request for any path of the handler can reach it.
 func (c *reach) any() bool {
-	keys := slices.Sorted(maps.Keys(c.handler.resolved.Keys))
+	keys := slices.Sorted(maps.Keys(c.handler.Resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	patterns := pathPatterns(c.server.Routes)
 	paths := map[string]bool{}
@@ -74,12 +76,12 @@ func (c *reach) any() bool {
 	}
 	for _, p := range append(patterns, c.prefix) {
 		prefix, _, _ := strings.Cut(p, "*")
-		for _, spec := range routeSpecs() {
-			if spec.on != nil && !spec.on(&c.handler.has) {
+		for _, spec := range httpapi.RouteSpecs() {
+			if spec.On != nil && !spec.On(&c.handler.Has) {
 				continue
 			}
 			for _, key := range keys {
-				path := strings.NewReplacer("{KEY}", key, "{ID}", "id", "{SOURCE}", "grafana", "/{REST...}", "").Replace(spec.pattern)
+				path := strings.NewReplacer("{KEY}", key, "{ID}", "id", "{SOURCE}", "grafana", "/{REST...}", "").Replace(spec.Pattern)
 				paths[path], paths[strings.TrimSuffix(prefix, "/")+path] = true, true
 			}
 		}
@@ -223,7 +225,7 @@ func isSuccess(h *caddyhttp.StaticResponse) bool {
 // success by respond.
 func (s routedSite) warnCatchAll() {
 	c := &reach{routedSite: s, catchAll: true}
-	if len(s.handler.resolved.Keys) == 0 && !s.handler.resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
+	if len(s.handler.Resolved.Keys) == 0 && !s.handler.Resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
 		return
 	}
 	s.warn("respond answers a mistyped address such as "+s.prefix+"/notfy/KEY with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404",

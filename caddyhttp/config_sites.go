@@ -38,7 +38,7 @@ func (a *App) addSite(ctx caddy.Context, h *Handler) error {
 	if len(a.Sites) == 0 && a.checkSites() != nil {
 		a.allSites = countSites(ctx)
 	}
-	a.Sites, a.handlers = append(a.Sites, h.resolved), append(a.handlers, h)
+	a.Sites, a.handlers = append(a.Sites, h.Resolved), append(a.handlers, h)
 	if len(a.Sites) != a.allSites {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -45,8 +46,8 @@ func (a *App) linkOf(d site.Definition) string {
 		return d.Settings.PublicURL
 	}
 	for _, h := range a.handlers { // which has the pages
-		if h.resolved.PublicURL != "" && h.resolved.Page {
-			return h.resolved.PublicURL
+		if h.Resolved.PublicURL != "" && h.Resolved.Page {
+			return h.Resolved.PublicURL
 		}
 	}
 	return d.Settings.PublicURL
@@ -64,7 +65,7 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 	var x struct {
 		Tags []string `json:"tags"`
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxDeviceRequest))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, httpapi.MaxDeviceRequest))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&x); err != nil || d.More() {
 		return adminError(http.StatusBadRequest, errors.New("the body must be one JSON object with the field tags, an array of texts"))

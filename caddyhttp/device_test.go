@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -132,8 +133,8 @@ func askJSON(t *testing.T, h *Handler, method, target string, body any, header .
 // invited returns the token of an invitation to the key k of the app.
 func invited(t *testing.T, h *Handler, tags ...string) string {
 	t.Helper()
-	k := h.resolved.Keys["k"]
-	token, _, err := h.app.Rooms.Invite(t.Context(), h.devicePlace(k), tags)
+	k := h.Resolved.Keys["k"]
+	token, _, err := h.app.Rooms.Invite(t.Context(), h.DevicePlace(k), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -603,15 +604,15 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	}
 	other := func(c *describedCall) { c.header = foreign }
 	text := func(c *describedCall) { c.contentType = "text/plain" }
-	large := func(c *describedCall) { c.body = `{"name":"` + strings.Repeat("x", maxDeviceRequest) + `"}` }
+	large := func(c *describedCall) { c.body = `{"name":"` + strings.Repeat("x", httpapi.MaxDeviceRequest) + `"}` }
 	often := func(c *describedCall) {
 		c.before = func() func() {
-			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.Rooms.Registrations.Allow(clientAddress(r), time.Now()); {
+			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.Rooms.Registrations.Allow(httpapi.ClientAddress(r), time.Now()); {
 			}
 			return func() {}
 		}
 	}
-	calls := map[string][]describedCall{"GET " + routeDevices: {call(h, list, nil), call(nobody, list, nil), call(h, "/notify/none/devices", nil), call(notOpen, list, nil)}}
+	calls := map[string][]describedCall{"GET " + httpapi.RouteDevices: {call(h, list, nil), call(nobody, list, nil), call(h, "/notify/none/devices", nil), call(notOpen, list, nil)}}
 	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
@@ -623,14 +624,14 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		c.body = string(b)
 	})
 	opened := newQueueGateway(t, t.TempDir(), "", pushOptions("devices open")+"key k")
-	calls["POST "+routeDevices] = []describedCall{
+	calls["POST "+httpapi.RouteDevices] = []describedCall{
 		fresh, call(opened, list, added), call(opened, list, map[string]any{"name": ""}), add, call(full, list, added), with(add, large), with(add, text), with(add, often), call(notOpen, list, added),
 	}
 	own, no := []string{"Authorization", "Bearer " + jo.Secret}, []string{"Authorization", "Bearer x"}
-	calls["GET "+routeDevice] = []describedCall{call(h, at, nil, own...), call(nobody, at, nil, no...), call(notOpen, at, nil, own...)}
+	calls["GET "+httpapi.RouteDevice] = []describedCall{call(h, at, nil, own...), call(nobody, at, nil, no...), call(notOpen, at, nil, own...)}
 	change := call(h, at, map[string]any{"name": "jo"}, own...)
-	calls["PUT "+routeDevice] = []describedCall{change, call(h, at, map[string]any{"name": ""}, own...), call(h, at, nil, no...), with(change, other), with(change, large), with(change, text), call(notOpen, at, nil, own...)}
-	calls["DELETE "+routeDevice] = []describedCall{
+	calls["PUT "+httpapi.RouteDevice] = []describedCall{change, call(h, at, map[string]any{"name": ""}, own...), call(h, at, nil, no...), with(change, other), with(change, large), with(change, text), call(notOpen, at, nil, own...)}
+	calls["DELETE "+httpapi.RouteDevice] = []describedCall{
 		call(h, "/notify/k/devices/"+gone.ID, nil, "Authorization", "Bearer "+gone.Secret), call(h, "/notify/k/devices/"+gone.ID+"x", nil), call(nobody, at, nil, no...), with(change, other), call(notOpen, at, nil, own...),
 	}
 	test := call(h, at+"/test", nil, own...)
@@ -641,12 +642,12 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 			return func() { s.answer(http.StatusCreated) }
 		}
 	})
-	calls["POST "+routeDeviceTest] = []describedCall{test, call(h, at+"/test", nil, no...), with(test, other), refused, with(test, often), call(notOpen, at+"/test", nil, own...)}
+	calls["POST "+httpapi.RouteDeviceTest] = []describedCall{test, call(h, at+"/test", nil, no...), with(test, other), refused, with(test, often), call(notOpen, at+"/test", nil, own...)}
 	confirm := call(h, "/notify/k/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt})
 	if receipt.Device == gone.ID {
 		confirm.target, confirm.body = at+"/receipts", `{"receipt":"`+s.all()[1].payload.Receipt+`"}`
 	}
-	calls["POST "+routeReceipts] = []describedCall{
+	calls["POST "+httpapi.RouteReceipts] = []describedCall{
 		confirm, call(h, at+"/receipts", "x"), call(h, at+"/receipts", map[string]string{}), with(confirm, other), with(confirm, large), with(confirm, text), call(notOpen, at+"/receipts", map[string]string{}),
 	}
 	return calls
@@ -659,13 +660,13 @@ func TestDevicePolicy(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k {\nurl "+newPager(t, http.StatusOK).NotifyURL()+"\n}")
 	s.subscribe(t, h, "phone")
-	k, err := h.resolved.Key(t.Context(), "k")
+	k, err := h.Resolved.Key(t.Context(), "k")
 	if err != nil || len(k.Targets) != 2 {
 		t.Fatalf("%d destinations, %v", len(k.Targets), err)
 	}
 	url, phone := k.Targets[0], k.Targets[1]
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
-		d := dispatch.NewDelivery(h.resolved, site.SourceHTTP, h.site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
+		d := dispatch.NewDelivery(h.Resolved, site.SourceHTTP, h.Site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
 		var text queued.Text
 		if err := text.Decode(outbox.DeliveryRecord(&d).Body); err != nil {
 			t.Fatal(err)
@@ -746,7 +747,7 @@ func TestReceiptGone(t *testing.T) {
 	postWith(t, h, "/notify/k", "body=b")
 	p := s.all()[0].payload
 	askJSON(t, h, http.MethodPost, "/notify/k/devices/"+phone.ID+"/receipts", map[string]string{"receipt": p.Receipt})
-	d, err := q.FindDevice(t.Context(), h.devicePlace(h.resolved.Keys["k"]), phone.ID)
+	d, err := q.FindDevice(t.Context(), h.DevicePlace(h.Resolved.Keys["k"]), phone.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,13 @@ func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if len(k.Expects) == 0 {
 		return
 	}
-	q, err := h.app.Open(k)
+	q, err := h.App.Open(k)
 	if err != nil || q == nil {
 		return
 	}
 	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {
-		expected = append(expected, *h.expectedBeat(k, &k.Expects[i]))
+		expected = append(expected, *h.ExpectedBeat(k, &k.Expects[i]))
 	}
 	beats, err := q.Beats(r.Context(), expected)
 	if err != nil {
@@ -50,7 +50,7 @@ func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 func (h *pages) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key) (out []view.Trouble) {
 	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {
-		expected = append(expected, *h.expectedBeat(k, &k.Expects[i]))
+		expected = append(expected, *h.ExpectedBeat(k, &k.Expects[i]))
 	}
 	if len(expected) == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -41,7 +42,7 @@ func init() {
 type Handler struct {
 	Settings
 
-	*httpAPI `json:"-"`
+	*httpapi.API `json:"-"`
 
 	shared sharedRef
 	app    *App
@@ -58,7 +59,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.httpAPI = &httpAPI{log: ctx.Logger()}
+	h.API = &httpapi.API{Log: ctx.Logger()}
 	if err := h.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -67,42 +68,42 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
-	settled, err := h.resolve(h.app.settled, h.shared.parse, h.log)
+	settled, err := h.resolve(h.app.settled, h.shared.parse, h.Log)
 	if err != nil {
-		return logRejected(h.log, err)
+		return logRejected(h.Log, err)
 	}
-	h.resolved, h.httpAPI.app, h.httpAPI.shared = settled.Site, &h.app.Gateway, h.shared.Dispatcher
-	h.resolved.Devices = newKeyDevices(h.app, h.resolved).Receivers()
+	h.Resolved, h.API.App, h.API.Shared = settled.Site, &h.app.Gateway, h.shared.Dispatcher
+	h.Resolved.Devices = newKeyDevices(h.app, h.Resolved).Receivers()
 	for name := range h.Keys {
-		h.resolved.Keys[name].OfSite = true
+		h.Resolved.Keys[name].OfSite = true
 	}
 	if err := h.checkEffects(); err != nil {
-		return logRejected(h.log, err)
+		return logRejected(h.Log, err)
 	}
 	owner := h.configsOwner(h)
 	if h.Configs == nil {
 		owner = h.app.configsOwner(h.app)
 	}
-	if h.saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.log); err != nil {
-		return logRejected(h.log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
+	if h.Saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.Log); err != nil {
+		return logRejected(h.Log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 	}
-	h.resolved.Saved = h.saved.Finder()
+	h.Resolved.Saved = h.Saved.Finder()
 	if err := h.checkReaders(); err != nil {
-		return logRejected(h.log, err)
+		return logRejected(h.Log, err)
 	}
-	h.prepare(newPages(h.httpAPI))
-	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.has.inbox {
-		server.RegisterOnShutdown(h.streams.Stop)
+	h.Prepare(newPages(h.API))
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.Has.Inbox {
+		server.RegisterOnShutdown(h.Streams.Stop)
 	}
 	h.Caddyfile.trim()
-	return logRejected(h.log, h.app.addSite(ctx, h))
+	return logRejected(h.Log, h.app.addSite(ctx, h))
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
 func (h *Handler) Cleanup() error {
-	if h.httpAPI != nil {
-		h.streams.Stop()
-		h.saved.Close()
+	if h.API != nil {
+		h.Streams.Stop()
+		h.Saved.Close()
 	}
 	return h.shared.release()
 }
@@ -110,7 +111,7 @@ func (h *Handler) Cleanup() error {
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if !h.serve(w, withEnvironment(r, &requestEnvironment)) {
+	if !h.Serve(w, httpapi.WithEnvironment(r, &requestEnvironment)) {
 		return next.ServeHTTP(w, r)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
 // withID returns a POST of a form whose header names a key, once for each of ids.
@@ -132,7 +133,7 @@ func TestConfigIDLimits(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_body 1KiB\nclient_limits {\nin_flight 1\nmemory 128KiB\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\n"
 	on, off := newGateway(t, block+"config_id on", ""), newGateway(t, block, "")
-	e, err := on.shared.InFlight.EnterClient(on.resolved.InFlight, clientAddress(withID("/notify", "", "free")))
+	e, err := on.shared.InFlight.EnterClient(on.Resolved.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestConfigIDOfSavedKeys(t *testing.T) {
 		r.Header.Set("X-Gotify-Key", tt.secret)
 		got := do(t, sites[site{tt.setting, tt.manage}], r)
 		if got.status != tt.status || !strings.Contains(got.body, tt.want) {
-			t.Errorf("%s, %s: %s %s of %s as %q with %q: %d, want %d and %q\n%s", tt.setting, tt.manage, r.Method, r.URL, r.Header.Get(configIDHeader), tt.user, tt.secret, got.status, tt.status, tt.want, got.body)
+			t.Errorf("%s, %s: %s %s of %s as %q with %q: %d, want %d and %q\n%s", tt.setting, tt.manage, r.Method, r.URL, r.Header.Get(httpapi.ConfigIDHeader), tt.user, tt.secret, got.status, tt.status, tt.want, got.body)
 		}
 	}
 }
@@ -252,9 +253,9 @@ func TestConfigIDIsLogged(t *testing.T) {
 	do(t, h, withID("/notify/free", "body=x", "other"))
 	do(t, h, withID("/notify", "body=x", "a.b"))
 	n := 0
-	for _, l := range h.refusals.byID {
-		if n++; l.last.Status != 400 || !strings.Contains(l.last.Text, configIDHeader) {
-			t.Errorf("%d %s", l.last.Status, l.last.Text)
+	for _, l := range h.Refusals.ByID {
+		if n++; l.Last.Status != 400 || !strings.Contains(l.Last.Text, httpapi.ConfigIDHeader) {
+			t.Errorf("%d %s", l.Last.Status, l.Last.Text)
 		}
 	}
 	if n != 2 { // with the key free, and without a key

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -105,7 +106,7 @@ func TestOverloadSettings(t *testing.T) {
 		block, global string
 		want          int
 	}{{"", "", defaultMaxInFlight}, {"", "max_in_flight 7", 7}, {"max_in_flight 8", "max_in_flight 7", 8}} {
-		if got := newGateway(t, tt.block, tt.global).resolved.MaxInFlight; got != tt.want {
+		if got := newGateway(t, tt.block, tt.global).Resolved.MaxInFlight; got != tt.want {
 			t.Errorf("%q below %q: %d, want %d", tt.block, tt.global, got, tt.want)
 		}
 	}
@@ -128,7 +129,7 @@ func TestClientAddress(t *testing.T) {
 		"2001:db8:1:3:3::4%1": "2001:db8:1:3::",
 	} {
 		ctx := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: text})
-		if got := clientAddress(withEnvironment(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), &requestEnvironment)).String(); got != want {
+		if got := httpapi.ClientAddress(httpapi.WithEnvironment(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), &requestEnvironment)).String(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

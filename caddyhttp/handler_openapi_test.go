@@ -21,6 +21,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -207,7 +208,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 	}
 	healthy := func(h *Handler) func() func() {
 		return func() func() {
-			h.saved.Shared.Checked = time.Time{}
+			h.Saved.Shared.Checked = time.Time{}
 			return func() {}
 		}
 	}
@@ -374,8 +375,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	form := func(body string) call { return call{h: managed, target: incident, contentType: typeForm, body: body} }
 	foreign, foreignResolve := form("by=Eve"), form("do=resolve")
 	foreign.header, foreignResolve.header = header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "cross-site")
-	calls["GET "+routeIncident] = []call{{h: managed, target: incident}, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
-	calls["POST "+routeIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", maxIncidentForm)), foreign, foreignResolve, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
+	calls["GET "+httpapi.RouteIncident] = []call{{h: managed, target: incident}, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
+	calls["POST "+httpapi.RouteIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", httpapi.MaxIncidentForm)), foreign, foreignResolve, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
@@ -445,31 +446,31 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				schema := "Answer"
 				lines := []string{got.body}
 				switch {
-				case path == "/notify/openapi.json", path == routeHealth, media == "text/plain", media == "text/html":
+				case path == "/notify/openapi.json", path == httpapi.RouteHealth, media == "text/plain", media == "text/html":
 					continue
 				case !strings.HasPrefix(path, "/notify") && (got.status == http.StatusOK || path == "/status"):
 					continue // other tests cover these answers
 				case path == site.RouteIncidents && got.status == 200:
 					schema = "Incidents"
-				case path == routeSilences && method == http.MethodGet && got.status == 200:
+				case path == httpapi.RouteSilences && method == http.MethodGet && got.status == 200:
 					schema, lines = "Silence", jsonItems(t, got.body)
-				case strings.HasPrefix(path, routeSilences) && got.status < 300:
+				case strings.HasPrefix(path, httpapi.RouteSilences) && got.status < 300:
 					schema = "Silence"
-				case path == routeNtfyInbox && got.status == 200:
+				case path == httpapi.RouteNtfyInbox && got.status == 200:
 					continue // other tests cover what ntfy's clients get
-				case path == routeNtfyInbox:
+				case path == httpapi.RouteNtfyInbox:
 					schema = "NtfyError"
-				case path == routeInbox && got.status == 200:
+				case path == httpapi.RouteInbox && got.status == 200:
 					schema = "Inbox"
-				case path == routeInboxStream && got.status == 200:
+				case path == httpapi.RouteInboxStream && got.status == 200:
 					schema, lines = "InboxMessage", strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")
-				case path == routeDevices && method == http.MethodGet && got.status == 200:
+				case path == httpapi.RouteDevices && method == http.MethodGet && got.status == 200:
 					schema, lines = "Device", jsonItems(t, got.body)
-				case strings.HasPrefix(path, routeDevices) && path != routeDeviceTest && got.status < 300:
+				case strings.HasPrefix(path, httpapi.RouteDevices) && path != httpapi.RouteDeviceTest && got.status < 300:
 					schema = "Device"
-				case path == routeIncident && got.status == 200:
+				case path == httpapi.RouteIncident && got.status == 200:
 					schema = "IncidentRecord"
-				case strings.Contains(path, "{ID}") && path != routeDeviceTest && got.status == 200:
+				case strings.Contains(path, "{ID}") && path != httpapi.RouteDeviceTest && got.status == 200:
 					schema = "QueuedMessage"
 				case media == typeStream:
 					schema, lines = "StreamLine", strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -213,10 +214,10 @@ func TestRepeatedAlert(t *testing.T) {
 // TestConfirmationError checks that a sender asks again for the confirmation of a
 // subscription only if that helps.
 func TestConfirmationError(t *testing.T) {
-	if got := confirmationError(io.ErrUnexpectedEOF).Status; got != http.StatusServiceUnavailable {
+	if got := httpapi.ConfirmationError(io.ErrUnexpectedEOF).Status; got != http.StatusServiceUnavailable {
 		t.Errorf("after an error of the network: status %d", got)
 	}
-	if got := confirmationError(fmt.Errorf("get: %w", &egress.BlockedError{})).Status; got != http.StatusFailedDependency {
+	if got := httpapi.ConfirmationError(fmt.Errorf("get: %w", &egress.BlockedError{})).Status; got != http.StatusFailedDependency {
 		t.Errorf("after a refusal by the egress rules: status %d", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -229,9 +230,9 @@ func TestSourceAddress(t *testing.T) {
 		{"/alerts/notify/ops/slack/api//auth.test", "/notify/ops/slack/api//auth.test", "api/auth.test", "", "http://alerts.example.com/alerts/notify/ops/slack"},
 	} {
 		r := httptest.NewRequest("POST", "http://alerts.example.com"+tt.path, nil)
-		r = withEnvironment(r, &environment{original: func(*http.Request) *url.URL { return &url.URL{Path: tt.client} }})
+		r = httpapi.WithEnvironment(r, &httpapi.Environment{Original: func(*http.Request) *url.URL { return &url.URL{Path: tt.client} }})
 		r.Header.Set("X-Forwarded-Proto", tt.proto)
-		if got := sourceAddress(r, &route{key: "ops", source: "slack", rest: tt.rest}); got != tt.want {
+		if got := httpapi.SourceAddress(r, &httpapi.Route{Key: "ops", Source: "slack", Rest: tt.rest}); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)
 		}
 	}

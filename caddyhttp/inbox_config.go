@@ -78,7 +78,7 @@ func (s *Settings) checkInboxes(durable bool) error {
 
 // checkInboxReaders returns an error for an inbox of the site that nobody can read.
 func (h *Handler) checkInboxReaders() error {
-	if h.resolved.Managers != nil {
+	if h.Resolved.Managers != nil {
 		return nil
 	}
 	for _, name := range h.inboxes() {

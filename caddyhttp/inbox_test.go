@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
 
@@ -35,7 +36,7 @@ func inboxServer(t *testing.T, h *Handler) *httptest.Server {
 		}
 	}))
 	t.Cleanup(func() {
-		h.streams.Stop()
+		h.Streams.Stop()
 		s.Close()
 	})
 	return s
@@ -50,7 +51,7 @@ func asReader(t *testing.T, target string) *http.Request {
 }
 
 // inboxOf returns the messages that a reader sees.
-func inboxOf(t *testing.T, h *Handler, target string) (list messagesJSON) {
+func inboxOf(t *testing.T, h *Handler, target string) (list httpapi.MessagesJSON) {
 	t.Helper()
 	resp := do(t, h, asReader(t, target))
 	if err := json.Unmarshal([]byte(resp.body), &list); err != nil || resp.status != http.StatusOK {
@@ -159,7 +160,7 @@ func TestInboxExpires(t *testing.T) {
 		time.Sleep(50 * time.Minute)
 		post(t, h, "/notify/ops", typeJSON, `{"body":"new"}`)
 		time.Sleep(11 * time.Minute)
-		q, place := h.app.Rooms, "site "+h.site()+"\x00ops"
+		q, place := h.app.Rooms, "site "+h.Site()+"\x00ops"
 		stored, err := q.Inboxes.Read(t.Context(), place, 0)
 		if err != nil || len(stored) != 1 || stored[0].Body != "new" {
 			t.Errorf("%d messages are stored, %v", len(stored), err)
@@ -359,7 +360,7 @@ func TestInboxStream(t *testing.T) {
 	if got := resumed.wants("id: "); got != id {
 		t.Errorf("%q, want %q", got, id)
 	}
-	h.streams.Stop()
+	h.Streams.Stop()
 	for _, l := range []*listener{lines, all, again, events} {
 		if got := l.next(); got != "" {
 			t.Errorf("after the end: %q", got)
@@ -420,7 +421,7 @@ func TestInboxListeners(t *testing.T) {
 	}
 	all[0].cancel()
 	for range 1000 { // until the gateway has noticed
-		_, leave, err := h.app.Rooms.Inboxes.Listen(t.Context(), "site "+h.site()+"\x00ops")
+		_, leave, err := h.app.Rooms.Inboxes.Listen(t.Context(), "site "+h.Site()+"\x00ops")
 		if err == nil {
 			leave()
 			return
@@ -439,14 +440,14 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	notOpen := newGateway(t, managed+key, "queue {\npath "+t.TempDir()+"\n}")
 	notOpen.app.ready()
 	post(t, h, "/notify/k", typeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
-	h.streams.Stop() // so that a stream ends
+	h.Streams.Stop() // so that a stream ends
 	for range inbox.MaxListeners {
-		if _, _, err := full.app.Rooms.Inboxes.Listen(t.Context(), "site "+full.site()+"\x00k"); err != nil {
+		if _, _, err := full.app.Rooms.Inboxes.Listen(t.Context(), "site "+full.Site()+"\x00k"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	calls := map[string][]describedCall{}
-	for op, target := range map[string]string{"GET " + routeInbox: "/notify/k/messages", "GET " + routeInboxStream: "/notify/k/stream", "GET " + routeNtfyInbox: "/notify/k/ntfy/x/json"} {
+	for op, target := range map[string]string{"GET " + httpapi.RouteInbox: "/notify/k/messages", "GET " + httpapi.RouteInboxStream: "/notify/k/stream", "GET " + httpapi.RouteNtfyInbox: "/notify/k/ntfy/x/json"} {
 		query := "?since=all"
 		calls[op] = []describedCall{
 			{h: h, target: target + query},
@@ -455,11 +456,11 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 			{h: h, target: target + "?since=x"},
 			{h: notOpen, target: target},
 		}
-		if op != "GET "+routeInbox {
+		if op != "GET "+httpapi.RouteInbox {
 			calls[op] = append(calls[op], describedCall{h: full, target: target})
 		}
 	}
-	op := "GET " + routeNtfyInbox
+	op := "GET " + httpapi.RouteNtfyInbox
 	socket := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Origin": {"https://evil.example"}}
 	calls[op] = append(calls[op],
 		describedCall{h: h, target: "/notify/k/ntfy/x/auth"}, describedCall{h: h, target: "/notify/k/ntfy/x/sse?poll=1"}, describedCall{h: h, target: "/notify/k/ntfy/x/ws", header: socket})

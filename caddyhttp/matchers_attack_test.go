@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -130,11 +131,11 @@ type attack struct{ method, target, accept string }
 // ntfy, in the spellings that a matcher and the gateway may take differently.
 func attacks() (out []attack) {
 	var paths []string
-	for _, spec := range routeSpecs() {
+	for _, spec := range httpapi.RouteSpecs() {
 		for _, key := range []string{"inb", "plain", "saved"} {
-			path := strings.NewReplacer("{KEY}", key, "{ID}", "01a2095c-3f0b-7108-9a2f-cb5b73dfc72d", "/{REST...}", "").Replace(spec.pattern)
+			path := strings.NewReplacer("{KEY}", key, "{ID}", "01a2095c-3f0b-7108-9a2f-cb5b73dfc72d", "/{REST...}", "").Replace(spec.Pattern)
 			for _, source := range []string{"grafana", "ntfy", "gotify", "slack"} {
-				for _, rest := range append([]string{"publish", "send", "trigger"}, ntfyVerbs...) {
+				for _, rest := range append([]string{"publish", "send", "trigger"}, httpapi.NtfyVerbs...) {
 					paths = append(paths, strings.NewReplacer("{SOURCE}", source, "{TOPICS}", "t", "{VERB}", rest).Replace(path))
 				}
 			}
@@ -197,7 +198,7 @@ func (s *guardedSite) succeeded(all []attack) (out []string) {
 		path, query, _ := strings.Cut(a.target, "?")
 		path, _ = url.PathUnescape(path)
 		_, isFile := appFiles()[strings.TrimSuffix(path, "/")]
-		isFile = isFile || strings.TrimSuffix(path, "/") == routeManifest
+		isFile = isFile || strings.TrimSuffix(path, "/") == httpapi.RouteManifest
 		isPage := strings.Contains(query, "nvite") && strings.Contains(got.body, "This device cannot be added")
 		reads := a.method == http.MethodGet || a.method == http.MethodHead
 		if got.status < 400 && !(reads && (isFile || isPage || a.method == http.MethodHead && got.header.Get("Referrer-Policy") == "no-referrer")) {
@@ -324,12 +325,12 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 				t.Errorf("%s: %s of the invitation: %d %s", page, method, got.status, got.body)
 			}
 		}
-		for _, path := range []string{routeWorker, routeManifest + "?key=inb&" + link.RawQuery, routeIcon, routeIconSmall, routeIconLarge, routeBadge} {
+		for _, path := range []string{httpapi.RouteWorker, httpapi.RouteManifest + "?key=inb&" + link.RawQuery, httpapi.RouteIcon, httpapi.RouteIconSmall, httpapi.RouteIconLarge, httpapi.RouteBadge} {
 			if got := s.ask(http.MethodGet, path, "", false); got.status != http.StatusOK {
 				t.Errorf("%s: %s: %d %s", page, path, got.status, got.body)
 			}
 		}
-		body, err := json.Marshal(map[string]any{"name": "phone", "subscription": s.phones.subscription("/phone"), "invite": link.Query().Get(inviteQuery)})
+		body, err := json.Marshal(map[string]any{"name": "phone", "subscription": s.phones.subscription("/phone"), "invite": link.Query().Get(httpapi.InviteQuery)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package caddyhttp
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -19,7 +19,7 @@ import (
 // a request that is not a browser's GET. The page shows services and tags, but
 // nothing of URLs.
 func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	if !h.resolved.Page {
+	if !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
 	}
@@ -27,39 +27,39 @@ func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET shows a page to browsers (Accept: text/html)").Response()
 	}
-	if name == "" && !h.resolved.Stateless {
+	if name == "" && !h.Resolved.Stateless {
 		return h.serveAbout(w, r)
 	}
 	if h.isDevicePage(r, name) {
 		return h.serveDevicePage(w, r, name)
 	}
-	if err := h.checkRoute(r, name); err != nil {
-		return h.errorResponse(err)
+	if err := h.CheckRoute(r, name); err != nil {
+		return h.ErrorResponse(err)
 	}
 	p := view.SendPage{
-		Address: formAddress(r), Key: name,
-		MaxFiles: h.resolved.Limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.resolved.Limits.MaxFileSize)),
+		Address: httpapi.FormAddress(r), Key: name,
+		MaxFiles: h.Resolved.Limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.Resolved.Limits.MaxFileSize)),
 	}
-	if h.app.QueueSettings != nil {
-		p.Messages = relativeMessages(r, name)
+	if h.App.QueueSettings != nil {
+		p.Messages = httpapi.RelativeMessages(r, name)
 	}
 	if name != "" {
-		k, err := h.resolved.Key(r.Context(), name)
+		k, err := h.Resolved.Key(r.Context(), name)
 		if err != nil {
-			return h.errorResponse(err)
+			return h.ErrorResponse(err)
 		}
 		setChoices(&p, k)
-		p.Sources = h.resolved.SourceNames()
-		if h.has.push && h.maySubscribe(r, k) == nil {
-			p.Device = relativeAddress(r) + "?" + deviceQuery
+		p.Sources = h.Resolved.SourceNames()
+		if h.Has.Push && h.MaySubscribe(r, k) == nil {
+			p.Device = httpapi.RelativeAddress(r) + "?" + httpapi.DeviceQuery
 		}
 	} else {
-		p.Otherwise = countServices(h.resolved.DefaultTargets)
+		p.Otherwise = countServices(h.Resolved.DefaultTargets)
 	}
 	// The browser may keep what the user typed, for when the user comes back.
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if err := h.writePage(w, r, http.StatusOK, "", p); err != nil {
-		return h.errorResponse(err)
+	if err := h.WritePage(w, r, http.StatusOK, "", p); err != nil {
+		return h.ErrorResponse(err)
 	}
 	return nil
 }
@@ -67,15 +67,15 @@ func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 // serveAbout leads who may manage to the console, and tells others what this is.
 func (h *pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if h.has.console && h.mayManage(r) == nil {
-		w.Header().Set("Location", rootOf(r.URL.Path)+routeConsole[1:])
+	if h.Has.Console && h.MayManage(r) == nil {
+		w.Header().Set("Location", httpapi.RootOf(r.URL.Path)+httpapi.RouteConsole[1:])
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
-	scheme, host := siteAddress(r)
-	p := view.AboutPage{Root: rootOf(r.URL.Path), Address: scheme + "://" + host + strippedPrefix(r) + routeNotify}
-	if err := h.writePage(w, r, http.StatusOK, "", p); err != nil {
-		return h.errorResponse(err)
+	scheme, host := httpapi.SiteAddress(r)
+	p := view.AboutPage{Root: httpapi.RootOf(r.URL.Path), Address: scheme + "://" + host + httpapi.StrippedPrefix(r) + httpapi.RouteNotify}
+	if err := h.WritePage(w, r, http.StatusOK, "", p); err != nil {
+		return h.ErrorResponse(err)
 	}
 	return nil
 }
@@ -129,49 +129,4 @@ func countNames(all []string) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// relativeAddress returns the address of the request relative to itself. It
-// works below any path prefix that Caddy, or a proxy before Caddy, removes. It
-// has no query string, because that can change a message.
-func relativeAddress(r *http.Request) string {
-	path := clientURL(r).Path
-	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
-}
-
-// tokenQuery is the query parameter with a secret of a key.
-const tokenQuery = "token"
-
-// formAddress is relativeAddress with the token of the query string, if there is one,
-// so that the form can be used like its page.
-func formAddress(r *http.Request) string {
-	address := relativeAddress(r)
-	if token := r.URL.Query().Get(tokenQuery); token != "" {
-		address += "?" + tokenQuery + "=" + url.QueryEscape(token)
-	}
-	return address
-}
-
-// relativeMessages returns the address of the messages in the queue, relative
-// to the address of the request: that of the key name or, if name is "",
-// /notify.
-func relativeMessages(r *http.Request, name string) string {
-	slash := strings.HasSuffix(r.URL.Path, "/")
-	switch {
-	case name != "" && slash:
-		return "../messages/"
-	case name == "" && !slash:
-		return relativeAddress(r) + "/messages/"
-	}
-	return "./messages/"
-}
-
-// strippedPrefix returns the prefix that Caddy removed from the path of r, such
-// as /alerts for handle_path /alerts/*.
-func strippedPrefix(r *http.Request) string {
-	prefix, ok := strings.CutSuffix(clientURL(r).Path, r.URL.Path)
-	if !ok {
-		return "" // the path was rewritten
-	}
-	return prefix
 }

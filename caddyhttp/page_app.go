@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/appicon"
 )
@@ -28,59 +29,53 @@ var appFiles = sync.OnceValue(func() map[string]appFile {
 		return appFile{"image/png", sync.OnceValue(func() []byte { return draw(size) })}
 	}
 	return map[string]appFile{
-		routeWorker:    {"text/javascript; charset=utf-8", view.Worker},
-		routeIcon:      {"image/svg+xml", func() []byte { return []byte(appicon.SVG) }},
-		routeIconSmall: picture(appicon.PNG, 192),
-		routeIconLarge: picture(appicon.PNG, 512),
-		routeBadge:     picture(appicon.Badge, 96),
+		httpapi.RouteWorker:    {"text/javascript; charset=utf-8", view.Worker},
+		httpapi.RouteIcon:      {"image/svg+xml", func() []byte { return []byte(appicon.SVG) }},
+		httpapi.RouteIconSmall: picture(appicon.PNG, 192),
+		httpapi.RouteIconLarge: picture(appicon.PNG, 512),
+		httpapi.RouteBadge:     picture(appicon.Badge, 96),
 	}
 })
 
 // serveAppFile writes a file of the app.
-func (h *pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
-	f := appFiles()[at.pattern]
+func (h *pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+	f := appFiles()[at.Pattern]
 	return h.writeAppFile(w, r, at, f.mediaType, f.content())
 }
 
 // serveManifest writes the manifest of the app that shows the messages of a key. The
 // app opens the page that the manifest was linked from, because an app on the home
 // screen of an iPhone knows nothing else of the browser that has installed it.
-func (h *pages) serveManifest(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *pages) serveManifest(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	query := r.URL.Query()
 	key := query.Get("key")
 	if site.CheckKeyName(key) != nil {
 		return api.Errorf(http.StatusNotFound, "the query must have the name of a key; the page of a device links to it").Response()
 	}
-	text, err := view.NewManifest(key, strippedPrefix(r)+site.PathOf(site.RouteNotifyKey, key), key+"?"+deviceQueryOf(query))
+	text, err := view.NewManifest(key, httpapi.StrippedPrefix(r)+site.PathOf(site.RouteNotifyKey, key), key+"?"+deviceQueryOf(query))
 	if err != nil {
-		return h.errorResponse(err)
+		return h.ErrorResponse(err)
 	}
 	return h.writeAppFile(w, r, at, "application/manifest+json", text)
 }
 
-// The parameters in the query of a key that lead to the page of a device.
-const (
-	inviteQuery = "invite" // with an invitation
-	deviceQuery = "device" // without one
-)
-
 // deviceQueryOf returns the query of the page of a device, with its invitation if it
 // has one.
 func deviceQueryOf(query url.Values) string {
-	if invite := query.Get(inviteQuery); invite != "" {
-		return url.Values{inviteQuery: {invite}}.Encode()
+	if invite := query.Get(httpapi.InviteQuery); invite != "" {
+		return url.Values{httpapi.InviteQuery: {invite}}.Encode()
 	}
-	return deviceQuery
+	return httpapi.DeviceQuery
 }
 
-func (h *pages) writeAppFile(w http.ResponseWriter, r *http.Request, at *route, mediaType string, content []byte) *api.Response {
+func (h *pages) writeAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route, mediaType string, content []byte) *api.Response {
 	header := w.Header()
-	if !slices.Contains(at.methods, r.Method) {
-		header.Set("Allow", strings.Join(at.methods, ", "))
+	if !slices.Contains(at.Methods, r.Method) {
+		header.Set("Allow", strings.Join(at.Methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET", r.Method).Response()
 	}
 	if strings.HasSuffix(r.URL.Path, "/") {
-		return api.Errorf(http.StatusNotFound, "the address of %s has no slash at the end; remove it", path.Base(at.pattern)).Response()
+		return api.Errorf(http.StatusNotFound, "the address of %s has no slash at the end; remove it", path.Base(at.Pattern)).Response()
 	}
 	header.Set("Content-Type", mediaType)
 	header.Set("Content-Length", strconv.Itoa(len(content)))

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	savedpkg "github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -61,10 +62,10 @@ type builderAt struct {
 }
 
 func (h *pages) builderAt(r *http.Request, key string) builderAt {
-	at := builderAt{key: key, address: configPage(r, key), saves: h.resolved.Keys[key] == nil && h.mayManageSaved(r) == nil}
-	at.tests = at.saves || h.resolved.Stateless
-	if prefix, _, _ := strings.Cut(routeConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
-		at.address = consoleKey(r, key)
+	at := builderAt{key: key, address: httpapi.ConfigPage(r, key), saves: h.Resolved.Keys[key] == nil && h.MayManageSaved(r) == nil}
+	at.tests = at.saves || h.Resolved.Stateless
+	if prefix, _, _ := strings.Cut(httpapi.RouteConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
+		at.address = httpapi.ConsoleKey(r, key)
 	}
 	return at
 }
@@ -98,7 +99,7 @@ func (h *pages) newForm(scheme, number string) *builderForm {
 
 // permits reports whether the setting services permits a service.
 func (h *pages) permits(s *notifier.ServiceInfo) bool {
-	return h.resolved.Services.Permits(s.Schemes)
+	return h.Resolved.Services.Permits(s.Schemes)
 }
 
 // writeBuilderList writes the list of services, with what is found by a text.
@@ -133,7 +134,7 @@ func (h *pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at buil
 			p.Groups = append(p.Groups, group)
 		}
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // errServiceOff is returned for a text that belongs to a service that the site does
@@ -157,7 +158,7 @@ func (h *pages) recognize(text string) ([]notifier.Recognized, error) {
 // enterBuilder reads a form of these pages. It is not an alert, so it counts like a
 // message without a key. After nil, the caller calls leave.
 func (h *pages) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
-	e, err := h.enter(r, "")
+	e, err := h.Enter(r, "")
 	if err != nil {
 		return site.Admission{}, err
 	}
@@ -292,14 +293,14 @@ func (f *builderForm) setLine(h *pages, at builderAt, d destination) error {
 		return err
 	}
 	f.warnings = t.Warnings()
-	h.saved.Sender.Release(t.Destination)
+	h.Saved.Sender.Release(t.Destination)
 	return nil
 }
 
 // savedTarget returns the target of a destination under the rules of saved keys. The
 // error is the reason why it cannot be saved.
 func (h *pages) savedTarget(d destination) (notifier.Target, error) {
-	return h.saved.Target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
+	return h.Saved.Target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
 // errNotAdded is returned for a destination that cannot be added to the text of a
@@ -313,7 +314,7 @@ func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 	if err != nil {
 		return 0, err
 	}
-	s := h.saved
+	s := h.Saved
 	s.Sender.Release(t.Destination)
 	// Two forms that are saved at once both have their destination in the key.
 	s.Adding.Lock()
@@ -329,11 +330,11 @@ func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 	if c.Text, err = appriseconfig.Append(c.Text, c.Format == api.ConfigYAML, d.url, d.tags); err != nil {
 		return 0, fmt.Errorf("%w: %w", errNotAdded, err)
 	}
-	saving := draft{Config: &c}
-	if err := h.saveConfig(r, at.key, &saving); err != nil {
+	saving := httpapi.Draft{Config: &c}
+	if err := h.SaveConfig(r, at.key, &saving); err != nil {
 		return 0, err
 	}
-	return saving.urls, nil
+	return saving.Urls, nil
 }
 
 // testDestination sends a test message to a destination. If the key is a saved one,
@@ -341,40 +342,40 @@ func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 // otherwise those of messages with URLs.
 func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
-	e, err := h.shared.InFlight.EnterFetch(h.resolved.InFlight, clientAddress(r))
+	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer e.Leave()
-	k := &site.Key{Name: at.key, Log: h.log}
+	k := &site.Key{Name: at.key, Log: h.Log}
 	var t notifier.Target
 	if at.saves {
-		s := h.saved
+		s := h.Saved
 		if t, err = h.savedTarget(d); err != nil {
 			return nil, nil, err
 		}
 		defer s.Sender.Release(t.Destination)
 		k.Limits, k.Log = s.Limits, s.Log
 	} else {
-		if t.Destination, err = h.parseClientURL(d.url); err != nil {
+		if t.Destination, err = h.ParseClientURL(d.url); err != nil {
 			return nil, nil, err
 		}
 		defer t.Close()
 		if err := t.CheckHost(); err != nil {
 			return nil, nil, err
 		}
-		k.Limits = h.resolved.Limits.Client
+		k.Limits = h.Resolved.Limits.Client
 	}
-	resp, err = h.sendTest(w, r, k, &api.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
+	resp, err = h.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
 	return resp, t.Warnings(), err
 }
 
 // testURL handles a request to test a URL that is not saved.
 func (h *pages) testURL(w http.ResponseWriter, r *http.Request, name string) error {
-	if h.resolved.Keys[name] != nil {
-		return errKeyFixed(name)
+	if h.Resolved.Keys[name] != nil {
+		return httpapi.ErrKeyFixed(name)
 	}
-	if err := h.mayManageSaved(r); err != nil {
+	if err := h.MayManageSaved(r); err != nil {
 		return err
 	}
 	tags, err := splitPageTags(r.PostForm.Get("tags"))
@@ -386,7 +387,7 @@ func (h *pages) testURL(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return api.Errorf(http.StatusBadRequest, "%w", err)
 	}
-	h.saved.Sender.Release(t.Destination)
+	h.Saved.Sender.Release(t.Destination)
 	resp, _, err := h.testDestination(w, r, builderAt{key: name, saves: true}, d)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -26,7 +27,7 @@ func (h *pages) writeBuilderForm(w http.ResponseWriter, r *http.Request, at buil
 	if f.problem != "" {
 		p.Problem = upperFirst(f.problem)
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // formChoices returns the forms to choose from, or nil if there is one.

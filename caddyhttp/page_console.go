@@ -8,29 +8,30 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
 // pages writes the pages of a site.
 type pages struct {
-	*httpAPI
+	*httpapi.API
 }
 
 // newPages returns what the pages of a site do.
-func newPages(h *httpAPI) pageFuncs {
+func newPages(h *httpapi.API) httpapi.PageFuncs {
 	p := &pages{h}
-	action := func(do func(w http.ResponseWriter, r *http.Request, key string) error) func(*httpAPI, http.ResponseWriter, *http.Request, string) error {
-		return func(_ *httpAPI, w http.ResponseWriter, r *http.Request, key string) error { return do(w, r, key) }
+	action := func(do func(w http.ResponseWriter, r *http.Request, key string) error) func(*httpapi.API, http.ResponseWriter, *http.Request, string) error {
+		return func(_ *httpapi.API, w http.ResponseWriter, r *http.Request, key string) error { return do(w, r, key) }
 	}
-	return pageFuncs{
-		console: p.serveConsole, appFile: p.serveAppFile, manifest: p.serveManifest, send: p.servePage, preview: p.servePreview, invited: p.serveInvited,
-		keys: p.serveKeysPage, draft: p.writeKeyPage, newToken: p.writeNewToken, frame: p.frame,
-		actions: []configAction{
-			{routeKey, false, "", true, action(p.serveKeyPage)},
-			{routeKey, true, testQuery, true, action(p.serveTest)},
-			{routeKey, true, retryQuery, true, action(p.retryQueued)},
-			{routeKey, true, dropQuery, true, action(p.dropQueued)},
-			{routeKey, true, buildQuery, true, action(p.postBuilder)},
+	return httpapi.PageFuncs{
+		Console: p.serveConsole, AppFile: p.serveAppFile, Manifest: p.serveManifest, Send: p.servePage, Preview: p.servePreview, Invited: p.serveInvited,
+		Keys: p.serveKeysPage, Draft: p.writeKeyPage, NewToken: p.writeNewToken, Frame: p.frame,
+		Actions: []httpapi.ConfigAction{
+			{Pattern: httpapi.RouteKey, Change: false, Query: "", Fixed: true, Do: action(p.serveKeyPage)},
+			{Pattern: httpapi.RouteKey, Change: true, Query: testQuery, Fixed: true, Do: action(p.serveTest)},
+			{Pattern: httpapi.RouteKey, Change: true, Query: retryQuery, Fixed: true, Do: action(p.retryQueued)},
+			{Pattern: httpapi.RouteKey, Change: true, Query: dropQuery, Fixed: true, Do: action(p.dropQueued)},
+			{Pattern: httpapi.RouteKey, Change: true, Query: buildQuery, Fixed: true, Do: action(p.postBuilder)},
 		},
 	}
 }
@@ -39,17 +40,17 @@ func newPages(h *httpAPI) pageFuncs {
 type consolePlace struct {
 	name    string
 	route   string
-	on      func(s *siteRoutes) bool  // nil for always
-	trouble func(h *pages) (t string) // what is wrong there; nil for nothing
+	on      func(s *httpapi.SiteRoutes) bool // nil for always
+	trouble func(h *pages) (t string)        // what is wrong there; nil for nothing
 }
 
 func consolePlaces() []consolePlace {
 	return []consolePlace{
-		{"Keys", routeConsole, nil, nil},
-		{"Messages", routeConsoleMessages, nil, nil},
-		{"Queue", routeConsoleQueue, withQueue, (*pages).queueTrouble},
-		{"Incidents", routeConsoleIncidents, withQueue, (*pages).incidentTrouble},
-		{"Silences", routeConsoleSilences, withQueue, nil},
+		{"Keys", httpapi.RouteConsole, nil, nil},
+		{"Messages", httpapi.RouteConsoleMessages, nil, nil},
+		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue, (*pages).queueTrouble},
+		{"Incidents", httpapi.RouteConsoleIncidents, httpapi.WithQueue, (*pages).incidentTrouble},
+		{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue, nil},
 	}
 }
 
@@ -57,14 +58,14 @@ func consolePlaces() []consolePlace {
 // costs nothing, because each page of the console has it.
 func (h *pages) queueTrouble() string {
 	select {
-	case <-h.app.Started:
+	case <-h.App.Started:
 	default:
 		return ""
 	}
-	if h.app.Rooms == nil {
+	if h.App.Rooms == nil {
 		return ""
 	}
-	if n := h.app.Rooms.Count().Down; n > 0 {
+	if n := h.App.Rooms.Count().Down; n > 0 {
 		return fmt.Sprintf("%d down", n)
 	}
 	return ""
@@ -73,13 +74,13 @@ func (h *pages) queueTrouble() string {
 // frame returns what surrounds a page for the client of r. here is the route of the
 // place that the page is in; "" for none.
 func (h *pages) frame(r *http.Request, here string) view.Frame {
-	f := view.Frame{Root: rootOf(r.URL.Path)}
-	if !h.has.console || h.mayManage(r) != nil {
+	f := view.Frame{Root: httpapi.RootOf(r.URL.Path)}
+	if !h.Has.Console || h.MayManage(r) != nil {
 		return f
 	}
-	f.User = requestUser(r)
+	f.User = httpapi.RequestUser(r)
 	for _, p := range consolePlaces() {
-		if p.on != nil && !p.on(&h.has) {
+		if p.on != nil && !p.on(&h.Has) {
 			continue
 		}
 		place := view.Place{Name: p.name, Address: f.Root + p.route[1:], Here: p.route == here}
@@ -96,74 +97,76 @@ type consoleAction struct {
 	pattern string // of the route
 	change  bool   // a POST rather than a GET or HEAD
 	query   string // a parameter that the query must have; "" for none
-	do      func(h *pages, w http.ResponseWriter, r *http.Request, at *route) error
+	do      func(h *pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error
 }
 
 // consoleActions returns the actions. If several match a request, the first counts.
 func consoleActions() []consoleAction {
-	ofKey := func(do func(h *pages, w http.ResponseWriter, r *http.Request, key string) error) func(*pages, http.ResponseWriter, *http.Request, *route) error {
-		return func(h *pages, w http.ResponseWriter, r *http.Request, at *route) error { return do(h, w, r, at.key) }
+	ofKey := func(do func(h *pages, w http.ResponseWriter, r *http.Request, key string) error) func(*pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
+		return func(h *pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+			return do(h, w, r, at.Key)
+		}
 	}
 	return []consoleAction{
-		{routeConsole, false, "", ofKey((*pages).serveKeysPage)},
-		{routeConsoleKey, false, "", ofKey((*pages).serveKeyPage)},
-		{routeConsoleKey, true, buildQuery, ofKey((*pages).postBuilder)},
-		{routeConsoleKey, true, testQuery, ofKey((*pages).serveTest)},
-		{routeConsoleKey, true, retryQuery, ofKey((*pages).retryQueued)},
-		{routeConsoleKey, true, dropQuery, ofKey((*pages).dropKey)},
-		{routeConsoleKey, true, hurryQuery, ofKey((*pages).hurryKey)},
-		{routeConsoleKey, true, inviteQuery, ofKey((*pages).postInvite)},
-		{routeConsoleKey, true, revokeQuery, ofKey((*pages).postRevoke)},
-		{routeConsoleMessages, false, "", (*pages).serveMessagesPage},
-		{routeConsoleMessage, false, "", (*pages).serveMessagePage},
-		{routeConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, outbox.RetryMessage)},
-		{routeConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, outbox.DropMessage)},
-		{routeConsoleQueue, false, "", (*pages).serveQueuePage},
-		{routeConsoleQueue, true, hurryQuery, (*pages).hurryQueue},
-		{routeConsoleQueue, true, dropQuery, (*pages).dropQueue},
-		{routeConsoleIncidents, false, "", (*pages).serveIncidentsPage},
-		{routeConsoleIncidents, true, forgetQuery, (*pages).postForget},
-		{routeConsoleSilences, false, "", (*pages).serveSilencesPage},
-		{routeConsoleSilences, true, makeQuery, (*pages).postSilence},
-		{routeConsoleSilences, true, endQuery, (*pages).postSilenceEnd},
+		{httpapi.RouteConsole, false, "", ofKey((*pages).serveKeysPage)},
+		{httpapi.RouteConsoleKey, false, "", ofKey((*pages).serveKeyPage)},
+		{httpapi.RouteConsoleKey, true, buildQuery, ofKey((*pages).postBuilder)},
+		{httpapi.RouteConsoleKey, true, testQuery, ofKey((*pages).serveTest)},
+		{httpapi.RouteConsoleKey, true, retryQuery, ofKey((*pages).retryQueued)},
+		{httpapi.RouteConsoleKey, true, dropQuery, ofKey((*pages).dropKey)},
+		{httpapi.RouteConsoleKey, true, hurryQuery, ofKey((*pages).hurryKey)},
+		{httpapi.RouteConsoleKey, true, httpapi.InviteQuery, ofKey((*pages).postInvite)},
+		{httpapi.RouteConsoleKey, true, revokeQuery, ofKey((*pages).postRevoke)},
+		{httpapi.RouteConsoleMessages, false, "", (*pages).serveMessagesPage},
+		{httpapi.RouteConsoleMessage, false, "", (*pages).serveMessagePage},
+		{httpapi.RouteConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, outbox.RetryMessage)},
+		{httpapi.RouteConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, outbox.DropMessage)},
+		{httpapi.RouteConsoleQueue, false, "", (*pages).serveQueuePage},
+		{httpapi.RouteConsoleQueue, true, hurryQuery, (*pages).hurryQueue},
+		{httpapi.RouteConsoleQueue, true, dropQuery, (*pages).dropQueue},
+		{httpapi.RouteConsoleIncidents, false, "", (*pages).serveIncidentsPage},
+		{httpapi.RouteConsoleIncidents, true, forgetQuery, (*pages).postForget},
+		{httpapi.RouteConsoleSilences, false, "", (*pages).serveSilencesPage},
+		{httpapi.RouteConsoleSilences, true, makeQuery, (*pages).postSilence},
+		{httpapi.RouteConsoleSilences, true, endQuery, (*pages).postSilenceEnd},
 	}
 }
 
 // serveConsole answers a request to a page of the console.
-func (h *pages) serveConsole(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+func (h *pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	err := h.doConsole(w, r, at)
 	if err == nil {
 		return nil
 	}
-	resp := h.errorResponse(err)
+	resp := h.ErrorResponse(err)
 	if resp.Status == http.StatusForbidden {
 		resp.Title = "You cannot use the console"
 	}
-	if isChange(r) {
-		resp.Title, resp.BackURL = "Not changed", relativeAddress(r)
-		h.refuse(r, at.key, resp.Status, resp.Error, err)
+	if httpapi.IsChange(r) {
+		resp.Title, resp.BackURL = "Not changed", httpapi.RelativeAddress(r)
+		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
 	}
 	return resp
 }
 
-func (h *pages) doConsole(w http.ResponseWriter, r *http.Request, at *route) error {
-	if !slices.Contains(at.methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])
+func (h *pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+	if !slices.Contains(at.Methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if err := h.mayManage(r); err != nil {
+	if err := h.MayManage(r); err != nil {
 		return err
 	}
-	change := isChange(r)
+	change := httpapi.IsChange(r)
 	if change {
-		if err := checkOwnOrigin(r); err != nil {
+		if err := httpapi.CheckOwnOrigin(r); err != nil {
 			return err
 		}
 	}
 	query := r.URL.Query()
 	for _, a := range consoleActions() {
-		if a.pattern == at.pattern && a.change == change && (a.query == "" || query.Has(a.query)) {
+		if a.pattern == at.Pattern && a.change == change && (a.query == "" || query.Has(a.query)) {
 			return a.do(h, w, r, at)
 		}
 	}

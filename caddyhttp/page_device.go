@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -15,21 +16,14 @@ import (
 // isDevicePage reports whether a GET of a key's address is for the page of a device.
 func (h *pages) isDevicePage(r *http.Request, name string) bool {
 	query := r.URL.Query()
-	return name != "" && h.has.push && (query.Has(inviteQuery) || query.Has(deviceQuery))
-}
-
-// isInvited reports whether a request is for the page on which an invitation is used. It
-// is for nothing else, and no beat, because a matcher leaves it to phones without a login.
-func isInvited(r *http.Request) bool {
-	// Caddy's query matcher decodes names, too.
-	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery != "" && r.URL.Query().Has(inviteQuery)
+	return name != "" && h.Has.Push && (query.Has(httpapi.InviteQuery) || query.Has(httpapi.DeviceQuery))
 }
 
 var errNoInvitations = api.Errorf(http.StatusNotFound, "there are no invitations here, because devices cannot subscribe; the operator can add push to the global option notify")
 
 // serveInvited writes the page on which an invitation is used.
 func (h *pages) serveInvited(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	if !h.has.push {
+	if !h.Has.Push {
 		return errNoInvitations.Response()
 	}
 	return h.servePage(w, r, name)
@@ -44,10 +38,10 @@ func (h *pages) serveDevicePage(w http.ResponseWriter, r *http.Request, name str
 	header.Set("Referrer-Policy", "no-referrer") // the address has the invitation
 	p, err := h.devicePage(r, name)
 	if err == nil {
-		err = h.writePage(w, r, http.StatusOK, "", p)
+		err = h.WritePage(w, r, http.StatusOK, "", p)
 	}
 	if err != nil {
-		return h.errorResponse(err)
+		return h.ErrorResponse(err)
 	}
 	return nil
 }
@@ -56,16 +50,16 @@ func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 	if err := site.CheckKeyName(name); err != nil {
 		return p, api.Errorf(http.StatusNotFound, "%w", err)
 	}
-	query, root := r.URL.Query(), rootOf(r.URL.Path)
+	query, root := r.URL.Query(), httpapi.RootOf(r.URL.Path)
 	p = view.DevicePage{
-		Root: root, Key: name, Invite: query.Get(inviteQuery),
-		Manifest: root + routeManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),
+		Root: root, Key: name, Invite: query.Get(httpapi.InviteQuery),
+		Manifest: root + httpapi.RouteManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),
 	}
-	if _, err := h.inboxReader(r, name); err == nil {
+	if _, err := h.InboxReader(r, name); err == nil {
 		p.Messages = inboxAddress(r, name)
 	}
 	given := p.Invite != ""
-	x, err := h.invitation(r.Context(), name, p.Invite)
+	x, err := h.Invitation(r.Context(), name, p.Invite)
 	switch {
 	case err == nil:
 		p.Tags = x.Tags
@@ -73,13 +67,13 @@ func (h *pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 		return p, err
 	default:
 		p.Invite = ""
-		k, err := h.resolved.Key(r.Context(), name)
-		if err != nil || h.maySubscribe(r, k) != nil {
+		k, err := h.Resolved.Key(r.Context(), name)
+		if err != nil || h.MaySubscribe(r, k) != nil {
 			p.Refused = refusedDevice(given)
 			return p, nil
 		}
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	if err != nil {
 		return p, err
 	}

@@ -44,8 +44,8 @@ type lastResult struct {
 // health returns the states of all destinations. The error is that of the queue; the
 // view can be used nevertheless.
 func (h *pages) health(ctx context.Context) (*healthView, error) {
-	v := &healthView{lastOf: h.shared.History.LastOf, last: historyLastResults(&h.shared.History)}
-	q, err := h.app.Open(nil)
+	v := &healthView{lastOf: h.Shared.History.LastOf, last: historyLastResults(&h.Shared.History)}
+	q, err := h.App.Open(nil)
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 		defer cancel()
@@ -56,7 +56,7 @@ func (h *pages) health(ctx context.Context) (*healthView, error) {
 			}
 			v.addRecords(ctx)
 			v.troubles = map[*site.Key][]view.Trouble{}
-			for _, k := range h.resolved.Keys {
+			for _, k := range h.Resolved.Keys {
 				if len(k.Expects) > 0 {
 					v.troubles[k] = h.beatTroubles(ctx, q, k)
 				}

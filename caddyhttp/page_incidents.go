@@ -13,30 +13,29 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // pageIncidents is the number of incidents on a page of the console.
 const pageIncidents = 50
 
 // serveIncidentsPage lists the incidents of the site.
-func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
 		return err
 	}
 	by.Limit = pageIncidents
-	root := rootOf(r.URL.Path)
+	root := httpapi.RootOf(r.URL.Path)
 	p := view.IncidentsPage{
 		Root: root, Filter: view.IncidentFilter{Key: by.Key, State: view.IncidentState(by.Stage)}, Rules: h.hasRules(),
 	}
 	address := func(after alerting.IncidentCursor) string {
 		whole := by
 		whole.Limit = alerting.DefaultIncidents // the page has one of its own
-		return whole.Address(root+routeConsoleIncidents[1:], after)
+		return whole.Address(root+httpapi.RouteConsoleIncidents[1:], after)
 	}
 	if by.After != (alerting.IncidentCursor{}) {
 		p.First = address(alerting.IncidentCursor{})
@@ -45,15 +44,15 @@ func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ro
 		p.Keys = names
 	}
 	p.Done = forgottenOf(r.URL.Query())
-	list, next, err := h.siteIncidents(r.Context(), &by)
+	list, next, err := h.SiteIncidents(r.Context(), &by)
 	if err != nil {
-		p.Problem = errQueueUnread
+		p.Problem = httpapi.ErrQueueUnread
 	} else {
-		p.Action = root + routeConsoleIncidents[1:]
+		p.Action = root + httpapi.RouteConsoleIncidents[1:]
 	}
 	for _, x := range list {
-		listed := listedIncident(r, x.Incident)
-		listed.Silenced = h.silencedUntil(r.Context(), x.Incident)
+		listed := httpapi.ListedIncident(r, x.Incident)
+		listed.Silenced = h.SilencedUntil(r.Context(), x.Incident)
 		if alerting.IsQuiet(x.Incident) {
 			listed.ID = x.ID
 		}
@@ -62,18 +61,18 @@ func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ro
 	if next != (alerting.IncidentCursor{}) {
 		p.More = address(next)
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsoleIncidents, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleIncidents, p)
 }
 
 // forgetQuery is the query parameter of the forms that forget incidents.
 const forgetQuery = "forget"
 
 // postForget forgets an incident of the page, or those of a key.
-func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
 		return cmp.Or(err, error(alerting.ErrNoIncidents))
 	}
@@ -102,7 +101,7 @@ func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *route) err
 			query.Set(name, value)
 		}
 	}
-	w.Header().Set("Location", rootOf(r.URL.Path)+routeConsoleIncidents[1:]+"?"+query.Encode())
+	w.Header().Set("Location", httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleIncidents[1:]+"?"+query.Encode())
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
@@ -114,14 +113,14 @@ func (h *pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) erro
 		return err
 	}
 	if at == nil {
-		return errNoIncident
+		return httpapi.ErrNoIncident
 	}
-	places, err := alerting.ResolvedIncidentPlaces(h.resolved, ctx, h.site(), at.Key, nil)
+	places, err := alerting.ResolvedIncidentPlaces(h.Resolved, ctx, h.Site(), at.Key, nil)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
-		return errNoIncident
+		return httpapi.ErrNoIncident
 	}
 	return q.ForgetIncident(ctx, at)
 }
@@ -131,7 +130,7 @@ func (h *pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, sta
 	if key == "" {
 		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}
-	places, err := alerting.ResolvedIncidentPlaces(h.resolved, ctx, h.site(), key, nil)
+	places, err := alerting.ResolvedIncidentPlaces(h.Resolved, ctx, h.Site(), key, nil)
 	if err != nil {
 		return alerting.Forgotten{}, err
 	}
@@ -159,10 +158,10 @@ func forgottenOf(query url.Values) string {
 
 // hasRules reports whether one of the keys of the site has rules.
 func (h *pages) hasRules() bool {
-	if h.resolved.Saved.On() && !h.resolved.Saved.Rules.Empty() {
+	if h.Resolved.Saved.On() && !h.Resolved.Saved.Rules.Empty() {
 		return true
 	}
-	for _, k := range h.resolved.Keys {
+	for _, k := range h.Resolved.Keys {
 		if !k.Rules.Empty() {
 			return true
 		}
@@ -170,39 +169,20 @@ func (h *pages) hasRules() bool {
 	return false
 }
 
-// listedIncident returns an incident as the pages show it.
-func listedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
-	out := view.ListedIncident{
-		Title: x.Title, Key: x.Key, KeyAddress: consoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
-		Steps: len(alerting.IncidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
-	}
-	out.Address = rootOf(r.URL.Path) + site.RouteIncidents[1:] + "/" + x.ID
-	if x.Name != x.Title && !x.Own {
-		out.Name = x.Name
-	}
-	switch x.Stage() {
-	case notifier.Resolved:
-		out.Changed, out.By = x.Resolved, x.ResolvedBy
-	case notifier.Acknowledged:
-		out.Changed, out.By, out.Until = x.Acknowledged.At, x.Acknowledged.By, x.Acknowledged.Until
-	}
-	return out
-}
-
 // incidentTrouble returns how many incidents of the site's keys are open, or "".
 func (h *pages) incidentTrouble() string {
 	select {
-	case <-h.app.Started:
+	case <-h.App.Started:
 	default:
 		return ""
 	}
-	if h.app.Rooms == nil || !h.hasRules() {
+	if h.App.Rooms == nil || !h.hasRules() {
 		return ""
 	}
-	sizes := h.app.Rooms.Groups.Get(context.Background(), h.app.Rooms.Queue)
+	sizes := h.App.Rooms.Groups.Get(context.Background(), h.App.Rooms.Queue)
 	n := 0
-	for name, k := range h.resolved.Keys {
-		n += sizes[h.app.Rooms.IncidentGroup(k.Home(h.site())+"\x00"+name, notifier.Open)]
+	for name, k := range h.Resolved.Keys {
+		n += sizes[h.App.Rooms.IncidentGroup(k.Home(h.Site())+"\x00"+name, notifier.Open)]
 	}
 	if n == 0 {
 		return ""

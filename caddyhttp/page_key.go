@@ -4,36 +4,21 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// rootOf returns the address of the folder that has the routes, relative to a
-// request for path.
-func rootOf(path string) string {
-	if depth := strings.Count(path, "/") - 1; depth > 0 {
-		return strings.Repeat("../", depth)
-	}
-	return "./"
-}
-
-// configPage returns the address of the page of a key, relative to a request.
-func configPage(r *http.Request, key string) string {
-	return rootOf(r.URL.Path) + "cfg/" + url.PathEscape(key)
-}
-
 // serveKeyPage writes the page of a key, which need not exist.
 func (h *pages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
-	if !api.PrefersHTML(r) || !h.resolved.Page {
+	if !api.PrefersHTML(r) || !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
 	}
@@ -57,24 +42,24 @@ func addedService(r *http.Request) string {
 
 // writeKeyPage writes the page of a key. d is a configuration that is not saved,
 // or nil.
-func (h *pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *draft) error {
+func (h *pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *httpapi.Draft) error {
 	p, err := h.keyPage(r, name)
 	if d != nil {
 		setDraft(&p, d)
 	} else if err != nil {
 		return err
 	}
-	return h.writePage(w, r, status, routeConsole, p)
+	return h.WritePage(w, r, status, httpapi.RouteConsole, p)
 }
 
 // keyPage returns the page of a key, which need not exist. If the storage
 // cannot be read, the page does not show the saved configuration.
 func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
 	p = view.KeyPage{
-		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.Keys[name] != nil,
+		Root: httpapi.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
 	}
-	if p.Editable = !p.Fixed && h.mayManageSaved(r) == nil; p.Editable {
-		c, err := h.saved.Store.Load(r.Context(), name)
+	if p.Editable = !p.Fixed && h.MayManageSaved(r) == nil; p.Editable {
+		c, err := h.Saved.Store.Load(r.Context(), name)
 		switch {
 		case err == nil:
 			p.Saved, p.Text, p.Format = true, c.Text, c.Format
@@ -83,7 +68,7 @@ func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 		}
 	}
 	p.Added = addedService(r)
-	k, err := h.resolved.Key(r.Context(), name)
+	k, err := h.Resolved.Key(r.Context(), name)
 	switch {
 	case err == nil:
 		p.Saved = p.Saved || k.Saved
@@ -113,7 +98,7 @@ func (h *pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, toke
 		return err
 	}
 	p.NewToken, p.Tokens = token, count
-	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // setDestinations sets the destinations of a key with their health.
@@ -123,7 +108,7 @@ func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	id := site.KeyID{Site: h.site(), Key: k.Name}
+	id := site.KeyID{Site: h.Site(), Key: k.Name}
 	for i, t := range k.Targets {
 		health := states.of(id, t, k.Limits)
 		d := &p.Destinations[i]
@@ -144,9 +129,9 @@ func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
 func encodeDestination(id queue.Hash) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
 // setDraft shows a configuration that is not saved.
-func setDraft(p *view.KeyPage, d *draft) {
+func setDraft(p *view.KeyPage, d *httpapi.Draft) {
 	p.Text, p.Format = d.Text, d.Format
-	p.Draft = &view.Draft{Problem: d.problem, URLs: d.urls, Mistakes: pageMistakes(d.mistakes), Warnings: pageMistakes(d.warnings)}
+	p.Draft = &view.Draft{Problem: d.Problem, URLs: d.Urls, Mistakes: pageMistakes(d.Mistakes), Warnings: pageMistakes(d.Warnings)}
 }
 
 func pageMistakes(mistakes []saved.SavedError) (out []view.Mistake) {

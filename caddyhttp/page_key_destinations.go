@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -39,7 +40,7 @@ const maxPageForm = 512 << 10
 // readPageForm reads a form of the pages for those who manage. Its fields are
 // in r.PostForm.
 func (h *pages) readPageForm(w http.ResponseWriter, r *http.Request) error {
-	if !h.resolved.Page {
+	if !h.Resolved.Page {
 		return errPageOff
 	}
 	if err := api.LimitBody(w, r, maxPageForm); err != nil {
@@ -57,7 +58,7 @@ var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, wh
 // destination is its number, counted from 1. A browser gets the page of the key
 // with the result. Any other client gets the response to a message.
 func (h *pages) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
-	e, err := h.enter(r, name)
+	e, err := h.Enter(r, name)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (h *pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 	if r.PostForm.Has("url") {
 		return h.testURL(w, r, name)
 	}
-	k, err := h.resolved.Key(r.Context(), name)
+	k, err := h.Resolved.Key(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (h *pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 	if err != nil {
 		return err
 	}
-	resp, err := h.sendTest(w, r, k, &api.Selection{Targets: k.Targets[n : n+1]})
+	resp, err := h.SendTest(w, r, k, &api.Selection{Targets: k.Targets[n : n+1]})
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (h *pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 	if n < len(p.Destinations) {
 		p.Destinations[n].Status, p.Destinations[n].Result = testResult(resp.Results[0])
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // allDestinations in the field destination stands for all of them.
@@ -112,12 +113,12 @@ func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) err
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			d, err := h.testDelivery(k, &api.Selection{Targets: k.Targets[i : i+1]})
+			d, err := h.TestDelivery(k, &api.Selection{Targets: k.Targets[i : i+1]})
 			if err != nil {
 				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: notifier.Failed, Err: err}
 				return
 			}
-			results[i] = h.shared.Send(r.Context(), d).Results[0]
+			results[i] = h.Shared.Send(r.Context(), d).Results[0]
 		})
 	}
 	wg.Wait()
@@ -126,7 +127,7 @@ func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) err
 		for i := range results {
 			out[i] = api.NewResult(results[i])
 		}
-		return writeJSON(w, http.StatusOK, map[string][]api.Result{"results": out})
+		return httpapi.WriteJSON(w, http.StatusOK, map[string][]api.Result{"results": out})
 	}
 	p, err := h.keyPage(r, k.Name)
 	if err != nil {
@@ -135,7 +136,7 @@ func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) err
 	for i := range min(len(p.Destinations), len(results)) {
 		p.Destinations[i].Status, p.Destinations[i].Result = testResult(results[i])
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // keyTested returns the index of the destination that the form in r is about. The

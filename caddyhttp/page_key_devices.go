@@ -10,24 +10,25 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
 // revokeQuery is the query parameter of the form that revokes a device. That of the form
-// that invites one is inviteQuery.
+// that invites one is httpapi.InviteQuery.
 const revokeQuery = "revoke"
 
 // setDevices sets the devices of a key on its page, for who may invite others.
 func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
-	if !h.has.push || !h.has.console || h.mayManage(r) != nil {
+	if !h.Has.Push || !h.Has.Console || h.MayManage(r) != nil {
 		return
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	devices, err := q.DevicesOf(r.Context(), h.devicePlace(k))
+	devices, err := q.DevicesOf(r.Context(), h.DevicePlace(k))
 	if errors.Is(err, device.ErrDevicesDamaged) {
 		p.DevicesProblem = "The gateway cannot read the devices of this key, so that they get no messages. Its log says what its operator can do."
 	}
@@ -55,7 +56,7 @@ func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.deviceKey(r.Context(), name)
+	k, q, err := h.DeviceKey(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -63,11 +64,11 @@ func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 	if err := device.CheckTags(tags, true, site.CheckTag); err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	token, x, err := q.Invite(context.WithoutCancel(r.Context()), h.devicePlace(k), tags)
+	token, x, err := q.Invite(context.WithoutCancel(r.Context()), h.DevicePlace(k), tags)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
-	link := device.InvitationLink(h.resolved.PublicURL, k.Name, token)
+	link := device.InvitationLink(h.Resolved.PublicURL, k.Name, token)
 	code, err := qrcode.New(link)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 		return err
 	}
 	p.Invitation = &view.Invitation{Link: link, Code: view.QRCode{Size: code.Size, Path: code.Path()}, Tags: x.Tags, Until: x.Until}
-	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // postRevoke revokes a device of a key, and leads back to the page of the key.
@@ -85,16 +86,16 @@ func (h *pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) 
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.deviceKey(r.Context(), name)
+	k, q, err := h.DeviceKey(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.devicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
+	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
-	q.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, requestUser(r))
-	w.Header().Set("Location", relativeAddress(r)+"#devices")
+	q.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, httpapi.RequestUser(r))
+	w.Header().Set("Location", httpapi.RelativeAddress(r)+"#devices")
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setInbox sets where the messages of a key are read, for who may read them.
 func (h *pages) setInbox(r *http.Request, p *view.KeyPage, k *site.Key) {
-	if _, err := h.inboxReader(r, k.Name); err != nil {
+	if _, err := h.InboxReader(r, k.Name); err != nil {
 		return
 	}
 	p.Inbox = &view.KeyInbox{
@@ -24,7 +25,7 @@ func (h *pages) setInbox(r *http.Request, p *view.KeyPage, k *site.Key) {
 
 // inboxAddress returns the address of the inbox of a key, relative to a request.
 func inboxAddress(r *http.Request, key string) string {
-	return rootOf(r.URL.Path) + strings.TrimPrefix(site.PathOf(routeInbox, key), "/")
+	return httpapi.RootOf(r.URL.Path) + strings.TrimPrefix(site.PathOf(httpapi.RouteInbox, key), "/")
 }
 
 // readingLines returns what programs use to read the inbox of a key, with the address at

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -32,7 +33,7 @@ const (
 // setRecent sets the last messages of a key and its messages in the queue, of those
 // that came to the site of h.
 func (h *pages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
-	id := site.KeyID{Site: h.site(), Key: k.Name}
+	id := site.KeyID{Site: h.Site(), Key: k.Name}
 	list, err := h.listMessages(r, messageFilter{key: k.Name}, nil, uuid.UUID{}, maxKeyScan)
 	if err == nil {
 		p.Recent = list.messages
@@ -46,14 +47,12 @@ func (h *pages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
 		p.Recent[i].Key = ""
 	}
 	p.Recent = view.Group(p.Recent, maxPageRecent)
-	if q, err := h.app.Open(nil); err != nil {
-		p.Queue = &view.Queue{Problem: errQueueUnread}
+	if q, err := h.App.Open(nil); err != nil {
+		p.Queue = &view.Queue{Problem: httpapi.ErrQueueUnread}
 	} else if q != nil {
 		p.Queue = newPageQueue(r.Context(), q, id)
 	}
 }
-
-const errQueueUnread = "The queue cannot be read at the moment."
 
 // newPageQueue returns the deliveries of a key that wait or were given up, those to one
 // destination for one reason together. If the queue is long, it looks only at the
@@ -77,7 +76,7 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 			}
 			jobs, err := q.List(ctx, after, outbox.MaxQueuePage, status)
 			if err != nil {
-				return &view.Queue{Problem: errQueueUnread}
+				return &view.Queue{Problem: httpapi.ErrQueueUnread}
 			}
 			for i := range jobs {
 				d := outbox.NewDeadDelivery(&jobs[i])
@@ -156,7 +155,7 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	if err != nil {
 		return err
 	}
@@ -172,8 +171,8 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 		if err != nil {
 			return outbox.ErrNoMessage
 		}
-		e, err := h.storedMessage(ctx, q, id)
-		if err == nil && !isOfKey(e, site.KeyID{Site: h.site(), Key: name}) {
+		e, err := h.StoredMessage(ctx, q, id)
+		if err == nil && !isOfKey(e, site.KeyID{Site: h.Site(), Key: name}) {
 			err = outbox.ErrNoMessage
 		}
 		if errors.Is(err, outbox.ErrNoMessage) && len(ids) > 1 {
@@ -193,11 +192,11 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 		return outbox.ErrNoMessage
 	}
 	if !api.PrefersHTML(r) {
-		return writeJSON(w, http.StatusOK, map[string]int{"deliveries": n})
+		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}
-	address := consoleKey(r, name)
-	if !h.has.console {
-		address = configPage(r, name)
+	address := httpapi.ConsoleKey(r, name)
+	if !h.Has.Console {
+		address = httpapi.ConfigPage(r, name)
 	}
 	w.Header().Set("Location", address+"#queue")
 	w.WriteHeader(http.StatusSeeOther)
@@ -206,9 +205,9 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 
 // logQueueChange logs what somebody has done to the queue on a page.
 func (h *pages) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
-	client := clientIP(r)
-	h.log.Info("queued message changed", append(about, zap.String("change", change),
-		zap.Int("deliveries", deliveries), zap.String("user", requestUser(r)), zap.String("client_ip", client))...)
+	client := httpapi.ClientIP(r)
+	h.Log.Info("queued message changed", append(about, zap.String("change", change),
+		zap.Int("deliveries", deliveries), zap.String("user", httpapi.RequestUser(r)), zap.String("client_ip", client))...)
 }
 
 // hurryQuery is the query parameter of a POST that makes due what waits: for the
@@ -226,7 +225,7 @@ func (h *pages) hurryKey(w http.ResponseWriter, r *http.Request, name string) er
 		return err
 	}
 	h.logQueueChange(r, hurryQuery, n, zap.String("key", name))
-	return h.changedDeliveries(w, r, consoleKey(r, name)+"#reaches", n)
+	return h.changedDeliveries(w, r, httpapi.ConsoleKey(r, name)+"#reaches", n)
 }
 
 // dropKey drops what waits for a destination of a key or, for a form with the field
@@ -246,7 +245,7 @@ func (h *pages) dropKey(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return err
 	}
-	return h.changedDeliveries(w, r, consoleKey(r, name)+"#reaches", n)
+	return h.changedDeliveries(w, r, httpapi.ConsoleKey(r, name)+"#reaches", n)
 }
 
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
@@ -269,14 +268,14 @@ func (h *pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash
 // everybody's, because no other page shows them.
 func (h *pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 	var state queued.State
-	if state.Decode(j.State) != nil || state.Site == h.site() {
+	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
 	}
-	others := h.app.SettingsOf(state.Site)
+	others := h.App.SettingsOf(state.Site)
 	if others == nil {
 		return true
 	}
-	own, err := h.resolved.Key(ctx, state.Key)
+	own, err := h.Resolved.Key(ctx, state.Key)
 	return err == nil && !own.OfSite && slices.ContainsFunc(others, func(s *site.Site) bool {
 		k, err := s.Key(ctx, state.Key)
 		return err == nil && k.Home(state.Site) == own.Home(state.Site)
@@ -289,14 +288,14 @@ func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	if err == nil && q == nil {
 		err = errNoQueuedDestination
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := h.resolved.Key(r.Context(), name)
+	k, err := h.Resolved.Key(r.Context(), name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -317,7 +316,7 @@ func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 // changedDeliveries answers a form that has changed deliveries.
 func (h *pages) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
 	if !api.PrefersHTML(r) {
-		return writeJSON(w, http.StatusOK, map[string]int{"deliveries": n})
+		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}
 	w.Header().Set("Location", address)
 	w.WriteHeader(http.StatusSeeOther)

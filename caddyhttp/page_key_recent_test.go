@@ -94,11 +94,11 @@ func TestKeyPageQueue(t *testing.T) {
 	if r := do(t, h, cross); r.status != http.StatusForbidden || !dead(id) {
 		t.Errorf("a page of another site gets %d", r.status)
 	}
-	h.resolved.Managers.Open = false
+	h.Resolved.Managers.Open = false
 	if r := submit(t, h, "/cfg/ops?drop", form); r.status != http.StatusForbidden || !dead(id) {
 		t.Errorf("an anonymous client gets %d", r.status)
 	}
-	h.resolved.Managers.Open = true
+	h.Resolved.Managers.Open = true
 
 	p.answer(http.StatusOK)
 	if r := submit(t, h, "/cfg/ops?retry", form); r.status != http.StatusSeeOther || r.header.Get("Location") != "../notify/console/keys/ops#queue" {
@@ -129,7 +129,7 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
 	h.app.SiteIndex = func() *site.Index {
-		return &site.Index{Ids: map[*site.Site]string{h.resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.resolved}}}
+		return &site.Index{Ids: map[*site.Site]string{h.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.Resolved}}}
 	}
 	for _, address := range []string{"/cfg/ops", "/cfg"} {
 		if body := get(t, h, address, "text/html").body; strings.Contains(body, "elivered</strong>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {

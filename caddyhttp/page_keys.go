@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -25,11 +26,6 @@ const (
 	maxListReads  = 8  // saved keys that are read at once
 )
 
-// consoleKey returns the address of the page of a key, relative to a request.
-func consoleKey(r *http.Request, key string) string {
-	return rootOf(r.URL.Path) + site.PathOf(routeConsoleKey, url.PathEscape(key))[1:]
-}
-
 // serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
 // One of its forms leads to the page of a key.
 func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -38,7 +34,7 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 		if err := site.CheckKeyName(key); err != nil {
 			return api.Errorf(http.StatusBadRequest, "%w", err)
 		}
-		w.Header().Set("Location", consoleKey(r, key))
+		w.Header().Set("Location", httpapi.ConsoleKey(r, key))
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
@@ -48,12 +44,12 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 	}
 	states, err := h.health(r.Context())
 	p := view.KeysPage{
-		Root: rootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: view.State(query.Get("state")), All: len(names),
-		MayAdd: h.mayManageSaved(r) == nil,
+		Root: httpapi.RootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: view.State(query.Get("state")), All: len(names),
+		MayAdd: h.MayManageSaved(r) == nil,
 	}
 	switch {
 	case err != nil:
-		p.Problem = errQueueUnread
+		p.Problem = httpapi.ErrQueueUnread
 	case states.q == nil:
 		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
 	}
@@ -95,23 +91,23 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 		if p.State != "" {
 			v.Set("state", string(p.State))
 		}
-		return p.Root + routeConsole[1:] + "?" + v.Encode()
+		return p.Root + httpapi.RouteConsole[1:] + "?" + v.Encode()
 	}
 	p.Previous, p.Next = address(n-1), address(n+1)
 	begin := (n - 1) * maxListedKeys
 	end := min(begin+maxListedKeys, len(names))
 	p.First, p.Last = begin+1, end
 	p.Keys = h.listKeys(r, states, names[begin:end])
-	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // keyNames returns the names of all keys of the site, sorted.
 func (h *pages) keyNames(ctx context.Context) ([]string, error) {
-	saved, err := h.savedNames(ctx)
+	saved, err := h.SavedNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	names := append(slices.Collect(maps.Keys(h.resolved.Keys)), saved...)
+	names := append(slices.Collect(maps.Keys(h.Resolved.Keys)), saved...)
 	slices.Sort(names)
 	return slices.Compact(names), nil
 }
@@ -119,7 +115,7 @@ func (h *pages) keyNames(ctx context.Context) ([]string, error) {
 // roughStates returns the states of keys without reading saved ones. That of a saved
 // key follows from the destinations that messages to a key of this name went to last.
 func (h *pages) roughStates(states *healthView, names []string) map[string]view.State {
-	siteID, saved := h.site(), map[string]*view.Health{}
+	siteID, saved := h.Site(), map[string]*view.Health{}
 	for i := range states.states {
 		if name := outbox.DecodeName(states.states[i].About).Key; name != "" {
 			if saved[name] == nil {
@@ -132,7 +128,7 @@ func (h *pages) roughStates(states *healthView, names []string) map[string]view.
 	}
 	out := make(map[string]view.State, len(names))
 	for _, name := range names {
-		switch k := h.resolved.Keys[name]; {
+		switch k := h.Resolved.Keys[name]; {
 		case k != nil:
 			out[name] = states.ofKey(site.KeyID{Site: siteID, Key: name}, k).State
 		case saved[name] != nil && saved[name].State != "":
@@ -168,7 +164,7 @@ func (h *pages) setTallies(p *view.KeysPage, states map[string]view.State) {
 		}
 		t := view.Tally{State: s, Count: count[s]}
 		if s != p.State {
-			t.Address = p.Root + routeConsole[1:] + "?state=" + string(s)
+			t.Address = p.Root + httpapi.RouteConsole[1:] + "?state=" + string(s)
 		}
 		p.Tallies = append(p.Tallies, t)
 	}
@@ -180,10 +176,10 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup
-	siteID, root := h.site(), rootOf(r.URL.Path)
+	siteID, root := h.Site(), httpapi.RootOf(r.URL.Path)
 	for i, name := range names {
 		l := &out[i]
-		*l = view.ListedKey{Name: name, Address: consoleKey(r, name), Send: root + "notify/" + name}
+		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: root + "notify/" + name}
 		set := func(k *site.Key) {
 			health := states.ofKey(site.KeyID{Site: siteID, Key: name}, k)
 			l.URLs, l.Services, l.Health = len(k.Targets), countServices(k.Targets), &health
@@ -191,7 +187,7 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 				l.Hurry = l.Address
 			}
 		}
-		if k := h.resolved.Configured(name); k != nil {
+		if k := h.Resolved.Configured(name); k != nil {
 			l.Fixed = true
 			set(k)
 			continue
@@ -199,7 +195,7 @@ func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			l.Problem = h.saved.Describe(r.Context(), name, set)
+			l.Problem = h.Saved.Describe(r.Context(), name, set)
 		})
 	}
 	wg.Wait()

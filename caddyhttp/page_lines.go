@@ -2,17 +2,17 @@ package caddyhttp
 
 import (
 	"net/http"
-	"regexp"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // sendingLines returns what programs use to send to a key, with the address at which
 // the client of r reaches the site.
 func (h *pages) sendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
-	scheme, host := siteAddress(r)
-	prefix := strippedPrefix(r)
+	scheme, host := httpapi.SiteAddress(r)
+	prefix := httpapi.StrippedPrefix(r)
 	notify := keyURL(r, k)
 	token := len(k.Tokens) > 0
 	with := func(withToken, without string) string {
@@ -44,27 +44,6 @@ func (h *pages) sendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 
 // keyURL returns the URL of a key at which the client of r reaches it.
 func keyURL(r *http.Request, k *site.Key) string {
-	scheme, host := siteAddress(r)
-	return scheme + "://" + host + strippedPrefix(r) + site.PathOf(site.RouteNotifyKey, k.Name)
-}
-
-// plainHost matches hosts that need no quotes in a shell and in YAML.
-var plainHost = regexp.MustCompile(`^[A-Za-z0-9.:\[\]_-]+$`)
-
-// siteAddress returns the scheme and host at which the client of r reaches the site.
-func siteAddress(r *http.Request) (scheme, host string) {
-	scheme, host = "http", r.Host
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	// A proxy that is trusted says what the client has used.
-	if isFromTrustedProxy(r) {
-		if proto := r.Header.Get("X-Forwarded-Proto"); proto == "https" || proto == "http" {
-			scheme = proto
-		}
-	}
-	if !plainHost.MatchString(host) {
-		host = "HOST"
-	}
-	return scheme, host
+	scheme, host := httpapi.SiteAddress(r)
+	return scheme + "://" + host + httpapi.StrippedPrefix(r) + site.PathOf(site.RouteNotifyKey, k.Name)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -60,13 +61,13 @@ type messageList struct {
 // queue or, without one, the history. It looks at no more than scan messages. titles
 // finds their titles; nil for none.
 func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	if err != nil {
 		return list, err
 	}
-	siteID := h.site()
+	siteID := h.Site()
 	if q == nil {
-		for _, e := range h.shared.History.List() {
+		for _, e := range h.Shared.History.List() {
 			if m := h.historyMessage(r, &e); e.Site == siteID && f.fits(&m) && f.fitsTitle("") {
 				list.messages = append(list.messages, m)
 			}
@@ -116,7 +117,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	if list.next != (uuid.UUID{}) {
 		begin = messageTime(list.next)
 	}
-	for _, e := range h.shared.History.List() {
+	for _, e := range h.Shared.History.List() {
 		if e.Outcome != site.OutcomeRefused || e.Site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
 			continue
 		}
@@ -132,7 +133,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 func (h *pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
 	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type), Count: e.Count, Client: e.Client}
 	if e.Key != nil {
-		m.Key, m.KeyAddress = *e.Key, consoleKey(r, *e.Key)
+		m.Key, m.KeyAddress = *e.Key, httpapi.ConsoleKey(r, *e.Key)
 	}
 	if e.Outcome == site.OutcomeRefused {
 		m.Reason = fmt.Sprintf("%d: %s", e.Status, e.Error)
@@ -147,14 +148,14 @@ func (h *pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMes
 func (h *pages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
 	stored := queued.Message(e)
 	m := view.ListedMessage{
-		ID: stored.ID, Address: rootOf(r.URL.Path) + routeConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
+		ID: stored.ID, Address: httpapi.RootOf(r.URL.Path) + httpapi.RouteConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) == nil {
 		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
 		if m.Key != "" {
-			m.KeyAddress = consoleKey(r, m.Key)
+			m.KeyAddress = httpapi.ConsoleKey(r, m.Key)
 		}
 	}
 	results := make([]api.Result, len(stored.Results))
@@ -194,13 +195,13 @@ func resultLines(all []api.Result) (lines []string, more int) {
 var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
 
 // serveMessagesPage lists messages.
-func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	p := view.MessagesPage{
-		Root:   rootOf(r.URL.Path),
+		Root:   httpapi.RootOf(r.URL.Path),
 		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
 	}
-	p.Titles = p.Filter.Title != "" || h.resolved.HasInboxes()
+	p.Titles = p.Filter.Title != "" || h.Resolved.HasInboxes()
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
 	if p.Filter.Since != "" {
 		d, ok := sinceChoices[p.Filter.Since]
@@ -227,9 +228,9 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *rou
 			v.Set("before", before.String())
 		}
 		if len(v) == 0 {
-			return p.Root + routeConsoleMessages[1:]
+			return p.Root + httpapi.RouteConsoleMessages[1:]
 		}
-		return p.Root + routeConsoleMessages[1:] + "?" + v.Encode()
+		return p.Root + httpapi.RouteConsoleMessages[1:] + "?" + v.Encode()
 	}
 	if before != (uuid.UUID{}) {
 		p.Newest = address(uuid.UUID{})
@@ -239,7 +240,7 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *rou
 	}
 	switch list, err := h.listMessages(r, f, h.titles(r), before, maxMessageScan); {
 	case err != nil:
-		p.Problem = errQueueUnread
+		p.Problem = httpapi.ErrQueueUnread
 	default:
 		p.Messages, p.Scanned, p.Until = list.messages, list.scanned, list.until
 		if list.next != (uuid.UUID{}) {
@@ -253,16 +254,16 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *rou
 			p.Hint = "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
 		}
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsoleMessages, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleMessages, p)
 }
 
 // pageMessage returns the message that the address of a page names.
-func (h *pages) pageMessage(r *http.Request, at *route) (*gateway.Rooms, *queue.Entry, error) {
-	id, err := uuid.Parse(at.id)
-	if err != nil || id.String() != at.id {
+func (h *pages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms, *queue.Entry, error) {
+	id, err := uuid.Parse(at.ID)
+	if err != nil || id.String() != at.ID {
 		return nil, nil, outbox.ErrNoMessage
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	if err == nil && q == nil {
 		err = outbox.ErrNoMessage
 	}
@@ -271,12 +272,12 @@ func (h *pages) pageMessage(r *http.Request, at *route) (*gateway.Rooms, *queue.
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	e, err := h.storedMessage(ctx, q, id)
+	e, err := h.StoredMessage(ctx, q, id)
 	return q, e, err
 }
 
 // serveMessagePage shows a message of the queue.
-func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *route) error {
+func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	q, e, err := h.pageMessage(r, at)
 	if err != nil {
 		return err
@@ -285,12 +286,12 @@ func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *rou
 	if err := h.titles(r).set(r.Context(), shown); err != nil {
 		return outbox.MessageError(err)
 	}
-	p := view.MessagePage{Root: rootOf(r.URL.Path), Message: shown[0]}
+	p := view.MessagePage{Root: httpapi.RootOf(r.URL.Path), Message: shown[0]}
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
 	if x := q.IncidentOfMessage(r.Context(), e.Message); x != nil {
-		p.Incident = listedIncident(r, x).Address
+		p.Incident = httpapi.ListedIncident(r, x).Address
 	}
 	for i, result := range queued.Message(e).Results {
 		j := &e.Jobs[i]
@@ -300,7 +301,7 @@ func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *rou
 		p.Drop = p.Drop || waits || j.Status == queue.Dead
 		p.Deliveries = append(p.Deliveries, d)
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsoleMessages, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleMessages, p)
 }
 
 // newPageDelivery returns a delivery as the page of its message shows it.
@@ -361,8 +362,8 @@ func formatElapsed(ms int64) string {
 }
 
 // changeMessagePage returns the action that changes a message and shows it again.
-func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*pages, http.ResponseWriter, *http.Request, *route) error {
-	return func(h *pages, w http.ResponseWriter, r *http.Request, at *route) error {
+func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
+	return func(h *pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		q, e, err := h.pageMessage(r, at)
 		if err != nil {
 			return err
@@ -374,6 +375,6 @@ func changeMessagePage(change string, do func(context.Context, *queue.Queue, uui
 			return outbox.MessageError(err)
 		}
 		h.logQueueChange(r, change, n, idField(e.Message.ID))
-		return h.changedDeliveries(w, r, rootOf(r.URL.Path)+routeConsoleMessages[1:]+"/"+at.id, n)
+		return h.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleMessages[1:]+"/"+at.ID, n)
 	}
 }

@@ -98,7 +98,7 @@ func TestConsoleMessages(t *testing.T) {
 		t.Errorf("after a restart: %q", got)
 	}
 	h.app.SiteIndex = func() *site.Index {
-		return &site.Index{Ids: map[*site.Site]string{h.resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.resolved}}}
+		return &site.Index{Ids: map[*site.Site]string{h.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.Resolved}}}
 	}
 	if got := listed(page("")); len(got) > 0 {
 		t.Errorf("messages of another site are listed: %q", got)
@@ -207,7 +207,7 @@ func TestConsoleMessage(t *testing.T) {
 // newStoreIn returns a store of saved keys in a folder.
 func newStoreIn(t *testing.T, h *Handler, dir string) *configstore.Store {
 	t.Helper()
-	store, err := configstore.New(storagetest.New(dir), "", h.saved.Index, "")
+	store, err := configstore.New(storagetest.New(dir), "", h.Saved.Index, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestConsoleQueue(t *testing.T) {
 	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !strings.Contains(keys, "JSON: the service answered 503") {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}
-	id := encodeDestination(h.app.Rooms.Hash(h.resolved.Keys["ops"].Targets[0].Hash()))
+	id := encodeDestination(h.app.Rooms.Hash(h.Resolved.Keys["ops"].Targets[0].Hash()))
 	for _, wrong := range []url.Values{{}, {"destination": {"x"}}, {"destination": {encodeDestination(queue.Hash{})}}} {
 		if r := submit(t, h, "/notify/console/queue?drop", wrong); r.status != http.StatusNotFound {
 			t.Errorf("dropping %v: %d", wrong, r.status)
@@ -260,7 +260,7 @@ func TestConsoleQueue(t *testing.T) {
 	}
 	waits := func(n int) int {
 		t.Helper()
-		states, err := h.app.Rooms.Health(t.Context(), h.app.Rooms.Hash(h.resolved.Keys["ops"].Targets[n].Hash()))
+		states, err := h.app.Rooms.Health(t.Context(), h.app.Rooms.Hash(h.Resolved.Keys["ops"].Targets[n].Hash()))
 		if err != nil || len(states) != 1 {
 			t.Fatalf("%v %v", states, err)
 		}
@@ -311,7 +311,7 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 	dir, storage := t.TempDir(), t.TempDir()
 	begin := func() *Handler {
 		h := newQueueGateway(t, dir, open+"configs {\nmanage open\n}\nkey refused {\nurl "+refuses.NotifyURL()+"\n}", "")
-		h.saved.Store = newStoreIn(t, h, storage)
+		h.Saved.Store = newStoreIn(t, h, storage)
 		return h
 	}
 	h := begin()
@@ -368,7 +368,7 @@ func TestSendingLines(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = host
 		out := map[string]string{}
-		for _, l := range (&pages{h.httpAPI}).sendingLines(r, h.resolved.Keys[key]) {
+		for _, l := range (&pages{h.API}).sendingLines(r, h.Resolved.Keys[key]) {
 			out[l.Name] = l.Text
 		}
 		return out

@@ -11,56 +11,44 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// previewQuery is the query string of a POST that asks for a preview of its message
-// instead of sending it.
-const previewQuery = "preview"
-
-// isPreview reports whether a query string asks for a preview. It may have a token
-// besides, and nothing else.
-func isPreview(query string) bool {
-	if token, rest, ok := strings.Cut(query, "&"); ok && strings.HasPrefix(token, tokenQuery+"=") {
-		query = rest
-	}
-	return query == previewQuery
-}
-
 // servePreview writes the message of r as an HTML destination shows it, or
 // returns the response to an invalid request.
 func (h *pages) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	if !h.resolved.Page {
+	if !h.Resolved.Page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
-	if err := h.checkRoute(r, name); err != nil {
-		return h.errorResponse(err)
+	if err := h.CheckRoute(r, name); err != nil {
+		return h.ErrorResponse(err)
 	}
-	if err := h.resolved.CheckOrigin(r); err != nil {
-		return h.errorResponse(err)
+	if err := h.Resolved.CheckOrigin(r); err != nil {
+		return h.ErrorResponse(err)
 	}
 	// A preview is not an alert, so it counts like a message without a key.
-	e, err := h.shared.InFlight.EnterClient(h.resolved.InFlight, clientAddress(r))
+	e, err := h.Shared.InFlight.EnterClient(h.Resolved.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
-		return h.errorResponse(err)
+		return h.ErrorResponse(err)
 	}
 	defer e.Leave()
 	p, err := h.preview(w, r)
 	if err != nil {
-		return h.errorResponse(err)
+		return h.ErrorResponse(err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := view.Write(w, r, http.StatusOK, view.Frame{}, p); err != nil {
-		return h.errorResponse(err)
+		return h.ErrorResponse(err)
 	}
 	return nil
 }
 
 // preview reads the message of r and returns its preview.
 func (h *pages) preview(w http.ResponseWriter, r *http.Request) (p view.PreviewPage, err error) {
-	q, err := api.Read(w, r, h.limits(true))
+	q, err := api.Read(w, r, h.Limits(true))
 	if err != nil {
 		return p, err
 	}
@@ -81,16 +69,16 @@ func (h *pages) preview(w http.ResponseWriter, r *http.Request) (p view.PreviewP
 // previewPayload returns the message that a source makes from a payload, and its
 // type, tags and warnings as a text.
 func (h *pages) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
-	s, err := h.resolved.Source(name)
+	s, err := h.Resolved.Source(name)
 	if err != nil {
 		return nil, "", err
 	}
 	if s == nil {
-		return nil, "", errNoSource
+		return nil, "", httpapi.ErrNoSource
 	}
 	got, err := s.Read(ctx, &source.Request{Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{}, Body: []byte(payload), Time: time.Now()})
 	if err != nil {
-		return nil, "", sourceError(err)
+		return nil, "", httpapi.SourceError(err)
 	}
 	if got.Skip {
 		return &notifier.Message{}, "nothing to send", nil

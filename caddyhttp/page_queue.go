@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -25,21 +26,21 @@ func idField(id uuid.UUID) zap.Field { return zap.String("id", id.String()) }
 const maxPageDestinations = 200
 
 // serveQueuePage shows what waits, by destination.
-func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route) error {
-	p := view.QueuePage{Root: rootOf(r.URL.Path), Size: "0 B"}
+func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+	p := view.QueuePage{Root: httpapi.RootOf(r.URL.Path), Size: "0 B"}
 	if done := r.URL.Query().Get("done"); done != "" {
 		p.Done = doneText(done)
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	switch {
 	case err != nil:
-		p.Problem = errQueueUnread
+		p.Problem = httpapi.ErrQueueUnread
 	case q == nil:
 		p.Problem = "There is no queue. With queue in the global option notify, what cannot be delivered at once waits and is tried again."
 	default:
 		h.setQueue(r, &p, q)
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsoleQueue, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleQueue, p)
 }
 
 // setQueue sets what the page shows of the queue.
@@ -48,19 +49,19 @@ func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	defer cancel()
 	s, err := q.Stats(ctx)
 	if err != nil {
-		p.Problem = errQueueUnread
+		p.Problem = httpapi.ErrQueueUnread
 		return
 	}
 	p.Waiting, p.Sending, p.GivenUp, p.Oldest, p.Size = s.Queued, s.Sending, s.Dead, s.Oldest, humanize.IBytes(uint64(max(s.Bytes, 0)))
-	if reason := h.app.Unavailable(ctx); reason != "" {
+	if reason := h.App.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
 	all, err := h.troubled(ctx, q)
 	if err != nil {
-		p.Problem = errQueueUnread
+		p.Problem = httpapi.ErrQueueUnread
 		return
 	}
-	address := p.Root + routeConsoleQueue[1:]
+	address := p.Root + httpapi.RouteConsoleQueue[1:]
 	waiting := 0
 	for _, d := range all {
 		waiting += d.health.Waiting
@@ -74,7 +75,7 @@ func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	for _, d := range all {
 		out := view.QueuedDestination{Service: d.service, URL: d.url, Health: d.health}
 		for _, name := range d.keys {
-			out.Keys = append(out.Keys, view.KeyLink{Name: name, Address: consoleKey(r, name)})
+			out.Keys = append(out.Keys, view.KeyLink{Name: name, Address: httpapi.ConsoleKey(r, name)})
 		}
 		if d.health.Waiting > 0 {
 			out.Waits = &view.Waits{Address: address, Destination: encodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
@@ -101,8 +102,8 @@ func (h *pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 		return nil, err
 	}
 	configured := map[queue.Hash]*siteDestination{}
-	for name := range h.resolved.Keys {
-		k := h.resolved.Configured(name)
+	for name := range h.Resolved.Keys {
+		k := h.Resolved.Configured(name)
 		for _, t := range k.Targets {
 			id := q.Hash(site.DestinationOf(t, k.Limits))
 			d := configured[id]
@@ -115,11 +116,11 @@ func (h *pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 			}
 		}
 	}
-	saved, err := h.savedNames(ctx)
+	saved, err := h.SavedNames(ctx)
 	if err != nil {
 		saved = nil // the page shows what it can
 	}
-	alone := len(h.app.Sites) == 1
+	alone := len(h.App.Sites) == 1
 	var out []siteDestination
 	for i := range states {
 		s := &states[i]
@@ -157,12 +158,12 @@ func (h *pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 // reaches reports whether a saved key of the site has a destination. Keys of other
 // sites may have the same name.
 func (h *pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
-	k, err := h.resolved.Key(ctx, name)
+	k, err := h.Resolved.Key(ctx, name)
 	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Hash(site.DestinationOf(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.
-func (h *pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -172,11 +173,11 @@ func (h *pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *route) err
 		return err
 	}
 	h.logQueueChange(r, hurryQuery, n)
-	return h.changedDeliveries(w, r, rootOf(r.URL.Path)+routeConsoleQueue[1:]+"?done="+hurryQuery, n)
+	return h.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+hurryQuery, n)
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
-func (h *pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (h *pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *route) erro
 		}
 		total += n
 	}
-	return h.changedDeliveries(w, r, rootOf(r.URL.Path)+routeConsoleQueue[1:]+"?done="+dropQuery, total)
+	return h.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+dropQuery, total)
 }
 
 // doneText says what a button has done.
@@ -212,7 +213,7 @@ func (h *pages) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Ro
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
-	if q, err = h.app.Open(nil); err == nil && q == nil {
+	if q, err = h.App.Open(nil); err == nil && q == nil {
 		err = errNoQueuedDestination
 	}
 	if err != nil {

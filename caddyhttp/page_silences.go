@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -20,45 +21,34 @@ const (
 )
 
 // serveSilencesPage lists the silences of the keys of the site.
-func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
-	p := view.SilencesPage{Root: rootOf(r.URL.Path), User: requestUser(r)}
+	p := view.SilencesPage{Root: httpapi.RootOf(r.URL.Path), User: httpapi.RequestUser(r)}
 	switch query.Get("done") {
 	case makeQuery:
 		p.Done = "The silence is made."
 	case endQuery:
 		p.Done = "The silence has ended. What is still open is told."
 	}
-	q, err := h.app.Open(nil)
+	q, err := h.App.Open(nil)
 	switch {
 	case err != nil:
-		p.Problem = errQueueUnread
+		p.Problem = httpapi.ErrQueueUnread
 	case q == nil:
 		p.Problem = "There is no queue, which keeps what a silence holds. The operator can add queue to the global option notify."
 	default:
 		p.Action = silencesPage(r)
 		p.New = view.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}
-		p.Lengths = silenceLengths()
+		p.Lengths = httpapi.SilenceLengths()
 		h.setSilences(r, &p, q)
 	}
-	return h.writePage(w, r, http.StatusOK, routeConsoleSilences, p)
-}
-
-// silenceLengths returns how long a silence can last, to choose from.
-func silenceLengths() []view.Choice {
-	return []view.Choice{
-		{Value: "30m", Label: "30 minutes"},
-		{Value: "2h", Label: "2 hours", Chosen: true},
-		{Value: "8h", Label: "8 hours, for a night"},
-		{Value: "1d", Label: "1 day"},
-		{Value: "3d", Label: "3 days"},
-		{Value: "7d", Label: "1 week"},
-		{Value: "30d", Label: "30 days"},
-	}
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleSilences, p)
 }
 
 // silencesPage returns the address of the page of silences, relative to a request.
-func silencesPage(r *http.Request) string { return rootOf(r.URL.Path) + routeConsoleSilences[1:] }
+func silencesPage(r *http.Request) string {
+	return httpapi.RootOf(r.URL.Path) + httpapi.RouteConsoleSilences[1:]
+}
 
 // silenceAddress returns the address of the page on which a silence of a key can be made,
 // at URLs with a tag if that is not "".
@@ -92,12 +82,12 @@ func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Ro
 		}
 		all, err := q.SilencesAt(r.Context(), place)
 		if err != nil {
-			p.Problem = errQueueUnread
+			p.Problem = httpapi.ErrQueueUnread
 			return
 		}
 		for _, s := range all {
 			p.Silences = append(p.Silences, view.ListedSilence{
-				ID: s.ID.String(), Key: name, KeyAddress: consoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Messages: s.Count,
+				ID: s.ID.String(), Key: name, KeyAddress: httpapi.ConsoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Messages: s.Count,
 			})
 		}
 	}
@@ -109,27 +99,27 @@ func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Ro
 func (h *pages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
 	var saved []string
 	for _, name := range names {
-		if h.resolved.Keys[name] == nil {
+		if h.Resolved.Keys[name] == nil {
 			saved = append(saved, name)
 		}
 	}
-	places, err := h.resolved.Saved.PlacesOf(ctx, saved)
+	places, err := h.Resolved.Saved.PlacesOf(ctx, saved)
 	for _, name := range names {
-		if k := h.resolved.Keys[name]; k != nil {
-			places[name] = k.Home(h.site()) + "\x00" + name
+		if k := h.Resolved.Keys[name]; k != nil {
+			places[name] = k.Home(h.Site()) + "\x00" + name
 		}
 	}
 	return places, err
 }
 
 // postSilence makes a silence that the form of the page asks for.
-func (h *pages) postSilence(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.silencedKey(r.Context(), r.PostForm.Get("key"))
+	k, q, err := h.SilencedKey(r.Context(), r.PostForm.Get("key"))
 	if err == nil {
-		_, err = h.makeSilence(r, q, k, silenceOfForm(r.PostForm.Get))
+		_, err = h.MakeSilence(r, q, k, httpapi.SilenceOfForm(r.PostForm.Get))
 	}
 	if err != nil {
 		return err
@@ -140,13 +130,13 @@ func (h *pages) postSilence(w http.ResponseWriter, r *http.Request, _ *route) er
 }
 
 // postSilenceEnd ends a silence of the page.
-func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *route) error {
+func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.silencedKey(r.Context(), r.PostForm.Get("key"))
+	k, q, err := h.SilencedKey(r.Context(), r.PostForm.Get("key"))
 	if err == nil {
-		_, err = h.endSilence(r, q, k, r.PostForm.Get("id"))
+		_, err = h.EndSilence(r, q, k, r.PostForm.Get("id"))
 	}
 	if err != nil {
 		return err
@@ -158,7 +148,7 @@ func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *route)
 
 // setSilence sets where silences of a key are made, and of its destinations with a tag.
 func (h *pages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
-	if !h.has.queue || k.Unqueued || h.mayManage(r) != nil || !h.has.console {
+	if !h.Has.Queue || k.Unqueued || h.MayManage(r) != nil || !h.Has.Console {
 		return
 	}
 	p.Silence = silenceAddress(r, k.Name, "")

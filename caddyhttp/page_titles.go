@@ -9,7 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
-	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
 // The queue knows no texts. The titles of messages are those that the inboxes of their
@@ -20,21 +20,21 @@ type inboxTitles struct {
 	h *pages
 	r *http.Request
 	// readers are those of the keys that were asked for; nil for a key without an inbox.
-	readers map[string]*inboxReader
+	readers map[string]*httpapi.InboxReader
 }
 
 // titles returns what finds titles for the client of r.
 func (h *pages) titles(r *http.Request) *inboxTitles {
-	return &inboxTitles{h: h, r: r, readers: map[string]*inboxReader{}}
+	return &inboxTitles{h: h, r: r, readers: map[string]*httpapi.InboxReader{}}
 }
 
 // reader returns the client as a reader of the inbox of a key, or nil if it has none or the
 // client may not read it.
-func (t *inboxTitles) reader(key string) (*inboxReader, error) {
+func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 	if x, ok := t.readers[key]; ok {
 		return x, nil
 	}
-	x, err := t.h.inboxReader(t.r, key)
+	x, err := t.h.InboxReader(t.r, key)
 	if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (t *inboxTitles) reader(key string) (*inboxReader, error) {
 // set sets the titles of messages that the queue knows. They have come in one after the
 // other, so that those of a key are in one range of its inbox.
 func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) error {
-	if !t.h.resolved.HasInboxes() {
+	if !t.h.Resolved.HasInboxes() {
 		return nil
 	}
 	ofKey := map[string][]*view.ListedMessage{}
@@ -60,34 +60,12 @@ func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) er
 			return err
 		}
 		if x != nil {
-			if err := x.setTitles(ctx, messages); err != nil {
+			if err := x.SetTitles(ctx, messages); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// setTitles sets the titles of messages of the key of x.
-func (x *inboxReader) setTitles(ctx context.Context, messages []*view.ListedMessage) error {
-	missing := make(map[string]*view.ListedMessage, len(messages))
-	first, last := messages[0].Time, messages[0].Time
-	for _, m := range messages {
-		missing[m.ID] = m
-		if m.Time.Before(first) {
-			first = m.Time
-		}
-		if m.Time.After(last) {
-			last = m.Time
-		}
-	}
-	return x.CameIn(ctx, first, last, func(kept *inbox.Message) bool {
-		if m := missing[kept.ID]; m != nil {
-			m.Title, m.Kept = kept.Title, true
-			delete(missing, kept.ID)
-		}
-		return len(missing) > 0
-	})
 }
 
 // inboxAt returns the address of the inbox of a key with the message that came in at a

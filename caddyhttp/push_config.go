@@ -126,16 +126,16 @@ func (a *App) checkPush() error {
 		return at(errPushWithoutQueue)
 	case len(a.handlers) == 0:
 		return at(errPushWithoutSite)
-	case !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return h.resolved.Page }):
+	case !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return h.Resolved.Page }):
 		return at(errPushWithoutPages)
 	}
 	for _, h := range a.handlers {
-		if !h.resolved.Page {
+		if !h.Resolved.Page {
 			continue
 		}
 		err := error(nil)
-		switch u, parseErr := url.Parse(h.resolved.PublicURL); {
-		case h.resolved.PublicURL == "":
+		switch u, parseErr := url.Parse(h.Resolved.PublicURL); {
+		case h.Resolved.PublicURL == "":
 			err = errPushWithoutURL
 		case parseErr == nil && u.Scheme != "https" && !isLocal(u.Hostname()):
 			err = errPushInsecure

@@ -125,7 +125,7 @@ func TestGivenUpIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := dispatch.NewDelivery(h.app.Resolved, site.SourceTest, h.site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.Resolved.Configured("k"))
+	d := dispatch.NewDelivery(h.app.Resolved, site.SourceTest, h.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.Resolved.Configured("k"))
 	if report, _, err := h.app.SendOrQueue(t.Context(), h.app.Resolved.Configured("k"), d); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}

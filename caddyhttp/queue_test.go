@@ -258,7 +258,7 @@ func TestQueueChainStored(t *testing.T) {
 				}
 				s := outbox.NewSubmission(dispatch.Delivery{
 					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.Resolved, Logger: k.Log,
-					Source: site.SourceEvent, Key: "k", Site: h.site(),
+					Source: site.SourceEvent, Key: "k", Site: h.Site(),
 				}, h.app.Rooms.Outbox)
 				s.MakeEntry(s.ResultsSoFar())
 				if err := h.app.Rooms.Accept(t.Context(), s.Entry); err != nil {

@@ -9,83 +9,84 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestRouteTable checks what each path addresses, with and without a queue and saved
 // keys.
 func TestRouteTable(t *testing.T) {
-	table := newRouteTable(routeSpecs())
-	all := &siteRoutes{queue: true, configs: true, push: true, console: true, inbox: true}
-	for path, want := range map[string]route{
-		"/notify":                        {routeSpec: &routeSpec{pattern: routeNotify}},
-		"/notify/":                       {routeSpec: &routeSpec{pattern: routeNotify}},
-		"/notify/ops":                    {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "ops"},
-		"/notify/ops/":                   {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "ops"},
-		"/notify/a b":                    {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "a b"}, // 404 as an unknown key
-		"/notify/openapi.json":           {routeSpec: &routeSpec{pattern: routeOpenAPI}},
-		"/notify/status":                 {routeSpec: &routeSpec{pattern: routeHealth}},
-		"/notify/messages":               {routeSpec: &routeSpec{pattern: site.RouteNotifyKey}, key: "messages"},
-		"/notify/messages/1-2":           {routeSpec: &routeSpec{pattern: routeMessage}, id: "1-2"},
-		"/notify/messages/1-2/":          {routeSpec: &routeSpec{pattern: routeMessage}, id: "1-2"},
-		"/notify/ops/grafana":            {routeSpec: &routeSpec{pattern: routeSource}, key: "ops", source: "grafana"},
-		"/notify/ops/grafana/":           {routeSpec: &routeSpec{pattern: routeSource}, key: "ops", source: "grafana"},
-		"/notify/ops/ntfy/topic/x":       {routeSpec: &routeSpec{pattern: routeSource}, key: "ops", source: "ntfy", rest: "topic/x"},
-		"/notify/ops/gotify//message":    {routeSpec: &routeSpec{pattern: routeSource}, key: "ops", source: "gotify", rest: "message"},
-		"/notify/ops/slack//a///b//":     {routeSpec: &routeSpec{pattern: routeSource}, key: "ops", source: "slack", rest: "a/b"},
-		"/notify/console/":               {routeSpec: &routeSpec{pattern: routeConsole}},
-		"/notify/console/keys/ops":       {routeSpec: &routeSpec{pattern: routeConsoleKey}, key: "ops"},
-		"/notify/console/messages":       {routeSpec: &routeSpec{pattern: routeConsoleMessages}},
-		"/notify/console/messages/1":     {routeSpec: &routeSpec{pattern: routeConsoleMessage}, id: "1"},
-		"/notify/console/silences":       {routeSpec: &routeSpec{pattern: routeConsoleSilences}},
-		"/notify/ops/messages":           {routeSpec: &routeSpec{pattern: routeInbox}, key: "ops"},
-		"/notify/ops/stream":             {routeSpec: &routeSpec{pattern: routeInboxStream}, key: "ops"},
-		"/notify/ops/ntfy/a,b/json":      {routeSpec: &routeSpec{pattern: routeNtfyInbox}, key: "ops"},
-		"/notify/ops/ntfy/a/auth/":       {routeSpec: &routeSpec{pattern: routeNtfyInbox}, key: "ops"},
-		"/notify/ops/silences":           {routeSpec: &routeSpec{pattern: routeSilences}, key: "ops"},
-		"/notify/ops/silences/1":         {routeSpec: &routeSpec{pattern: routeSilence}, key: "ops", id: "1"},
-		"/notify/console/queue":          {routeSpec: &routeSpec{pattern: routeConsoleQueue}},
-		"/notify/incidents":              {routeSpec: &routeSpec{pattern: site.RouteIncidents}},
-		"/notify/console/incidents/":     {routeSpec: &routeSpec{pattern: routeConsoleIncidents}},
-		"/notify/ops/devices/":           {routeSpec: &routeSpec{pattern: routeDevices}, key: "ops"},
-		"/notify/ops/devices/1":          {routeSpec: &routeSpec{pattern: routeDevice}, key: "ops", id: "1"},
-		"/notify/ops/devices/1/test":     {routeSpec: &routeSpec{pattern: routeDeviceTest}, key: "ops", id: "1"},
-		"/notify/ops/devices/1/receipts": {routeSpec: &routeSpec{pattern: routeReceipts}, key: "ops", id: "1"},
-		"/notify/push.js":                {routeSpec: &routeSpec{pattern: routeWorker}},
-		"/notify/app.webmanifest":        {routeSpec: &routeSpec{pattern: routeManifest}},
-		"/notify/icon.svg":               {routeSpec: &routeSpec{pattern: routeIcon}},
-		"/notify/icon-192.png":           {routeSpec: &routeSpec{pattern: routeIconSmall}},
-		"/notify/icon-512.png":           {routeSpec: &routeSpec{pattern: routeIconLarge}},
-		"/notify/badge.png":              {routeSpec: &routeSpec{pattern: routeBadge}},
-		"/add/ops":                       {routeSpec: &routeSpec{pattern: routeAdd}, key: "ops"},
-		"/get/ops/":                      {routeSpec: &routeSpec{pattern: routeGet}, key: "ops"},
-		"/del/ops":                       {routeSpec: &routeSpec{pattern: routeDel}, key: "ops"},
-		"/cfg":                           {routeSpec: &routeSpec{pattern: routeKeys}},
-		"/cfg/":                          {routeSpec: &routeSpec{pattern: routeKeys}},
-		"/cfg/ops":                       {routeSpec: &routeSpec{pattern: routeKey}, key: "ops"},
-		"/json/urls/ops":                 {routeSpec: &routeSpec{pattern: routeURLs}, key: "ops"},
-		"/status":                        {routeSpec: &routeSpec{pattern: routeStatus}},
-		"/details/":                      {routeSpec: &routeSpec{pattern: routeDetails}},
+	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
+	all := &httpapi.SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true}
+	for path, want := range map[string]httpapi.Route{
+		"/notify":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNotify}},
+		"/notify/":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNotify}},
+		"/notify/ops":                    {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "ops"},
+		"/notify/ops/":                   {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "ops"},
+		"/notify/a b":                    {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "a b"}, // 404 as an unknown key
+		"/notify/openapi.json":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteOpenAPI}},
+		"/notify/status":                 {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteHealth}},
+		"/notify/messages":               {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "messages"},
+		"/notify/messages/1-2":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteMessage}, ID: "1-2"},
+		"/notify/messages/1-2/":          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteMessage}, ID: "1-2"},
+		"/notify/ops/grafana":            {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "grafana"},
+		"/notify/ops/grafana/":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "grafana"},
+		"/notify/ops/ntfy/topic/x":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "ntfy", Rest: "topic/x"},
+		"/notify/ops/gotify//message":    {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "gotify", Rest: "message"},
+		"/notify/ops/slack//a///b//":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "slack", Rest: "a/b"},
+		"/notify/console/":               {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsole}},
+		"/notify/console/keys/ops":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleKey}, Key: "ops"},
+		"/notify/console/messages":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleMessages}},
+		"/notify/console/messages/1":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleMessage}, ID: "1"},
+		"/notify/console/silences":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleSilences}},
+		"/notify/ops/messages":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteInbox}, Key: "ops"},
+		"/notify/ops/stream":             {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteInboxStream}, Key: "ops"},
+		"/notify/ops/ntfy/a,b/json":      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNtfyInbox}, Key: "ops"},
+		"/notify/ops/ntfy/a/auth/":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNtfyInbox}, Key: "ops"},
+		"/notify/ops/silences":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSilences}, Key: "ops"},
+		"/notify/ops/silences/1":         {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSilence}, Key: "ops", ID: "1"},
+		"/notify/console/queue":          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleQueue}},
+		"/notify/incidents":              {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteIncidents}},
+		"/notify/console/incidents/":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleIncidents}},
+		"/notify/ops/devices/":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDevices}, Key: "ops"},
+		"/notify/ops/devices/1":          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDevice}, Key: "ops", ID: "1"},
+		"/notify/ops/devices/1/test":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDeviceTest}, Key: "ops", ID: "1"},
+		"/notify/ops/devices/1/receipts": {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteReceipts}, Key: "ops", ID: "1"},
+		"/notify/push.js":                {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteWorker}},
+		"/notify/app.webmanifest":        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteManifest}},
+		"/notify/icon.svg":               {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteIcon}},
+		"/notify/icon-192.png":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteIconSmall}},
+		"/notify/icon-512.png":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteIconLarge}},
+		"/notify/badge.png":              {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteBadge}},
+		"/add/ops":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteAdd}, Key: "ops"},
+		"/get/ops/":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteGet}, Key: "ops"},
+		"/del/ops":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDel}, Key: "ops"},
+		"/cfg":                           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteKeys}},
+		"/cfg/":                          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteKeys}},
+		"/cfg/ops":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteKey}, Key: "ops"},
+		"/json/urls/ops":                 {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteURLs}, Key: "ops"},
+		"/status":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteStatus}},
+		"/details/":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDetails}},
 	} {
-		got, ok := table.parse(&url.URL{Path: path}, all)
+		got, ok := table.Parse(&url.URL{Path: path}, all)
 		if !ok {
 			t.Errorf("%s is no path of the gateway", path)
 			continue
 		}
-		if got.pattern != want.pattern || got.id != want.id || got.key != want.key || got.source != want.source || got.rest != want.rest {
-			t.Errorf("%s: %s with %q %q %q %q", path, got.pattern, got.id, got.key, got.source, got.rest)
+		if got.Pattern != want.Pattern || got.ID != want.ID || got.Key != want.Key || got.Source != want.Source || got.Rest != want.Rest {
+			t.Errorf("%s: %s with %q %q %q %q", path, got.Pattern, got.ID, got.Key, got.Source, got.Rest)
 		}
 	}
 	for _, path := range []string{
 		"", "/", "/notify//", "/notify//ops", "//notify/ops", "/notifyx", "/NOTIFY/ops", "/notify/a b/grafana", "/notify/ops//grafana", "/notify/messages/a/b",
 		"/notify/console/x", "/add", "/add/", "/add/a/b", "/cfg/a/b", "/json/urls", "/json", "/status/x", "/other",
 	} {
-		if got, ok := table.parse(&url.URL{Path: path}, all); ok {
-			t.Errorf("%s: %s", path, got.pattern)
+		if got, ok := table.Parse(&url.URL{Path: path}, all); ok {
+			t.Errorf("%s: %s", path, got.Pattern)
 		}
 	}
 	for _, path := range []string{"/notify/messages/1", "/notify/console/queue", "/cfg", "/status", "/add/x", "/json/urls/x"} {
-		if _, ok := table.parse(&url.URL{Path: path}, &siteRoutes{}); ok {
+		if _, ok := table.Parse(&url.URL{Path: path}, &httpapi.SiteRoutes{}); ok {
 			t.Errorf("%s is a path of a site without a queue and saved keys", path)
 		}
 	}
@@ -98,8 +99,8 @@ func TestRouteTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at, ok := table.parse(u, all); ok != want {
-			t.Errorf("%s is a path of the gateway: %v, %q", path, ok, at.rest)
+		if at, ok := table.Parse(u, all); ok != want {
+			t.Errorf("%s is a path of the gateway: %v, %q", path, ok, at.Rest)
 		}
 	}
 }
@@ -107,7 +108,7 @@ func TestRouteTable(t *testing.T) {
 // TestMatchers checks which patterns of a path matcher are accepted before notify.
 // Those for the management of saved keys alone were rejected once.
 func TestMatchers(t *testing.T) {
-	table := newRouteTable(routeSpecs())
+	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
 	for pattern, want := range map[string]bool{
 		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
 		"*": true, "/*": true, "/n*": true, "*/ops": true, "/*/ops": true, "/notify/o*": true, "/notify/{vars.key}": true, "{vars.path}": true,
@@ -115,19 +116,19 @@ func TestMatchers(t *testing.T) {
 		"/": false, "/alerts/*": false, "/alerts": false, "/notify2": false, "/notify2*": false, "/notifying/*": false, "/notify/o.ps/more": false,
 		"/alerts/notify/*": false, "notify": false, "/notifications": false,
 	} {
-		if table.mayMatch(pattern, &siteRoutes{queue: true}) != want {
+		if table.MayMatch(pattern, &httpapi.SiteRoutes{Queue: true}) != want {
 			t.Errorf("%s: %v", pattern, !want)
 		}
 	}
 	for _, pattern := range []string{"/cfg*", "/cfg", "/add/*", "/add/ops", "/status", "/details", "/json/*", "/json/urls/*", "/get/x", "/del/*", "/get", "/add/", "/json/urls"} {
-		if !table.mayMatch(pattern, &siteRoutes{configs: true}) {
+		if !table.MayMatch(pattern, &httpapi.SiteRoutes{Configs: true}) {
 			t.Errorf("%s is rejected with saved keys", pattern)
 		}
-		if table.mayMatch(pattern, &siteRoutes{}) {
+		if table.MayMatch(pattern, &httpapi.SiteRoutes{}) {
 			t.Errorf("%s is accepted without saved keys", pattern)
 		}
 	}
-	if table.mayMatch("/cfgs*", &siteRoutes{queue: true, configs: true}) {
+	if table.MayMatch("/cfgs*", &httpapi.SiteRoutes{Queue: true, Configs: true}) {
 		t.Error("/cfgs* is accepted")
 	}
 }
@@ -145,9 +146,9 @@ func TestRoutesAreDocumented(t *testing.T) {
 		docs.Write(b)
 	}
 	known := map[string]bool{}
-	for _, spec := range routeSpecs() {
-		path := strings.TrimSuffix(spec.pattern, "/{REST...}")
-		for _, method := range spec.methods {
+	for _, spec := range httpapi.RouteSpecs() {
+		path := strings.TrimSuffix(spec.Pattern, "/{REST...}")
+		for _, method := range spec.Methods {
 			if method == http.MethodHead {
 				continue // as GET
 			}
@@ -155,7 +156,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 			// The description has neither pages for browsers alone nor PUT, which is POST
 			// for programs that cannot send that.
 			_, ofApp := appFiles()[path]
-			ofPages := ofApp || path == routeManifest || path == routeKey && method == http.MethodGet || strings.HasPrefix(path, routeConsole)
+			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet || strings.HasPrefix(path, httpapi.RouteConsole)
 			if !(method == http.MethodPut || ofPages) && d.at("paths", path, strings.ToLower(method)) == nil {
 				t.Errorf("the description has no %s %s", method, path)
 			}

@@ -400,7 +400,7 @@ func TestEscalateSilenced(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 		silence := rules.Silence{Until: time.Now().Add(2 * time.Hour), Incident: "db1"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "2000-01-01 01:59:50")
@@ -422,7 +422,7 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		a := postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").queued(t)
@@ -455,7 +455,7 @@ func TestEscalateFollowsSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
@@ -562,7 +562,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
 				tt.silence.ID, tt.silence.Until = uuid.New(), time.Now().Add(2*time.Hour)
-				if err := h.app.Rooms.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), tt.silence); err != nil {
+				if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), tt.silence); err != nil {
 					t.Fatal(err)
 				}
 				var got []string
@@ -598,7 +598,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Tag: rules.AllTags}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), s); err != nil {
+		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), s); err != nil {
 			t.Fatal(err)
 		}
 		var ids []string
@@ -640,7 +640,7 @@ func TestEscalatePartlySilenced(t *testing.T) {
 			h := newQueueGateway(t, dir, "", block)
 			postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 			silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(24 * time.Hour), Tag: tag}
-			if err := h.app.Rooms.MakeSilence(t.Context(), h.resolved.Keys["k"], h.site(), silence); err != nil {
+			if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
 				t.Fatal(err)
 			}
 			x.wantCounts(t, 1, 1, 0, 0)

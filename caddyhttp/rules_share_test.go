@@ -26,7 +26,7 @@ func fullGateway(t *testing.T, dir, global, queue string) *Handler {
 
 // placeOfKey returns the place of a key of the configuration.
 func placeOfKey(h *Handler, name string) string {
-	return h.resolved.Keys[name].Home(h.site()) + "\x00" + name
+	return h.Resolved.Keys[name].Home(h.Site()) + "\x00" + name
 }
 
 // incidentsAt returns the names of the incidents of a key.

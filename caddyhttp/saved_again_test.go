@@ -42,11 +42,11 @@ func (s *savedAgain) deleteKey() {
 
 func (s *savedAgain) newInvitation() string {
 	s.t.Helper()
-	k, err := s.resolved.Key(s.t.Context(), "ops")
+	k, err := s.Resolved.Key(s.t.Context(), "ops")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, _, err := s.app.Rooms.Invite(s.t.Context(), s.devicePlace(k), nil)
+	token, _, err := s.app.Rooms.Invite(s.t.Context(), s.DevicePlace(k), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func newSavedAgain(t *testing.T) *savedAgain {
 	s := &savedAgain{t: t, push: newPushService(t), station: caddyhttptest.NewStation(t), dir: t.TempDir()}
 	s.Handler = newGateway(t, open+"configs {\nmanage open\nrefresh 1ms\ninbox 7d\ndedupe 1h\n}", "queue {\npath "+t.TempDir()+"\nwait 5s\n}\n"+pushOptions(""))
 	s.app.spaces.Storage = storagetest.New(s.dir)
-	s.saved.Store = s.newStore()
+	s.Saved.Store = s.newStore()
 	startApp(t, s.Handler)
 	return s
 }
@@ -114,7 +114,7 @@ func newSavedAgain(t *testing.T) *savedAgain {
 // newStore returns the store of the saved keys, as another gateway has it.
 func (s *savedAgain) newStore() *configstore.Store {
 	s.t.Helper()
-	index := s.saved.Index
+	index := s.Saved.Index
 	if s.app.Rooms != nil { // the gateway has started
 		index = new(configstore.Index)
 	}

@@ -118,14 +118,14 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.saved, err = newSavedKeys(&settled{Site: other.resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.log); err != nil {
+	if other.Saved, err = newSavedKeys(&settled{Site: other.Resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.Log); err != nil {
 		t.Fatal(err)
 	}
-	if other.saved.Store, err = configstore.New(storage, other.saved.Space, other.saved.Index, other.saved.Secret); err != nil {
+	if other.Saved.Store, err = configstore.New(storage, other.Saved.Space, other.Saved.Index, other.Saved.Secret); err != nil {
 		t.Fatal(err)
 	}
-	other.resolved.Saved = other.saved.Finder()
-	h.app.Sites = append(h.app.Sites, other.resolved)
+	other.Resolved.Saved = other.Saved.Finder()
+	h.app.Sites = append(h.app.Sites, other.Resolved)
 	return other
 }
 
@@ -141,7 +141,7 @@ func TestRulesOfSharedSpace(t *testing.T) {
 	// The URL stands for one with a name that has a forbidden address only when the
 	// message is sent.
 	for _, other := range []*Handler{saver, alone} {
-		if err := other.saved.Store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
+		if err := other.Saved.Store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -67,8 +67,8 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 		"mail":   func() { sendMail(t, address, simpleMail, "ops@x") },
 		"event":  event,
 		"test": func() {
-			k := h.resolved.Keys["ops"]
-			if _, err := h.sendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
+			k := h.Resolved.Keys["ops"]
+			if _, err := h.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
 				t.Error(err)
 			}
 		},

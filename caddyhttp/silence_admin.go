@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -25,7 +26,7 @@ func silenceQueue(r *http.Request) (*App, []site.Definition, *gateway.Rooms, err
 	}
 	for _, d := range definitions {
 		if d.Key.Unqueued {
-			return nil, nil, nil, adminError(http.StatusForbidden, errSilencesUnqueued.Err)
+			return nil, nil, nil, adminError(http.StatusForbidden, httpapi.ErrSilencesUnqueued.Err)
 		}
 	}
 	return app, definitions, q, nil
@@ -47,7 +48,7 @@ func (adminAPI) serveSilences(w http.ResponseWriter, r *http.Request) error {
 		}
 		all = append(all, some...)
 	}
-	return writeAdminJSON(w, newSilencesJSON(r.PathValue("key"), all))
+	return writeAdminJSON(w, httpapi.NewSilencesJSON(r.PathValue("key"), all))
 }
 
 // serveMakeSilence makes a silence of a key. A key of the configuration that several
@@ -57,13 +58,13 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := readSilenceRequest(w, r)
+	s, err := httpapi.ReadSilenceRequest(w, r)
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return adminError(e.Status, e)
 	}
 	var made rules.Silences
 	for _, d := range definitions {
-		x, err := s.silence("", q.Now())
+		x, err := s.Silence("", q.Now())
 		if err != nil {
 			return adminError(http.StatusBadRequest, err)
 		}
@@ -74,7 +75,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	return writeAdminJSON(w, newSilencesJSON(r.PathValue("key"), made))
+	return writeAdminJSON(w, httpapi.NewSilencesJSON(r.PathValue("key"), made))
 }
 
 // serveEndSilence ends a silence of a key.
@@ -85,7 +86,7 @@ func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.EndSilence(context.WithoutCancel(r.Context()), d.Key.Home(app.SiteOf(d.Settings)), d.Key.Name, parseSilenceID(r.PathValue("id")), "")
+		ended, err = q.EndSilence(context.WithoutCancel(r.Context()), d.Key.Home(app.SiteOf(d.Settings)), d.Key.Name, httpapi.ParseSilenceID(r.PathValue("id")), "")
 		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}
@@ -93,11 +94,11 @@ func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return adminSilenceError(w, err)
 	}
-	return writeAdminJSON(w, newSilenceJSON(r.PathValue("key"), &ended))
+	return writeAdminJSON(w, httpapi.NewSilenceJSON(r.PathValue("key"), &ended))
 }
 
 func adminSilenceError(w http.ResponseWriter, err error) error {
-	if e, ok := errors.AsType[*api.Error](silenceError(err)); ok {
+	if e, ok := errors.AsType[*api.Error](httpapi.SilenceError(err)); ok {
 		if e.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 		}

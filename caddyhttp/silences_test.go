@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -21,7 +22,7 @@ import (
 func silence(t *testing.T, h *Handler, form string) string {
 	t.Helper()
 	resp := postWith(t, h, "/notify/k/silences", form)
-	var s silenceJSON
+	var s httpapi.SilenceJSON
 	if err := json.Unmarshal([]byte(resp.body), &s); err != nil || resp.status != http.StatusCreated || resp.header.Get("Location") != "/notify/k/silences/"+s.ID {
 		t.Fatalf("status %d, Location %q: %s", resp.status, resp.header.Get("Location"), resp.body)
 	}
@@ -29,7 +30,7 @@ func silence(t *testing.T, h *Handler, form string) string {
 }
 
 // silences returns the silences of the key k.
-func silences(t *testing.T, h *Handler) (all []silenceJSON) {
+func silences(t *testing.T, h *Handler) (all []httpapi.SilenceJSON) {
 	t.Helper()
 	resp := do(t, h, httptest.NewRequest(http.MethodGet, "/notify/k/silences", nil))
 	if err := json.Unmarshal([]byte(resp.body), &all); err != nil || resp.status != http.StatusOK {
@@ -291,17 +292,17 @@ func silenceCalls(t *testing.T, s *caddyhttptest.Station) map[string][]described
 	notOpen.app.ready()
 	nobody := newGateway(t, "key k {\nurl "+s.NotifyURL("/a")+"\n}", "")
 	calls := map[string][]describedCall{}
-	for op, target := range map[string]string{"GET " + routeSilences: "/notify/k/silences", "GET " + routeSilence: one, "DELETE " + routeSilence: other, "POST " + routeSilences: "/notify/k/silences"} {
+	for op, target := range map[string]string{"GET " + httpapi.RouteSilences: "/notify/k/silences", "GET " + httpapi.RouteSilence: one, "DELETE " + httpapi.RouteSilence: other, "POST " + httpapi.RouteSilences: "/notify/k/silences"} {
 		for _, c := range []describedCall{{h: h, target: target}, {h: nobody, target: target}, {h: h, target: strings.Replace(target, "/k/", "/none/", 1)}, {h: notOpen, target: target}} {
 			c.contentType, c.body = typeForm, "for=1h&title=y"
 			calls[op] = append(calls[op], c)
 		}
 	}
-	op := "POST " + routeSilences
+	op := "POST " + httpapi.RouteSilences
 	calls[op] = append(calls[op],
 		describedCall{h: h, target: "/notify/k/silences", contentType: typeForm, body: "for=1h"},
 		describedCall{h: full, target: "/notify/k/silences", contentType: typeForm, body: "for=1h&title=y"},
-		describedCall{h: h, target: "/notify/k/silences", contentType: typeForm, body: strings.Repeat("x", maxSilenceRequest+1)},
+		describedCall{h: h, target: "/notify/k/silences", contentType: typeForm, body: strings.Repeat("x", httpapi.MaxSilenceRequest+1)},
 		describedCall{h: h, target: "/notify/k/silences", contentType: "text/plain", body: "x"})
 	return calls
 }
@@ -393,7 +394,7 @@ func TestRecordsFillQueue(t *testing.T) {
 // TestSilenceOnFullDisk checks the answer to a request for a silence when the disk of the
 // queue is full.
 func TestSilenceOnFullDisk(t *testing.T) {
-	e, ok := errors.AsType[*api.Error](silenceError(&queue.UnavailableError{Err: queue.ErrDiskFull}))
+	e, ok := errors.AsType[*api.Error](httpapi.SilenceError(&queue.UnavailableError{Err: queue.ErrDiskFull}))
 	if !ok || e.Status != http.StatusServiceUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "disk is full") || e.Fault == nil {
 		t.Errorf("%+v", e)
 	}

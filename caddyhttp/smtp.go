@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
@@ -32,7 +33,7 @@ type mailGateway struct {
 	settings *mailSettings
 	server   *smtpd.Server // nil before start
 	log      *zap.Logger
-	refusals refusalLog
+	refusals httpapi.RefusalLog
 }
 
 // provisionSMTP prepares the mail server for Start, if smtp is set.
@@ -214,13 +215,13 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 		g.app.shared.Metrics.NotSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
 	}
 	f := history.Refusal{
-		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: refusalReason(r.Status, r.Err)},
+		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: httpapi.RefusalReason(r.Status, r.Err)},
 		Time:      time.Now(), Status: r.Code, Text: r.Text,
 	}
 	if r.Client.IsValid() {
 		f.Client = r.Client.String()
 	}
-	sharedRecordRefusal(g.app.shared.Dispatcher, f, &g.refusals, g.log)
+	httpapi.SharedRecordRefusal(g.app.shared.Dispatcher, f, &g.refusals, g.log)
 }
 
 // receive reads a mail and sends it to its recipients.

@@ -130,8 +130,8 @@ func (a *App) savedKeys() (out []*saved.Keys) {
 		out = append(out, a.saved)
 	}
 	for _, h := range a.handlers {
-		if h.saved != nil {
-			out = append(out, h.saved)
+		if h.Saved != nil {
+			out = append(out, h.Saved)
 		}
 	}
 	return out

@@ -122,7 +122,7 @@ func TestLogLinesOfMessage(t *testing.T) {
 	p, good, wrong := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusNotFound)
 	h := newQueueGateway(t, t.TempDir(), "key k {\nurl "+p.NotifyURL()+"\nurl "+good.NotifyURL()+"\nurl "+wrong.NotifyURL()+"\n}", "")
 	core, logs := observer.New(zapcore.DebugLevel)
-	h.resolved.Keys["k"].Log = zap.New(core)
+	h.Resolved.Keys["k"].Log = zap.New(core)
 	id := queuedID(t, post(t, h, "/notify/k", typeForm, "body=x"))
 	p.answer(http.StatusOK)
 	retryOnce(t, h, p, id, 0)

@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// EngineSendTest sends a message to each definition of a key, with the settings of
+// its site, and returns the reports as one.
+func EngineSendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
+	reports := make([]*notifier.Report, len(definitions))
+	var wg sync.WaitGroup
+	for i, d := range definitions {
+		targets := d.Key.Match(tag)
+		if len(targets) == 0 {
+			continue
+		}
+		c := *m
+		wg.Go(func() {
+			to := &api.Selection{Targets: targets}
+			reports[i] = a.Shared.Send(r.Context(), dispatch.NewDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).ToKey(d.Key))
+		})
+	}
+	wg.Wait()
+	all := new(notifier.Report)
+	for _, r := range reports {
+		if r != nil {
+			all.Results, all.Records = append(all.Results, r.Results...), append(all.Records, r.Records...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,238 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+)
+
+// ConfigIDHeader is the header in which clients of Apprise 2 name the key. The apprise://
+// URLs of Apprise 2 post to /notify with it, unless they have ?v=1.
+//
+// It is a second way to name a key, past every path matcher, of Caddy or of a proxy in
+// front. So it is read on Apprise's own routes only, and without config_id on it names a
+// key only together with a secret of that key.
+const ConfigIDHeader = "X-Apprise-Config-ID"
+
+var (
+	errConfigIDMalformed = api.Errorf(http.StatusBadRequest, "the header "+ConfigIDHeader+" must have the name of one key: 1 to 128 letters, digits, _ and -")
+	errConfigIDDiffers   = api.Errorf(http.StatusBadRequest, "the header "+ConfigIDHeader+" and the address name different keys; leave out one of them")
+	errConfigIDToken     = api.Errorf(http.StatusUnauthorized, "a token of the key is missing or wrong; the header "+ConfigIDHeader+" names a key without one only if the notify block has config_id on; write that, or name the key in the address, with apprise:// by ?v=1")
+	errConfigIDOff       = api.Errorf(http.StatusForbidden, "the header "+ConfigIDHeader+" names only keys with a token here; write config_id on into the notify block, or name the key in the address, with apprise:// by ?v=1")
+	errConfigIDManage    = api.Errorf(http.StatusForbidden, "with manage open, the header "+ConfigIDHeader+" names no key to read or change; write config_id on into the notify block, or name the key in the address")
+)
+
+// ConfigIDRoute is a route of Apprise on which the header can take the place of the key.
+type ConfigIDRoute struct {
+	Path   string // without the key
+	Keyed  string // the pattern of the route that it stands for
+	Method string // other methods have no such route
+}
+
+// ConfigIDRoutes returns the routes on which the header names a key that the address does
+// not have. POST /cfg is what Apprise makes of it, without the other uses of /cfg/{KEY}.
+func ConfigIDRoutes() []ConfigIDRoute {
+	return []ConfigIDRoute{
+		{RouteNotify, site.RouteNotifyKey, http.MethodPost},
+		{strings.TrimSuffix(RouteAdd, "/{KEY}"), RouteAdd, http.MethodPost},
+		{strings.TrimSuffix(RouteGet, "/{KEY}"), RouteGet, http.MethodPost},
+		{strings.TrimSuffix(RouteDel, "/{KEY}"), RouteDel, http.MethodPost},
+		{RouteKeys, RouteGet, http.MethodPost},
+		{strings.TrimSuffix(RouteURLs, "/{KEY}"), RouteURLs, http.MethodGet},
+	}
+}
+
+// hasConfigID reports whether the header may stand beside the key in the address of a
+// route: on Apprise's own, and never for sources, devices and messages.
+func hasConfigID(pattern string) bool {
+	switch pattern {
+	case site.RouteNotifyKey, RouteAdd, RouteGet, RouteDel, RouteKey, RouteURLs:
+		return true
+	}
+	return false
+}
+
+// configID returns the key that the header names, or "". An empty header is none. The
+// value is not trimmed and there can be only one, so that it is what a matcher compares.
+func configID(header http.Header) (string, error) {
+	values := header.Values(ConfigIDHeader)
+	switch {
+	case len(values) == 0 || len(values) == 1 && strings.TrimSpace(values[0]) == "":
+		return "", nil
+	case len(values) > 1 || !site.IsKeyName(values[0]):
+		return "", errConfigIDMalformed
+	}
+	return values[0], nil
+}
+
+// ParseRequest returns what a request addresses, like parse, and considers the header.
+func (t routeTable) ParseRequest(r *http.Request, has *SiteRoutes) (at Route, ok bool, err error) {
+	at, ok = t.Parse(r.URL, has)
+	if len(r.Header.Values(ConfigIDHeader)) == 0 {
+		return at, ok, nil
+	}
+	id, err := configID(r.Header)
+	if ok && hasConfigID(at.Pattern) {
+		if err == nil && id != "" && id != at.Key {
+			err = errConfigIDDiffers
+		}
+		return at, true, err
+	}
+	keyed := t.withConfigID(r, has)
+	if keyed == nil || id == "" && err == nil {
+		return at, ok, nil
+	}
+	return Route{RouteSpec: keyed, Key: id, byHeader: true}, true, err
+}
+
+// mayNameKeyAt reports whether the header can name the key of requests for u.
+func (t routeTable) mayNameKeyAt(u *url.URL, has *SiteRoutes) bool {
+	return t.withConfigID(&http.Request{Method: http.MethodPost, URL: u}, has) != nil ||
+		t.withConfigID(&http.Request{Method: http.MethodGet, URL: u}, has) != nil
+}
+
+// withConfigID returns the route for which the header can name the key of r, or nil.
+func (t routeTable) withConfigID(r *http.Request, has *SiteRoutes) *RouteSpec {
+	if hasEncodedSlash(r.URL, false) {
+		return nil
+	}
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for _, c := range ConfigIDRoutes() {
+		if strings.TrimSuffix(r.URL.Path, "/") != c.Path || method != c.Method {
+			continue
+		}
+		for i := range t {
+			if spec := &t[i].RouteSpec; spec.Pattern == c.Keyed && (spec.On == nil || spec.On(has)) {
+				return spec
+			}
+		}
+	}
+	return nil
+}
+
+// mayNameKey returns an error if the header of r may not name the key of the route.
+// Unless config_id is on, the request needs a secret of the key, on every route. The
+// answer does not tell whether there is the key, because a matcher may keep the client
+// from its address.
+func (h *API) mayNameKey(r *http.Request, at *Route) error {
+	if !at.byHeader || h.Resolved.ConfigID {
+		return nil
+	}
+	openManagement := h.Resolved.Managers != nil && h.Resolved.Managers.Open
+	if at.access == site.AccessManage && openManagement {
+		return errConfigIDManage // whoever may send must not be able to read and change the key
+	}
+	k, _, err := h.Resolved.OpenKey(r.Context(), at.Key)
+	switch {
+	case err == nil:
+		req := site.NewSourceRequest(r)
+		// A token is no right to read what the destinations are.
+		if !(at.access == site.AccessReader && openManagement) && source.HasToken(req, k.Tokens.Has) {
+			return nil
+		}
+		if at.access == site.AccessReader && source.HasToken(req, k.Readers.Has) {
+			return nil
+		}
+	case !errors.Is(err, site.ErrNoKey):
+		return err
+	}
+	if h.Resolved.Protected(r.Context()) {
+		return errConfigIDToken
+	}
+	return errConfigIDOff
+}
+
+// refuseConfigID answers a request whose header is wrong.
+func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Response {
+	resp := h.ErrorResponse(err)
+	if IsChange(r) {
+		if at.access == site.AccessSender {
+			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(at.Key), resp.Status)
+		}
+		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+// notifyNamed handles a POST to /notify whose header names a key. With URLs in the body it
+// is a message without a key, which is known only when the body has been read.
+func (h *API) notifyNamed(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	name := at.Key
+	resp, err := h.acceptNamed(w, r, at, &name)
+	if err != nil {
+		resp = h.ErrorResponse(err)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(name), resp.Status)
+		h.Refuse(r, name, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+// acceptNamed reads a message whose header names a key, and sends it. It sets name to ""
+// if the message has URLs.
+func (h *API) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route, name *string) (*api.Response, error) {
+	keyErr := h.maySendNamed(r, at)
+	if keyErr != nil && !h.Resolved.Stateless {
+		return nil, keyErr
+	}
+	room := at.Key
+	if keyErr != nil {
+		room = "" // it can only have URLs
+	}
+	e, err := h.Enter(r, room)
+	if err != nil {
+		return nil, err
+	}
+	q, hops, err := h.readRequest(w, r, keyErr != nil)
+	if err != nil {
+		e.Leave()
+		return nil, err
+	}
+	urls, err := q.HasURLs()
+	switch {
+	case err != nil:
+	case urls && !h.Resolved.Stateless:
+		err = statelessError(r)
+	case !urls:
+		err = keyErr
+	case keyErr == nil:
+		// What counted as a message to the key takes a place among those with URLs.
+		if err = e.Distrust(h.Resolved.InFlight, ClientAddress(r)); err == nil {
+			err = q.Distrust()
+		}
+	}
+	if urls {
+		*name = ""
+	}
+	if err != nil {
+		q.Close()
+		e.Leave()
+		return nil, err
+	}
+	d, err := h.readDelivery(r, q, *name, hops)
+	if err != nil {
+		e.Leave()
+		return nil, err
+	}
+	return h.answerEntered(w, r, d, e, *name)
+}
+
+// maySendNamed returns an error if the client of r may not send to the key that its header
+// names. It does not read the body.
+func (h *API) maySendNamed(r *http.Request, at *Route) error {
+	if err := h.mayNameKey(r, at); err != nil {
+		return err
+	}
+	k, err := h.Resolved.KeyToSend(r, at.Key)
+	if err != nil {
+		return err
+	}
+	return k.CheckSource(site.SourceDirect)
+}

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// ntfyReader is one of ntfy's clients.
+type ntfyReader struct {
+	*InboxReader
+	*inbox.NtfyRequest
+}
+
+// serveNtfyInbox answers a request of one of ntfy's clients for messages. Other methods
+// send one.
+func (h *API) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		to := *at
+		to.Source, to.Rest = "ntfy", at.topics+"/"+at.verb
+		return h.serveSource(w, r, &to)
+	}
+	if err := h.doNtfyInbox(w, r, at); err != nil {
+		writeNtfyError(w, h.ErrorResponse(err))
+	}
+	return nil
+}
+
+func (h *API) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
+	w.Header().Set("Cache-Control", "no-store")
+	x, err := h.InboxReader(r, at.Key)
+	if err != nil {
+		return err
+	}
+	query := &inbox.NtfyParameters{Query: r.URL.Query(), Header: r.Header.Get}
+	wanted, err := inbox.ParseNtfyRequest(at.topics, query, time.Now(), caddy.ParseDuration)
+	if err != nil {
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
+	n := &ntfyReader{x, wanted}
+	switch at.verb {
+	case "auth":
+		return WriteJSON(w, http.StatusOK, map[string]bool{"success": true})
+	case "ws":
+		return n.websocket(w, r)
+	case "sse":
+		return n.serve(w, r, "text/event-stream; charset=utf-8", (*inbox.NtfyEvent).ServerSent)
+	}
+	return n.serve(w, r, "application/x-ndjson; charset=utf-8", (*inbox.NtfyEvent).Line)
+}
+
+// polled calls f with the events for the messages that are there.
+func (n *ntfyReader) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) error {
+	var failed error
+	err := n.Each(r.Context(), n.Since, func(m *inbox.Message, until time.Time) bool {
+		failed = n.Events(inbox.EventMessage, m, until, f)
+		return failed == nil
+	})
+	if err != nil {
+		return inbox.ErrInboxUnavailable(err)
+	}
+	return failed
+}
+
+// serve writes the messages that the client wants, as encode writes them.
+func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType string, encode func(e *inbox.NtfyEvent) ([]byte, error)) error {
+	if !n.Poll {
+		return n.streamHTTP(w, r, n.Since, contentType, func(event string, m *inbox.Message, until time.Time) (out []byte, err error) {
+			err = n.Events(event, m, until, func(e *inbox.NtfyEvent) error {
+				data, err := encode(e)
+				out = append(out, data...)
+				return err
+			})
+			return out, err
+		})
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	written := false
+	err := n.polled(r, func(e *inbox.NtfyEvent) error {
+		data, err := encode(e)
+		if err == nil {
+			written = true
+			_, err = w.Write(data)
+		}
+		return err
+	})
+	if err != nil && written {
+		panic(http.ErrAbortHandler) // so that the client sees that the list is cut off
+	}
+	return err
+}
+
+// writeNtfyError writes an error as ntfy's clients read it.
+func writeNtfyError(w http.ResponseWriter, resp *api.Response) {
+	if resp.Status == http.StatusUnauthorized {
+		site.AskForSecret(w, site.AccessReader)
+	}
+	w.Header().Del("Content-Type")
+	_ = WriteJSON(w, resp.Status, map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error}) // these values have JSON
+}

@@ -1,0 +1,298 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// The page of an incident is for whoever got a message with its address, which nobody can
+// guess. GET and HEAD change nothing, because scanners of mails follow links.
+
+// The bounds of what its form sends.
+const (
+	MaxIncidentForm = 4 << 10 // bytes
+	maxPerson       = 64      // bytes of a name
+)
+
+// What can be done with an incident.
+const (
+	doAcknowledge = "acknowledge"
+	doResolve     = "resolve"
+	doSilence     = "silence" // only for who may manage
+)
+
+// ErrNoIncident is returned for every public ID that is none.
+var ErrNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
+
+// serveIncident answers a request for the page of an incident.
+func (h *API) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer")
+	if !slices.Contains(at.Methods, r.Method) {
+		header.Set("Allow", strings.Join(at.Methods, ", "))
+		return h.ErrorResponse(api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0]))
+	}
+	done, problem, x, err := h.doIncident(w, r, at.ID)
+	if err != nil {
+		return h.ErrorResponse(err)
+	}
+	if isForeignChange(r) {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if api.PrefersHTML(r) {
+		if err := h.WritePage(w, r, http.StatusOK, RouteIncident, h.incidentPage(r, x, done, problem)); err != nil {
+			return h.ErrorResponse(err)
+		}
+		return nil
+	}
+	header.Add("Vary", "Accept")
+	if err := WriteJSON(w, http.StatusOK, alerting.NewIncidentJSON(x)); err != nil {
+		return h.ErrorResponse(err)
+	}
+	return nil
+}
+
+// doIncident does what a request to the page of an incident asks for, and returns the
+// incident, what was done, and why something was not.
+func (h *API) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
+	q, err := h.App.Open(nil)
+	if err != nil {
+		return "", "", nil, err
+	}
+	foreign := r.Method == http.MethodPost && isForeignChange(r)
+	if foreign {
+		if hasIdentity(r) {
+			return "", "", nil, site.ErrForeignChange
+		}
+		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
+	}
+	at, err := q.IncidentByID(r.Context(), id)
+	if err != nil {
+		return "", "", nil, outbox.QueueError(err)
+	}
+	if at == nil {
+		return "", "", nil, ErrNoIncident
+	}
+	var form incidentForm
+	if r.Method == http.MethodPost {
+		if form, err = readIncidentForm(w, r); err != nil {
+			return "", "", nil, err
+		}
+		if foreign && form.do != doAcknowledge {
+			return "", "", nil, errForeignAction
+		}
+	}
+	switch form.do {
+	case "":
+		return "", "", at.Incident, nil
+	case doSilence:
+		done, err = h.silenceIncident(r, at.Incident, &form)
+		return done, "", at.Incident, err
+	}
+	by := cmp.Or(userOf(r), typedName(form.by))
+	change := q.Acknowledge
+	if form.do == doResolve {
+		change = q.Resolve
+	}
+	x, ok, err := change(r.Context(), at, by)
+	switch {
+	case err != nil:
+		return "", "", nil, outbox.QueueError(err)
+	case x == nil:
+		return "", "", nil, ErrNoIncident
+	case !ok && x.IsOpen():
+		return "", "It was acknowledged before; the first one counts.", x, nil
+	case !ok:
+		return "", "It is over already.", x, nil
+	case form.do == doResolve:
+		return "It is resolved. Those who were told of it are told that.", "", x, nil
+	case x.Own:
+		return "You take care of it. Nobody else is told.", "", x, nil
+	case x.Acknowledged.Until.IsZero():
+		return "You take care of it. Nobody else is told until it is resolved.", "", x, nil
+	}
+	return "You take care of it. If it is still open then, the first step begins again at " + alerting.FormatDay(x.Acknowledged.Until) + ".", "", x, nil
+}
+
+// isForeignChange reports whether a page of another site sent a request that changes
+// something. The web app of ntfy does so for the button Acknowledge.
+func isForeignChange(r *http.Request) bool { return CheckOwnOrigin(r) != nil }
+
+// hasIdentity reports whether a request shows who sends it. A page of another site must
+// not act in the name of the person who has it open. Without an identity it can do no more
+// than anybody who knows the ID of the incident, from anywhere.
+func hasIdentity(r *http.Request) bool {
+	return len(r.Header["Cookie"])+len(r.Header["Authorization"]) > 0 || userOf(r) != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0
+}
+
+// errForeignAction is returned to a page of another site that wants more than to
+// acknowledge.
+var errForeignAction = api.Errorf(http.StatusForbidden, "a page of another site sent this request; it can acknowledge, and everything else is done on the incident's own page")
+
+// incidentForm is what the form on the page of an incident sends.
+type incidentForm struct {
+	do     string // acknowledge, resolve or silence
+	by     string // the name of who does it
+	length string // how long it is silenced
+}
+
+var errLargeIncidentForm = api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", MaxIncidentForm)
+
+// readIncidentForm reads the form. If the request does not say what is to be done, it is
+// to acknowledge.
+func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
+	if r.ContentLength > MaxIncidentForm {
+		return f, errLargeIncidentForm
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxIncidentForm)
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
+		err = r.ParseMultipartForm(MaxIncidentForm) //nolint:gosec // the body is limited
+	} else {
+		err = r.ParseForm()
+	}
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return f, errLargeIncidentForm
+		}
+		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send do and by as a form: do=acknowledge&by=Eve")
+	}
+	f = incidentForm{cmp.Or(r.Form.Get("do"), doAcknowledge), PersonOf(r.Form.Get("by")), r.Form.Get("for")}
+	if f.do != doAcknowledge && f.do != doResolve && f.do != doSilence {
+		return f, api.Errorf(http.StatusBadRequest, "do must be %s, %s or %s", doAcknowledge, doResolve, doSilence)
+	}
+	return f, nil
+}
+
+// errNotSilenced is returned where an incident cannot be silenced.
+var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced here: it is over, its messages name no incident, or its key belongs to another site; make a silence of the key by the title instead")
+
+// silenceIncident makes a silence of an incident for the client of r, who must be one who
+// may manage.
+func (h *API) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
+	if err := h.MayManage(r); err != nil {
+		return "", err
+	}
+	k, q, err := h.SilencedKey(r.Context(), x.Key)
+	if err != nil {
+		return "", err
+	}
+	if !x.IsOpen() || x.Own || k.Home(h.Site()) != x.Home {
+		return "", errNotSilenced
+	}
+	made, err := h.MakeSilence(r, q, k, silenceRequest{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
+	if err != nil {
+		return "", err
+	}
+	return "It is silenced until " + alerting.FormatDay(made.Until) + ". If it is still open then, that is told.", nil
+}
+
+// SilencedUntil returns until when a silence matches an incident; the zero time for none.
+func (h *API) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
+	q, err := h.App.Open(nil)
+	if err != nil || !x.IsOpen() || !q.Silences.Has(alerting.PlaceOfIncident(x)) {
+		return until
+	}
+	all, err := q.SilencesAt(ctx, alerting.PlaceOfIncident(x))
+	if err != nil {
+		return until
+	}
+	if s := all.MatchIncident(q.Now(), x, x.Tags); s != nil {
+		until = s.Until
+	}
+	return until
+}
+
+// PersonOf returns a name that was typed in, in one line.
+func PersonOf(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(name, ""))
+	return markup.TruncateBytes(strings.Join(strings.Fields(name), " "), maxPerson)
+}
+
+// typedName returns how a name that somebody has typed in is shown everywhere, so that it
+// cannot pass for that of a user whom Caddy's authentication has found.
+func typedName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + " (typed)"
+}
+
+// userOf returns who Caddy's authentication has found, or "".
+func userOf(r *http.Request) string {
+	return PersonOf(RequestUser(r))
+}
+
+// incidentPage returns the page of an incident.
+func (h *API) incidentPage(r *http.Request, x *rules.Incident, done, problem string) view.IncidentPage {
+	p := view.IncidentPage{
+		Root: RootOf(r.URL.Path), Incident: ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
+		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
+	}
+	p.Console = h.Has.Console && h.MayManage(r) == nil
+	p.Incident.Silenced = h.SilencedUntil(r.Context(), x)
+	switch {
+	case !p.Console:
+		p.Incident.KeyAddress = ""
+	case x.IsOpen() && !x.Own && p.Incident.Silenced.IsZero():
+		p.Silence = SilenceLengths()
+	}
+	add := func(at time.Time, worse bool, format string, args ...any) {
+		if !at.IsZero() {
+			p.Events = append(p.Events, view.IncidentEvent{Time: at, Text: fmt.Sprintf(format, args...), Worse: worse})
+		}
+	}
+	by := "It was resolved."
+	if x.ResolvedBy != "" {
+		by = x.ResolvedBy + " resolved it."
+	}
+	add(x.Resolved, false, "%s", by)
+	add(x.Acknowledged.At, false, "%s acknowledged it.", alerting.Person(x.Acknowledged.By))
+	if e := x.Escalation; e.Exhausted {
+		add(x.Changed, true, "All rounds have ended, and nobody has acknowledged it.")
+	}
+	for _, s := range x.Begun {
+		add(s.At, s.Outcome == rules.StepFailed, "%s began%s.", stepName(s), stepOutcomes[s.Outcome])
+	}
+	add(x.Opened, true, "It was opened.")
+	slices.SortStableFunc(p.Events, func(a, b view.IncidentEvent) int { return b.Time.Compare(a.Time) })
+	return p
+}
+
+// stepName returns how the page of an incident names a step.
+func stepName(s rules.BegunStep) string {
+	if s.Round > 1 {
+		return fmt.Sprintf("Step %d of round %d", s.Step, s.Round)
+	}
+	return fmt.Sprintf("Step %d", s.Step)
+}
+
+// stepOutcomes are how the page of an incident goes on about a step that has begun.
+var stepOutcomes = map[rules.StepOutcome]string{
+	rules.StepSending:  ", and nobody has the message yet",
+	rules.StepTold:     ", and was told",
+	rules.StepFailed:   ", and nobody could be reached",
+	rules.StepSilenced: ", but a silence kept it back",
+}

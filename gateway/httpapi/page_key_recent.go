@@ -1,0 +1,3 @@
+package httpapi
+
+const ErrQueueUnread = "The queue cannot be read at the moment."

@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// messageAddress returns the address of a message for a client that has sent r
+// to the address of a key, or to /notify.
+func messageAddress(r *http.Request, id string) string {
+	return messageRoot(r) + strings.Replace(RouteMessage, "{ID}", id, 1)
+}
+
+// messageRoot returns what the client of r sees before the path of a route: the prefix
+// that handle_path or another handler has removed.
+func messageRoot(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	prefix := ""
+	if before, ok := strings.CutSuffix(clientURL(r).EscapedPath(), path); ok {
+		prefix = before
+	}
+	return prefix
+}
+
+// serveMessage answers a request for a message in the queue.
+func (h *API) serveMessage(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	resp, err := h.message(w, r, at.ID)
+	if err != nil {
+		return h.ErrorResponse(err)
+	}
+	return resp
+}
+
+func (h *API) message(w http.ResponseWriter, r *http.Request, text string) (*api.Response, error) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodDelete:
+		if err := CheckOwnOrigin(r); err != nil {
+			return nil, err
+		}
+	default:
+		w.Header().Set("Allow", "GET, HEAD, DELETE")
+		return nil, api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET, or DELETE to cancel the message", r.Method)
+	}
+	id, err := uuid.Parse(text)
+	if err != nil || id.String() != text {
+		return nil, outbox.ErrNoMessage
+	}
+	q, err := h.App.Open(nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.WithoutCancel(r.Context())
+	e, err := h.StoredMessage(ctx, q, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.Method == http.MethodDelete {
+		if err := h.mayCancel(r, e); err != nil {
+			return nil, err
+		}
+		if _, err := q.Cancel(ctx, id); err != nil {
+			return nil, outbox.MessageError(err)
+		}
+		if e, err = q.Get(ctx, id); err != nil {
+			return nil, outbox.MessageError(err)
+		}
+	}
+	if err := q.Follow(ctx, e); err != nil {
+		return nil, outbox.MessageError(err)
+	}
+	m := queued.Message(e)
+	q.SetReceipts(ctx, m)
+	if x := q.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
+		m.IncidentID = x.ID
+	}
+	return m.Response(), nil
+}
+
+// mayActOn reports whether the client of r may learn the ID of an incident of a key, with
+// which it can acknowledge and resolve it: it may manage, or has a token of the key.
+// Readers, devices and others know the IDs of messages.
+func (h *API) mayActOn(r *http.Request, name string) bool {
+	if h.MayManage(r) == nil {
+		return true
+	}
+	k, err := h.Resolved.KeyToSend(r, name)
+	return err == nil && len(k.Tokens) > 0
+}
+
+// mayCancel returns an error if the client of r may not cancel a message. The ID alone is
+// not enough where the key has a token, where others than the sender know the IDs, and
+// where not everybody may send to the key.
+func (h *API) mayCancel(r *http.Request, e *queue.Entry) error {
+	var s queued.Summary
+	if s.Decode(e.Message.Summary) != nil || s.Key == "" || h.MayManage(r) == nil {
+		return nil //nolint:nilerr // what cannot be read has no key
+	}
+	k, err := h.Resolved.KeyToSend(r, s.Key)
+	switch {
+	case errors.Is(err, site.ErrNoKey):
+		return nil // it is gone, with its token
+	case err != nil:
+		return err
+	case len(k.Tokens) == 0 && (len(k.Readers) > 0 || k.CheckSource(site.SourceDirect) != nil || k.HasDevice() || reachesDevice(e)):
+		return errCancelToken
+	}
+	return nil
+}
+
+// errCancelToken is returned where the ID of a message is not enough to cancel it.
+var errCancelToken = api.Errorf(http.StatusForbidden, "a message to this key can be cancelled only by who may manage, because others know its ID or may not send to the key; the operator can give the key a token, with which its senders can cancel")
+
+// reachesDevice reports whether a message goes to a device, also to one that is no longer
+// there: it knows the ID.
+func reachesDevice(e *queue.Entry) bool {
+	return slices.ContainsFunc(e.Jobs, func(j queue.Job) bool { return site.IsDevice(queued.DecodeResult(j.Result).Destination) })
+}
+
+// StoredMessage returns a message that came to the site of h. Errors are for the
+// client.
+func (h *API) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
+	e, err := q.Get(ctx, id)
+	if err != nil {
+		return nil, outbox.MessageError(err)
+	}
+	if queued.SiteOf(e.Message) != h.Site() {
+		return nil, outbox.ErrNoMessage
+	}
+	return e, nil
+}

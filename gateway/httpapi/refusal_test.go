@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// TestRefusalLog checks that refusals with the same reason and key are logged
+// once a minute, with their count and the details of the last.
+func TestRefusalLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		var l RefusalLog
+		add := func(key, client string) {
+			l.add(history.Refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, Status: 413, Client: client}, zap.New(core))
+		}
+		add("k", "192.0.2.1")
+		add("k", "192.0.2.2")
+		add("", "192.0.2.3")
+		add("k", "192.0.2.4")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		var got []string
+		for _, e := range logs.All() {
+			f := e.ContextMap()
+			got = append(got, fmt.Sprint(f["key"], " ", f["client_ip"], " ", f["count"]))
+		}
+		if want := []string{"k 192.0.2.1 1", "<nil> 192.0.2.3 1", "k 192.0.2.4 2"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestRefusalReasons checks that every status has one of the fixed reasons, so
+// that the metric has no others.
+func TestRefusalReasons(t *testing.T) {
+	for status := 400; status < 600; status++ {
+		if reason := RefusalReason(status, nil); !slices.Contains(metrics.AllRefusalReasons, reason) {
+			t.Errorf("%d: %s", status, reason)
+		}
+	}
+	for _, tt := range []struct {
+		status int
+		err    error
+		want   string
+	}{
+		{400, nil, metrics.RefusalBadRequest},
+		{403, errStatelessOff, metrics.RefusalStateless},
+		{403, site.ErrCrossOrigin, metrics.RefusalOrigin},
+		{403, api.Errorf(http.StatusForbidden, "x"), metrics.RefusalForbidden},
+		{404, nil, metrics.RefusalUnknownKey},
+		{422, nil, metrics.RefusalBadRequest},
+		{500, nil, metrics.RefusalError},
+		{507, nil, metrics.RefusalStorage},
+	} {
+		if got := RefusalReason(tt.status, tt.err); got != tt.want {
+			t.Errorf("%d: %s, want %s", tt.status, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// RouteSpec is one row of the table of routes.
+type RouteSpec struct {
+	// Pattern is the path. A name in braces stands for one segment, and {REST...}
+	// for further segments, if there are any. Each path may end with a slash.
+	Pattern string
+
+	// Methods are the methods of the HTTP API. Sources may have others.
+	Methods []string
+
+	access site.Access
+
+	// On reports whether a site with these settings has the route. nil means that
+	// every site has it.
+	On func(s *SiteRoutes) bool
+
+	// serve answers a request. It returns nil if it has written the response.
+	serve func(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response
+}
+
+// SiteRoutes are the settings of a site that decide which routes it has.
+type SiteRoutes struct {
+	Queue   bool // there is a queue
+	Configs bool // there are saved keys
+	Push    bool // devices can subscribe to keys
+	Console bool // somebody may manage, and there are pages
+	Inbox   bool // a key keeps its messages readable
+}
+
+func WithQueue(s *SiteRoutes) bool   { return s.Queue }
+func withConfigs(s *SiteRoutes) bool { return s.Configs }
+func withPush(s *SiteRoutes) bool    { return s.Push }
+func withConsole(s *SiteRoutes) bool { return s.Console }
+func withInbox(s *SiteRoutes) bool   { return s.Inbox }
+
+// The pages serve these routes.
+func serveConsole(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.pages.Console(w, r, at)
+}
+
+func serveAppFile(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.pages.AppFile(w, r, at)
+}
+
+func serveManifest(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.pages.Manifest(w, r, at)
+}
+
+// RouteSpecs returns the routes of the handler. If several match a path, the first
+// counts.
+func RouteSpecs() []RouteSpec {
+	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
+	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
+	return []RouteSpec{
+		{RouteNotify, both, site.AccessSender, nil, (*API).serveNotify},
+		{RouteOpenAPI, get, site.AccessAnyone, nil, (*API).serveOpenAPI},
+		{RouteHealth, get, site.AccessAnyone, nil, (*API).serveHealth},
+		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessHolder, WithQueue, (*API).serveMessage},
+		{site.RouteIncidents, get, site.AccessManage, WithQueue, (*API).serveIncidents},
+		{RouteIncident, both, site.AccessHolder, WithQueue, (*API).serveIncident},
+		{RouteConsole, get, site.AccessManage, withConsole, serveConsole},
+		{RouteConsoleKey, both, site.AccessManage, withConsole, serveConsole},
+		{RouteConsoleMessages, get, site.AccessManage, withConsole, serveConsole},
+		{RouteConsoleMessage, both, site.AccessManage, withConsole, serveConsole},
+		{RouteConsoleQueue, both, site.AccessManage, withConsole, serveConsole},
+		{RouteConsoleSilences, both, site.AccessManage, withConsole, serveConsole},
+		{RouteConsoleIncidents, both, site.AccessManage, withConsole, serveConsole},
+		{RouteWorker, get, site.AccessAnyone, withPush, serveAppFile},
+		{RouteManifest, get, site.AccessAnyone, withPush, serveManifest},
+		{RouteIcon, get, site.AccessAnyone, withPush, serveAppFile},
+		{RouteIconSmall, get, site.AccessAnyone, withPush, serveAppFile},
+		{RouteIconLarge, get, site.AccessAnyone, withPush, serveAppFile},
+		{RouteBadge, get, site.AccessAnyone, withPush, serveAppFile},
+		{site.RouteNotifyKey, both, site.AccessSender, nil, (*API).serveNotify},
+		{RouteSilences, both, site.AccessManage, nil, (*API).serveSilences},
+		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessManage, nil, (*API).serveSilences},
+		{RouteInbox, get, site.AccessInbox, withInbox, (*API).serveInbox},
+		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, (*API).serveInbox},
+		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, (*API).serveNtfyInbox},
+		{RouteDevices, both, site.AccessDevice, withPush, (*API).serveDevices},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, (*API).serveDevices},
+		{RouteDeviceTest, post, site.AccessDevice, withPush, (*API).serveDeviceTest},
+		{RouteReceipts, post, site.AccessDevice, withPush, (*API).serveReceipt},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, (*API).serveSource},
+		{RouteAdd, post, site.AccessManage, withConfigs, (*API).serveConfig},
+		{RouteGet, post, site.AccessManage, withConfigs, (*API).serveConfig},
+		{RouteDel, post, site.AccessManage, withConfigs, (*API).serveConfig},
+		{RouteKeys, get, site.AccessManage, withConfigs, (*API).serveConfig},
+		{RouteKey, both, site.AccessManage, withConfigs, (*API).serveConfig},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, (*API).serveConfig},
+		{RouteURLs, get, site.AccessReader, withConfigs, (*API).serveConfig},
+		{RouteStatus, get, site.AccessAnyone, withConfigs, (*API).serveConfig},
+		{RouteDetails, get, site.AccessAnyone, withConfigs, (*API).serveConfig},
+	}
+}
+
+// The patterns of the routes.
+const (
+	RouteNotify     = "/notify"
+	RouteOpenAPI    = "/notify/openapi.json"
+	RouteMessage    = "/notify/messages/{ID}"
+	RouteHealth     = "/notify/status"
+	RouteSilences   = "/notify/{KEY}/silences"
+	RouteSilence    = "/notify/{KEY}/silences/{ID}"
+	RouteDevices    = "/notify/{KEY}/devices"
+	RouteDevice     = "/notify/{KEY}/devices/{ID}"
+	RouteDeviceTest = "/notify/{KEY}/devices/{ID}/test"
+	RouteReceipts   = "/notify/{KEY}/devices/{ID}/receipts"
+	RouteSource     = "/notify/{KEY}/{SOURCE}/{REST...}"
+	RouteConsole    = "/notify/console"
+
+	RouteIncident = "/notify/incidents/{ID}"
+
+	RouteInbox       = "/notify/{KEY}/messages"
+	RouteInboxStream = "/notify/{KEY}/stream"
+	RouteNtfyInbox   = "/notify/{KEY}/ntfy/{TOPICS}/{VERB}"
+
+	RouteConsoleKey       = "/notify/console/keys/{KEY}"
+	RouteConsoleMessages  = "/notify/console/messages"
+	RouteConsoleMessage   = "/notify/console/messages/{ID}"
+	RouteConsoleQueue     = "/notify/console/queue"
+	RouteConsoleSilences  = "/notify/console/silences"
+	RouteConsoleIncidents = "/notify/console/incidents"
+
+	RouteWorker    = "/notify/push.js"
+	RouteManifest  = "/notify/app.webmanifest"
+	RouteIcon      = "/notify/icon.svg"
+	RouteIconSmall = "/notify/icon-192.png"
+	RouteIconLarge = "/notify/icon-512.png"
+	RouteBadge     = "/notify/badge.png"
+
+	RouteAdd     = "/add/{KEY}"
+	RouteGet     = "/get/{KEY}"
+	RouteDel     = "/del/{KEY}"
+	RouteKeys    = "/cfg"
+	RouteKey     = "/cfg/{KEY}"
+	routeToken   = "/cfg/{KEY}/token"
+	RouteURLs    = "/json/urls/{KEY}"
+	RouteStatus  = "/status"
+	RouteDetails = "/details"
+)
+
+// NtfyVerbs are what ntfy's clients want of topics.
+var NtfyVerbs = []string{"json", "sse", "ws", "auth"}
+
+// Route is what a path addresses.
+type Route struct {
+	*RouteSpec
+	ID     string // of a message
+	Key    string // may not exist; "" on a route without a key
+	Source string // may not exist
+	Rest   string // what the clients of an API add to the address of its source, without empty segments
+	topics string // of ntfy, with commas between them
+	verb   string // what ntfy's client wants of the topics
+
+	byHeader bool // the key is that of X-Apprise-Config-ID, because the path has none
+}
+
+// routeTable is a table of routes, with its patterns split into segments.
+type routeTable []struct {
+	RouteSpec
+	segments []string
+}
+
+func NewRouteTable(specs []RouteSpec) routeTable {
+	t := make(routeTable, len(specs))
+	for i, spec := range specs {
+		t[i].RouteSpec, t[i].segments = spec, strings.Split(spec.Pattern, "/")[1:]
+	}
+	return t
+}
+
+// Parse returns what a path addresses, and reports whether it is a path of the
+// gateway. Any other path goes to the next handler.
+func (t routeTable) Parse(u *url.URL, has *SiteRoutes) (at Route, ok bool) {
+	if site.HasDotSegment(u.Path) {
+		return Route{}, false
+	}
+	for i := range t {
+		spec := &t[i].RouteSpec
+		if spec.On != nil && !spec.On(has) {
+			continue
+		}
+		if at, ok := matchPath(t[i].segments, u.Path); ok {
+			at.RouteSpec = spec
+			return at, !hasEncodedSlash(u, at.Source != "")
+		}
+	}
+	return Route{}, false
+}
+
+// matchPath returns the values of the segments in braces, and reports whether the
+// path matches.
+func matchPath(segments []string, path string) (at Route, ok bool) {
+	path, ok = strings.CutPrefix(strings.TrimSuffix(path, "/"), "/")
+	if !ok {
+		return at, false
+	}
+	for i, segment := range segments {
+		if segment == "{REST...}" {
+			// A client with the address …/gotify/ posts to …/gotify//message.
+			at.Rest = strings.Join(strings.FieldsFunc(path, func(r rune) bool { return r == '/' }), "/")
+			return at, true
+		}
+		here, after, more := strings.Cut(path, "/")
+		if path = after; here == "" || !at.set(segment, here) {
+			return at, false
+		}
+		last := i == len(segments)-1 || segments[i+1] == "{REST...}" && i+2 == len(segments)
+		if !more && !last || more && i == len(segments)-1 {
+			return at, false
+		}
+	}
+	return at, true
+}
+
+// set sets the value of a segment of a pattern. It reports whether the segment can
+// have the value.
+func (at *Route) set(segment, value string) bool {
+	switch segment {
+	case "{ID}":
+		at.ID = value
+	case "{KEY}":
+		at.Key = value
+	case "{TOPICS}":
+		at.topics = value
+	case "{VERB}":
+		at.verb = value
+		return slices.Contains(NtfyVerbs, value)
+	case "{SOURCE}":
+		at.Source = value
+		return site.IsKeyName(at.Key) && !site.ContainsFold(site.ReservedNames, at.Key) && site.SourceName.MatchString(value)
+	default:
+		return segment == value
+	}
+	return true
+}
+
+// MayMatch reports whether a pattern of Caddy's path matcher, which ignores case,
+// may match a path of the gateway.
+func (t routeTable) MayMatch(pattern string, has *SiteRoutes) bool {
+	pattern = strings.ToLower(pattern)
+	i := strings.IndexAny(pattern, `*?[\{%`)
+	if i < 0 {
+		u := &url.URL{Path: pattern}
+		_, ok := t.Parse(u, has)
+		return ok || t.mayNameKeyAt(u, has)
+	}
+	prefix := pattern[:i]
+	for j := range t {
+		if t[j].On != nil && !t[j].On(has) {
+			continue
+		}
+		fixed, _, open := strings.Cut(t[j].Pattern+"/", "{")
+		if strings.HasPrefix(fixed, prefix) || open && strings.HasPrefix(prefix, fixed) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasEncodedSlash reports whether the path of u contains %2F. The gateway does not
+// answer such an address: to a path matcher in front of an authentication handler,
+// /notify/ops and /notify/ops%2F are different addresses, so that the second would
+// get around a password for the first. What clients of an API add to the address of a
+// source may have one, because matchers compare it decoded and the source is no
+// other: the alias in …/opsgenie/v2/alerts/db1%2Fdisk/close.
+func hasEncodedSlash(u *url.URL, source bool) bool {
+	i := strings.Index(strings.ToLower(u.RawPath), "%2f")
+	return i >= 0 && !(source && strings.Count(u.RawPath[:i], "/") >= strings.Count(RouteSource, "/"))
+}

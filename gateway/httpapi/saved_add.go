@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// checkQuery is the query parameter of a POST to /add/{KEY} that checks a
+// configuration without saving it. With the value checkLocal, included files
+// are not fetched.
+const (
+	checkQuery = "check"
+	checkLocal = "local"
+)
+
+// Draft is a configuration that a client sent, with its mistakes and warnings.
+type Draft struct {
+	*api.Config
+	Urls     int    // how many it has, if it has no mistakes
+	Problem  string // why it is not saved, if it has no mistakes
+	Mistakes []saved.SavedError
+	Warnings []saved.SavedError
+}
+
+// addConfig saves the configuration of a key and replaces the one before. If it
+// is not saved, a browser gets the page with the text that it sent.
+func (h *API) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	c, err := api.ReadConfig(w, r, h.Limits(false), h.Saved.MaxSize)
+	if err != nil {
+		return err
+	}
+	d := Draft{Config: c}
+	if err = h.SaveConfig(r, name, &d); err == nil {
+		writeChanged(w, r, name, "Saved", "Successfully saved configuration", d.Warnings)
+		return nil
+	}
+	if !h.Resolved.Page || !api.PrefersHTML(r) {
+		return err
+	}
+	resp := h.ErrorResponse(err)
+	h.Refuse(r, name, resp.Status, resp.Error, err)
+	if len(d.Mistakes) == 0 {
+		d.Problem = resp.Error
+	}
+	return h.pages.Draft(w, r, name, resp.Status, &d)
+}
+
+// SaveConfig saves a configuration. It sets the mistakes and warnings of d.
+func (h *API) SaveConfig(r *http.Request, name string, d *Draft) error {
+	s := h.Saved
+	k, warnings, err := s.Parse(r.Context(), name, d.Format, d.Text)
+	d.Warnings = warnings
+	if err != nil {
+		d.Mistakes, _ = errors.AsType[saved.SavedErrors](err)
+		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
+	}
+	d.Urls = len(k.Targets)
+	s.ReleaseTargets(k)
+	err = s.Store.Save(r.Context(), name, d.Format, d.Text, s.MaxKeys)
+	if errors.Is(err, configstore.ErrTooMany) {
+		return api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
+	}
+	if err != nil {
+		return saved.ErrSavedUnavailable(err)
+	}
+	h.configChanged(r, name, changeSaved, d.Urls)
+	return nil
+}
+
+// writeChanged writes the response to a change.
+func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text string, warnings []saved.SavedError) {
+	records := []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
+	(&api.Response{
+		Status: http.StatusOK, Title: title, BackURL: ConfigPage(r, key),
+		Records: appendMistakes(records, notifier.LevelWarning, warnings),
+	}).Write(w, r)
+}
+
+// appendMistakes appends a record for each mistake.
+func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []saved.SavedError) []notifier.Record {
+	for _, m := range mistakes {
+		text := m.Text()
+		if m.Line > 0 {
+			text = fmt.Sprintf("line %d: %s", m.Line, text)
+		}
+		records = append(records, notifier.Record{Time: time.Now(), Level: level, Text: text})
+	}
+	return records
+}
+
+// checkedMistake is the JSON of a mistake or warning.
+type checkedMistake struct {
+	Line int    `json:"line"` // 0 for the configuration as a whole
+	Text string `json:"text"`
+}
+
+func newCheckedMistakes(mistakes []saved.SavedError) []checkedMistake {
+	out := make([]checkedMistake, 0, len(mistakes)) // never nil, which would be null in JSON
+	for _, m := range mistakes {
+		out = append(out, checkedMistake{m.Line, m.Text()})
+	}
+	return out
+}
+
+// checkConfig answers with the mistakes in a configuration. It saves nothing.
+func (h *API) checkConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	fetch := r.URL.Query().Get(checkQuery) != checkLocal
+	c, err := api.ReadConfig(w, r, h.Limits(false), h.Saved.MaxSize)
+	if err != nil {
+		return err
+	}
+	d := h.checkDraft(r.Context(), name, c, fetch)
+	switch {
+	case api.PrefersJSON(r):
+		return WriteJSON(w, http.StatusOK, struct {
+			URLs     int              `json:"urls"`
+			Mistakes []checkedMistake `json:"mistakes"`
+			Warnings []checkedMistake `json:"warnings"`
+		}{d.Urls, newCheckedMistakes(d.Mistakes), newCheckedMistakes(d.Warnings)})
+	case h.Resolved.Page && api.PrefersHTML(r):
+		return h.pages.Draft(w, r, name, http.StatusOK, d)
+	}
+	records := appendMistakes(nil, notifier.LevelError, d.Mistakes)
+	if len(records) == 0 {
+		records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: "No mistakes in " + countURLs(d.Urls)}}
+	}
+	(&api.Response{Status: http.StatusOK, Records: appendMistakes(records, notifier.LevelWarning, d.Warnings)}).Write(w, r)
+	return nil
+}
+
+// countURLs returns "1 URL" or "2 URLs".
+func countURLs(n int) string {
+	if n == 1 {
+		return "1 URL"
+	}
+	return fmt.Sprintf("%d URLs", n)
+}
+
+// checkDraft returns a draft of c with its mistakes and warnings. Without
+// fetch, included files are not checked.
+func (h *API) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *Draft {
+	s := h.Saved
+	include := s.Fetch
+	if !fetch && s.Include {
+		include = func(context.Context, string) ([]byte, error) { return nil, nil }
+	}
+	d := &Draft{Config: c}
+	k, warnings, err := s.ParseWith(ctx, name, c.Format, c.Text, include)
+	d.Warnings = warnings
+	if err != nil {
+		d.Mistakes, _ = errors.AsType[saved.SavedErrors](err)
+	} else {
+		d.Urls = len(k.Targets)
+		s.ReleaseTargets(k)
+	}
+	return d
+}

@@ -1,0 +1,329 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// serveConfig answers a request to one of the routes for saved configurations.
+func (h *API) serveConfig(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	err := h.doConfig(w, r, at)
+	if err == nil {
+		return nil
+	}
+	resp := h.ErrorResponse(err)
+	switch {
+	case at.Pattern == RouteAdd || at.Pattern == RouteDel:
+		resp.Title, resp.BackURL = "Not changed", ConfigPage(r, at.Key)
+	case (at.Pattern == RouteKey || at.Pattern == routeToken) && r.Method == http.MethodPost:
+		resp.BackURL = ConfigPage(r, at.Key)
+	}
+	if IsChange(r) {
+		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+// IsChange reports whether a request may change something.
+func IsChange(r *http.Request) bool {
+	return r.Method == http.MethodPost || r.Method == http.MethodDelete
+}
+
+// ConfigAction is what a request to a route for saved configurations does.
+type ConfigAction struct {
+	Pattern string // of the route
+	Change  bool   // a POST or DELETE rather than a GET or HEAD
+	Query   string // a parameter that the query must have; "" for none
+	Fixed   bool   // it can be done with a key of the Caddyfile, too
+	Do      func(h *API, w http.ResponseWriter, r *http.Request, key string) error
+}
+
+// configActions returns the actions, with those of the pages. If several match a request,
+// the first counts.
+func configActions(pages []ConfigAction) []ConfigAction {
+	return append(slices.Clip(pages), []ConfigAction{
+		{RouteStatus, false, "", true, (*API).serveStatus},
+		{RouteDetails, false, "", true, (*API).serveDetails},
+		{RouteURLs, false, "", true, (*API).serveURLs},
+		{RouteKeys, false, "", true, (*API).serveKeys},
+		{routeToken, true, "", false, (*API).changeTokens},
+		{RouteKey, true, "", false, (*API).getConfig},
+		{RouteGet, true, "", false, (*API).getConfig},
+		{RouteAdd, true, checkQuery, false, (*API).checkConfig},
+		{RouteAdd, true, "", false, (*API).addConfig},
+		{RouteDel, true, "", false, (*API).deleteConfig},
+	}...)
+}
+
+func (h *API) doConfig(w http.ResponseWriter, r *http.Request, at *Route) error {
+	if !slices.Contains(at.Methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if at.access == site.AccessManage {
+		if err := h.MayManageSaved(r); err != nil {
+			return err
+		}
+	}
+	if err := h.mayNameKey(r, at); err != nil {
+		return err
+	}
+	change := IsChange(r)
+	if change {
+		if err := CheckOwnOrigin(r); err != nil {
+			return err
+		}
+		// A key that was saved before its name was reserved can be read and deleted.
+		moves := (at.Pattern == RouteGet || at.Pattern == RouteDel) && site.IsKeyName(at.Key)
+		if err := site.CheckKeyName(at.Key); err != nil && !moves {
+			return api.Errorf(http.StatusNotFound, "%w", err)
+		}
+	}
+	query := r.URL.Query()
+	for _, a := range h.configActions {
+		if a.Pattern != at.Pattern || a.Change != change || a.Query != "" && !query.Has(a.Query) {
+			continue
+		}
+		if !a.Fixed && h.Resolved.Keys[at.Key] != nil {
+			return ErrKeyFixed(at.Key)
+		}
+		return a.Do(h, w, r, at.Key)
+	}
+	return fmt.Errorf("the route %s has no action for %s", at.Pattern, r.Method)
+}
+
+// ErrKeyFixed returns the error for a request to read or change a key of the
+// Caddyfile.
+func ErrKeyFixed(key string) error {
+	return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", key)
+}
+
+func (h *API) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	id, err := h.Saved.Store.Delete(r.Context(), name)
+	if errors.Is(err, configstore.ErrNotFound) {
+		return site.ErrNoKey
+	}
+	if err != nil {
+		return saved.ErrSavedUnavailable(err)
+	}
+	h.configChanged(r, name, changeDeleted, 0)
+	if q, _ := h.App.Open(nil); q != nil {
+		q.ForgetKey(r.Context(), h.Resolved.Saved.Space, id, name, RequestUser(r))
+	}
+	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
+	return nil
+}
+
+// loadConfig returns the saved configuration of a key. Errors are for the client.
+func (h *API) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
+	c, err := h.Saved.Store.Load(ctx, name)
+	if errors.Is(err, configstore.ErrNotFound) {
+		return nil, site.ErrNoKey
+	}
+	if err != nil {
+		return nil, saved.ErrSavedUnavailable(err)
+	}
+	return c, nil
+}
+
+// getConfig writes the configuration of a key as it was saved.
+func (h *API) getConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	c, err := h.loadConfig(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if api.PrefersJSON(r) {
+		return WriteJSON(w, http.StatusOK, struct {
+			Format string `json:"format"`
+			Config string `json:"config"`
+		}{c.Format, c.Text})
+	}
+	media := "text/plain; charset=utf-8"
+	if c.Format == configstore.FormatYAML {
+		media = "text/yaml; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write([]byte(c.Text)) // it fails only if the client is gone
+	return nil
+}
+
+// serveKeys lists the saved keys.
+func (h *API) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
+	if api.PrefersHTML(r) && h.Resolved.Page {
+		return h.pages.Keys(w, r, "")
+	}
+	keys, err := h.SavedNames(r.Context())
+	if err != nil {
+		return err
+	}
+	return WriteJSON(w, http.StatusOK, keys)
+}
+
+// SavedNames returns the names of the saved keys, sorted, and never nil.
+func (h *API) SavedNames(ctx context.Context) ([]string, error) {
+	if h.Saved == nil {
+		return []string{}, nil
+	}
+	keys, err := h.Saved.Store.Keys(ctx)
+	if err != nil {
+		return nil, saved.ErrSavedUnavailable(err)
+	}
+	if keys == nil {
+		keys = []string{}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// savedURL is an item of the response of /json/urls.
+type savedURL struct {
+	ID         *string    `json:"id"` // the same for the same URL; null while the storage cannot be read
+	Service    string     `json:"service_name"`
+	Enabled    bool       `json:"enabled"`
+	URL        string     `json:"url"` // with its secrets masked
+	Retry      int        `json:"retry"`
+	Optional   bool       `json:"optional"`
+	Tags       []string   `json:"tags"` // in lower case, without numbers
+	TagDetails []savedTag `json:"tag_details"`
+}
+
+// savedTag is a tag of a URL with its number.
+type savedTag struct {
+	Name   string `json:"name"`
+	Number int    `json:"priority"`
+	Token  string `json:"token"` // as the configuration has it, such as 2:ops
+	Exact  string `json:"exact"` // what selects only this number
+}
+
+// newSavedTags returns the tags of a URL, sorted, and their names without
+// repetition.
+func newSavedTags(tags []string) (details []savedTag, names []string) {
+	details, names = make([]savedTag, 0, len(tags)), make([]string, 0, len(tags))
+	for _, tag := range tags {
+		tag = strings.ToLower(tag)
+		number, name := notifier.SplitTag(tag)
+		details = append(details, savedTag{name, number, tag, fmt.Sprintf("%d:%s", number, name)})
+		names = append(names, name)
+	}
+	slices.SortFunc(details, func(a, b savedTag) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Number, b.Number))
+	})
+	slices.Sort(names)
+	return details, slices.Compact(names)
+}
+
+// serveURLs lists the destinations of a key and their tags.
+func (h *API) serveURLs(w http.ResponseWriter, r *http.Request, name string) error {
+	k, err := h.keyToRead(r, name)
+	if err != nil {
+		return err
+	}
+	targets := k.Targets
+	if text := r.URL.Query().Get("tag"); text != "" && !strings.EqualFold(text, "all") {
+		e, err := notifier.ParseTags(text)
+		if err != nil {
+			return api.Errorf(http.StatusBadRequest, "tag: %w", err)
+		}
+		targets = k.Match(e)
+	}
+	out := struct {
+		Tags []string   `json:"tags"`
+		URLs []savedURL `json:"urls"`
+	}{[]string{}, []savedURL{}}
+	id := h.Saved.IDOf(r.Context())
+	for _, t := range targets {
+		details, names := newSavedTags(t.Tags)
+		out.Tags = append(out.Tags, names...)
+		out.URLs = append(out.URLs, savedURL{
+			ID: id(t), Service: t.Service(), Enabled: true, URL: t.String(), Retry: t.Retry(), Optional: t.Optional(), Tags: names, TagDetails: details,
+		})
+	}
+	slices.Sort(out.Tags)
+	out.Tags = slices.Compact(out.Tags)
+	return WriteJSON(w, http.StatusOK, out)
+}
+
+// Changes of a saved configuration, for the log and the event.
+const (
+	changeSaved         = "saved"
+	changeDeleted       = "deleted"
+	changeTokenAdded    = "token_added"
+	changeTokensRemoved = "tokens_removed"
+)
+
+// configChanged writes the audit line and emits the event of a change. Neither
+// contains a URL.
+func (h *API) configChanged(r *http.Request, name, change string, destinations int) {
+	client := ClientIP(r)
+	space := h.Saved.Shared.Label()
+	h.Log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
+		zap.Int("destinations", destinations), zap.String("user", RequestUser(r)), zap.String("client_ip", client))
+	h.App.Emit(event.ConfigChanged, func() map[string]any {
+		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": RequestUser(r)}
+	})
+}
+
+// serveStatus reports whether the storage can be read and written.
+func (h *API) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
+	status := struct {
+		ConfigLock  bool  `json:"config_lock"` // nobody may change saved configurations
+		AttachLock  bool  `json:"attach_lock"` // no attachments
+		Stateful    bool  `json:"stateful_enabled"`
+		MaxFiles    int   `json:"max_attachments"`
+		MaxFileSize int64 `json:"attach_size"`
+		Status      struct {
+			Storage bool     `json:"persistent_storage"`
+			Config  bool     `json:"can_write_config"`
+			Attach  bool     `json:"can_write_attach"`
+			Details []string `json:"details"`
+		} `json:"status"`
+	}{
+		ConfigLock: !h.Saved.Manage, AttachLock: h.Resolved.Limits.MaxFiles == 0, Stateful: true,
+		MaxFiles: h.Resolved.Limits.MaxFiles, MaxFileSize: h.Resolved.Limits.MaxFileSize,
+	}
+	code, text := http.StatusOK, "OK"
+	err := h.Saved.Shared.Check(r.Context(), h.Saved.Store)
+	status.Status.Storage, status.Status.Config = err == nil, err == nil && !status.ConfigLock
+	status.Status.Attach = !status.AttachLock
+	if status.Status.Details = []string{"OK"}; err != nil {
+		h.Log.Error("the storage of saved configurations does not work", zap.Error(err))
+		code, text = http.StatusExpectationFailed, "CONFIG_PERMISSION_ISSUE"
+		status.Status.Details = []string{text}
+	}
+	if api.PrefersJSON(r) {
+		return WriteJSON(w, code, status)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text)) // it fails only if the client is gone
+	return nil
+}
+
+func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // it fails only if the client is gone
+	return nil
+}

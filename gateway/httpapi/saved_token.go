@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// oldQuery is the query parameter of a POST that removes the older tokens of a key, as
+// DELETE does. The page uses it, because a form cannot send DELETE.
+const oldQuery = "old"
+
+// NewToken is the JSON of a token that was made.
+type NewToken struct {
+	Token string `json:"token"`
+	Count int    `json:"count"` // how many tokens the key has now
+}
+
+// changeTokens makes a token of a saved key or removes the older ones.
+func (h *API) changeTokens(w http.ResponseWriter, r *http.Request, name string) error {
+	if r.Method == http.MethodDelete || r.URL.Query().Has(oldQuery) {
+		return h.removeOldTokens(w, r, name)
+	}
+	// The token has at least 128 bits of randomness. Only its hash is stored.
+	token := rand.Text()
+	count, err := h.Saved.Store.AddToken(r.Context(), name, sha256.Sum256([]byte(token)))
+	switch {
+	case errors.Is(err, configstore.ErrTooManyTokens):
+		return api.Errorf(http.StatusBadRequest, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
+	case err != nil:
+		return tokenError(err)
+	}
+	h.tokensChanged(r, name, changeTokenAdded)
+	switch {
+	case api.PrefersJSON(r):
+		return WriteJSON(w, http.StatusOK, NewToken{token, count})
+	case api.PrefersHTML(r):
+		return h.pages.NewToken(w, r, name, token, count)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write([]byte(token + "\n")) // it fails only if the client is gone
+	return nil
+}
+
+// removeOldTokens removes all tokens of a saved key but the newest.
+func (h *API) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
+	removed, err := h.Saved.Store.RemoveOldTokens(r.Context(), name)
+	if err != nil {
+		return tokenError(err)
+	}
+	if removed > 0 {
+		h.tokensChanged(r, name, changeTokensRemoved)
+	}
+	writeChanged(w, r, name, "Tokens removed", "Removed "+countTokens(removed), nil)
+	return nil
+}
+
+// tokensChanged records a change of the tokens of a saved key.
+func (h *API) tokensChanged(r *http.Request, name, change string) {
+	destinations := 0
+	if k, err := h.Resolved.Key(r.Context(), name); err == nil {
+		destinations = len(k.Targets)
+	}
+	h.configChanged(r, name, change, destinations)
+}
+
+// countTokens returns "1 token" or "2 tokens".
+func countTokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", n)
+}
+
+func tokenError(err error) error {
+	if errors.Is(err, configstore.ErrNotFound) {
+		return site.ErrNoKey
+	}
+	return saved.ErrSavedUnavailable(err)
+}

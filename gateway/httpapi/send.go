@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// answer sends the message of a request and returns the response. With a queue,
+// deliveries that are not final in time are stored and made later. answer calls
+// d.release when no delivery of the request is in progress any more, possibly
+// after it returns.
+//
+// Nothing is stored before the response if there is no queue or all
+// destinations are fast.
+func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
+	h.Shared.Incidents.Note(&d)
+	q, err := h.App.Durable(h.Resolved.Keys[d.Key])
+	if err != nil {
+		d.Release()
+		return nil, err
+	}
+	if q == nil {
+		defer d.Release()
+		stream := deliveryStream(&d, w, r)
+		resp := deliveryResponse(&d, h.Shared.Send(r.Context(), d))
+		resp.Stream = stream
+		return resp, nil
+	}
+	prefer := api.ParsePrefer(r.Header)
+	wait := q.App.Load().QueueSettings.Wait
+	if prefer.Async {
+		wait = prefer.Wait
+	}
+	s := outbox.NewSubmission(d, q)
+	if err := s.Begin(r.Context(), wait > 0); err != nil {
+		d.Release()
+		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
+			return h.repeated(r, q, e, prefer, &d)
+		}
+		return nil, outbox.QueueError(err)
+	}
+	stream := deliveryStream(&s.Delivery, w, r)
+	report, err := s.Run(r.Context(), wait)
+	resp := deliveryResponse(&d, report)
+	if err == nil {
+		setQueued(resp, r, s.ID.String(), prefer)
+	} else if failed := h.ErrorResponse(outbox.QueueError(err)); !d.Program || resp.Error != "" {
+		failed.Records, failed.Results = report.Records, report.Results
+		resp = failed
+	}
+	resp.Stream = stream
+	return resp, nil
+}
+
+// deliveryResponse returns the response to a request whose message was sent.
+func deliveryResponse(d *dispatch.Delivery, report *notifier.Report) *api.Response {
+	if d.Program {
+		return api.NewProgramResponse(report)
+	}
+	return api.NewResponse(report)
+}
+
+// deliveryStream begins a stream of results if the client prefers one.
+func deliveryStream(d *dispatch.Delivery, w http.ResponseWriter, r *http.Request) *api.Stream {
+	if d.Single {
+		return nil
+	}
+	stream := api.NewStream(w, r, d.To.Targets)
+	if stream != nil {
+		d.Done = stream.Result
+	}
+	return stream
+}
