@@ -3,74 +3,13 @@ package caddyhttp
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
-
-// setBeats sets the beats that a key expects. If the queue cannot be read, there are
-// none, and the part about the queue says so.
-func (h *pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
-	if len(k.Expects) == 0 {
-		return
-	}
-	q, err := h.App.Open(k)
-	if err != nil || q == nil {
-		return
-	}
-	var expected []heartbeat.ExpectedBeat
-	for i := range k.Expects {
-		expected = append(expected, *h.ExpectedBeat(k, &k.Expects[i]))
-	}
-	beats, err := q.Beats(r.Context(), expected)
-	if err != nil {
-		return
-	}
-	for _, b := range beats {
-		e := b.Expected.ExpectedBeat
-		x := view.Beat{
-			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered,
-			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Now()) == heartbeat.StateInGrace, Failed: b.Beat.State == rules.BeatFailed,
-		}
-		if b.Beat.State != rules.BeatOK {
-			x.Outcome, x.Since = view.Failed, b.Beat.Since
-		}
-		p.Beats = append(p.Beats, x)
-	}
-}
-
-// beatTroubles returns the beats of a key that are late or have failed, the first one first.
-// They are nil if the queue cannot be read, which the pages say elsewhere.
-func (h *pages) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key) (out []view.Trouble) {
-	var expected []heartbeat.ExpectedBeat
-	for i := range k.Expects {
-		expected = append(expected, *h.ExpectedBeat(k, &k.Expects[i]))
-	}
-	if len(expected) == 0 {
-		return nil
-	}
-	beats, err := q.Beats(ctx, expected)
-	if err != nil {
-		return nil
-	}
-	for _, b := range beats {
-		switch b.Beat.State {
-		case rules.BeatLate:
-			out = append(out, view.Trouble{What: "The beat " + b.Expected.ExpectedBeat.Name + " is late", Since: b.Beat.Since})
-		case rules.BeatFailed:
-			out = append(out, view.Trouble{What: "The beat " + b.Expected.ExpectedBeat.Name + " has failed", Since: b.Beat.Since})
-		case rules.BeatOK:
-		}
-	}
-	slices.SortStableFunc(out, func(a, b view.Trouble) int { return a.Since.Compare(b.Since) })
-	return out
-}
 
 // serveBeats lists the beats that keys expect, with the last call of the watchdog.
 func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {

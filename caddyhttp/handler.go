@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -91,7 +92,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.checkReaders(); err != nil {
 		return logRejected(h.Log, err)
 	}
-	h.Prepare(newPages(h.API))
+	h.Prepare(console.New(h.API))
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.Has.Inbox {
 		server.RegisterOnShutdown(h.Streams.Stop)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -238,7 +239,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 			{h: h, target: "/cfg/none?test", contentType: typeForm, body: "destination=1"},
 			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1", slow: true},
 			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1&shown=json://other"},
-			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: strings.Repeat("x", maxPageForm+1)},
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: strings.Repeat("x", console.MaxPageForm+1)},
 			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "url=" + s.NotifyURL("/refuse")},
 			{h: broken, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1"},
 		},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
@@ -197,7 +198,7 @@ func (s *guardedSite) succeeded(all []attack) (out []string) {
 		got := s.ask(a.method, a.target, body, false, "Accept", a.accept)
 		path, query, _ := strings.Cut(a.target, "?")
 		path, _ = url.PathUnescape(path)
-		_, isFile := appFiles()[strings.TrimSuffix(path, "/")]
+		_, isFile := console.AppFiles()[strings.TrimSuffix(path, "/")]
 		isFile = isFile || strings.TrimSuffix(path, "/") == httpapi.RouteManifest
 		isPage := strings.Contains(query, "nvite") && strings.Contains(got.body, "This device cannot be added")
 		reads := a.method == http.MethodGet || a.method == http.MethodHead

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
@@ -59,7 +60,7 @@ func TestDestinationTests(t *testing.T) {
 		}
 		for form, status := range map[string]int{
 			"destination=3": 400, "destination=0": 400, "": 400, "destination=1&shown=json://other": 409,
-			"destination=1&x=" + strings.Repeat("x", maxPageForm): 413,
+			"destination=1&x=" + strings.Repeat("x", console.MaxPageForm): 413,
 		} {
 			if got := post(t, h, "/cfg/"+key+"?test", typeForm, form); got.status != status {
 				t.Errorf("%s: %.40s: %d %s, want %d", key, form, got.status, got.body, status)

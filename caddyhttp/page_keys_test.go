@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/console"
 )
 
 // TestKeyList checks that the list of keys shows the services and last results
@@ -46,7 +47,7 @@ func TestKeyList(t *testing.T) {
 	if strings.Contains(body, "t0ken") || strings.Contains(body, ">key048<") || strings.Contains(body, "Previous") {
 		t.Errorf("the first page: %s", body)
 	}
-	if n := storage.Loads.Load(); n > maxListedKeys || len(h.Saved.Keys) > 0 {
+	if n := storage.Loads.Load(); n > console.MaxListedKeys || len(h.Saved.Keys) > 0 {
 		t.Errorf("a page reads %d keys and keeps %d", n, len(h.Saved.Keys))
 	}
 	if body := page("?page=3"); !strings.Contains(body, "Keys 101 to 122 of 122") || !strings.Contains(body, `href="./notify/console?page=2"`) || strings.Contains(body, "Next keys") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
@@ -246,8 +247,8 @@ func TestConsoleQueue(t *testing.T) {
 	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !strings.Contains(keys, "JSON: the service answered 503") {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}
-	id := encodeDestination(h.app.Rooms.Hash(h.Resolved.Keys["ops"].Targets[0].Hash()))
-	for _, wrong := range []url.Values{{}, {"destination": {"x"}}, {"destination": {encodeDestination(queue.Hash{})}}} {
+	id := console.EncodeDestination(h.app.Rooms.Hash(h.Resolved.Keys["ops"].Targets[0].Hash()))
+	for _, wrong := range []url.Values{{}, {"destination": {"x"}}, {"destination": {console.EncodeDestination(queue.Hash{})}}} {
 		if r := submit(t, h, "/notify/console/queue?drop", wrong); r.status != http.StatusNotFound {
 			t.Errorf("dropping %v: %d", wrong, r.status)
 		}
@@ -368,7 +369,7 @@ func TestSendingLines(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = host
 		out := map[string]string{}
-		for _, l := range (&pages{h.API}).sendingLines(r, h.Resolved.Keys[key]) {
+		for _, l := range (&console.Pages{API: h.API}).SendingLines(r, h.Resolved.Keys[key]) {
 			out[l.Name] = l.Text
 		}
 		return out

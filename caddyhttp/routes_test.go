@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -155,7 +156,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 			known[path+" "+strings.ToLower(method)] = true
 			// The description has neither pages for browsers alone nor PUT, which is POST
 			// for programs that cannot send that.
-			_, ofApp := appFiles()[path]
+			_, ofApp := console.AppFiles()[path]
 			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet || strings.HasPrefix(path, httpapi.RouteConsole)
 			if !(method == http.MethodPut || ofPages) && d.at("paths", path, strings.ToLower(method)) == nil {
 				t.Errorf("the description has no %s %s", method, path)

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
-// pages writes the pages of a site.
-type pages struct {
+// Pages writes the pages of a site.
+type Pages struct {
 	*httpapi.API
 }
 
-// newPages returns what the pages of a site do.
-func newPages(h *httpapi.API) httpapi.PageFuncs {
-	p := &pages{h}
+// New returns what the pages of a site do.
+func New(h *httpapi.API) httpapi.PageFuncs {
+	p := &Pages{h}
 	action := func(do func(w http.ResponseWriter, r *http.Request, key string) error) func(*httpapi.API, http.ResponseWriter, *http.Request, string) error {
 		return func(_ *httpapi.API, w http.ResponseWriter, r *http.Request, key string) error { return do(w, r, key) }
 	}
@@ -41,22 +41,22 @@ type consolePlace struct {
 	name    string
 	route   string
 	on      func(s *httpapi.SiteRoutes) bool // nil for always
-	trouble func(h *pages) (t string)        // what is wrong there; nil for nothing
+	trouble func(h *Pages) (t string)        // what is wrong there; nil for nothing
 }
 
 func consolePlaces() []consolePlace {
 	return []consolePlace{
 		{"Keys", httpapi.RouteConsole, nil, nil},
 		{"Messages", httpapi.RouteConsoleMessages, nil, nil},
-		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue, (*pages).queueTrouble},
-		{"Incidents", httpapi.RouteConsoleIncidents, httpapi.WithQueue, (*pages).incidentTrouble},
+		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue, (*Pages).queueTrouble},
+		{"Incidents", httpapi.RouteConsoleIncidents, httpapi.WithQueue, (*Pages).incidentTrouble},
 		{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue, nil},
 	}
 }
 
 // queueTrouble returns how many of the operator's destinations are down, or "". It
 // costs nothing, because each page of the console has it.
-func (h *pages) queueTrouble() string {
+func (h *Pages) queueTrouble() string {
 	select {
 	case <-h.App.Started:
 	default:
@@ -73,7 +73,7 @@ func (h *pages) queueTrouble() string {
 
 // frame returns what surrounds a page for the client of r. here is the route of the
 // place that the page is in; "" for none.
-func (h *pages) frame(r *http.Request, here string) view.Frame {
+func (h *Pages) frame(r *http.Request, here string) view.Frame {
 	f := view.Frame{Root: httpapi.RootOf(r.URL.Path)}
 	if !h.Has.Console || h.MayManage(r) != nil {
 		return f
@@ -97,43 +97,43 @@ type consoleAction struct {
 	pattern string // of the route
 	change  bool   // a POST rather than a GET or HEAD
 	query   string // a parameter that the query must have; "" for none
-	do      func(h *pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error
+	do      func(h *Pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error
 }
 
 // consoleActions returns the actions. If several match a request, the first counts.
 func consoleActions() []consoleAction {
-	ofKey := func(do func(h *pages, w http.ResponseWriter, r *http.Request, key string) error) func(*pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
-		return func(h *pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+	ofKey := func(do func(h *Pages, w http.ResponseWriter, r *http.Request, key string) error) func(*Pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
+		return func(h *Pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 			return do(h, w, r, at.Key)
 		}
 	}
 	return []consoleAction{
-		{httpapi.RouteConsole, false, "", ofKey((*pages).serveKeysPage)},
-		{httpapi.RouteConsoleKey, false, "", ofKey((*pages).serveKeyPage)},
-		{httpapi.RouteConsoleKey, true, buildQuery, ofKey((*pages).postBuilder)},
-		{httpapi.RouteConsoleKey, true, testQuery, ofKey((*pages).serveTest)},
-		{httpapi.RouteConsoleKey, true, retryQuery, ofKey((*pages).retryQueued)},
-		{httpapi.RouteConsoleKey, true, dropQuery, ofKey((*pages).dropKey)},
-		{httpapi.RouteConsoleKey, true, hurryQuery, ofKey((*pages).hurryKey)},
-		{httpapi.RouteConsoleKey, true, httpapi.InviteQuery, ofKey((*pages).postInvite)},
-		{httpapi.RouteConsoleKey, true, revokeQuery, ofKey((*pages).postRevoke)},
-		{httpapi.RouteConsoleMessages, false, "", (*pages).serveMessagesPage},
-		{httpapi.RouteConsoleMessage, false, "", (*pages).serveMessagePage},
+		{httpapi.RouteConsole, false, "", ofKey((*Pages).serveKeysPage)},
+		{httpapi.RouteConsoleKey, false, "", ofKey((*Pages).serveKeyPage)},
+		{httpapi.RouteConsoleKey, true, buildQuery, ofKey((*Pages).postBuilder)},
+		{httpapi.RouteConsoleKey, true, testQuery, ofKey((*Pages).serveTest)},
+		{httpapi.RouteConsoleKey, true, retryQuery, ofKey((*Pages).retryQueued)},
+		{httpapi.RouteConsoleKey, true, dropQuery, ofKey((*Pages).dropKey)},
+		{httpapi.RouteConsoleKey, true, hurryQuery, ofKey((*Pages).hurryKey)},
+		{httpapi.RouteConsoleKey, true, httpapi.InviteQuery, ofKey((*Pages).postInvite)},
+		{httpapi.RouteConsoleKey, true, revokeQuery, ofKey((*Pages).postRevoke)},
+		{httpapi.RouteConsoleMessages, false, "", (*Pages).serveMessagesPage},
+		{httpapi.RouteConsoleMessage, false, "", (*Pages).serveMessagePage},
 		{httpapi.RouteConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, outbox.RetryMessage)},
 		{httpapi.RouteConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, outbox.DropMessage)},
-		{httpapi.RouteConsoleQueue, false, "", (*pages).serveQueuePage},
-		{httpapi.RouteConsoleQueue, true, hurryQuery, (*pages).hurryQueue},
-		{httpapi.RouteConsoleQueue, true, dropQuery, (*pages).dropQueue},
-		{httpapi.RouteConsoleIncidents, false, "", (*pages).serveIncidentsPage},
-		{httpapi.RouteConsoleIncidents, true, forgetQuery, (*pages).postForget},
-		{httpapi.RouteConsoleSilences, false, "", (*pages).serveSilencesPage},
-		{httpapi.RouteConsoleSilences, true, makeQuery, (*pages).postSilence},
-		{httpapi.RouteConsoleSilences, true, endQuery, (*pages).postSilenceEnd},
+		{httpapi.RouteConsoleQueue, false, "", (*Pages).serveQueuePage},
+		{httpapi.RouteConsoleQueue, true, hurryQuery, (*Pages).hurryQueue},
+		{httpapi.RouteConsoleQueue, true, dropQuery, (*Pages).dropQueue},
+		{httpapi.RouteConsoleIncidents, false, "", (*Pages).serveIncidentsPage},
+		{httpapi.RouteConsoleIncidents, true, forgetQuery, (*Pages).postForget},
+		{httpapi.RouteConsoleSilences, false, "", (*Pages).serveSilencesPage},
+		{httpapi.RouteConsoleSilences, true, makeQuery, (*Pages).postSilence},
+		{httpapi.RouteConsoleSilences, true, endQuery, (*Pages).postSilenceEnd},
 	}
 }
 
 // serveConsole answers a request to a page of the console.
-func (h *pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+func (h *Pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	err := h.doConsole(w, r, at)
 	if err == nil {
 		return nil
@@ -149,7 +149,7 @@ func (h *pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi
 	return resp
 }
 
-func (h *pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	if !slices.Contains(at.Methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ func idField(id uuid.UUID) zap.Field { return zap.String("id", id.String()) }
 const maxPageDestinations = 200
 
 // serveQueuePage shows what waits, by destination.
-func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	p := view.QueuePage{Root: httpapi.RootOf(r.URL.Path), Size: "0 B"}
 	if done := r.URL.Query().Get("done"); done != "" {
 		p.Done = doneText(done)
@@ -44,7 +44,7 @@ func (h *pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpap
 }
 
 // setQueue sets what the page shows of the queue.
-func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
+func (h *Pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
@@ -78,7 +78,7 @@ func (h *pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 			out.Keys = append(out.Keys, view.KeyLink{Name: name, Address: httpapi.ConsoleKey(r, name)})
 		}
 		if d.health.Waiting > 0 {
-			out.Waits = &view.Waits{Address: address, Destination: encodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
+			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		}
 		p.Destinations = append(p.Destinations, out)
 	}
@@ -96,7 +96,7 @@ type siteDestination struct {
 // the worst first. Of the destinations of saved keys it has those that messages went
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
-func (h *pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
+func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -157,13 +157,13 @@ func (h *pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 
 // reaches reports whether a saved key of the site has a destination. Keys of other
 // sites may have the same name.
-func (h *pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
+func (h *Pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
 	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Hash(site.DestinationOf(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.
-func (h *pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (h *pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Ro
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
-func (h *pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func doneText(done string) string {
 
 // queueForm reads the form of a button of the page. It returns the destination that
 // the form names, or all that something waits for.
-func (h *pages) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Rooms, ids []queue.Hash, err error) {
+func (h *Pages) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Rooms, ids []queue.Hash, err error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
@@ -227,7 +227,7 @@ func (h *pages) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Ro
 	}
 	wanted := r.PostForm.Get("destination")
 	for _, d := range all {
-		if d.health.Waiting > 0 && (wanted == "" || wanted == allDestinations || wanted == encodeDestination(d.id)) {
+		if d.health.Waiting > 0 && (wanted == "" || wanted == allDestinations || wanted == EncodeDestination(d.id)) {
 			ids = append(ids, d.id)
 		}
 	}

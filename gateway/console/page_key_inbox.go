@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ import (
 )
 
 // setInbox sets where the messages of a key are read, for who may read them.
-func (h *pages) setInbox(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *Pages) setInbox(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if _, err := h.InboxReader(r, k.Name); err != nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ const (
 )
 
 // serveSilencesPage lists the silences of the keys of the site.
-func (h *pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	p := view.SilencesPage{Root: httpapi.RootOf(r.URL.Path), User: httpapi.RequestUser(r)}
 	switch query.Get("done") {
@@ -61,13 +61,13 @@ func silenceAddress(r *http.Request, key, tag string) string {
 }
 
 // setSilences sets the silences that the page shows, the one that ends first first.
-func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Rooms) {
+func (h *Pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Rooms) {
 	names, err := h.keyNames(r.Context())
 	if err != nil {
 		p.Problem = "The saved keys cannot be read at the moment."
 		return
 	}
-	if len(names) <= maxListedKeys {
+	if len(names) <= MaxListedKeys {
 		p.Keys = names
 	}
 	places, err := h.placesOf(r.Context(), names)
@@ -96,7 +96,7 @@ func (h *pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Ro
 
 // placesOf returns the places of keys of the site (see [delivery.Place]). It has none of a
 // key that does not exist.
-func (h *pages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
+func (h *Pages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
 	var saved []string
 	for _, name := range names {
 		if h.Resolved.Keys[name] == nil {
@@ -113,7 +113,7 @@ func (h *pages) placesOf(ctx context.Context, names []string) (map[string]string
 }
 
 // postSilence makes a silence that the form of the page asks for.
-func (h *pages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (h *pages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.R
 }
 
 // postSilenceEnd ends a silence of the page.
-func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (h *pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpap
 }
 
 // setSilence sets where silences of a key are made, and of its destinations with a tag.
-func (h *pages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *Pages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.Has.Queue || k.Unqueued || h.MayManage(r) != nil || !h.Has.Console {
 		return
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"net/http"
@@ -57,7 +57,7 @@ const (
 
 // postedForm returns the form that was posted, or nil if there is none for the
 // service in the query string.
-func (h *pages) postedForm(r *http.Request) *builderForm {
+func (h *Pages) postedForm(r *http.Request) *builderForm {
 	scheme := r.URL.Query().Get(buildQuery)
 	forms := notifier.URLForms(scheme)
 	number, err := strconv.Atoi(r.PostForm.Get("form"))

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 
 // inboxTitles finds the titles of messages for the client of a request.
 type inboxTitles struct {
-	h *pages
+	h *Pages
 	r *http.Request
 	// readers are those of the keys that were asked for; nil for a key without an inbox.
 	readers map[string]*httpapi.InboxReader
 }
 
 // titles returns what finds titles for the client of r.
-func (h *pages) titles(r *http.Request) *inboxTitles {
+func (h *Pages) titles(r *http.Request) *inboxTitles {
 	return &inboxTitles{h: h, r: r, readers: map[string]*httpapi.InboxReader{}}
 }
 

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"context"
@@ -32,7 +32,7 @@ const (
 
 // setRecent sets the last messages of a key and its messages in the queue, of those
 // that came to the site of h.
-func (h *pages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *Pages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
 	id := site.KeyID{Site: h.Site(), Key: k.Name}
 	list, err := h.listMessages(r, messageFilter{key: k.Name}, nil, uuid.UUID{}, maxKeyScan)
 	if err == nil {
@@ -140,18 +140,18 @@ const (
 )
 
 // retryQueued queues again the deliveries of a message that were given up.
-func (h *pages) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *Pages) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, retryQuery, outbox.RetryMessage)
 }
 
 // dropQueued drops the deliveries of a message that wait or were given up.
-func (h *pages) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *Pages) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, dropQuery, outbox.DropMessage)
 }
 
 // changeQueued calls do with a message of a key. Browsers are sent back to the
 // page.
-func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
+func (h *Pages) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (h *pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 }
 
 // logQueueChange logs what somebody has done to the queue on a page.
-func (h *pages) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
+func (h *Pages) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
 	client := httpapi.ClientIP(r)
 	h.Log.Info("queued message changed", append(about, zap.String("change", change),
 		zap.Int("deliveries", deliveries), zap.String("user", httpapi.RequestUser(r)), zap.String("client_ip", client))...)
@@ -215,7 +215,7 @@ func (h *pages) logQueueChange(r *http.Request, change string, deliveries int, a
 const hurryQuery = "hurry"
 
 // hurryKey makes due what waits for a destination of a key, or for all of them.
-func (h *pages) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Pages) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (h *pages) hurryKey(w http.ResponseWriter, r *http.Request, name string) er
 
 // dropKey drops what waits for a destination of a key or, for a form with the field
 // id, messages.
-func (h *pages) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Pages) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
 		return err
@@ -251,11 +251,11 @@ func (h *pages) dropKey(w http.ResponseWriter, r *http.Request, name string) err
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
 
 // dropDestination drops what waits for a destination, and is the site's.
-func (h *pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
+func (h *Pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	n, _, err := q.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
-	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", encodeDestination(id)))...)
+	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", EncodeDestination(id)))...)
 	if err != nil {
 		return n, outbox.MessageError(err)
 	}
@@ -266,7 +266,7 @@ func (h *pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash
 // that came to the site, or of a key that the site has in common with the other one, such
 // as a global key. The messages of a site that is not in the configuration any more are
 // everybody's, because no other page shows them.
-func (h *pages) mayDrop(ctx context.Context, j *queue.Job) bool {
+func (h *Pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 	var state queued.State
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
@@ -284,7 +284,7 @@ func (h *pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 
 // destinationsOfForm reads the form of a button. It returns the queue and the
 // destination that the form names, or all those of the key.
-func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*gateway.Rooms, []queue.Hash, error) {
+func (h *Pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*gateway.Rooms, []queue.Hash, error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
@@ -303,7 +303,7 @@ func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 	var ids []queue.Hash
 	for _, t := range k.Targets {
 		id := q.Hash(site.DestinationOf(t, k.Limits))
-		if wanted == "" || wanted == encodeDestination(id) {
+		if wanted == "" || wanted == EncodeDestination(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -314,7 +314,7 @@ func (h *pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 }
 
 // changedDeliveries answers a form that has changed deliveries.
-func (h *pages) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
+func (h *Pages) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
 	if !api.PrefersHTML(r) {
 		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"cmp"
@@ -22,13 +22,13 @@ import (
 
 // Limits of the list of keys.
 const (
-	maxListedKeys = 50 // on a page
+	MaxListedKeys = 50 // on a page
 	maxListReads  = 8  // saved keys that are read at once
 )
 
 // serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
 // One of its forms leads to the page of a key.
-func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *Pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
 	query := r.URL.Query()
 	if key := query.Get("key"); key != "" {
 		if err := site.CheckKeyName(key); err != nil {
@@ -75,7 +75,7 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 		return 0
 	})
 	p.Found = len(names)
-	pages := (len(names) + maxListedKeys - 1) / maxListedKeys
+	pages := (len(names) + MaxListedKeys - 1) / MaxListedKeys
 	n, err := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
 	if err != nil || n < 1 || n > max(pages, 1) {
 		return api.Errorf(http.StatusNotFound, "there is no such page; the last one is %d", max(pages, 1))
@@ -94,15 +94,15 @@ func (h *pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 		return p.Root + httpapi.RouteConsole[1:] + "?" + v.Encode()
 	}
 	p.Previous, p.Next = address(n-1), address(n+1)
-	begin := (n - 1) * maxListedKeys
-	end := min(begin+maxListedKeys, len(names))
+	begin := (n - 1) * MaxListedKeys
+	end := min(begin+MaxListedKeys, len(names))
 	p.First, p.Last = begin+1, end
 	p.Keys = h.listKeys(r, states, names[begin:end])
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // keyNames returns the names of all keys of the site, sorted.
-func (h *pages) keyNames(ctx context.Context) ([]string, error) {
+func (h *Pages) keyNames(ctx context.Context) ([]string, error) {
 	saved, err := h.SavedNames(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (h *pages) keyNames(ctx context.Context) ([]string, error) {
 
 // roughStates returns the states of keys without reading saved ones. That of a saved
 // key follows from the destinations that messages to a key of this name went to last.
-func (h *pages) roughStates(states *healthView, names []string) map[string]view.State {
+func (h *Pages) roughStates(states *healthView, names []string) map[string]view.State {
 	siteID, saved := h.Site(), map[string]*view.Health{}
 	for i := range states.states {
 		if name := outbox.DecodeName(states.states[i].About).Key; name != "" {
@@ -150,7 +150,7 @@ func (h *pages) roughStates(states *healthView, names []string) map[string]view.
 }
 
 // setTallies sets how many keys have each state.
-func (h *pages) setTallies(p *view.KeysPage, states map[string]view.State) {
+func (h *Pages) setTallies(p *view.KeysPage, states map[string]view.State) {
 	if len(states) < 2 {
 		return
 	}
@@ -172,7 +172,7 @@ func (h *pages) setTallies(p *view.KeysPage, states map[string]view.State) {
 
 // listKeys describes keys. It reads saved keys that are not in use, and does
 // not keep them in memory.
-func (h *pages) listKeys(r *http.Request, states *healthView, names []string) []view.ListedKey {
+func (h *Pages) listKeys(r *http.Request, states *healthView, names []string) []view.ListedKey {
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup

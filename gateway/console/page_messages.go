@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"context"
@@ -60,7 +60,7 @@ type messageList struct {
 // listMessages returns messages that came to the site, and refused requests, from the
 // queue or, without one, the history. It looks at no more than scan messages. titles
 // finds their titles; nil for none.
-func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
+func (h *Pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
 	q, err := h.App.Open(nil)
 	if err != nil {
 		return list, err
@@ -130,7 +130,7 @@ func (h *pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 }
 
 // historyMessage returns an entry of the history as the pages show it.
-func (h *pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
+func (h *Pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
 	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type), Count: e.Count, Client: e.Client}
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, httpapi.ConsoleKey(r, *e.Key)
@@ -145,7 +145,7 @@ func (h *pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMes
 }
 
 // queueMessage returns a message of the queue as the pages show it.
-func (h *pages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
+func (h *Pages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
 	stored := queued.Message(e)
 	m := view.ListedMessage{
 		ID: stored.ID, Address: httpapi.RootOf(r.URL.Path) + httpapi.RouteConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
@@ -195,7 +195,7 @@ func resultLines(all []api.Result) (lines []string, more int) {
 var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
 
 // serveMessagesPage lists messages.
-func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	p := view.MessagesPage{
 		Root:   httpapi.RootOf(r.URL.Path),
@@ -235,7 +235,7 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *htt
 	if before != (uuid.UUID{}) {
 		p.Newest = address(uuid.UUID{})
 	}
-	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= maxListedKeys {
+	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= MaxListedKeys {
 		p.Keys = names
 	}
 	switch list, err := h.listMessages(r, f, h.titles(r), before, maxMessageScan); {
@@ -258,7 +258,7 @@ func (h *pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *htt
 }
 
 // pageMessage returns the message that the address of a page names.
-func (h *pages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms, *queue.Entry, error) {
+func (h *Pages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms, *queue.Entry, error) {
 	id, err := uuid.Parse(at.ID)
 	if err != nil || id.String() != at.ID {
 		return nil, nil, outbox.ErrNoMessage
@@ -277,7 +277,7 @@ func (h *pages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms,
 }
 
 // serveMessagePage shows a message of the queue.
-func (h *pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+func (h *Pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	q, e, err := h.pageMessage(r, at)
 	if err != nil {
 		return err
@@ -362,8 +362,8 @@ func formatElapsed(ms int64) string {
 }
 
 // changeMessagePage returns the action that changes a message and shows it again.
-func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
-	return func(h *pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*Pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
+	return func(h *Pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		q, e, err := h.pageMessage(r, at)
 		if err != nil {
 			return err

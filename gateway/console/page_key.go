@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"encoding/base64"
@@ -17,7 +17,7 @@ import (
 )
 
 // serveKeyPage writes the page of a key, which need not exist.
-func (h *pages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Pages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
 	if !api.PrefersHTML(r) || !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
@@ -42,7 +42,7 @@ func addedService(r *http.Request) string {
 
 // writeKeyPage writes the page of a key. d is a configuration that is not saved,
 // or nil.
-func (h *pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *httpapi.Draft) error {
+func (h *Pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *httpapi.Draft) error {
 	p, err := h.keyPage(r, name)
 	if d != nil {
 		setDraft(&p, d)
@@ -54,7 +54,7 @@ func (h *pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string
 
 // keyPage returns the page of a key, which need not exist. If the storage
 // cannot be read, the page does not show the saved configuration.
-func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
+func (h *Pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
 	p = view.KeyPage{
 		Root: httpapi.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
 	}
@@ -79,7 +79,7 @@ func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)
 		h.setInbox(r, &p, k)
-		p.Lines = h.sendingLines(r, k)
+		p.Lines = h.SendingLines(r, k)
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 		h.setRecent(r, &p, &site.Key{Name: name})
@@ -92,7 +92,7 @@ func (h *pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 }
 
 // writeNewToken writes the page of a key with a token that was made.
-func (h *pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, token string, count int) error {
+func (h *Pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, token string, count int) error {
 	p, err := h.keyPage(r, name)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (h *pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, toke
 }
 
 // setDestinations sets the destinations of a key with their health.
-func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *Pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
 	p.Destinations = pageDestinations(p.Address, k.Targets)
 	states, err := h.health(r.Context())
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
 		d.Health = &health
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
 			hash := states.q.Hash(site.DestinationOf(t, k.Limits))
-			d.Waits = &view.Waits{Address: p.Address, Destination: encodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
+			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
 		}
 	}
 	sum := states.ofKey(id, k)
@@ -125,8 +125,8 @@ func (h *pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
 	}
 }
 
-// encodeDestination returns a destination as forms and the admin API name it.
-func encodeDestination(id queue.Hash) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+// EncodeDestination returns a destination as forms and the admin API name it.
+func EncodeDestination(id queue.Hash) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
 // setDraft shows a configuration that is not saved.
 func setDraft(p *view.KeyPage, d *httpapi.Draft) {

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 const revokeQuery = "revoke"
 
 // setDevices sets the devices of a key on its page, for who may invite others.
-func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *Pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.Has.Push || !h.Has.Console || h.MayManage(r) != nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (h *pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 }
 
 // postInvite makes an invitation to a key, and shows it on the page of the key.
-func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Pages) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (h *pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 }
 
 // postRevoke revokes a device of a key, and leads back to the page of the key.
-func (h *pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"fmt"
@@ -33,17 +33,17 @@ func pageDestinations(address string, targets []notifier.Target) []view.Destinat
 // that tests one destination.
 const testQuery = "test"
 
-// maxPageForm bounds the body of a form of the pages, in bytes. A URL has at
+// MaxPageForm bounds the body of a form of the pages, in bytes. A URL has at
 // most 64 KiB, and a form writes a character with up to three bytes.
-const maxPageForm = 512 << 10
+const MaxPageForm = 512 << 10
 
 // readPageForm reads a form of the pages for those who manage. Its fields are
 // in r.PostForm.
-func (h *pages) readPageForm(w http.ResponseWriter, r *http.Request) error {
+func (h *Pages) readPageForm(w http.ResponseWriter, r *http.Request) error {
 	if !h.Resolved.Page {
 		return errPageOff
 	}
-	if err := api.LimitBody(w, r, maxPageForm); err != nil {
+	if err := api.LimitBody(w, r, MaxPageForm); err != nil {
 		return err
 	}
 	if err := r.ParseForm(); err != nil {
@@ -57,7 +57,7 @@ var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, wh
 // serveTest sends a test message to one destination of a key. The field
 // destination is its number, counted from 1. A browser gets the page of the key
 // with the result. Any other client gets the response to a message.
-func (h *pages) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Pages) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
 	e, err := h.Enter(r, name)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ const allDestinations = "all"
 const maxTestsAtOnce = 8
 
 // testAll sends a test message to each destination of a key.
-func (h *pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) error {
+func (h *Pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) error {
 	results := make([]notifier.Result, len(k.Targets))
 	slots := make(chan struct{}, maxTestsAtOnce)
 	var wg sync.WaitGroup

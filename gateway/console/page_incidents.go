@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 const pageIncidents = 50
 
 // serveIncidentsPage lists the incidents of the site.
-func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ht
 	if by.After != (alerting.IncidentCursor{}) {
 		p.First = address(alerting.IncidentCursor{})
 	}
-	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= maxListedKeys {
+	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= MaxListedKeys {
 		p.Keys = names
 	}
 	p.Done = forgottenOf(r.URL.Query())
@@ -68,7 +68,7 @@ func (h *pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ht
 const forgetQuery = "forget"
 
 // postForget forgets an incident of the page, or those of a key.
-func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *Pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (h *pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Ro
 }
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
-func (h *pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
+func (h *Pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
 	at, err := q.IncidentByID(ctx, id)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (h *pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) erro
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
-func (h *pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
+func (h *Pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
 	if key == "" {
 		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}
@@ -157,7 +157,7 @@ func forgottenOf(query url.Values) string {
 }
 
 // hasRules reports whether one of the keys of the site has rules.
-func (h *pages) hasRules() bool {
+func (h *Pages) hasRules() bool {
 	if h.Resolved.Saved.On() && !h.Resolved.Saved.Rules.Empty() {
 		return true
 	}
@@ -170,7 +170,7 @@ func (h *pages) hasRules() bool {
 }
 
 // incidentTrouble returns how many incidents of the site's keys are open, or "".
-func (h *pages) incidentTrouble() string {
+func (h *Pages) incidentTrouble() string {
 	select {
 	case <-h.App.Started:
 	default:

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"net/http"
@@ -8,9 +8,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// sendingLines returns what programs use to send to a key, with the address at which
+// SendingLines returns what programs use to send to a key, with the address at which
 // the client of r reaches the site.
-func (h *pages) sendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
+func (h *Pages) SendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 	scheme, host := httpapi.SiteAddress(r)
 	prefix := httpapi.StrippedPrefix(r)
 	notify := keyURL(r, k)

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"net/http"
@@ -18,7 +18,7 @@ import (
 // servePage writes the page with a form for messages, or returns the response to
 // a request that is not a browser's GET. The page shows services and tags, but
 // nothing of URLs.
-func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *Pages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
@@ -65,7 +65,7 @@ func (h *pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 }
 
 // serveAbout leads who may manage to the console, and tells others what this is.
-func (h *pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
+func (h *Pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if h.Has.Console && h.MayManage(r) == nil {
 		w.Header().Set("Location", httpapi.RootOf(r.URL.Path)+httpapi.RouteConsole[1:])

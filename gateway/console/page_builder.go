@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"errors"
@@ -61,7 +61,7 @@ type builderAt struct {
 	tests   bool   // a test message may be sent
 }
 
-func (h *pages) builderAt(r *http.Request, key string) builderAt {
+func (h *Pages) builderAt(r *http.Request, key string) builderAt {
 	at := builderAt{key: key, address: httpapi.ConfigPage(r, key), saves: h.Resolved.Keys[key] == nil && h.MayManageSaved(r) == nil}
 	at.tests = at.saves || h.Resolved.Stateless
 	if prefix, _, _ := strings.Cut(httpapi.RouteConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
@@ -71,7 +71,7 @@ func (h *pages) builderAt(r *http.Request, key string) builderAt {
 }
 
 // serveBuilder writes the list of services or the empty form of one.
-func (h *pages) serveBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *Pages) serveBuilder(w http.ResponseWriter, r *http.Request, key string) error {
 	at, query := h.builderAt(r, key), r.URL.Query()
 	if scheme := strings.ToLower(query.Get(buildQuery)); scheme != "" {
 		if f := h.newForm(scheme, query.Get(formQuery)); f != nil {
@@ -84,7 +84,7 @@ func (h *pages) serveBuilder(w http.ResponseWriter, r *http.Request, key string)
 // newForm returns the empty form of the service with a scheme, or nil if there is
 // none that the site permits. number is that of the form; if it is none, the form is
 // the first.
-func (h *pages) newForm(scheme, number string) *builderForm {
+func (h *Pages) newForm(scheme, number string) *builderForm {
 	info := notifier.FindService(scheme)
 	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.permits(info) {
 		return nil
@@ -98,12 +98,12 @@ func (h *pages) newForm(scheme, number string) *builderForm {
 }
 
 // permits reports whether the setting services permits a service.
-func (h *pages) permits(s *notifier.ServiceInfo) bool {
+func (h *Pages) permits(s *notifier.ServiceInfo) bool {
 	return h.Resolved.Services.Permits(s.Schemes)
 }
 
 // writeBuilderList writes the list of services, with what is found by a text.
-func (h *pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
+func (h *Pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
 	p := view.ServicesPage{Address: at.address, Key: at.key, Text: text}
 	service := func(s *notifier.ServiceInfo, reason string) view.Service {
 		return view.Service{Name: s.Name, Scheme: s.Schemes[0], Group: string(s.Groups[0]), Reason: reason}
@@ -143,7 +143,7 @@ var errServiceOff = errors.New("the services that the text may belong to are not
 
 // recognize returns the services that a text may belong to and that the site
 // permits. If there is none, it returns an error without the text.
-func (h *pages) recognize(text string) ([]notifier.Recognized, error) {
+func (h *Pages) recognize(text string) ([]notifier.Recognized, error) {
 	found, err := notifier.Recognize(text)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (h *pages) recognize(text string) ([]notifier.Recognized, error) {
 
 // enterBuilder reads a form of these pages. It is not an alert, so it counts like a
 // message without a key. After nil, the caller calls leave.
-func (h *pages) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
+func (h *Pages) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
 	e, err := h.Enter(r, "")
 	if err != nil {
 		return site.Admission{}, err
@@ -175,7 +175,7 @@ func (h *pages) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admis
 var errBuilderHTML = api.Errorf(http.StatusNotAcceptable, "this is a page for browsers (Accept: text/html); programs save URLs with POST /add/{KEY}")
 
 // postBuilder handles a form of these pages.
-func (h *pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *Pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
 	e, err := h.enterBuilder(w, r)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (h *pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) 
 
 // findService handles the field of the list of services: it writes the form of the
 // service that the text belongs to, or the list with what is found.
-func (h *pages) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
+func (h *Pages) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
 	text := r.PostForm.Get("text")
 	live := r.PostForm.Get("do") == builderLive
 	if live {
@@ -283,7 +283,7 @@ type destination struct {
 
 // setLine sets the line of a Caddyfile for a destination. If the key is a saved one,
 // the error is the reason why the destination cannot be saved.
-func (f *builderForm) setLine(h *pages, at builderAt, d destination) error {
+func (f *builderForm) setLine(h *Pages, at builderAt, d destination) error {
 	f.line = strings.Join(append([]string{"url", d.url}, d.tags...), " ")
 	if !at.saves {
 		return nil
@@ -299,7 +299,7 @@ func (f *builderForm) setLine(h *pages, at builderAt, d destination) error {
 
 // savedTarget returns the target of a destination under the rules of saved keys. The
 // error is the reason why it cannot be saved.
-func (h *pages) savedTarget(d destination) (notifier.Target, error) {
+func (h *Pages) savedTarget(d destination) (notifier.Target, error) {
 	return h.Saved.Target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
@@ -309,7 +309,7 @@ var errNotAdded = errors.New("the destination cannot be added to the key automat
 
 // saveDestination adds a destination to a saved key, which need not exist. It returns
 // the number of the destination in the key.
-func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
+func (h *Pages) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
 	t, err := h.savedTarget(d)
 	if err != nil {
 		return 0, err
@@ -340,7 +340,7 @@ func (h *pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 // testDestination sends a test message to a destination. If the key is a saved one,
 // the rules of saved keys apply, as if the destination were saved already, and
 // otherwise those of messages with URLs.
-func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
+func (h *Pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
 	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
@@ -371,7 +371,7 @@ func (h *pages) testDestination(w http.ResponseWriter, r *http.Request, at build
 }
 
 // testURL handles a request to test a URL that is not saved.
-func (h *pages) testURL(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Pages) testURL(w http.ResponseWriter, r *http.Request, name string) error {
 	if h.Resolved.Keys[name] != nil {
 		return httpapi.ErrKeyFixed(name)
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package console
 
 import (
 	"net/http"
@@ -23,8 +23,8 @@ type appFile struct {
 	content   func() []byte
 }
 
-// appFiles has the files by their routes.
-var appFiles = sync.OnceValue(func() map[string]appFile {
+// AppFiles has the files by their routes.
+var AppFiles = sync.OnceValue(func() map[string]appFile {
 	picture := func(draw func(size int) []byte, size int) appFile {
 		return appFile{"image/png", sync.OnceValue(func() []byte { return draw(size) })}
 	}
@@ -38,15 +38,15 @@ var appFiles = sync.OnceValue(func() map[string]appFile {
 })
 
 // serveAppFile writes a file of the app.
-func (h *pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
-	f := appFiles()[at.Pattern]
+func (h *Pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+	f := AppFiles()[at.Pattern]
 	return h.writeAppFile(w, r, at, f.mediaType, f.content())
 }
 
 // serveManifest writes the manifest of the app that shows the messages of a key. The
 // app opens the page that the manifest was linked from, because an app on the home
 // screen of an iPhone knows nothing else of the browser that has installed it.
-func (h *pages) serveManifest(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+func (h *Pages) serveManifest(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	query := r.URL.Query()
 	key := query.Get("key")
 	if site.CheckKeyName(key) != nil {
@@ -68,7 +68,7 @@ func deviceQueryOf(query url.Values) string {
 	return httpapi.DeviceQuery
 }
 
-func (h *pages) writeAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route, mediaType string, content []byte) *api.Response {
+func (h *Pages) writeAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route, mediaType string, content []byte) *api.Response {
 	header := w.Header()
 	if !slices.Contains(at.Methods, r.Method) {
 		header.Set("Allow", strings.Join(at.Methods, ", "))

@@ -1,0 +1,2 @@
+// Package console has the pages.
+package console
