@@ -15,7 +15,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -282,7 +281,7 @@ func newAdminKey(name string, definitions []site.Definition) adminKey {
 // apps.
 func runningApp() (*App, error) {
 	var app *App
-	gateway.SharedPool.Range(func(_, s any) bool {
+	sharedPool.Range(func(_, s any) bool {
 		app = s.(*process).apps.newest()
 		return false
 	})

@@ -86,7 +86,7 @@ func (c *Key) loadExpects(k *site.Key, push bool) (name string, err error) {
 			tag, err = x.expression()
 		}
 		if err == nil {
-			if e.Tag = tag; len(k.Match(tag)) == 0 && len(k.Targets)+len(x.Tag) > 0 && !push {
+			if e.Tag = tag; len(k.Select(tag)) == 0 && len(k.Targets)+len(x.Tag) > 0 && !push {
 				err = fmt.Errorf("tag: none of the %d destinations of the key has the tag %s; give it to a URL, or correct it", len(k.Targets), x.Tag)
 			}
 		}

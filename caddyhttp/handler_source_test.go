@@ -25,7 +25,7 @@ import (
 // sample returns a payload of a program from the test data of package source.
 func sample(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("source/testdata/" + name + ".json")
+	text, err := os.ReadFile("../gateway/source/testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
@@ -49,9 +48,9 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	provisioning.Lock()
 	defer provisioning.Unlock()
 	if own := ownPools[t.Name()]; own != nil {
-		outside := gateway.SharedPool
-		gateway.SharedPool = own
-		defer func() { gateway.SharedPool = outside }()
+		outside := sharedPool
+		sharedPool = own
+		defer func() { sharedPool = outside }()
 	}
 	config := &caddy.Config{
 		Admin:   &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}},
@@ -106,9 +105,9 @@ func ownShared(t *testing.T) {
 // gateways that Caddy starts. Tests that use it cannot be parallel.
 func replaceShared(t *testing.T) {
 	t.Helper()
-	outside := gateway.SharedPool
-	gateway.SharedPool = caddy.NewUsagePool()
-	t.Cleanup(func() { gateway.SharedPool = outside })
+	outside := sharedPool
+	sharedPool = caddy.NewUsagePool()
+	t.Cleanup(func() { sharedPool = outside })
 }
 
 // reply is a response of the gateway.

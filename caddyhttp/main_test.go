@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/internal/hometest"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -19,7 +18,7 @@ func TestMain(m *testing.M) {
 	}
 	code := hometest.Main(m)
 	// What a test leaves, all later ones share with it.
-	if n, ok := gateway.SharedPool.References(gateway.SharedName); ok && code == 0 {
+	if n, ok := sharedPool.References(sharedName); ok && code == 0 {
 		fmt.Fprintf(os.Stderr, "tests have left %d configurations that use the shared value; clean them up or use replaceShared\n", n)
 		code = 1
 	}

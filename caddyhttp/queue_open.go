@@ -19,13 +19,13 @@ func (a *App) openQueue() error {
 	if s == nil {
 		return nil
 	}
-	v, isOpen, err := gateway.QueuePool.LoadOrNew(s.Name, func() (caddy.Destructor, error) { return gateway.OpenQueue(&a.Engine) })
+	v, isOpen, err := queuePool.LoadOrNew(s.Name, func() (caddy.Destructor, error) { return gateway.OpenQueue(&a.Engine) })
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
 	q := v.(*gateway.Rooms)
 	if q.Secret != s.SecretHash() {
-		_, _ = gateway.QueuePool.Delete(s.Name) // the other configuration still uses it
+		_, _ = queuePool.Delete(s.Name) // the other configuration still uses it
 		return outbox.ErrQueueSecretChanged
 	}
 	a.Rooms, a.Outbox = q, q.Outbox
@@ -54,6 +54,10 @@ func (a *App) releaseQueue() error {
 	if a.Rooms == nil {
 		return nil
 	}
-	_, err := gateway.QueuePool.Delete(a.QueueSettings.Name)
+	_, err := queuePool.Delete(a.QueueSettings.Name)
 	return err
 }
+
+// queuePool holds the open queues of the process by name. A reload that does not
+// change the name keeps the queue open.
+var queuePool = caddy.NewUsagePool()

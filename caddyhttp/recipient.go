@@ -60,7 +60,7 @@ func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, err
 	if err != nil {
 		return nil, nil, site.PrefixError("tag", err)
 	}
-	targets := k.Match(e)
+	targets := k.Select(e)
 	if len(targets) == 0 && !settings.Devices.On() { // otherwise a device may have the tag later
 		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.Targets), r.Key, r.Tag)
 		return nil, nil, r.Caddyfile.locate("tag", err)

@@ -60,20 +60,20 @@ type sharedRef struct {
 	*dispatch.Dispatcher
 	process *process
 	loaded  bool
-	pool    *caddy.UsagePool          // that counts the use
-	used    *gateway.UsedDestinations // nil before load
+	pool    *caddy.UsagePool  // that counts the use
+	used    *usedDestinations // nil before load
 }
 
 // load takes a use of the shared value and creates it if there is none.
 func (r *sharedRef) load() error {
-	pool := gateway.SharedPool
-	s, _, err := pool.LoadOrNew(gateway.SharedName, func() (caddy.Destructor, error) {
+	pool := sharedPool
+	s, _, err := pool.LoadOrNew(sharedName, func() (caddy.Destructor, error) {
 		return newProcess(), nil
 	})
 	if err != nil {
 		return err
 	}
-	r.process, r.loaded, r.pool, r.used = s.(*process), true, pool, new(gateway.UsedDestinations)
+	r.process, r.loaded, r.pool, r.used = s.(*process), true, pool, new(usedDestinations)
 	r.Dispatcher = r.process.shared
 	return nil
 }
@@ -86,9 +86,9 @@ func (r *sharedRef) parse(url string, files notifier.Files) (*notifier.Destinati
 	d, err := r.Sender.ParseWithFiles(url, nil, files)
 	if err == nil {
 		r.process.parsed.Add(1)
-		r.used.Mu.Lock()
-		r.used.All = append(r.used.All, d)
-		r.used.Mu.Unlock()
+		r.used.mu.Lock()
+		r.used.all = append(r.used.all, d)
+		r.used.mu.Unlock()
 	}
 	return d, err
 }
@@ -101,11 +101,11 @@ func (r *sharedRef) release() error {
 		return nil
 	}
 	r.loaded = false
-	for _, d := range r.used.All {
+	for _, d := range r.used.all {
 		r.Sender.Release(d)
 	}
 	r.used = nil
-	_, err := r.pool.Delete(gateway.SharedName)
+	_, err := r.pool.Delete(sharedName)
 	return err
 }
 
@@ -136,4 +136,17 @@ func (s *startedApps) newest() *App {
 		return nil
 	}
 	return s.apps[len(s.apps)-1]
+}
+
+// sharedPool holds the one shared value of the process and counts its users.
+// During a reload the old and the new configuration both use it, so that
+// connections, sessions and tokens survive.
+var sharedPool = caddy.NewUsagePool()
+
+const sharedName = "notify"
+
+// usedDestinations are the destinations of a sharedRef.
+type usedDestinations struct {
+	mu  sync.Mutex
+	all []*notifier.Destination
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/caddyserver/caddy/v2"
+
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -64,7 +66,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made rules.Silences
 	for _, d := range definitions {
-		x, err := s.Silence("", q.Now())
+		x, err := s.Silence("", q.Now(), caddy.ParseDuration)
 		if err != nil {
 			return adminError(http.StatusBadRequest, err)
 		}

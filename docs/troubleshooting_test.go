@@ -153,7 +153,7 @@ func programText(t *testing.T) string {
 	t.Helper()
 	comment := regexp.MustCompile(`(?m)^\s*//.*$`)
 	var b strings.Builder
-	for _, dir := range []string{"caddyhttp", "internal", "notifier"} {
+	for _, dir := range []string{"caddyhttp", "gateway", "internal", "notifier"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

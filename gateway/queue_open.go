@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
@@ -18,10 +17,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
 )
-
-// QueuePool holds the open queues of the process by name. A reload that does not
-// change the name keeps the queue open.
-var QueuePool = caddy.NewUsagePool()
 
 // Gateway is what takes messages with a configuration: the engine and the rooms above it.
 type Gateway struct {
@@ -111,8 +106,7 @@ func (q *Rooms) Use(a *outbox.Engine) {
 	q.Configure(q.Options(a.QueueSettings))
 }
 
-// Destruct implements [caddy.Destructor]. It waits for the deliveries in
-// progress.
+// Destruct closes the queue. It waits for the deliveries in progress.
 func (q *Rooms) Destruct() error {
 	ctx, cancel := context.WithTimeout(context.Background(), dispatch.StopTimeout)
 	defer cancel()

@@ -2,22 +2,12 @@ package gateway
 
 import (
 	"context"
-	"sync"
-
-	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
-
-// SharedPool holds the one shared value of the process and counts its users.
-// During a reload the old and the new configuration both use it, so that
-// connections, sessions and tokens survive.
-var SharedPool = caddy.NewUsagePool()
-
-const SharedName = "notify"
 
 // New returns the value with which a process sends, with a User-Agent. queue returns the state of its
 // open queue, or nil.
@@ -32,10 +22,4 @@ func New(agent string, emit func(name string, data func() map[string]any), queue
 func SharedClose(s *dispatch.Dispatcher) {
 	s.Sender.Close()
 	s.Sender.Pool().Close()
-}
-
-// UsedDestinations are the destinations of a sharedRef.
-type UsedDestinations struct {
-	Mu  sync.Mutex
-	All []*notifier.Destination
 }

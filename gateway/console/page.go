@@ -94,7 +94,7 @@ func setChoices(p *view.SendPage, k *site.Key) {
 			seen[tag] = true
 			// The tag was checked when the configuration loaded.
 			if e, err := notifier.ParseTags(tag); err == nil {
-				p.Tags = append(p.Tags, view.Tag{Name: tag, Services: countServices(k.Match(e))})
+				p.Tags = append(p.Tags, view.Tag{Name: tag, Services: countServices(k.Select(e))})
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func FailedText(name string, m *notifier.Message) {
 // transaction that stores it.
 func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Delivery {
 	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.Key.Name, site.SourceExpect)
-	d := dispatch.NewDelivery(x.Settings, site.SourceExpect, x.Site, m, &api.Selection{Targets: x.Settings.Devices.With(x.Key).Match(x.Tag)}).ToKey(x.Settings.Devices.With(x.Key))
+	d := dispatch.NewDelivery(x.Settings, site.SourceExpect, x.Site, m, &api.Selection{Targets: x.Settings.Devices.With(x.Key).Select(x.Tag)}).ToKey(x.Settings.Devices.With(x.Key))
 	d.With = c.ruled()
 	return d
 }

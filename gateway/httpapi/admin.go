@@ -17,7 +17,7 @@ func EngineSendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, defi
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {
-		targets := d.Key.Match(tag)
+		targets := d.Key.Select(tag)
 		if len(targets) == 0 {
 			continue
 		}

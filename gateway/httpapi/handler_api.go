@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -30,6 +31,9 @@ type API struct {
 	configActions []ConfigAction
 
 	Streams *inbox.Streams
+
+	// ParseDuration parses a duration, which may be in days.
+	ParseDuration func(string) (time.Duration, error)
 
 	Log      *zap.Logger
 	Refusals RefusalLog

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -38,7 +36,7 @@ func (h *API) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) err
 		return err
 	}
 	query := &inbox.NtfyParameters{Query: r.URL.Query(), Header: r.Header.Get}
-	wanted, err := inbox.ParseNtfyRequest(at.topics, query, time.Now(), caddy.ParseDuration)
+	wanted, err := inbox.ParseNtfyRequest(at.topics, query, time.Now(), h.ParseDuration)
 	if err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}

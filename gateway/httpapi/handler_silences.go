@@ -111,7 +111,7 @@ func (h *API) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway
 
 // MakeSilence makes a silence of a key for the client of r.
 func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
-	x, err := s.Silence(RequestUser(r), q.Now())
+	x, err := s.Silence(RequestUser(r), q.Now(), h.ParseDuration)
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}

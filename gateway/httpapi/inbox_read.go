@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
@@ -70,7 +68,7 @@ func (x *InboxReader) since(text string, otherwise inbox.Since) (inbox.Since, er
 	if text = strings.TrimSpace(text); text == "" {
 		return otherwise, nil
 	}
-	s, err := inbox.ParseSince(text, time.Now(), caddy.ParseDuration)
+	s, err := inbox.ParseSince(text, time.Now(), x.h.ParseDuration)
 	if err != nil {
 		return s, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}

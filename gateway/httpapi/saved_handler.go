@@ -241,7 +241,7 @@ func (h *API) serveURLs(w http.ResponseWriter, r *http.Request, name string) err
 		if err != nil {
 			return api.Errorf(http.StatusBadRequest, "tag: %w", err)
 		}
-		targets = k.Match(e)
+		targets = k.Select(e)
 	}
 	out := struct {
 		Tags []string   `json:"tags"`

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -65,7 +63,8 @@ func SilenceOfForm(field func(string) string) silenceRequest {
 }
 
 // Silence returns the silence that is asked for. user is who asks; "" if nobody is known.
-func (s *silenceRequest) Silence(user string, now time.Time) (x rules.Silence, err error) {
+// parse parses a duration, which may be in days.
+func (s *silenceRequest) Silence(user string, now time.Time, parse func(string) (time.Duration, error)) (x rules.Silence, err error) {
 	x = rules.Silence{ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who}
 	if user != "" {
 		x.Who = user
@@ -75,7 +74,7 @@ func (s *silenceRequest) Silence(user string, now time.Time) (x rules.Silence, e
 		err = errors.New("a silence needs an end: for with a duration, such as 2h, or until with a time, such as 2026-03-28T07:00:00Z, and not both")
 	case s.For != "":
 		var d time.Duration
-		if d, err = caddy.ParseDuration(s.For); err != nil || d <= 0 {
+		if d, err = parse(s.For); err != nil || d <= 0 {
 			err = errors.New("for: it must be a duration above 0, such as 30m, 2h or 3d")
 		}
 		x.Until = now.Add(d)

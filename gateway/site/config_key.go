@@ -84,9 +84,9 @@ type Key struct {
 	Log            *zap.Logger
 }
 
-// Match returns the targets that a tag expression matches. The empty expression
+// Select returns the targets that a tag expression matches. The empty expression
 // stands for default_tag.
-func (k *Key) Match(e notifier.TagExpr) []notifier.Target {
+func (k *Key) Select(e notifier.TagExpr) []notifier.Target {
 	if e.Empty() {
 		return k.DefaultTargets
 	}
@@ -95,7 +95,7 @@ func (k *Key) Match(e notifier.TagExpr) []notifier.Target {
 
 // Choose returns the targets that match returns, or an error if there are none.
 func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
-	targets := k.Match(e)
+	targets := k.Select(e)
 	switch {
 	case len(targets) > 0 || len(k.Targets) == 0 && k.Inbox > 0: // it has only an inbox
 		return targets, nil

@@ -108,7 +108,7 @@ func TestMailClients(t *testing.T) {
 			"file_names.eml":    "Scan 1 of the printer.pdf|Tür #1.pdf|しのみ (1).pdf|Report of the whole night, part 1; draft.pdf|Zażółć gęślą.pdf|Rechnung Närz. pdf",
 			"invite_google.eml": "invite.ics",
 		} {
-			data, err := os.ReadFile("../../caddyhttp/mail/testdata/" + mail)
+			data, err := os.ReadFile("../../gateway/mail/testdata/" + mail)
 			if err != nil {
 				t.Fatal(err)
 			}
