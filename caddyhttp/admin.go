@@ -155,7 +155,7 @@ func (adminAPI) serveKey(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	for i, d := range definitions {
-		health, err := engineHealthOf(&app.Gateway.Engine, ctx, d.Key, d.Key.Targets)
+		health, err := healthOf(ctx, &app.Gateway.Engine, d.Key, d.Key.Targets)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -225,7 +225,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := httpapi.EngineSendTest(&app.Gateway.Engine, r, m, definitions, tag)
+	report := httpapi.SendTest(&app.Gateway.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
 		return adminError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
 	}

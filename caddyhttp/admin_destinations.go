@@ -55,9 +55,9 @@ type adminHealth struct {
 	DestinationHealth
 }
 
-// directoryConfigured returns the destinations of the configuration by the hashes that the
+// configuredHealth returns the destinations of the configuration by the hashes that the
 // queue has for them, without their states. Saved keys are not among them.
-func directoryConfigured(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*adminHealth {
+func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*adminHealth {
 	out := map[queue.Hash]*adminHealth{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
@@ -81,13 +81,13 @@ func directoryConfigured(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*ad
 	return out
 }
 
-// directoryDestinations returns the states of all destinations, the worst first.
-func directoryDestinations(a *site.Directory, ctx context.Context, q *outbox.Outbox) ([]adminHealth, error) {
+// allHealth returns the states of all destinations, the worst first.
+func allHealth(ctx context.Context, a *site.Directory, q *outbox.Outbox) ([]adminHealth, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	configured := directoryConfigured(a, q)
+	configured := configuredHealth(a, q)
 	out := make([]adminHealth, 0, max(len(states), len(configured)))
 	for i := range states {
 		s := &states[i]
@@ -125,8 +125,8 @@ func compareHealth(a, b adminHealth) int {
 	)
 }
 
-// engineHealthOf returns the states of targets, in their order, or nil without a queue.
-func engineHealthOf(a *outbox.Engine, ctx context.Context, k *site.Key, targets []notifier.Target) ([]DestinationHealth, error) {
+// healthOf returns the states of targets, in their order, or nil without a queue.
+func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []notifier.Target) ([]DestinationHealth, error) {
 	if a.Outbox == nil || len(targets) == 0 {
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ func (adminAPI) serveDestinations(w http.ResponseWriter, r *http.Request) error 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	all, err := directoryDestinations(&q.App.Load().Directory, ctx, q.Outbox)
+	all, err := allHealth(ctx, &q.App.Load().Directory, q.Outbox)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
@@ -201,7 +201,7 @@ func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) er
 		return adminError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
-		_, configured := directoryConfigured(&q.App.Load().Directory, q.Outbox)[id]
+		_, configured := configuredHealth(&q.App.Load().Directory, q.Outbox)[id]
 		if states, err := q.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return adminError(http.StatusNotFound, errNoDestination)
 		}

@@ -28,7 +28,7 @@ func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := alerting.DirectoryIncidentPlaces(&q.App.Load().Directory, ctx, by.Key)
+	places, err := alerting.Places(ctx, &q.App.Load().Directory, by.Key)
 	if err != nil {
 		return adminFault(err)
 	}
@@ -156,7 +156,7 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	places, err := alerting.DirectoryIncidentPlaces(&q.App.Load().Directory, ctx, by.Key)
+	places, err := alerting.Places(ctx, &q.App.Load().Directory, by.Key)
 	if err != nil {
 		return adminFault(err)
 	}

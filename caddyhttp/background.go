@@ -19,8 +19,8 @@ func (a *App) finish() {
 	}
 }
 
-// engineReportDropped logs that the background queue had no room for a message.
-func engineReportDropped(a *outbox.Engine) {
+// reportDropped logs that the background queue had no room for a message.
+func reportDropped(a *outbox.Engine) {
 	a.Shared.Background.Dropped.Add(1, func(n int) {
 		a.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
 	})

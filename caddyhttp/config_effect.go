@@ -45,8 +45,8 @@ func (a *App) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
-		case !resolvedHasSource(a.Resolved, name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, resolvedErrAcceptUnknown(a.Resolved, name))})
+		case !hasSource(a.Resolved, name):
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.Resolved, name))})
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ type unknownSource struct {
 // app nor a site has. It is called when all sites are provisioned.
 func (a *App) checkSources() error {
 	for _, u := range a.unknownSources {
-		if !slices.ContainsFunc(a.Sites, func(r *site.Site) bool { return resolvedHasSource(r, u.name) }) {
+		if !slices.ContainsFunc(a.Sites, func(r *site.Site) bool { return hasSource(r, u.name) }) {
 			return u.err
 		}
 	}
@@ -91,8 +91,8 @@ func (h *Handler) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP:
 			return h.acceptError(key, name, errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
-		case !resolvedHasSource(h.Resolved, name):
-			return h.acceptError(key, name, resolvedErrAcceptUnknown(h.Resolved, name))
+		case !hasSource(h.Resolved, name):
+			return h.acceptError(key, name, errAcceptUnknown(h.Resolved, name))
 		}
 	}
 	return nil
@@ -116,13 +116,13 @@ func (s *Settings) acceptError(key, name string, err error) error {
 	return s.Caddyfile.locate(acceptName(key, name), fmt.Errorf("key %s: accept: %w", key, err))
 }
 
-// resolvedHasSource reports whether messages can come in by a name in accept other than smtp.
-func resolvedHasSource(r *site.Site, name string) bool {
+// hasSource reports whether messages can come in by a name in accept other than smtp.
+func hasSource(r *site.Site, name string) bool {
 	return name == site.SourceDirect || name == site.SourceSMTP || r.Sources[name] != nil || source.Lookup(name) != nil
 }
 
-// resolvedErrAcceptUnknown returns the error for a name in accept that is no source of r.
-func resolvedErrAcceptUnknown(r *site.Site, name string) error {
+// errAcceptUnknown returns the error for a name in accept that is no source of r.
+func errAcceptUnknown(r *site.Site, name string) error {
 	known := append(slices.Collect(maps.Keys(r.Sources)), site.SourceDirect, site.SourceSMTP)
 	for _, f := range source.Formats() {
 		known = append(known, f.Name)

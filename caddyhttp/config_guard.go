@@ -162,8 +162,8 @@ func (p probe) String() string {
 	return p.method + " " + p.path
 }
 
-// resolvedSends returns the ways in which a message can be sent to a key.
-func resolvedSends(r *site.Site, k *site.Key) []probe {
+// waysToSend returns the ways in which a message can be sent to a key.
+func waysToSend(r *site.Site, k *site.Key) []probe {
 	post := func(path string) probe { return probe{http.MethodPost, path} }
 	path := site.PathOf(site.RouteNotifyKey, k.Name)
 	out := []probe{post(path), post(path + "/"), post(path + "/source")} // which stands for any source
@@ -191,11 +191,11 @@ func (s routedSite) warnSpellings() {
 	ways := [][]probe{{{http.MethodPost, httpapi.RouteNotify}, {http.MethodPost, httpapi.RouteNotify + "/"}}}
 	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
 		if k := r.Keys[name]; len(k.Tokens) == 0 { // otherwise every way needs the token
-			ways = append(ways, resolvedSends(r, k))
+			ways = append(ways, waysToSend(r, k))
 		}
 	}
 	if r.Saved.On() {
-		ways = append(ways, resolvedSends(r, &site.Key{Name: "KEY"}))
+		ways = append(ways, waysToSend(r, &site.Key{Name: "KEY"}))
 	}
 	for _, sends := range ways {
 		var locked, open probe

@@ -668,7 +668,7 @@ func TestDevicePolicy(t *testing.T) {
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
 		d := dispatch.NewDelivery(h.Resolved, site.SourceHTTP, h.Site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
 		var text queued.Text
-		if err := text.Decode(outbox.DeliveryRecord(&d).Body); err != nil {
+		if err := text.Decode(outbox.MessageOf(&d).Body); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"", phone.Policy().Key()} {

@@ -185,7 +185,7 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	err := h.Recipient.post(&h.app.Engine, h.message(ctx, e), source, true, nil)
 	switch {
 	case errors.Is(err, outbox.ErrQueueFull):
-		engineReportDropped(&h.app.Gateway.Engine)
+		reportDropped(&h.app.Gateway.Engine)
 	case err != nil:
 		h.log.Error("event not sent", zap.String("event", e.Name()), zap.Error(err))
 	}

@@ -50,7 +50,7 @@ func (p *process) emit(name string, data func() map[string]any) {
 
 // Destruct implements caddy.Destructor.
 func (p *process) Destruct() error {
-	gateway.SharedClose(p.shared)
+	gateway.CloseDispatcher(p.shared)
 	return nil
 }
 

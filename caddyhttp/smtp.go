@@ -221,7 +221,7 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Client.IsValid() {
 		f.Client = r.Client.String()
 	}
-	httpapi.SharedRecordRefusal(g.app.shared.Dispatcher, f, &g.refusals, g.log)
+	httpapi.RecordRefusal(g.app.shared.Dispatcher, f, &g.refusals, g.log)
 }
 
 // receive reads a mail and sends it to its recipients.

@@ -17,9 +17,9 @@ func New(agent string, emit func(name string, data func() map[string]any), queue
 	return s
 }
 
-// SharedClose closes the connections. A request that outlives the last configuration can still
+// CloseDispatcher closes the connections. A request that outlives the last configuration can still
 // send; it opens new ones.
-func SharedClose(s *dispatch.Dispatcher) {
+func CloseDispatcher(s *dispatch.Dispatcher) {
 	s.Sender.Close()
 	s.Sender.Pool().Close()
 }

@@ -62,7 +62,7 @@ func (q *Engine) CountIncidents(ctx context.Context) map[notifier.IncidentState]
 	if len(sizes) == 0 {
 		return c.counts
 	}
-	places, _ := DirectoryIncidentPlaces(&q.App.Load().Directory, ctx, "") // without saved keys if they cannot be listed now
+	places, _ := Places(ctx, &q.App.Load().Directory, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
 		for _, stage := range rules.Stages {

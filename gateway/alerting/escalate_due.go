@@ -347,10 +347,10 @@ func splitSteps(jobs []rules.StepJob, silent map[string]bool) (send, skipped []r
 	return send, skipped
 }
 
-// deliveryAgain reports whether a message that the gateway makes about an incident is still
+// stillNeeded reports whether a message that the gateway makes about an incident is still
 // needed: the incident is open and, if the message begins its steps again, the
 // acknowledgement has ended.
-func deliveryAgain(d *dispatch.Delivery, now time.Time, x *rules.Incident) bool {
+func stillNeeded(d *dispatch.Delivery, now time.Time, x *rules.Incident) bool {
 	if dispatch.StateOf(d.Message) == notifier.Resolved {
 		return x.IsOpen()
 	}

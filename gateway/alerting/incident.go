@@ -141,7 +141,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	state := dispatch.StateOf(m)
 	var dropped []rules.StepJob
 	if i.d.Source == site.SourceEscalation {
-		if x == nil || !deliveryAgain(i.d, now, x) {
+		if x == nil || !stillNeeded(i.d, now, x) {
 			return errIncidentChanged
 		}
 		if state == notifier.Open {

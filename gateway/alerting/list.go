@@ -147,9 +147,9 @@ func worseIncident(a, b StoredIncident) int {
 		cmp.Compare(slices.Index(rules.Types, b.Type), slices.Index(rules.Types, a.Type)), a.Opened.Compare(b.Opened))
 }
 
-// ResolvedIncidentPlaces adds the places of keys of a site, or of the key with a name. If the saved
+// PlacesOfSite adds the places of keys of a site, or of the key with a name. If the saved
 // keys cannot be listed, it adds the others and returns an error.
-func ResolvedIncidentPlaces(r *site.Site, ctx context.Context, siteID, only string, places []string) ([]string, error) {
+func PlacesOfSite(ctx context.Context, r *site.Site, siteID, only string, places []string) ([]string, error) {
 	for name, k := range r.Keys {
 		if only == "" || name == only {
 			places = append(places, k.Home(siteID)+"\x00"+name)
@@ -174,12 +174,12 @@ func ResolvedIncidentPlaces(r *site.Site, ctx context.Context, siteID, only stri
 	return places, err
 }
 
-// DirectoryIncidentPlaces returns the places of all keys, or of those with a name.
-func DirectoryIncidentPlaces(a *site.Directory, ctx context.Context, key string) ([]string, error) {
-	places, err := ResolvedIncidentPlaces(a.Resolved, ctx, "", key, nil)
+// Places returns the places of all keys, or of those with a name.
+func Places(ctx context.Context, a *site.Directory, key string) ([]string, error) {
+	places, err := PlacesOfSite(ctx, a.Resolved, "", key, nil)
 	for _, r := range a.Sites {
 		if err == nil {
-			places, err = ResolvedIncidentPlaces(r, ctx, a.SiteOf(r), key, places)
+			places, err = PlacesOfSite(ctx, r, a.SiteOf(r), key, places)
 		}
 	}
 	return places, err

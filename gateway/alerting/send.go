@@ -60,8 +60,8 @@ func (q *Engine) laneName(place, destination string) queue.Hash {
 	return q.Hash("lane\x00" + place + "\x00" + destination)
 }
 
-// deliverySubject returns what dedupe and the order of incidents compare a message by.
-func deliverySubject(d *dispatch.Delivery) string {
+// subjectOf returns what dedupe and the order of incidents compare a message by.
+func subjectOf(d *dispatch.Delivery) string {
 	m := d.Message
 	if state := itemState(m); state != "" {
 		return incidentSubject(m.Incident.ID)
@@ -227,7 +227,7 @@ func (s *messagePlan) applyRules() {
 			x.lane = u.name(s.q.laneName(place, destination))
 		}
 		if r != nil && r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.q.subjectName(place, deliverySubject(s.Draft.Delivery), destination))
+			x.subject = u.name(s.q.subjectName(place, subjectOf(s.Draft.Delivery), destination))
 			x.item.Subject = string(u.names[x.subject][:])
 		}
 		if x.lane >= 0 && x.item.State == "" && s.Message.Incident.ID != "" {

@@ -106,7 +106,7 @@ func (q *Engine) keepShares(ctx context.Context, most int) (forgotten int, err e
 	if err != nil {
 		return 0, err
 	}
-	places, _ := DirectoryIncidentPlaces(&app.Directory, ctx, "") // without saved keys if they cannot be listed now
+	places, _ := Places(ctx, &app.Directory, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
 		size, err := q.rememberedSize(ctx, place, sizes, share)

@@ -44,7 +44,7 @@ type lastResult struct {
 // health returns the states of all destinations. The error is that of the queue; the
 // view can be used nevertheless.
 func (h *Pages) health(ctx context.Context) (*healthView, error) {
-	v := &healthView{lastOf: h.Shared.History.LastOf, last: historyLastResults(&h.Shared.History)}
+	v := &healthView{lastOf: h.Shared.History.LastOf, last: lastResultsOf(&h.Shared.History)}
 	q, err := h.App.Open(nil)
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
@@ -98,8 +98,8 @@ func (v *healthView) addRecords(ctx context.Context) {
 	}
 }
 
-// historyLastResults returns what the last messages tell about destinations.
-func historyLastResults(h *history.History) lastResults {
+// lastResultsOf returns what the last messages tell about destinations.
+func lastResultsOf(h *history.History) lastResults {
 	out := lastResults{}
 	for _, e := range slices.Backward(h.List()) { // the oldest first
 		if e.Key == nil || e.Outcome == site.OutcomeRefused {

@@ -115,7 +115,7 @@ func (h *Pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) erro
 	if at == nil {
 		return httpapi.ErrNoIncident
 	}
-	places, err := alerting.ResolvedIncidentPlaces(h.Resolved, ctx, h.Site(), at.Key, nil)
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), at.Key, nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (h *Pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, sta
 	if key == "" {
 		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}
-	places, err := alerting.ResolvedIncidentPlaces(h.Resolved, ctx, h.Site(), key, nil)
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), key, nil)
 	if err != nil {
 		return alerting.Forgotten{}, err
 	}

@@ -76,7 +76,7 @@ func (h *Pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 	if r.PostForm.Get("destination") == allDestinations {
 		return h.testAll(w, r, k)
 	}
-	n, err := keyTested(k, r)
+	n, err := testedTarget(k, r)
 	if err != nil {
 		return err
 	}
@@ -139,9 +139,9 @@ func (h *Pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) err
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
-// keyTested returns the index of the destination that the form in r is about. The
+// testedTarget returns the index of the destination that the form in r is about. The
 // field shown, if set, is its URL as the page showed it.
-func keyTested(k *site.Key, r *http.Request) (n int, err error) {
+func testedTarget(k *site.Key, r *http.Request) (n int, err error) {
 	n, err = strconv.Atoi(r.PostForm.Get("destination"))
 	if err != nil || n < 1 || n > len(k.Targets) {
 		return 0, api.Errorf(http.StatusBadRequest, "the field destination must be the number of a destination, from 1 to %d", len(k.Targets))

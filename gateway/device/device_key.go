@@ -75,7 +75,7 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	}
 	after := *k
 	after.Targets = slices.Clone(k.Targets)
-	numbered := KeyNumberedTags(k)
+	numbered := NumberedTags(k)
 	for i := range devices.All {
 		t := x.target(q, devices, i, known)
 		if t.Tags = devices.TagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
@@ -99,8 +99,8 @@ func (x *KeyDevices) target(q *Registry, devices *List, i int, known KeyWithDevi
 	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.Settings.Limits.Egress)}
 }
 
-// KeyNumberedTags returns the tags with a number of the URLs of k.
-func KeyNumberedTags(k *site.Key) Numbered {
+// NumberedTags returns the tags with a number of the URLs of k.
+func NumberedTags(k *site.Key) Numbered {
 	out := Numbered{}
 	for _, t := range k.Targets {
 		if !site.IsDevice(t.String()) {

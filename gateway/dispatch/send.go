@@ -161,7 +161,7 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 		Observers: observers,
 		Limits:    d.To.Limits,
 		Memory:    d.Memory,
-		Header:    resolvedTraceHeader(d.Settings),
+		Header:    traceHeader(d.Settings),
 	}), trace
 }
 

@@ -82,9 +82,9 @@ func endDelivery(ctx context.Context, _ int, r notifier.Result) {
 	span.End()
 }
 
-// resolvedTraceHeader returns the function for [notifier.Options] that adds the trace
+// traceHeader returns the function for [notifier.Options] that adds the trace
 // context to requests, or nil unless propagate_trace is on.
-func resolvedTraceHeader(r *site.Site) func(context.Context) map[string]string {
+func traceHeader(r *site.Site) func(context.Context) map[string]string {
 	if !r.PropagateTrace {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// EngineEmitBeat emits an event about a beat.
-func EngineEmitBeat(a *outbox.Engine, name string, x *ExpectedBeat, b *rules.Beat) {
+// Emit emits an event about a beat.
+func Emit(a *outbox.Engine, name string, x *ExpectedBeat, b *rules.Beat) {
 	a.Emit(name, func() map[string]any {
 		last := ""
 		if !b.Last.IsZero() {

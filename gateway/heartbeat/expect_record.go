@@ -23,8 +23,8 @@ type ExpectedBeat struct {
 // place names the key among those of all sites, as that of a delivery does.
 func (x *ExpectedBeat) place() string { return x.Key.Home(x.Site) + "\x00" + x.Key.Name }
 
-// directoryExpectedBeats returns all beats that keys of the configuration expect.
-func directoryExpectedBeats(a *site.Directory) (out []ExpectedBeat) {
+// expectedBeats returns all beats that keys of the configuration expect.
+func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
 	add := func(siteID string, r *site.Site, ofSite bool) {
 		for _, k := range r.Keys {
 			for i := range k.Expects {
@@ -41,9 +41,9 @@ func directoryExpectedBeats(a *site.Directory) (out []ExpectedBeat) {
 	return out
 }
 
-// directoryExpectedBeat returns the beat that a record is about, or nil if the configuration does
+// expectedBeatOf returns the beat that a record is about, or nil if the configuration does
 // not expect it.
-func directoryExpectedBeat(a *site.Directory, b *rules.Beat) *ExpectedBeat {
+func expectedBeatOf(a *site.Directory, b *rules.Beat) *ExpectedBeat {
 	for _, r := range a.SettingsOf(b.Site) {
 		if k := r.Keys[b.Key]; k != nil && k.OfSite == (b.Site != "") && k.Expect(b.Name) != nil {
 			return &ExpectedBeat{b.Site, r, k, k.Expect(b.Name)}
@@ -197,7 +197,7 @@ func (q *Monitor) Arm(ctx context.Context) error {
 // that have changed.
 func (q *Monitor) armBeats(ctx context.Context) error {
 	armed := map[queue.Hash]bool{}
-	for _, x := range directoryExpectedBeats(&q.App.Load().Directory) {
+	for _, x := range expectedBeats(&q.App.Load().Directory) {
 		name := q.beatName(&x)
 		if armed[name] {
 			continue // several handlers of a site define it
@@ -254,7 +254,7 @@ func (q *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 
 // AllBeats returns the beats of all keys, by key and name.
 func (q *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
-	beats, err := q.Beats(ctx, directoryExpectedBeats(&q.App.Load().Directory))
+	beats, err := q.Beats(ctx, expectedBeats(&q.App.Load().Directory))
 	slices.SortFunc(beats, func(x, y BeatStatus) int {
 		return strings.Compare(x.Expected.Key.Name+" "+x.Expected.ExpectedBeat.Name, y.Expected.Key.Name+" "+y.Expected.ExpectedBeat.Name)
 	})

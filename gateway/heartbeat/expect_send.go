@@ -95,7 +95,7 @@ func (q *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChan
 // gateway ran may have moved the deadline.
 func (q *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
 	app, before := q.App.Load(), decodeBeat(data)
-	x := directoryExpectedBeat(&app.Directory, before)
+	x := expectedBeatOf(&app.Directory, before)
 	if x == nil {
 		return q.dueGoneBeat(ctx, name, before)
 	}
@@ -121,7 +121,7 @@ func (q *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) err
 		return nil // another gateway has told it, or the beat came
 	}
 	if err == nil {
-		EngineEmitBeat(app, event.BeatLate, x, &c.Beat)
+		Emit(app, event.BeatLate, x, &c.Beat)
 	}
 	return err
 }

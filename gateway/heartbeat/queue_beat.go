@@ -80,14 +80,14 @@ func (q *Monitor) callWatchdog(app *outbox.Engine) {
 		return // a reload has removed it
 	}
 	if err == nil {
-		err = watchdogCall(w, ctx, app.Shared.Sender.Pool())
+		err = call(ctx, w, app.Shared.Sender.Pool())
 	}
 	q.watched(err)
 	q.noteWatchdog(context.WithoutCancel(ctx), err)
 }
 
-// watchdogCall makes a GET. Errors do not show the address, which is a secret.
-func watchdogCall(w *outbox.Watchdog, ctx context.Context, pool *egress.Pool) error {
+// call makes a GET. Errors do not show the address, which is a secret.
+func call(ctx context.Context, w *outbox.Watchdog, pool *egress.Pool) error {
 	resp, err := pool.Get(ctx, w.URL, egress.Options{FollowRedirects: true})
 	if err != nil {
 		return fmt.Errorf("the watchdog cannot be called: %w", err)

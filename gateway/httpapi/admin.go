@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// EngineSendTest sends a message to each definition of a key, with the settings of
+// SendTest sends a message to each definition of a key, with the settings of
 // its site, and returns the reports as one.
-func EngineSendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
+func SendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {

@@ -167,7 +167,7 @@ func (h *API) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.Expec
 		}
 		return nil, outbox.QueueError(err)
 	}
-	heartbeat.EngineEmitBeat(&h.App.Engine, event.BeatBack, x, &told.Beat)
+	heartbeat.Emit(&h.App.Engine, event.BeatBack, x, &told.Beat)
 	resp := beatResponse(x, told, report)
 	resp.ID = id
 	return resp, nil
@@ -196,7 +196,7 @@ func (h *API) failBeat(ctx context.Context, q *gateway.Rooms, x *heartbeat.Expec
 	if err != nil {
 		return nil, outbox.QueueError(err)
 	}
-	heartbeat.EngineEmitBeat(&h.App.Engine, event.BeatLate, x, &c.Beat)
+	heartbeat.Emit(&h.App.Engine, event.BeatLate, x, &c.Beat)
 	resp := beatResponse(x, c, report)
 	resp.ID = id
 	return resp, nil

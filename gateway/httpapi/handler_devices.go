@@ -272,7 +272,7 @@ func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) err
 			}
 			d.Granted = invitation.Tags
 		}
-		return make([]queue.Record, len(others)), l.Add(d, &x.Change, device.KeyNumberedTags(k), h.Resolved.Push.Max)
+		return make([]queue.Record, len(others)), l.Add(d, &x.Change, device.NumberedTags(k), h.Resolved.Push.Max)
 	})
 	if err != nil {
 		return device.ErrDeviceStatus(err)
@@ -310,7 +310,7 @@ func (h *API) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Ro
 	}
 	var d *device.Device
 	err := q.ChangeDevices(context.WithoutCancel(r.Context()), h.DevicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
-		d, err = l.Change(own.ID, &x.Change, device.KeyNumberedTags(k))
+		d, err = l.Change(own.ID, &x.Change, device.NumberedTags(k))
 		return nil, err
 	})
 	if err != nil {

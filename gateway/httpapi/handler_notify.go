@@ -87,7 +87,7 @@ func (h *API) read(w http.ResponseWriter, r *http.Request, name string) (dispatc
 		d.Release()
 		return dispatch.Delivery{}, err
 	}
-	idempotencyBind(&d.Idempotency, k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
+	bindKey(&d.Idempotency, k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
 	return d, nil
 }
 
@@ -182,9 +182,9 @@ func (h *API) idempotency(r *http.Request, q *api.Request, name string) (i dispa
 	return i, err
 }
 
-// idempotencyBind makes the idempotency key one of the clients that have a token of the key, whose
+// bindKey makes the idempotency key one of the clients that have a token of the key, whose
 // hash is sum; "" for none. Another client that guesses it has one of its own.
-func idempotencyBind(i *dispatch.Idempotency, sum string) {
+func bindKey(i *dispatch.Idempotency, sum string) {
 	if i.Key != "" && sum != "" {
 		i.Key += "\x00" + sum
 	}

@@ -16,7 +16,7 @@ func (h *API) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *
 	if err != nil {
 		return nil, err
 	}
-	stream := deliveryStream(&d, w, r)
+	stream := streamOf(&d, w, r)
 	resp := api.NewResponse(h.Shared.Send(r.Context(), d))
 	resp.Stream = stream
 	return resp, nil

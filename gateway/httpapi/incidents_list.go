@@ -17,7 +17,7 @@ func (h *API) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]
 	}
 	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
-	places, err := alerting.ResolvedIncidentPlaces(h.Resolved, ctx, h.Site(), by.Key, nil)
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), by.Key, nil)
 	if err != nil {
 		return nil, alerting.IncidentCursor{}, err
 	}

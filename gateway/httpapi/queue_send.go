@@ -31,7 +31,7 @@ func (h *API) repeated(r *http.Request, q *outbox.Outbox, e *queue.DuplicateErro
 	}
 	m := queued.Message(stored)
 	report := &notifier.Report{Results: queued.Results(m), Records: m.Response().Records}
-	resp := deliveryResponse(d, report)
+	resp := responseOf(d, report)
 	setQueued(resp, r, m.ID, p)
 	return resp, nil
 }

@@ -61,11 +61,11 @@ func (h *API) Refuse(r *http.Request, name string, status int, text string, err 
 		f.Key = name
 	}
 	f.Server, f.Client = serverName(r), ClientIP(r)
-	SharedRecordRefusal(h.Shared, f, &h.Refusals, h.Log)
+	RecordRefusal(h.Shared, f, &h.Refusals, h.Log)
 }
 
-// SharedRecordRefusal records a refusal in metrics, the history and a log.
-func SharedRecordRefusal(s *dispatch.Dispatcher, f history.Refusal, l *RefusalLog, log *zap.Logger) {
+// RecordRefusal records a refusal in metrics, the history and a log.
+func RecordRefusal(s *dispatch.Dispatcher, f history.Refusal, l *RefusalLog, log *zap.Logger) {
 	s.Metrics.Refused(f.Reason)
 	s.History.AddRefusal(f)
 	l.add(f, log)

@@ -27,8 +27,8 @@ func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery
 	}
 	if q == nil {
 		defer d.Release()
-		stream := deliveryStream(&d, w, r)
-		resp := deliveryResponse(&d, h.Shared.Send(r.Context(), d))
+		stream := streamOf(&d, w, r)
+		resp := responseOf(&d, h.Shared.Send(r.Context(), d))
 		resp.Stream = stream
 		return resp, nil
 	}
@@ -45,9 +45,9 @@ func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery
 		}
 		return nil, outbox.QueueError(err)
 	}
-	stream := deliveryStream(&s.Delivery, w, r)
+	stream := streamOf(&s.Delivery, w, r)
 	report, err := s.Run(r.Context(), wait)
-	resp := deliveryResponse(&d, report)
+	resp := responseOf(&d, report)
 	if err == nil {
 		setQueued(resp, r, s.ID.String(), prefer)
 	} else if failed := h.ErrorResponse(outbox.QueueError(err)); !d.Program || resp.Error != "" {
@@ -58,16 +58,16 @@ func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery
 	return resp, nil
 }
 
-// deliveryResponse returns the response to a request whose message was sent.
-func deliveryResponse(d *dispatch.Delivery, report *notifier.Report) *api.Response {
+// responseOf returns the response to a request whose message was sent.
+func responseOf(d *dispatch.Delivery, report *notifier.Report) *api.Response {
 	if d.Program {
 		return api.NewProgramResponse(report)
 	}
 	return api.NewResponse(report)
 }
 
-// deliveryStream begins a stream of results if the client prefers one.
-func deliveryStream(d *dispatch.Delivery, w http.ResponseWriter, r *http.Request) *api.Stream {
+// streamOf begins a stream of results if the client prefers one.
+func streamOf(d *dispatch.Delivery, w http.ResponseWriter, r *http.Request) *api.Stream {
 	if d.Single {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (q *Outbox) Settled(j *queue.Job) {
 		app.Shared.History.Add(message.HistoryEntry(site.OutcomeFailed), results)
 		app.Shared.Emit(message, site.OutcomeFailed, results)
 	}
-	sharedEmitDead(app.Shared, d)
+	emitDead(app.Shared, d)
 }
 
 // logSuperseded writes a line about a delivery that was not sent. One that was sent has a
@@ -86,10 +86,10 @@ func NewDeadDelivery(j *queue.Job) deadDelivery {
 // Key returns the key that the message came to.
 func (d deadDelivery) Key() site.KeyID { return site.KeyID{Site: d.State.Site, Key: d.State.Key} }
 
-// sharedEmitDead emits the event for a delivery that was given up. It emits none for
+// emitDead emits the event for a delivery that was given up. It emits none for
 // a message about an event of the gateway, because such events could cause each
 // other without end.
-func sharedEmitDead(s *dispatch.Dispatcher, d deadDelivery) {
+func emitDead(s *dispatch.Dispatcher, d deadDelivery) {
 	if d.State.Source == site.SourceOwnEvent {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 // MakeEntry sets the entry to store. results are those that resultsSoFar
 // returns. The caller holds the lock, or no delivery is in progress.
 func (s *Submission) MakeEntry(results []notifier.Result) {
-	m := DeliveryRecord(&s.Delivery)
+	m := MessageOf(&s.Delivery)
 	m.Key, m.Request = s.Idempotency.Key, s.Idempotency.Request
-	s.states, s.refused, s.text = make([]queued.State, len(s.targets)), refused{}, deliveryTextSum(&s.Delivery)
+	s.states, s.refused, s.text = make([]queued.State, len(s.targets)), refused{}, textSum(&s.Delivery)
 	results = s.To.Report(&notifier.Report{Results: results}).Results
 	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
 	s.Entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.To.Limits != nil}
@@ -25,12 +25,12 @@ func (s *Submission) MakeEntry(results []notifier.Result) {
 		case r == nil || retryable(r):
 			s.setJob(j, i)
 			j.OwnAttempts = chained
-		case r.Err != nil && !r.Optional && deliveryKeepsRefused(&s.Delivery):
+		case r.Err != nil && !r.Optional && keepsRefused(&s.Delivery):
 			s.setRefused(j, i)
 			j.OwnAttempts = chained
 		case r.Err != nil:
 			j.Destination = s.destination(i)
-			deliverySetIncident(&s.Delivery, j)
+			setIncident(&s.Delivery, j)
 		}
 	}
 	waiting := 0
@@ -59,7 +59,7 @@ func (s *Submission) prepareJob(j *queue.Job, i int) {
 	t := s.To.Targets[i]
 	s.states[i] = deliveryState(&s.Delivery, t, s.text)
 	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.To.Limits != nil
-	deliverySetIncident(&s.Delivery, j)
+	setIncident(&s.Delivery, j)
 }
 
 // setJob sets the job of the i-th target, which is not final.
@@ -78,8 +78,8 @@ func (s *Submission) setJob(j *queue.Job, i int) {
 	}
 }
 
-// DeliveryRecord returns the message of d for the queue, without jobs.
-func DeliveryRecord(d *dispatch.Delivery) *queue.Message {
+// MessageOf returns the message of d for the queue, without jobs.
+func MessageOf(d *dispatch.Delivery) *queue.Message {
 	m := d.Message
 	text := queued.Text{
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,
@@ -95,7 +95,7 @@ func DeliveryRecord(d *dispatch.Delivery) *queue.Message {
 	if d.To.Limits != nil {
 		text.Untrusted, text.Targets = true, len(d.To.Targets)
 	}
-	r := &queue.Message{ID: d.ID, Created: m.Time, Summary: deliverySummary(d)}
+	r := &queue.Message{ID: d.ID, Created: m.Time, Summary: summaryOf(d)}
 	for _, a := range m.Attachments {
 		text.Files = append(text.Files, queued.File{Name: a.Name, ContentType: a.ContentType})
 		r.Files = append(r.Files, queue.File{Size: a.Size, ReaderAt: a.ReaderAt()})
@@ -104,22 +104,22 @@ func DeliveryRecord(d *dispatch.Delivery) *queue.Message {
 	return r
 }
 
-// deliverySummary returns the summary of a message.
-func deliverySummary(d *dispatch.Delivery) []byte {
-	s := deliveryFinalSummary(d)
+// summaryOf returns the summary of a message.
+func summaryOf(d *dispatch.Delivery) []byte {
+	s := finalSummaryOf(d)
 	s.Chains = queued.NewChains(d.To.Targets, d.To.Positions())
 	s.Known = d.KnownIncident()
 	return s.Encode()
 }
 
-// deliveryFinalSummary returns the summary of a message that needs no chains, because it is
+// finalSummaryOf returns the summary of a message that needs no chains, because it is
 // final.
-func deliveryFinalSummary(d *dispatch.Delivery) queued.Summary {
+func finalSummaryOf(d *dispatch.Delivery) queued.Summary {
 	return queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type}
 }
 
 // deliveryState returns the state of a delivery to t before its first attempt. text is the
-// [deliveryTextSum].
+// [textSum].
 func deliveryState(d *dispatch.Delivery, t notifier.Target, text []byte) queued.State {
 	s := queued.State{Key: d.Key, Source: d.Source, Site: d.Site, Incident: d.Message.Incident.Name, Tags: t.Tags, Text: text}
 	if d.To.Transient {

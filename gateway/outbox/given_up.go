@@ -94,16 +94,16 @@ func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
 	return queue.Record{Data: EncodeRecord(kindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
 }
 
-// deliveryKeepsRefused reports whether a delivery of the message is kept that its destination
+// keepsRefused reports whether a delivery of the message is kept that its destination
 // refuses for good: one to a destination of a key, unless somebody tests it.
-func deliveryKeepsRefused(d *dispatch.Delivery) bool {
+func keepsRefused(d *dispatch.Delivery) bool {
 	return d.Key != "" && !d.To.Transient && d.Source != site.SourceTest
 }
 
-// deliveryTextSum identifies the text of a message to a key. A repeat that is unchanged has the
+// textSum identifies the text of a message to a key. A repeat that is unchanged has the
 // same.
-func deliveryTextSum(d *dispatch.Delivery) []byte {
-	if !deliveryKeepsRefused(d) {
+func textSum(d *dispatch.Delivery) []byte {
+	if !keepsRefused(d) {
 		return nil
 	}
 	sum := sha256.New()

@@ -52,7 +52,7 @@ func (q *Outbox) Down(h queue.Health) {
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Down(h.Destination, name)...)
 	q.Failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	sharedEmitHealth(q.App.Load().Shared, event.Down, h, 0)
+	emitHealth(q.App.Load().Shared, event.Down, h, 0)
 }
 
 // Up reports a destination that is back.
@@ -61,12 +61,12 @@ func (q *Outbox) Up(h queue.Health) {
 	fields := append(DecodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Up(h.Destination)...)
 	q.Failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	sharedEmitHealth(q.App.Load().Shared, event.Up, h, down)
+	emitHealth(q.App.Load().Shared, event.Up, h, down)
 }
 
-// sharedEmitHealth emits the event of a destination that is down or back. duration is how long one
+// emitHealth emits the event of a destination that is down or back. duration is how long one
 // was down that is back.
-func sharedEmitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration time.Duration) {
+func emitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration time.Duration) {
 	s.EmitEvent(what, func() map[string]any {
 		name := DecodeName(h.About)
 		data := map[string]any{

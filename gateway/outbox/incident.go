@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// deliverySetIncident sets what the queue needs to keep the order of an incident.
-func deliverySetIncident(d *dispatch.Delivery, j *queue.Job) {
+// setIncident sets what the queue needs to keep the order of an incident.
+func setIncident(d *dispatch.Delivery, j *queue.Job) {
 	if j.Incident = d.IncidentOf(); j.Incident == "" {
 		return
 	}

@@ -368,7 +368,7 @@ func (s *Submission) finish(ctx context.Context, sent *notifier.Report, trace *d
 	if s.Entry == nil {
 		// The jobs can be on the stack, because Record keeps a copy.
 		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, queued.RoomForResult), report.Results)
-		summary := deliveryFinalSummary(&s.Delivery)
+		summary := finalSummaryOf(&s.Delivery)
 		s.q.Record(s.ID, s.Message.Time, summary.Encode(), jobs)
 	}
 	trace.End(!slices.ContainsFunc(report.Results, api.Failed))
@@ -387,7 +387,7 @@ func (s *Submission) decide() bool {
 	s.deciding = true
 	for _, t := range s.targets {
 		// What has failed for good is kept, and a later message of the incident tells it.
-		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.Message.Incident.ID != "" || !r.Optional && deliveryKeepsRefused(&s.Delivery))) {
+		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.Message.Incident.ID != "" || !r.Optional && keepsRefused(&s.Delivery))) {
 			s.MakeEntry(s.ResultsSoFar())
 			break
 		}
@@ -429,7 +429,7 @@ func (s *Submission) end(k int, r notifier.Result) {
 	state := s.states[i]
 	state.Reported = true // as part of the outcome of the message
 	o := outcomeOf(s.Message, state, *s.targets[i].result, nil)
-	if o.Status == queue.Dead && !late && !deliveryKeepsRefused(&s.Delivery) { // the response reports the failure
+	if o.Status == queue.Dead && !late && !keepsRefused(&s.Delivery) { // the response reports the failure
 		o.Status = queue.Failed
 	}
 	s.q.Settle(&j, o)

@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/caddy-notify/caddy-notify/"
+
+// layers are the floors of the house, from the lowest to the highest. A package may import
+// those of its floor and of the floors below.
+var layers = [][]string{
+	{"gateway/console/view", "gateway/event", "gateway/mail", "gateway/source", "gateway/configstore"},
+	{"gateway/api", "gateway/smtpd"},
+	{"gateway/site"},
+	{"gateway/queued", "gateway/metrics", "gateway/history"},
+	{"gateway/dispatch"},
+	{"gateway/outbox"},
+	{"gateway/saved", "gateway/inbox", "gateway/heartbeat"},
+	{"gateway/alerting"},
+	{"gateway/device"},
+	{"gateway"},
+	{"gateway/httpapi"},
+	{"gateway/console"},
+	{"caddyhttp"},
+}
+
+// Sizes without tests.
+const (
+	maxLines = 6000
+	maxFiles = 60
+)
+
+// larger are the packages that are larger than they should be. Their sizes must not grow.
+var larger = map[string][2]int{ // lines and files
+	"caddyhttp":      {10300, 63}, // admin API, mail, logs, events and the checks of routes have not left it
+	"gateway/source": {7600, 65},  // of which most is data: one file a program
+}
+
+// listed is a package as go list describes it.
+type listed struct {
+	ImportPath, Dir string
+	Imports         []string
+	Deps            []string
+	GoFiles         []string
+}
+
+// TestLayers checks that imports point down, that nothing below gateway knows Caddy, and
+// that no package becomes a room in which nobody finds anything.
+func TestLayers(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,Deps,GoFiles", module+"...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	floor := map[string]int{}
+	for i, names := range layers {
+		for _, name := range names {
+			floor[name] = i
+		}
+	}
+	seen := 0
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module)
+		inGateway := name == "gateway" || strings.HasPrefix(name, "gateway/")
+		if inGateway && slices.ContainsFunc(p.Deps, func(path string) bool { return strings.HasPrefix(path, "github.com/caddyserver/caddy/") }) {
+			t.Errorf("%s imports Caddy, itself or through another package", name)
+		}
+		if strings.HasPrefix(name, "notifier") {
+			for _, path := range p.Deps {
+				if strings.HasPrefix(path, module+"gateway") || strings.HasPrefix(path, module+"caddyhttp") {
+					t.Errorf("%s imports %s", name, path)
+				}
+			}
+		}
+		at, known := floor[name]
+		if inGateway && !known {
+			t.Errorf("%s has no floor; add it to layers", name)
+		}
+		for _, path := range p.Imports {
+			other, ok := floor[strings.TrimPrefix(path, module)]
+			if known && ok && other > at {
+				t.Errorf("%s imports %s, which is above it", name, path)
+			}
+		}
+		if inGateway || strings.HasPrefix(name, "caddyhttp") {
+			seen++
+			checkSize(t, name, &p)
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d packages are checked", seen)
+	}
+}
+
+func checkSize(t *testing.T, name string, p *listed) {
+	t.Helper()
+	lines := 0
+	for _, f := range p.GoFiles {
+		text, err := os.ReadFile(filepath.Join(p.Dir, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += bytes.Count(text, []byte("\n"))
+	}
+	most := [2]int{maxLines, maxFiles}
+	if limits, ok := larger[name]; ok {
+		most = limits
+	}
+	if lines > most[0] || len(p.GoFiles) > most[1] {
+		t.Errorf("%s has %d lines in %d files; at most %d in %d are allowed: make a package of what can be understood alone", name, lines, len(p.GoFiles), most[0], most[1])
+	}
+}
