@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -250,4 +251,21 @@ func (q *Engine) forgetIncidentID(ctx context.Context, name queue.Hash, data []b
 		}
 		return c, nil
 	}})
+}
+
+// IncidentOfMessage returns the incident that a message of the queue is about, or nil if
+// there is none, if it is forgotten, or if it was opened anew later.
+func (q *Engine) IncidentOfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
+	var s queued.Summary
+	if s.Decode(m.Summary) != nil || s.Known == "" {
+		return nil
+	}
+	b, err := q.CallersRecord(ctx, q.Hash("incident\x00"+s.Known))
+	if err != nil {
+		return nil // the message can be shown without it
+	}
+	if x := decodeIncident(b); x != nil && !m.Created.Before(x.Opened) {
+		return x
+	}
+	return nil
 }

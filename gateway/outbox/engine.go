@@ -1,10 +1,16 @@
 package outbox
 
 import (
+	"context"
+	"net/url"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -23,3 +29,26 @@ type Engine struct {
 	Started chan struct{} // closed when outbox is set or failed to open
 	Outbox  *Outbox       // nil if it is not open
 }
+
+// resumeTrace returns the trace of a request from what is stored with its message, or nil
+// if the request was not traced or this configuration does not trace.
+func (a *Engine) resumeTrace(o queued.Trace) *dispatch.ResumedTrace {
+	if o.Parent == "" {
+		return nil
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": o.Parent, "tracestate": o.State})
+	provider, request := a.Tracers(), trace.SpanContextFromContext(ctx)
+	if provider == nil || !request.IsValid() {
+		return nil
+	}
+	return &dispatch.ResumedTrace{Provider: provider, Request: request}
+}
+
+// Watchdog is a [QueueBeat] ready for use.
+type Watchdog struct {
+	URL      *url.URL
+	Interval time.Duration
+}
+
+// KindWatchdog begins the record that is due when a gateway calls the watchdog.
+const KindWatchdog = 'W'

@@ -1,9 +1,17 @@
 package site
 
 import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // Errors for who may not manage.
@@ -12,3 +20,95 @@ var (
 	ErrManageUser = api.Errorf(http.StatusForbidden, "managing keys here needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
 	ErrManageName = api.Errorf(http.StatusForbidden, "only the users that the operator names in manage may manage keys here; log in as one of them")
 )
+
+// minSecret is the minimum length of a secret of a key, in characters.
+const minSecret = 16
+
+var (
+	errShortSecret    = fmt.Errorf("a secret has fewer than %d characters, so it can be guessed; make one with openssl rand -hex 16", minSecret)
+	errUnsendable     = errors.New("a secret has a space, a line break or a character that is not ASCII, so clients cannot send it; make one with openssl rand -hex 16")
+	ErrSecretTwice    = errors.New("a secret occurs twice; remove one")
+	ErrTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl rand -hex 16")
+	ErrNoToken        = api.Errorf(http.StatusUnauthorized, "a token of the key is missing or wrong; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
+	ErrNoReader       = api.Errorf(http.StatusUnauthorized, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
+	ErrMailUnnamed    = api.Errorf(http.StatusForbidden, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
+)
+
+// CheckSecret returns an error if a secret of a key is too short, or cannot be sent
+// in a header. A secret with a placeholder is checked when it has its value.
+func CheckSecret(text string) error {
+	switch {
+	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errUnsendable
+	case len(text) < minSecret:
+		return errShortSecret
+	}
+	return nil
+}
+
+// Secrets are secrets, as their SHA-256 hashes.
+type Secrets [][sha256.Size]byte
+
+// Has reports whether candidate is one of the secrets. The time that it takes does
+// not depend on the secrets.
+func (s Secrets) Has(candidate string) bool {
+	sum := sha256.Sum256([]byte(candidate))
+	found := 0
+	for i := range s {
+		found |= subtle.ConstantTimeCompare(s[i][:], sum[:])
+	}
+	return found == 1
+}
+
+// Protected reports whether a key has a token or a reader, so that a client must not
+// learn which keys exist.
+func (r *Site) Protected(ctx context.Context) bool {
+	return r.HasSecrets || r.Saved.On() && r.Saved.Protected(ctx)
+}
+
+// OpenKey returns the key with the name, for a client that may have no secret. Where
+// keys are protected, a key that does not exist is one with a token that nobody has;
+// exists is then false.
+func (r *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, err error) {
+	k, err = r.Key(ctx, name)
+	if errors.Is(err, ErrNoKey) && r.Protected(ctx) {
+		return &Key{Name: name, Tokens: make(Secrets, 1)}, false, nil
+	}
+	return k, err == nil, err
+}
+
+// KeyToSend returns a key if the client of req may send to it. It does not read the
+// body.
+func (r *Site) KeyToSend(req *http.Request, name string) (*Key, error) {
+	k, _, err := r.OpenKey(req.Context(), name)
+	if err == nil && len(k.Tokens) > 0 && !source.HasToken(NewSourceRequest(req), k.Tokens.Has) {
+		err = ErrNoToken
+	}
+	return k, err
+}
+
+// TokenSum returns the hash of the token of the key that a request in a format has, or "".
+func (k *Key) TokenSum(req *source.Request, f *source.Format) (sum string) {
+	f.HasToken(req, func(token string) bool {
+		if !k.Tokens.Has(token) {
+			return false
+		}
+		h := sha256.Sum256([]byte(token))
+		sum = string(h[:])
+		return true
+	})
+	return sum
+}
+
+func NewSourceRequest(r *http.Request) *source.Request {
+	return &source.Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
+}
+
+// AskForSecret tells the client of a 401 how it can send a secret. The script of a device
+// knows its own; Basic would make the browser ask somebody for a password.
+func AskForSecret(w http.ResponseWriter, a Access) {
+	if a != AccessDevice {
+		w.Header().Set("WWW-Authenticate", `Basic realm="notify", charset="UTF-8"`)
+	}
+	w.Header().Add("WWW-Authenticate", "Bearer")
+}

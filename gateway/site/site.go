@@ -1,28 +1,185 @@
 package site
 
-// Index has the sites of a configuration by their IDs. The ID of a site
-// follows from its addresses: the addresses that its servers listen on, its
-// hosts, and the prefix of the path. So it is the same after a reload and a
-// restart, and in each gateway with the same configuration.
-//
-// Handlers with a common address are one site, and so are those of one notify
-// block, which Caddy copies into several servers if the site has several
-// addresses. What comes in by mail, from events and from logs belongs to the
-// site of the app, whose ID is "".
-type Index struct {
-	Ids  map[*Site]string
-	ByID map[string][]*Site
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Site are settings with all defaults, checked and ready for use. They do
+// not change.
+type Site struct {
+	Keys           map[string]*Key
+	HasSecrets     bool                      // one of the keys has a token or a reader
+	Sources        map[string]*source.Source // of the configuration
+	Stateless      bool
+	ConfigID       bool              // X-Apprise-Config-ID names keys without a token, too
+	DefaultTargets []notifier.Target // of default_urls
+	Services       *ServiceRule      // nil for all
+	Limits         api.Limits
+	Timeout        time.Duration
+	MaxInFlight    int
+	InFlight       InFlightLimits
+	Memory         int64
+	PropagateTrace bool
+	Page           bool
+	OriginCheck    *http.CrossOriginProtection // nil for no check
+	Identity       *notifier.Identity
+	Managers       *Managers // nil if nobody may manage
+	Saved          Finder    // of a handler, or of the app for mails
+
+	Push    *Push // nil for no devices
+	Devices Receivers
+
+	PublicURL string // the beginning of links to the gateway; "" if it is not known
 }
 
-// SiteOf returns the ID of the site with these settings. It is called when all
-// apps are provisioned, because the ID depends on the routes of all servers.
-func (a *Directory) SiteOf(settings *Site) string { return a.SiteIndex().Ids[settings] }
+// Finder finds the saved keys of a site. The zero value finds none.
+type Finder struct {
+	// Find returns a key. The error is an [*api.Error], ErrNoKey if there is none.
+	Find func(ctx context.Context, name string) (*Key, error)
 
-// SettingsOf returns the settings of the handlers of a site, or nil if the
-// configuration does not have the site.
-func (a *Directory) SettingsOf(siteID string) []*Site {
-	if siteID == "" {
-		return []*Site{a.Resolved}
+	// Protected reports whether a saved key has a token.
+	Protected func(context.Context) bool
+
+	// Names returns the names of all saved keys.
+	Names func(context.Context) ([]string, error)
+
+	// Places returns the places of keys by name (see [delivery.place]). It has none of a key
+	// that does not exist.
+	Places func(ctx context.Context, names []string) (map[string]string, error)
+
+	Space string        // to which they belong; "" for the default one
+	Rules *rules.Rules  // of every saved key; nil for none
+	Inbox time.Duration // how long every saved key keeps its messages readable; 0 for not at all
+}
+
+// On reports whether the site has saved keys.
+func (f *Finder) On() bool { return f.Find != nil }
+
+// PlacesOf is like places, also if the site has no saved keys.
+func (f *Finder) PlacesOf(ctx context.Context, names []string) (map[string]string, error) {
+	if !f.On() {
+		return map[string]string{}, nil
 	}
-	return a.SiteIndex().ByID[siteID]
+	return f.Places(ctx, names)
+}
+
+// Receivers adds the devices of keys to their destinations. The zero value adds none.
+type Receivers struct {
+	// Ready waits until the devices are known. The error, an [*api.Error], is returned if
+	// they cannot be read, so that no message is answered as if there were none.
+	Ready func() error
+
+	// Add returns a key with its devices among its destinations: the same key if it has
+	// none.
+	Add func(*Key) *Key
+}
+
+// On reports whether keys can have devices.
+func (r *Receivers) On() bool { return r.Add != nil }
+
+// wait waits until the devices are known.
+func (r *Receivers) wait() error {
+	if r.Ready == nil {
+		return nil
+	}
+	return r.Ready()
+}
+
+// With returns a key with its devices among its destinations.
+func (r *Receivers) With(k *Key) *Key {
+	if r.Add == nil || k == nil {
+		return k
+	}
+	return r.Add(k)
+}
+
+// Key returns a key of the configuration or, if there is none, a saved one. The
+// error is an [*api.Error].
+func (r *Site) Key(ctx context.Context, name string) (*Key, error) {
+	if err := r.Devices.wait(); err != nil {
+		return nil, err
+	}
+	if k := r.Configured(name); k != nil {
+		return k, nil
+	}
+	if !r.Saved.On() {
+		return nil, ErrNoKey
+	}
+	k, err := r.Saved.Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.Devices.With(k), nil
+}
+
+// Configured returns a key of the configuration with its devices, or nil.
+func (r *Site) Configured(name string) *Key {
+	if k := r.Keys[name]; k != nil {
+		return r.Devices.With(k)
+	}
+	return nil
+}
+
+// ConfiguredKey returns name if a key of the configuration has it, and otherwise "".
+func (r *Site) ConfiguredKey(name string) string {
+	if r.Keys[name] == nil {
+		return ""
+	}
+	return name
+}
+
+// AcknowledgeURL returns the address of the page of an incident, or "".
+func (r *Site) AcknowledgeURL(x *rules.Incident) string {
+	if x == nil || r.PublicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
+		return ""
+	}
+	return r.PublicURL + RouteIncidents + "/" + x.ID
+}
+
+// Managers are those who may manage: use the console and, if configs has manage,
+// read and change saved keys.
+type Managers struct {
+	Open  bool     // everybody may who can send the request
+	Named []string // users; none for every user and every client with a certificate
+}
+
+// Push are the settings of devices, checked and with defaults.
+type Push struct {
+	Contact string   // "" for the public URL
+	Who     string   // one of the values of devices
+	Max     int      // of a key
+	Hosts   []string // of further push services
+}
+
+// HasInboxes reports whether a key of the site has an inbox, or saved keys do.
+func (r *Site) HasInboxes() bool {
+	if r.Saved.Inbox != 0 {
+		return true
+	}
+	for _, k := range r.Keys {
+		if k.Inbox != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// HasInboxes reports whether a key of the app or of a site has an inbox.
+func (a *Directory) HasInboxes() bool {
+	if a.Resolved.HasInboxes() {
+		return true
+	}
+	for _, r := range a.Sites {
+		if r.HasInboxes() {
+			return true
+		}
+	}
+	return false
 }

@@ -1,10 +1,13 @@
 package site
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // CheckSource returns an error if the key does not accept messages of the source.
@@ -22,4 +25,46 @@ var (
 	ErrNoKey       = api.Errorf(http.StatusNotFound, "there is no such key")
 	errNotAccepted = api.Errorf(http.StatusForbidden, "the key does not accept messages from this source; add the source to accept of the key")
 	errNotDirect   = api.Errorf(http.StatusForbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
+)
+
+var SourceName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+
+// SourceDirect in accept stands for POST /notify/{KEY}.
+const SourceDirect = "direct"
+
+// Source returns the source with the name, or nil if there is none.
+func (r *Site) Source(name string) (*source.Source, error) {
+	if s := r.Sources[name]; s != nil {
+		return s, nil
+	}
+	return source.Builtin(name)
+}
+
+// SourceNames returns the names of all sources, in alphabetical order.
+func (r *Site) SourceNames() []string {
+	names := map[string]bool{}
+	for _, f := range source.Formats() {
+		names[f.Name] = true
+	}
+	for name := range r.Sources {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// The sources of messages.
+const (
+	SourceHTTP = "http" // a client of the HTTP API
+	SourceTest = "test" // a test through the admin API or a page
+
+	SourceEvent    = "event"     // an event of Caddy or of a plugin, or another one of this module
+	SourceOwnEvent = "own_event" // an event of this module about a message, a destination or an incident
+	SourceLog      = "log"       // entries of Caddy's log
+	SourceFallback = "fallback"  // a delivery that the queue has given up
+	SourceDigest   = "digest"    // several messages that a rule has held
+	SourceSMTP     = "smtp"      // a mail
+	SourceExpect   = "expect"    // a beat that is late, has failed, or is back
+
+	SourceDevice     = "device"     // a device that has subscribed, is gone, or does not answer
+	SourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
 )

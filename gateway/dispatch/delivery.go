@@ -1,0 +1,279 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Delivery is a message with all that sending it needs.
+type Delivery struct {
+	Message    *notifier.Message
+	To         *api.Selection
+	Settings   *site.Site
+	Logger     *zap.Logger          // gets a line for each destination; nil for none
+	Source     string               // one of the sources above
+	Format     string               // the name of the source whose format the message has; "" for the gateway's own
+	Key        string               // "" for a message without a key
+	Site       string               // the ID of the site that the message came to
+	Home       string               // where the key is defined; see incidentOf
+	Rules      *rules.Rules         // of the key; nil for none
+	Inbox      time.Duration        // how long the key keeps its messages readable; 0 for not at all
+	IncidentID string               // the public ID of the incident; "" for none, and of further attempts
+	By         string               // who resolves the incident on its page; "" for a program
+	Steps      []int                // of an escalation, by the targets; nil for none
+	Memory     *notifier.Allocation // of the request; nil for no limit
+
+	// Release, if set, releases what the message holds. It is called when no
+	// delivery is under way.
+	Release func()
+
+	// With, if set, is a change of records in the transaction that stores the message,
+	// which is stored before it is sent.
+	With *queue.Ruled
+
+	ID          uuid.UUID    // in the queue; zero without a queue
+	Trace       queued.Trace // of the request, for the attempts of the queue
+	Idempotency Idempotency  // of the request
+
+	// Single means that the client expects one response in a fixed form, so that
+	// Accept cannot ask for a stream.
+	Single bool
+
+	// Program means that the client is a program that sends the message again to all
+	// destinations after an error (see [api.NewProgramResponse]).
+	Program bool
+
+	// Attempt means that the queue makes the delivery, of a message that was
+	// counted before.
+	Attempt bool
+
+	// Resumed, if set, is the trace that an attempt of the queue goes on with. tries is how
+	// many attempts there were before.
+	Resumed *ResumedTrace
+	Tries   int
+
+	// Repeated, if set, means that the queue repeats what fails temporarily (see
+	// [notifier.Options]).
+	Repeated func(i int, r *notifier.Result) zapcore.Level
+
+	// Done, if set, is called with each result as soon as it is known, by
+	// several goroutines at once.
+	Done func(i int, r notifier.Result)
+}
+
+// NewDelivery returns the delivery of a message under the settings of a site. All
+// ways in use it and, for a key, toKey: what is set for every message is set here.
+func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *api.Selection) Delivery {
+	m.Identity = settings.Identity
+	if m.Time.IsZero() {
+		m.Time = time.Now()
+	}
+	m.Digest = source == site.SourceDigest
+	if settings.Push != nil && m.ID == "" {
+		m.ID = queue.NewID().String()
+	}
+	return Delivery{Message: m, To: to, Settings: settings, Source: source, Site: siteID, Home: "site " + siteID}
+}
+
+// ToKey returns d as a delivery for a key, with its rules.
+func (d Delivery) ToKey(k *site.Key) Delivery {
+	d.Key, d.Logger, d.Home, d.Rules = k.Name, k.Log, k.Home(d.Site), k.Rules
+	d.Inbox = k.Inbox
+	if k.Rules.IsStep() && d.Source != site.SourceTest {
+		d.setSteps()
+	}
+	if k.Limits != nil {
+		d.To.Limits = k.Limits
+	}
+	return d
+}
+
+// Idempotency identifies a message that is sent again.
+type Idempotency struct {
+	Key     string // of the client, unique among clients; "" for none
+	Request []byte // a hash of the request
+}
+
+// Send sends a message from any source and records the outcome in metrics, the
+// history, the trace of ctx and events.
+func (s *Dispatcher) Send(ctx context.Context, d Delivery) *notifier.Report {
+	sent, trace := s.SendNow(ctx, d)
+	report := ReportOf(d.To, sent)
+	trace.End(report.OK())
+	s.Conclude(d, sent.Results, report)
+	return report
+}
+
+// ReportOf returns the report on all of a message's deliveries (see [api.Selection.Report]),
+// with the failures of devices that do not count.
+func ReportOf(to *api.Selection, sent *notifier.Report) *notifier.Report {
+	out := *to.Report(sent)
+	queued.IgnoreDevices(&out)
+	return &out
+}
+
+// SendNow sends a message and waits for all results. The caller ends the trace and
+// calls conclude.
+func (s *Dispatcher) SendNow(ctx context.Context, d Delivery) (*notifier.Report, *MessageTrace) {
+	sending, trace := s.Start(ctx, d)
+	return sending.Wait(nil), trace
+}
+
+// Start begins to send a message. The caller waits for the deliveries, ends the
+// trace and calls conclude.
+func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *MessageTrace) {
+	ctx, trace := startTrace(ctx, &d)
+	var id fmt.Stringer
+	if d.ID != (uuid.UUID{}) {
+		id = d.ID
+	}
+	var observers []notifier.Observer
+	if trace != nil {
+		observers = append(observers, trace.observer())
+	}
+	// This is before d.done, after which the client may send the next message.
+	if incident := d.IncidentOf(); incident != "" {
+		observers = append(observers, s.Incidents.observer(incident, d.Message, d.To.Targets))
+	}
+	if done := d.Done; done != nil { // d.done would move all of d to the heap
+		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
+	}
+	return s.Sender.Start(ctx, d.Message, d.To.Targets, notifier.Options{
+		Timeout:   d.Settings.Timeout,
+		Transient: d.To.Transient,
+		Logger:    d.Logger,
+		Repeated:  d.Repeated,
+		ID:        id,
+		Observers: observers,
+		Limits:    d.To.Limits,
+		Memory:    d.Memory,
+		Header:    traceHeader(d.Settings),
+	}), trace
+}
+
+// Conclude records the outcome of a message. made are the deliveries that were
+// made; report has all of the message's deliveries.
+func (s *Dispatcher) Conclude(d Delivery, made []notifier.Result, report *notifier.Report) {
+	outcome := outcomeOfMessage(report.Results)
+	if !d.Attempt { // which was counted before
+		s.Metrics.Sent(d.Settings.ConfiguredKey(d.Key), outcome, d.Message.Attachments)
+	}
+	s.Metrics.Made(made)
+	if d.Attempt && outcome != site.OutcomeDelivered {
+		return // it is tried again, or settled records that it is not
+	}
+	s.History.Add(d.HistoryEntry(outcome), report.Results)
+	s.Emit(d, outcome, report.Results)
+}
+
+// history.Entry returns the entry of the message without its results.
+func (d *Delivery) HistoryEntry(outcome string) history.Entry {
+	e := history.Entry{
+		Time: d.Message.Time, Source: d.Source, Outcome: outcome, Site: d.Site, Type: d.Message.Type, Incident: strings.Clone(d.Message.Incident.Name), IncidentID: d.IncidentID,
+	}
+	if key := d.Key; key != "" {
+		e.Key = &key // &d.key would keep the message in memory
+	}
+	return e
+}
+
+// outcomeOfMessage returns the outcome of a message with these results.
+func outcomeOfMessage(results []notifier.Result) string {
+	outcome := site.OutcomeDelivered
+	for _, r := range results {
+		switch {
+		case api.Failed(r):
+			return site.OutcomeFailed
+		case r.Status == api.StatusQueued:
+			outcome = site.OutcomeQueued
+		}
+	}
+	return outcome
+}
+
+// IncidentOf returns what the queue knows the incident of a message by, or "". The
+// incidents of keys of the same name in several sites or spaces are not the same.
+func (d *Delivery) IncidentOf() string {
+	i := &d.Message.Incident
+	if i.ID == "" {
+		return ""
+	}
+	return strings.Join([]string{d.Home, d.Key, i.ID}, "\x00")
+}
+
+// StateOf returns what a message says about its incident.
+func StateOf(m *notifier.Message) notifier.IncidentState {
+	if m.Incident.State != "" {
+		return m.Incident.State
+	}
+	return notifier.StateOf(m.Type)
+}
+
+// Place names the key of a message among those of all sites and spaces.
+func (d *Delivery) Place() string { return d.Home + "\x00" + d.Key }
+
+// A message that escalates has a job for each destination with a number and each round.
+// The first step is sent at once. The other jobs are held, and the record of the incident
+// knows which step each belongs to.
+
+// setSteps makes the numbers of the targets steps, which are not chains.
+func (d *Delivery) setSteps() {
+	to := *d.To
+	to.Targets = slices.Clone(to.Targets)
+	d.Steps = make([]int, len(to.Targets))
+	for i := range to.Targets {
+		t := &to.Targets[i]
+		if d.Steps[i] = t.Number; t.Number == 0 {
+			d.Steps[i] = rules.StepOf(t.Tags)
+		}
+		if !d.Rules.For(t.Tags).IsStep() {
+			d.Steps[i] = 0
+		}
+		t.Chain, t.Number = "", 0
+	}
+	d.To = &to
+}
+
+// KnownIncident returns what the record of the incident of a message is named by, or "" if
+// it has none.
+func (d *Delivery) KnownIncident() string {
+	switch {
+	case d.Rules.Empty():
+		return ""
+	case d.Message.Incident.ID == "" && d.Rules.Escalate != nil && d.Message.Type != notifier.Info:
+		return d.Place() + "\x00" + OwnIncident(d.ID) // if it escalates, it is an incident of its own
+	}
+	return d.IncidentOf()
+}
+
+// OwnIncident returns what stands for the name of the incident of a message that names
+// none.
+func OwnIncident(message uuid.UUID) string { return "message " + message.String() }
+
+// Keeps reports whether the key keeps the message readable. It does not keep what repeats
+// messages that it has: the digest of a rule and a further step of an escalation; and not
+// what tests a destination.
+func (d *Delivery) Keeps() bool {
+	switch d.Source {
+	case site.SourceDigest, site.SourceTest:
+		return false
+	case site.SourceEscalation:
+		return d.Inbox > 0 && d.By != ""
+	}
+	return d.Inbox > 0
+}

@@ -1,0 +1,301 @@
+package heartbeat
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// ExpectedBeat is a beat that a key of the configuration expects.
+type ExpectedBeat struct {
+	Site     string // the ID of the site that defines the key; "" for the app
+	Settings *site.Site
+	Key      *site.Key
+	*site.ExpectedBeat
+}
+
+// place names the key among those of all sites, as that of a delivery does.
+func (x *ExpectedBeat) place() string { return x.Key.Home(x.Site) + "\x00" + x.Key.Name }
+
+// expectedBeats returns all beats that keys of the configuration expect.
+func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
+	add := func(siteID string, r *site.Site, ofSite bool) {
+		for _, k := range r.Keys {
+			for i := range k.Expects {
+				if k.OfSite == ofSite {
+					out = append(out, ExpectedBeat{siteID, r, k, &k.Expects[i]})
+				}
+			}
+		}
+	}
+	add("", a.Resolved, false)
+	for _, r := range a.Sites {
+		add(a.SiteOf(r), r, true)
+	}
+	return out
+}
+
+// expectedBeatOf returns the beat that a record is about, or nil if the configuration does
+// not expect it.
+func expectedBeatOf(a *site.Directory, b *rules.Beat) *ExpectedBeat {
+	for _, r := range a.SettingsOf(b.Site) {
+		if k := r.Keys[b.Key]; k != nil && k.OfSite == (b.Site != "") && k.Expect(b.Name) != nil {
+			return &ExpectedBeat{b.Site, r, k, k.Expect(b.Name)}
+		}
+	}
+	return nil
+}
+
+// beatName returns the name of the record of a beat.
+func (q *Monitor) beatName(x *ExpectedBeat) queue.Hash {
+	return q.Hash("beat\x00" + x.place() + "\x00" + x.Name)
+}
+
+// uptimeName returns the name of the record of the [rules.Uptime].
+func (q *Monitor) uptimeName() queue.Hash { return q.Hash("uptime") }
+
+// decodeBeat returns the beat in a record. A damaged one is one that is not armed.
+func decodeBeat(record []byte) *rules.Beat {
+	if len(record) > 0 && record[0] == outbox.KindBeat {
+		if b, err := rules.DecodeBeat(record[1:]); err == nil {
+			return b
+		}
+	}
+	return new(rules.Beat)
+}
+
+func decodeUptime(record []byte) *rules.Uptime {
+	if len(record) > 0 && record[0] == outbox.KindUptime {
+		if u, err := rules.DecodeUptime(record[1:]); err == nil {
+			return u
+		}
+	}
+	return new(rules.Uptime)
+}
+
+// lateCheck is when a beat is looked at again that was told to be late: the
+// configuration may not expect it any more.
+const lateCheck = 10 * time.Minute
+
+func beatRecord(b *rules.Beat, u *rules.Uptime, now time.Time) queue.Record {
+	due := b.Deadline(u)
+	if b.Missed || !b.Gone.IsZero() {
+		due = now.Add(lateCheck)
+	}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindBeat, b.Encode()), Due: due}
+}
+
+func uptimeRecord(u *rules.Uptime) queue.Record {
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindUptime, u.Encode()), Due: u.Seen.Add(rules.SeeEvery)}
+}
+
+// BeatChange is a change of a beat. It is also that of the [rules.Uptime].
+type BeatChange struct {
+	q      *Monitor
+	name   queue.Hash
+	change func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool)
+
+	Beat    rules.Beat // after the change
+	Uptime  rules.Uptime
+	refused bool // change was not ok, and nothing has changed
+}
+
+// ruled returns the change for the queue.
+func (c *BeatChange) ruled() *queue.Ruled {
+	return &queue.Ruled{Names: []queue.Hash{c.name, c.q.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := c.q.Now()
+		b, u := decodeBeat(old[0]), decodeUptime(old[1])
+		c.q.see(u, now)
+		remove, ok := c.change(now, b, u)
+		c.Beat, c.Uptime, c.refused = *b, *u, !ok
+		if !ok {
+			return nil, ErrBeatUnchanged
+		}
+		records := []queue.Record{beatRecord(b, u, now), uptimeRecord(u)}
+		if remove {
+			records[0] = queue.Record{}
+		}
+		return &queue.RuledChange{Records: records}, nil
+	}}
+}
+
+// Apply makes the change without a message.
+func (c *BeatChange) Apply(ctx context.Context) error {
+	err := c.q.Apply(ctx, c.ruled())
+	if err == nil {
+		c.q.seen.Store(true)
+	}
+	if c.refused {
+		return ErrBeatUnchanged
+	}
+	return err
+}
+
+// see notes that this gateway runs. If no other can, it was the only one before it
+// started, too.
+func (q *Monitor) see(u *rules.Uptime, now time.Time) {
+	u.See(now, !q.Shared && !q.seen.Load())
+}
+
+// DueRecord does what is due in a record of beats, and reports whether it is one.
+func (q *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	switch kind := data[0]; {
+	case kind != outbox.KindBeat && kind != outbox.KindUptime && kind != outbox.KindWatchdog:
+		return false, nil
+	case crowded:
+		return true, nil
+	case kind == outbox.KindBeat:
+		return true, q.dueBeat(ctx, name, data)
+	case kind == outbox.KindWatchdog:
+		return true, q.dueWatchdog(ctx)
+	}
+	return true, q.dueUptime(ctx, name)
+}
+
+// dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
+// is removed when no other gateway has renewed it for a time.
+func (q *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
+	expects := q.App.Load().ExpectsBeats()
+	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, u := q.Now(), decodeUptime(old[0])
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		switch {
+		case expects:
+			q.see(u, now)
+			c.Records[0] = uptimeRecord(u)
+		case now.Sub(u.Seen) < uptimeKept:
+			c.Records[0] = uptimeRecord(u)
+		}
+		return c, nil
+	}})
+	if err == nil && expects {
+		q.seen.Store(true)
+	}
+	return err
+}
+
+// uptimeKept is how long the record of the [rules.Uptime] is kept that no gateway renews.
+const uptimeKept = time.Hour
+
+// Arm begins to wait for beats, and to call the watchdog.
+func (q *Monitor) Arm(ctx context.Context) error {
+	if q.App.Load().QueueSettings.Watchdog != nil {
+		if err := q.dueWatchdog(ctx); err != nil {
+			return err
+		}
+	}
+	return q.armBeats(ctx)
+}
+
+// armBeats begins to wait for the beats of the configuration that nobody waits for, or
+// that have changed.
+func (q *Monitor) armBeats(ctx context.Context) error {
+	armed := map[queue.Hash]bool{}
+	for _, x := range expectedBeats(&q.App.Load().Directory) {
+		name := q.beatName(&x)
+		if armed[name] {
+			continue // several handlers of a site define it
+		}
+		armed[name] = true
+		c := &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+			b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
+			b.Arm(now, u, &x.Expect)
+			return false, true
+		}}
+		if err := c.Apply(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BeatStatus is what is known of a beat, for people.
+type BeatStatus struct {
+	Expected ExpectedBeat
+	Beat     rules.Beat
+	Due      time.Time // when the next one is due; zero if that is not known
+	Late     time.Time // when it is late; zero if that is not known
+}
+
+// Beats returns what is known of beats.
+func (q *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatStatus, error) {
+	record, err := q.CallersRecord(ctx, q.uptimeName())
+	if err != nil {
+		return nil, err
+	}
+	u := decodeUptime(record)
+	out := make([]BeatStatus, 0, len(expected))
+	shown := map[queue.Hash]bool{}
+	for _, x := range expected {
+		name := q.beatName(&x)
+		if shown[name] {
+			continue // several handlers of a site define it
+		}
+		shown[name] = true
+		record, err := q.CallersRecord(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s := BeatStatus{Expected: x}
+		if record != nil {
+			b := decodeBeat(record)
+			s.Beat, s.Due, s.Late = *b, b.Due(u), b.Deadline(u)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// AllBeats returns the beats of all keys, by key and name.
+func (q *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
+	beats, err := q.Beats(ctx, expectedBeats(&q.App.Load().Directory))
+	slices.SortFunc(beats, func(x, y BeatStatus) int {
+		return strings.Compare(x.Expected.Key.Name+" "+x.Expected.ExpectedBeat.Name, y.Expected.Key.Name+" "+y.Expected.ExpectedBeat.Name)
+	})
+	return beats, err
+}
+
+// AdminBeat is the JSON of a beat that a key expects.
+type AdminBeat struct {
+	Key   string     `json:"key"`
+	Scope string     `json:"scope"` // global or site
+	Name  string     `json:"name"`
+	Every string     `json:"every"`
+	Grace string     `json:"grace"`
+	State string     `json:"state"`           // on_time, in_grace, late or failed
+	Since *time.Time `json:"since,omitempty"` // it is late or has failed
+	Last  *time.Time `json:"last,omitempty"`  // when the last one came
+	Due   *time.Time `json:"due,omitempty"`   // when the next one is due
+	Late  *time.Time `json:"late,omitempty"`  // when it is late
+}
+
+// The states of beats that have no problem, in the admin API and in metrics. The others
+// are those of package rules.
+const (
+	StateOnTime  = "on_time"
+	StateInGrace = "in_grace" // the next beat is due, and not late yet
+)
+
+// State returns the state of a beat for programs.
+func (s *BeatStatus) State(now time.Time) string {
+	switch {
+	case s.Beat.State != rules.BeatOK:
+		return string(s.Beat.State)
+	case !s.Due.IsZero() && !s.Due.After(now):
+		return StateInGrace
+	}
+	return StateOnTime
+}
+
+// AdminBeats is the JSON response about beats: those that keys expect, and the calls of
+// the watchdog.
+type AdminBeats struct {
+	Beats    []AdminBeat   `json:"beats"`
+	Watchdog *WatchdogJSON `json:"watchdog,omitempty"`
+}

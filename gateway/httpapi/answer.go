@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// answer sends the message of a request and returns the response. With a queue,
+// deliveries that are not final in time are stored and made later. answer calls
+// d.release when no delivery of the request is in progress any more, possibly
+// after it returns.
+//
+// Nothing is stored before the response if there is no queue or all
+// destinations are fast.
+func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
+	h.Shared.Incidents.Note(&d)
+	q, err := h.App.Durable(h.Resolved.Keys[d.Key])
+	if err != nil {
+		d.Release()
+		return nil, err
+	}
+	if q == nil {
+		defer d.Release()
+		stream := streamOf(&d, w, r)
+		resp := responseOf(&d, h.Shared.Send(r.Context(), d))
+		resp.Stream = stream
+		return resp, nil
+	}
+	prefer := api.ParsePrefer(r.Header)
+	wait := q.App.Load().QueueSettings.Wait
+	if prefer.Async {
+		wait = prefer.Wait
+	}
+	s := outbox.NewSubmission(d, q)
+	if err := s.Begin(r.Context(), wait > 0); err != nil {
+		d.Release()
+		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
+			return h.repeated(r, q, e, prefer, &d)
+		}
+		return nil, outbox.QueueError(err)
+	}
+	stream := streamOf(&s.Delivery, w, r)
+	report, err := s.Run(r.Context(), wait)
+	resp := responseOf(&d, report)
+	if err == nil {
+		setQueued(resp, r, s.ID.String(), prefer)
+	} else if failed := h.ErrorResponse(outbox.QueueError(err)); !d.Program || resp.Error != "" {
+		failed.Records, failed.Results = report.Records, report.Results
+		resp = failed
+	}
+	resp.Stream = stream
+	return resp, nil
+}
+
+// responseOf returns the response to a request whose message was sent.
+func responseOf(d *dispatch.Delivery, report *notifier.Report) *api.Response {
+	if d.Program {
+		return api.NewProgramResponse(report)
+	}
+	return api.NewResponse(report)
+}
+
+// streamOf begins a stream of results if the client prefers one.
+func streamOf(d *dispatch.Delivery, w http.ResponseWriter, r *http.Request) *api.Stream {
+	if d.Single {
+		return nil
+	}
+	stream := api.NewStream(w, r, d.To.Targets)
+	if stream != nil {
+		d.Done = stream.Result
+	}
+	return stream
+}
+
+// setQueued makes resp the response to a request whose message has an ID.
+func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference) {
+	resp.SetQueued(id, func() string { return messageAddress(r, id) }, p)
+}
+
+// repeated returns the response to the request of d, whose idempotency key is known.
+func (h *API) repeated(r *http.Request, q *outbox.Outbox, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
+	if !e.SameRequest {
+		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
+	}
+	stored, err := q.Get(context.WithoutCancel(r.Context()), e.ID)
+	if err != nil {
+		return nil, outbox.QueueError(err)
+	}
+	if err := q.Follow(context.WithoutCancel(r.Context()), stored); err != nil {
+		return nil, outbox.QueueError(err)
+	}
+	m := queued.Message(stored)
+	report := &notifier.Report{Results: queued.Results(m), Records: m.Response().Records}
+	resp := responseOf(d, report)
+	setQueued(resp, r, m.ID, p)
+	return resp, nil
+}

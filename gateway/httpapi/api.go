@@ -1,0 +1,177 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/version"
+)
+
+// API answers the requests of a site.
+type API struct {
+	Resolved *site.Site
+	App      *gateway.Gateway
+	Shared   *dispatch.Dispatcher
+	Saved    *saved.Keys // nil if the site has none
+	Routes   routeTable
+	Has      SiteRoutes
+	pages    PageFuncs
+
+	configActions []ConfigAction
+
+	Streams *inbox.Streams
+
+	// ParseDuration parses a duration, which may be in days.
+	ParseDuration func(string) (time.Duration, error)
+
+	Log      *zap.Logger
+	Refusals RefusalLog
+}
+
+// PageFuncs are what the pages do for the API.
+type PageFuncs struct {
+	Console  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // answers a request to the console
+	AppFile  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // writes a file of the app for devices
+	Manifest func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response
+	Send     func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page to send from
+	Preview  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes a message as it will look
+	Invited  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page of an invitation
+
+	Keys     func(w http.ResponseWriter, r *http.Request, key string) error // writes the list of keys
+	Draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *Draft) error
+	NewToken func(w http.ResponseWriter, r *http.Request, key, token string, count int) error
+
+	// Actions are those of the page of a saved key.
+	Actions []ConfigAction
+
+	// Frame returns what surrounds a page for the client of r. here is the route of the
+	// place that the page is in; "" for none.
+	Frame func(r *http.Request, here string) view.Frame
+}
+
+// Prepare makes the API ready for requests. The site is complete.
+func (h *API) Prepare(pages PageFuncs) {
+	h.pages = pages
+	h.Routes, h.configActions = NewRouteTable(RouteSpecs()), configActions(pages.Actions)
+	h.Has = SiteRoutes{Queue: h.App.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.QueueSettings != nil && h.Resolved.HasInboxes()}
+	h.Streams = &inbox.Streams{Ending: make(chan struct{})}
+}
+
+// Serve answers a request, and reports whether its path is one of the gateway.
+func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
+	at, ok, err := h.Routes.ParseRequest(r, &h.Has)
+	if !ok {
+		return false
+	}
+	h.hideInvitation(r)
+	w = answerEarly(w, r)
+	var resp *api.Response
+	if err == nil {
+		resp = at.serve(h, w, r, &at)
+	} else {
+		resp = h.refuseConfigID(r, &at, err)
+	}
+	if resp == nil {
+		return true
+	}
+	if c := h.Log.Check(zapcore.DebugLevel, "request rejected"); c != nil && resp.Status/100 == 4 {
+		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
+	}
+	if resp.Status == http.StatusUnauthorized {
+		site.AskForSecret(w, at.access)
+	}
+	if h.Has.Console && api.PrefersHTML(r) {
+		resp.Frame = h.pages.Frame(r, "")
+	}
+	resp.Write(w, r)
+	return true
+}
+
+// Site returns the ID of the site.
+func (h *API) Site() string { return h.App.SiteOf(h.Resolved) }
+
+// WritePage writes a page in its frame. here is as in frame.
+func (h *API) WritePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {
+	return view.Write(w, r, status, h.pages.Frame(r, here), p)
+}
+
+// serveNotify answers a request for a key or, without one, for messages with URLs:
+// a message, a preview, or the page.
+func (h *API) serveNotify(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	beat, isBeat := beatQuery(r)
+	switch {
+	case at.Key != "" && isInvited(r):
+		return h.pages.Invited(w, r, at.Key)
+	case isBeat:
+		return h.serveBeat(w, r, at, beat)
+	case r.Method != http.MethodPost:
+		resp := h.pages.Send(w, r, at.Key)
+		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Refuse(r, at.Key, resp.Status, resp.Error, nil)
+		}
+		return resp
+	case isPreview(r.URL.RawQuery) && at.byHeader:
+		return h.pages.Preview(w, r, "") // it sends nothing
+	case isPreview(r.URL.RawQuery):
+		return h.pages.Preview(w, r, at.Key)
+	case at.byHeader:
+		return h.notifyNamed(w, r, at)
+	}
+	return h.notify(w, r, at.Key)
+}
+
+// serveOpenAPI writes the description of the API.
+func (h *API) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *Route) *api.Response {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		// The description names the server relative to its own address.
+		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
+	}
+	if err := api.ServeOpenAPI(w, r, version.Current); err != nil {
+		return h.ErrorResponse(err)
+	}
+	return nil
+}
+
+// ClientAddress returns the address of the client that the server determined, as [api.ClientNetwork] does. It returns the zero
+// Addr if the client has no IP address.
+func ClientAddress(r *http.Request) netip.Addr {
+	addr, err := netip.ParseAddr(ClientIP(r))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return api.ClientNetwork(addr)
+}
+
+// CheckOwnOrigin returns a 403 if a page of another site sent a request that changes
+// something, also a page of an origin that may send messages.
+func CheckOwnOrigin(r *http.Request) error {
+	if http.NewCrossOriginProtection().Check(r) != nil {
+		return site.ErrForeignChange
+	}
+	return nil
+}
+
+// previewQuery is the query string of a POST that asks for a preview of its message
+// instead of sending it.
+const previewQuery = "preview"
+
+// isPreview reports whether a query string asks for a preview. It may have a token
+// besides, and nothing else.
+func isPreview(query string) bool {
+	if token, rest, ok := strings.Cut(query, "&"); ok && strings.HasPrefix(token, tokenQuery+"=") {
+		query = rest
+	}
+	return query == previewQuery
+}

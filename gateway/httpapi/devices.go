@@ -1,0 +1,404 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// MaxDeviceRequest bounds the body of a request about a device, in bytes.
+const MaxDeviceRequest = 8 << 10
+
+// Errors for requests about devices.
+var (
+	errDevicesInvited  = api.Errorf(http.StatusForbidden, "a device needs an invitation to this key; ask for one, which caddy notify invite and the console make")
+	errDevicesOff      = api.Errorf(http.StatusForbidden, "the devices of a key are listed for those who may manage, and nobody may here; the operator can add console, or use caddy notify devices")
+	errDeviceSecret    = &api.Error{Status: http.StatusUnauthorized, Err: device.ErrNone}
+	errDeviceBody      = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the fields name, tags, subscription (as PushSubscription.toJSON returns it) and invite")
+	errReceiptBody     = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the field receipt, the token of the push")
+	errDeviceMedia     = api.Errorf(http.StatusUnsupportedMediaType, "the body is JSON; set Content-Type to application/json")
+	errNoSubscription  = api.Errorf(http.StatusBadRequest, "subscription: it is missing; give what PushManager.subscribe returns")
+	errTooManyAttempts = func() *api.Error {
+		e := api.Errorf(http.StatusTooManyRequests, "too many devices were added from this address; try again in %s", device.AttemptEvery)
+		e.RetryAfter = device.AttemptEvery
+		return e
+	}
+)
+
+// deviceRequest is the JSON of a device that subscribes, or changes.
+type deviceRequest struct {
+	device.Change
+
+	Invite string `json:"invite"`
+}
+
+// serveDevices answers a request about the devices of a key, or about one of them.
+func (h *API) serveDevices(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.deviceResponse(r, at, h.doDevices(w, r, at))
+}
+
+// serveReceipt takes the receipt of a device for a message.
+func (h *API) serveReceipt(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.deviceResponse(r, at, h.doReceipt(w, r, at))
+}
+
+// serveDeviceTest sends a message to the device whose secret the client has.
+func (h *API) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	resp, err := h.doDeviceTest(w, r, at)
+	if err != nil {
+		return h.deviceResponse(r, at, err)
+	}
+	return resp
+}
+
+// deviceResponse returns the response for an error, or nil for nil. Programs send all
+// these requests, so that errors are JSON unless something else is asked for.
+func (h *API) deviceResponse(r *http.Request, at *Route, err error) *api.Response {
+	if err == nil {
+		return nil
+	}
+	resp := h.ErrorResponse(err)
+	if IsChange(r) {
+		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+// checkDeviceRequest makes the checks of all requests about devices.
+func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *Route) error {
+	w.Header().Set("Cache-Control", "no-store")
+	if !slices.Contains(at.Methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	}
+	return CheckOwnOrigin(r) // which lets GET and HEAD pass
+}
+
+// DeviceKey returns a key and the queue for a request about devices. A key that does not
+// exist is like one without the device.
+func (h *API) DeviceKey(ctx context.Context, name string) (k *site.Key, q *gateway.Rooms, err error) {
+	if q, err = h.App.Open(nil); err != nil {
+		return nil, nil, err
+	}
+	k, err = h.Resolved.Key(ctx, name)
+	return k, q, err
+}
+
+func (h *API) doDevices(w http.ResponseWriter, r *http.Request, at *Route) error {
+	if err := checkDeviceRequest(w, r, at); err != nil {
+		return err
+	}
+	if at.ID == "" && r.Method == http.MethodPost {
+		return h.addDevice(w, r, at.Key)
+	}
+	if at.ID == "" {
+		return h.listDevices(w, r, at.Key)
+	}
+	k, q, err := h.DeviceKey(r.Context(), at.Key)
+	if errors.Is(err, site.ErrNoKey) {
+		return errDeviceSecret
+	}
+	if err != nil {
+		return err
+	}
+	d, err := h.ownDevice(r, q, k, at.ID)
+	managed := errors.Is(err, device.ErrNone) && r.Method != http.MethodPut && h.MayManage(r) == nil
+	if err != nil && !managed {
+		return err
+	}
+	switch r.Method {
+	case http.MethodDelete:
+		return h.deleteDevice(w, r, q, k, at.ID)
+	case http.MethodPut:
+		return h.changeDevice(w, r, q, k, d)
+	}
+	if managed {
+		return api.Errorf(http.StatusNotFound, "GET with the ID is for the device itself; %s lists all", site.PathOf(RouteDevices, at.Key))
+	}
+	states, err := q.DeviceStates(r.Context(), []device.Device{*d})
+	if err != nil {
+		return device.ErrDeviceStatus(err)
+	}
+	return WriteJSON(w, http.StatusOK, d.JSON(states[0]))
+}
+
+// listDevices writes the devices of a key for who may manage.
+func (h *API) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
+	if err := h.MayManage(r); err != nil {
+		if errors.Is(err, site.ErrManageOff) {
+			err = errDevicesOff
+		}
+		return err
+	}
+	k, q, err := h.DeviceKey(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	list, err := q.ListDevices(r.Context(), h.DevicePlace(k))
+	if err != nil {
+		return device.ErrDeviceStatus(err)
+	}
+	return WriteJSON(w, http.StatusOK, list)
+}
+
+// DevicePlace returns the place of the devices of a key of the site.
+func (h *API) DevicePlace(k *site.Key) site.Place { return k.DevicePlace(h.Site()) }
+
+// Invitation returns the invitation to a key that a token stands for. It opens the page of
+// the key for that alone, also if the key has a token. For a key that does not exist, the
+// error is that for a wrong token, and takes as long.
+func (h *API) Invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
+	k, q, err := h.DeviceKey(ctx, name)
+	if err != nil && !errors.Is(err, site.ErrNoKey) {
+		return nil, err
+	}
+	var place site.Place // that of no key
+	if k != nil {
+		place = h.DevicePlace(k)
+	}
+	x, err := q.Invitation(ctx, place, token)
+	if err != nil {
+		return nil, device.ErrDeviceStatus(err)
+	}
+	return x, nil
+}
+
+// MaySubscribe returns an error if the client of r needs an invitation to subscribe a
+// device to a key.
+func (h *API) MaySubscribe(r *http.Request, k *site.Key) error {
+	who := h.Resolved.Push.Who
+	signedIn := RequestUser(r) != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
+	if len(k.Tokens) > 0 || who == device.DevicesInvited || who == device.DevicesUsers && !signedIn {
+		return errDevicesInvited
+	}
+	return nil
+}
+
+// readDeviceRequest reads the body of r as JSON.
+func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed *api.Error) error {
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
+		return errDeviceMedia
+	}
+	if err := api.LimitBody(w, r, MaxDeviceRequest); err != nil {
+		return err
+	}
+	d := json.NewDecoder(r.Body)
+	if err := d.Decode(to); err != nil || d.More() {
+		if e := api.BodyError(err); err != nil && e.Status != http.StatusBadRequest {
+			return e
+		}
+		return malformed
+	}
+	return nil
+}
+
+// checkDevice returns an error if a device cannot be like this.
+func (h *API) checkDevice(x *device.Change) error {
+	err := x.Check(h.Resolved.Push.Hosts, site.CheckTag)
+	if err == nil && x.Subscription != nil {
+		if err = h.Resolved.Limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
+			err = site.PrefixError("subscription", err)
+		}
+	}
+	if err != nil {
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
+	return nil
+}
+
+// addDevice makes the client of r a device of a key.
+func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) error {
+	k, q, err := h.DeviceKey(r.Context(), name)
+	if err != nil && !errors.Is(err, site.ErrNoKey) {
+		return err
+	}
+	if !q.Registrations.Allow(ClientAddress(r), time.Now()) {
+		return errTooManyAttempts()
+	}
+	var x deviceRequest
+	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(r.Context())
+	switch { // whoever may not know which keys exist learns nothing
+	case x.Invite != "":
+		if _, err := h.Invitation(ctx, name, x.Invite); err != nil {
+			return err
+		}
+	case k == nil:
+		return errDevicesInvited
+	default:
+		if err := h.MaySubscribe(r, k); err != nil {
+			return err
+		}
+	}
+	switch {
+	case x.Subscription == nil:
+		return errNoSubscription
+	case x.Name == nil:
+		return &api.Error{Status: http.StatusBadRequest, Err: device.CheckName("")}
+	}
+	if err := h.checkDevice(&x.Change); err != nil {
+		return err
+	}
+	if _, err := q.PushKey(ctx); err != nil { // without which no device can get a message
+		return device.ErrDeviceStatus(err)
+	}
+	secret, place := device.NewSecret(), h.DevicePlace(k)
+	var d *device.Device
+	var others []queue.Hash
+	if x.Invite != "" {
+		others = append(others, q.InvitationName(x.Invite))
+	}
+	err = q.ChangeDevices(ctx, place, true, others, func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error) {
+		d = device.New(secret)
+		d.By, d.Created = RequestUser(r), now
+		if x.Invite != "" {
+			invitation := device.InvitationOf(old[0])
+			if err := invitation.Check(place, now); err != nil {
+				return nil, err
+			}
+			d.Granted = invitation.Tags
+		}
+		return make([]queue.Record, len(others)), l.Add(d, &x.Change, device.NumberedTags(k), h.Resolved.Push.Max)
+	})
+	if err != nil {
+		return device.ErrDeviceStatus(err)
+	}
+	q.DeviceChanged(device.DeviceAdded, k.Name, d.Name, d.By)
+	q.TellOfDevice(ctx, device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, place, d.ID, d.Added(), nil)
+	w.Header().Set("Location", messageRoot(r)+site.PathOf(RouteDevices, k.Name)+"/"+d.ID)
+	added := d.Short()
+	added.Secret = secret
+	return WriteJSON(w, http.StatusCreated, added)
+}
+
+// ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
+// whether there is another one.
+func (h *API) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*device.Device, error) {
+	d, err := q.FindDevice(r.Context(), h.DevicePlace(k), id)
+	if err != nil {
+		return nil, device.ErrDeviceStatus(err)
+	}
+	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if d != nil && bearer && d.HasSecret(secret) {
+		return d, nil
+	}
+	return nil, errDeviceSecret
+}
+
+// changeDevice changes the name, the tags or the subscription of a device.
+func (h *API) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, own *device.Device) error {
+	var x deviceRequest
+	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
+		return err
+	}
+	if err := h.checkDevice(&x.Change); err != nil {
+		return err
+	}
+	var d *device.Device
+	err := q.ChangeDevices(context.WithoutCancel(r.Context()), h.DevicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
+		d, err = l.Change(own.ID, &x.Change, device.NumberedTags(k))
+		return nil, err
+	})
+	if err != nil {
+		return device.ErrDeviceStatus(err)
+	}
+	return WriteJSON(w, http.StatusOK, d.Short())
+}
+
+// deleteDevice removes a device of a key.
+func (h *API) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
+	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, device.AnyDevice)
+	if err != nil {
+		return device.ErrDeviceStatus(err)
+	}
+	q.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, RequestUser(r))
+	return WriteJSON(w, http.StatusOK, d.JSON(nil))
+}
+
+// doReceipt takes a receipt. The token of the push is the right to do so.
+func (h *API) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) error {
+	if err := checkDeviceRequest(w, r, at); err != nil {
+		return err
+	}
+	var x struct {
+		Receipt string `json:"receipt"`
+	}
+	if err := readDeviceRequest(w, r, &x, errReceiptBody); err != nil {
+		return err
+	}
+	k, q, err := h.DeviceKey(r.Context(), at.Key)
+	if errors.Is(err, site.ErrNoKey) {
+		return errDeviceSecret
+	}
+	if err != nil {
+		return err
+	}
+	message, ok := q.CheckReceiptToken(at.ID, x.Receipt)
+	if !ok {
+		return errDeviceSecret
+	}
+	d, err := q.FindDevice(r.Context(), h.DevicePlace(k), at.ID)
+	if err != nil {
+		return device.ErrDeviceStatus(err)
+	}
+	if d == nil {
+		return errDeviceSecret
+	}
+	if err := q.Received(context.WithoutCancel(r.Context()), h.DevicePlace(k), d, message); err != nil {
+		return device.ErrDeviceStatus(err)
+	}
+	return WriteJSON(w, http.StatusOK, d.Short())
+}
+
+// doDeviceTest sends a test to a device.
+func (h *API) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
+	if err := checkDeviceRequest(w, r, at); err != nil {
+		return nil, err
+	}
+	k, q, err := h.DeviceKey(r.Context(), at.Key)
+	if errors.Is(err, site.ErrNoKey) {
+		return nil, errDeviceSecret
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := h.ownDevice(r, q, k, at.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !q.Registrations.Allow(ClientAddress(r), time.Now()) {
+		return nil, errTooManyAttempts()
+	}
+	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return t.Hash() == device.Hash(d.ID) })
+	if i < 0 {
+		return nil, errDeviceSecret
+	}
+	return h.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
+}
+
+// The parameters in the query of a key that lead to the page of a device.
+const (
+	InviteQuery = "invite" // with an invitation
+	DeviceQuery = "device" // without one
+)
+
+// isInvited reports whether a request is for the page on which an invitation is used. It
+// is for nothing else, and no beat, because a matcher leaves it to phones without a login.
+func isInvited(r *http.Request) bool {
+	// Caddy's query matcher decodes names, too.
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery != "" && r.URL.Query().Has(InviteQuery)
+}

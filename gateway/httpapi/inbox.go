@@ -1,0 +1,288 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// The bounds of a list of messages.
+const (
+	listedMessages = 1000    // in JSON
+	listedSize     = 4 << 20 // bytes of their texts
+	shownMessages  = 200     // on the page
+)
+
+// inboxSinceHeader is how browsers say where their stream has ended.
+const inboxSinceHeader = "Last-Event-ID"
+
+// MessagesJSON is the answer of /notify/{KEY}/messages.
+type MessagesJSON struct {
+	Messages []inbox.JSON `json:"messages"`
+	Next     *string      `json:"next"` // the since of the messages that follow; nil if no more do
+}
+
+// serveInbox answers a request for the messages that a key keeps, or for a stream of them.
+func (h *API) serveInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	err := h.doInbox(w, r, at)
+	if err == nil {
+		return nil
+	}
+	return h.ErrorResponse(err)
+}
+
+func (h *API) doInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
+	w.Header().Set("Cache-Control", "no-store")
+	x, err := h.InboxReader(r, at.Key)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(at.Methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	}
+	w.Header().Add("Vary", "Accept")
+	since := r.URL.Query().Get("since")
+	if at.Pattern == RouteInboxStream {
+		s, err := x.since(cmp.Or(since, r.Header.Get(inboxSinceHeader)), inbox.Since{None: true})
+		if err != nil {
+			return err
+		}
+		return x.stream(w, r, s)
+	}
+	if h.Resolved.Page && api.PrefersHTML(r) {
+		return x.writePage(w, r, since)
+	}
+	s, err := x.since(since, inbox.Since{})
+	if err != nil {
+		return err
+	}
+	return x.writeList(w, r, s)
+}
+
+// writeList writes the first messages that the client wants.
+func (x *InboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.Since) error {
+	out, size := MessagesJSON{Messages: []inbox.JSON{}}, 0
+	err := x.Each(r.Context(), s, func(m *inbox.Message, until time.Time) bool {
+		if len(out.Messages) == listedMessages || size > listedSize {
+			out.Next = &out.Messages[len(out.Messages)-1].ID
+			return false
+		}
+		size += m.Size()
+		out.Messages = append(out.Messages, m.JSON(until))
+		return true
+	})
+	if err != nil {
+		return inbox.ErrInboxUnavailable(err)
+	}
+	return WriteJSON(w, http.StatusOK, out)
+}
+
+// shownSince is how old the messages are that the page shows if the client does not say.
+const shownSince = "24h"
+
+// writePage writes the page with the last messages that the client wants, the newest
+// first.
+func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since string) error {
+	since = cmp.Or(since, shownSince)
+	s, err := x.since(since, inbox.Since{})
+	if err != nil {
+		return err
+	}
+	p := view.InboxPage{Key: x.name, Keep: rules.FormatTime(x.Keep), Since: since}
+	err = x.Each(r.Context(), s, func(m *inbox.Message, _ time.Time) bool {
+		if len(p.Messages) == shownMessages {
+			p.Messages, p.More = append(p.Messages[:0], p.Messages[1:]...), true
+		}
+		shown := view.InboxMessage{ID: m.Cursor.String(), Time: m.Time, Type: string(m.Type), Title: m.Title, Text: m.Text(), Cut: m.Cut}
+		p.Messages = append(p.Messages, shown)
+		return true
+	})
+	if err != nil {
+		p.Problem = ErrQueueUnread
+	}
+	slices.Reverse(p.Messages)
+	return x.h.WritePage(w, r, http.StatusOK, "", p)
+}
+
+// stream sends the client messages as they come in: as server-sent events if it accepts
+// them, or else as lines of JSON.
+func (x *InboxReader) stream(w http.ResponseWriter, r *http.Request, s inbox.Since) error {
+	if acceptsEvents(r) {
+		return x.streamHTTP(w, r, s, "text/event-stream", func(event string, m *inbox.Message, until time.Time) ([]byte, error) {
+			if m == nil {
+				return []byte(": " + event + "\n\n"), nil
+			}
+			data, err := json.Marshal(m.JSON(until))
+			return slices.Concat([]byte("id: "+m.Cursor.String()+"\ndata: "), data, []byte("\n\n")), err
+		})
+	}
+	return x.streamHTTP(w, r, s, "application/x-ndjson", func(event string, m *inbox.Message, until time.Time) ([]byte, error) {
+		line := inbox.JSON{}
+		if m != nil {
+			line = m.JSON(until)
+		}
+		line.Event = event
+		data, err := json.Marshal(line)
+		return append(data, '\n'), err
+	})
+}
+
+// acceptsEvents reports whether the client of r accepts server-sent events.
+func acceptsEvents(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), "text/event-stream") })
+}
+
+// writeTimeout is how long a listener may take to read an event.
+const writeTimeout = 30 * time.Second
+
+// streamHTTP sends the client messages as they come in, as encode writes them.
+func (x *InboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox.Since, contentType string, encode func(event string, m *inbox.Message, until time.Time) ([]byte, error)) error {
+	c := http.NewResponseController(w)
+	begun := false
+	err := x.Follow(r.Context(), s, func(event string, m *inbox.Message, until time.Time) error {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", contentType)
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Header().Set("X-Accel-Buffering", "no") // for a proxy that would keep events back
+			w.WriteHeader(http.StatusOK)
+		}
+		data, err := encode(event, m, until)
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines is that of a test
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		return c.Flush()
+	})
+	_ = c.SetWriteDeadline(time.Time{})
+	if err != nil && !begun {
+		return inbox.ErrInboxUnavailable(err)
+	}
+	x.ended(r, err)
+	return nil
+}
+
+// ended logs why a stream has ended that the client did not end.
+func (x *InboxReader) ended(r *http.Request, err error) {
+	if err == nil || r.Context().Err() != nil && !isTimeout(err) {
+		return
+	}
+	if isTimeout(err) {
+		x.q.Inboxes.Slow.Add(1, func(n int) {
+			x.q.Log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
+		})
+		return
+	}
+	x.h.Log.Debug("a stream of an inbox has ended", zap.String("key", x.name), zap.Error(err))
+}
+
+// isTimeout reports whether err is that of a write that took too long.
+func isTimeout(err error) bool {
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && t.Timeout()
+}
+
+// InboxReader is a client that may read the inbox of a key.
+type InboxReader struct {
+	inbox.Reader
+	h    *API
+	q    *gateway.Rooms
+	name string // of the key
+}
+
+// InboxReader returns the client of r as a reader of the inbox of a key.
+func (h *API) InboxReader(r *http.Request, name string) (*InboxReader, error) {
+	k, err := h.inboxToRead(r, r.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	if k.Inbox == 0 {
+		return nil, &api.Error{Status: http.StatusNotFound, Err: site.ErrNoInbox(name)}
+	}
+	q, err := h.App.Open(k)
+	if err != nil {
+		return nil, err
+	}
+	return &InboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
+		Store: q.Inboxes.Store, Place: k.Home(h.Site()) + "\x00" + name, Keep: k.Inbox, Ending: h.Streams.Ending,
+		Allowed: func(ctx context.Context) bool {
+			now, err := h.inboxToRead(r, ctx, name)
+			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved
+		},
+	}}, nil
+}
+
+// inboxToRead returns a key if the client of r may read its inbox. Saved keys can change
+// while a client listens.
+func (h *API) inboxToRead(r *http.Request, ctx context.Context, name string) (*site.Key, error) {
+	k, _, err := h.Resolved.OpenKey(ctx, name)
+	if h.MayManage(r) == nil {
+		if err == nil {
+			k, err = h.Resolved.Key(ctx, name)
+		}
+		return k, err
+	}
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+		return nil, err
+	}
+	if err != nil || !source.Lookup("ntfy").HasToken(site.NewSourceRequest(r), k.Readers.Has) {
+		return nil, inbox.ErrNotReader
+	}
+	return k, nil
+}
+
+// since returns which messages a client wants that has written text, or otherwise.
+func (x *InboxReader) since(text string, otherwise inbox.Since) (inbox.Since, error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return otherwise, nil
+	}
+	s, err := inbox.ParseSince(text, time.Now(), x.h.ParseDuration)
+	if err != nil {
+		return s, &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
+	return s, nil
+}
+
+// SetTitles sets the titles of messages of the key of x.
+func (x *InboxReader) SetTitles(ctx context.Context, messages []*view.ListedMessage) error {
+	missing := make(map[string]*view.ListedMessage, len(messages))
+	first, last := messages[0].Time, messages[0].Time
+	for _, m := range messages {
+		missing[m.ID] = m
+		if m.Time.Before(first) {
+			first = m.Time
+		}
+		if m.Time.After(last) {
+			last = m.Time
+		}
+	}
+	return x.CameIn(ctx, first, last, func(kept *inbox.Message) bool {
+		if m := missing[kept.ID]; m != nil {
+			m.Title, m.Kept = kept.Title, true
+			delete(missing, kept.ID)
+		}
+		return len(missing) > 0
+	})
+}

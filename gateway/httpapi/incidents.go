@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+var errIncidentsSlash = api.Errorf(http.StatusNotFound, "the address of the list of incidents has no slash at the end; remove it")
+
+// serveIncidents answers a request for the incidents of the site: with JSON, or for a
+// browser with the page of the console.
+func (h *API) serveIncidents(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		// A matcher that leaves out /notify/incidents/* for the links of messages does not
+		// leave out the list, which is for those who may manage.
+		return h.ErrorResponse(errIncidentsSlash)
+	}
+	if err := h.doIncidents(w, r, at); err != nil {
+		return h.ErrorResponse(err)
+	}
+	return nil
+}
+
+func (h *API) doIncidents(w http.ResponseWriter, r *http.Request, at *Route) error {
+	if !slices.Contains(at.Methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if err := h.MayManage(r); err != nil {
+		return err
+	}
+	w.Header().Add("Vary", "Accept")
+	if h.Has.Console && api.PrefersHTML(r) {
+		address := RootOf(r.URL.Path) + RouteConsoleIncidents[1:]
+		if r.URL.RawQuery != "" {
+			address += "?" + r.URL.RawQuery
+		}
+		w.Header().Set("Location", address)
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	by, err := alerting.ParseIncidentQuery(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	list, next, err := h.SiteIncidents(r.Context(), &by)
+	if err != nil {
+		return err
+	}
+	return WriteJSON(w, http.StatusOK, alerting.NewIncidentsJSON(list, RootOf(r.URL.Path)+site.RouteIncidents[1:], &by, next))
+}
+
+// SiteIncidents returns a page of the incidents of the keys that the site has.
+func (h *API) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.StoredIncident, alerting.IncidentCursor, error) {
+	q, err := h.App.Open(nil)
+	if err != nil || q == nil {
+		return nil, alerting.IncidentCursor{}, cmp.Or(err, error(alerting.ErrNoIncidents))
+	}
+	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
+	defer cancel()
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), by.Key, nil)
+	if err != nil {
+		return nil, alerting.IncidentCursor{}, err
+	}
+	list, next, err := q.ListIncidents(ctx, places, by)
+	if err != nil {
+		err = outbox.MessageError(fmt.Errorf("listing incidents: %w", err))
+	}
+	return list, next, err
+}
+
+// ListedIncident returns an incident as the pages show it.
+func ListedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
+	out := view.ListedIncident{
+		Title: x.Title, Key: x.Key, KeyAddress: ConsoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
+		Steps: len(alerting.IncidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
+	}
+	out.Address = RootOf(r.URL.Path) + site.RouteIncidents[1:] + "/" + x.ID
+	if x.Name != x.Title && !x.Own {
+		out.Name = x.Name
+	}
+	switch x.Stage() {
+	case notifier.Resolved:
+		out.Changed, out.By = x.Resolved, x.ResolvedBy
+	case notifier.Acknowledged:
+		out.Changed, out.By, out.Until = x.Acknowledged.At, x.Acknowledged.By, x.Acknowledged.Until
+	}
+	return out
+}
+
+const ErrQueueUnread = "The queue cannot be read at the moment."

@@ -1,3 +1,0 @@
-package httpapi
-
-const ErrQueueUnread = "The queue cannot be read at the moment."

@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Errors for requests about silences.
+var (
+	errSilencesWithoutQueue = api.Errorf(http.StatusForbidden, "a silence keeps what it holds in the queue, and there is none; the operator can add queue to the global option notify")
+	ErrSilencesUnqueued     = api.Errorf(http.StatusForbidden, "a silence keeps what it holds in the queue, which this key does not use; the operator can remove its queue off")
+	errSilencesOff          = api.Errorf(http.StatusForbidden, "silences are for those who may manage, and nobody may here; the operator can add console, or configs with manage")
+)
+
+// serveSilences answers a request about the silences of a key, or about one of them.
+func (h *API) serveSilences(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	err := h.doSilences(w, r, at)
+	if err == nil {
+		return nil
+	}
+	resp := h.ErrorResponse(err)
+	if IsChange(r) {
+		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+func (h *API) doSilences(w http.ResponseWriter, r *http.Request, at *Route) error {
+	if !slices.Contains(at.Methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if err := h.MayManage(r); err != nil {
+		if errors.Is(err, site.ErrManageOff) {
+			err = errSilencesOff
+		}
+		return err
+	}
+	if IsChange(r) {
+		if err := CheckOwnOrigin(r); err != nil {
+			return err
+		}
+	}
+	k, q, err := h.SilencedKey(r.Context(), at.Key)
+	if err != nil {
+		return err
+	}
+	switch r.Method {
+	case http.MethodPost:
+		x, err := ReadSilenceRequest(w, r)
+		if err != nil {
+			return err
+		}
+		made, err := h.MakeSilence(r, q, k, x)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Location", messageRoot(r)+site.PathOf(RouteSilences, k.Name)+"/"+made.ID.String())
+		return WriteJSON(w, http.StatusCreated, NewSilenceJSON(k.Name, made))
+	case http.MethodDelete:
+		ended, err := h.EndSilence(r, q, k, at.ID)
+		if err != nil {
+			return err
+		}
+		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
+	}
+	all, err := q.SilencesAt(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
+	if err != nil {
+		return outbox.ErrQueueUnavailable(err)
+	}
+	if at.ID == "" {
+		return WriteJSON(w, http.StatusOK, NewSilencesJSON(k.Name, all))
+	}
+	found := all.Find(q.Now(), ParseSilenceID(at.ID))
+	if found == nil {
+		return SilenceError(rules.ErrNoSilence)
+	}
+	return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, found))
+}
+
+// SilencedKey returns a key that can have silences.
+func (h *API) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway.Rooms, error) {
+	k, err := h.Resolved.Key(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := h.App.Open(k)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case q == nil && k.Unqueued && h.Has.Queue:
+		return nil, nil, ErrSilencesUnqueued
+	case q == nil:
+		return nil, nil, errSilencesWithoutQueue
+	}
+	return k, q, nil
+}
+
+// MakeSilence makes a silence of a key for the client of r.
+func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
+	x, err := s.Silence(RequestUser(r), q.Now(), h.ParseDuration)
+	if err != nil {
+		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
+	if err := q.MakeSilence(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
+		return nil, SilenceError(err)
+	}
+	return &x, nil
+}
+
+// EndSilence ends a silence of a key for the client of r.
+func (h *API) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
+	ended, err := q.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
+	return &ended, SilenceError(err)
+}
+
+// ParseSilenceID returns the ID of a silence, or the zero ID, which none has.
+func ParseSilenceID(text string) uuid.UUID {
+	id, err := uuid.Parse(text)
+	if err != nil || id.String() != text {
+		return uuid.UUID{}
+	}
+	return id
+}
+
+// SilenceError returns the error for the client after err, which may be nil.
+func SilenceError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, rules.ErrNoSilence):
+		return &api.Error{Status: http.StatusNotFound, Err: rules.ErrNoSilence}
+	case errors.Is(err, rules.ErrTooManySilences):
+		return &api.Error{Status: http.StatusConflict, Err: rules.ErrTooManySilences}
+	case errors.Is(err, queue.ErrClosed):
+		return outbox.ErrQueueUnavailable(err)
+	}
+	return outbox.QueueError(err)
+}
+
+// SilenceLengths returns how long a silence can last, to choose from.
+func SilenceLengths() []view.Choice {
+	return []view.Choice{
+		{Value: "30m", Label: "30 minutes"},
+		{Value: "2h", Label: "2 hours", Chosen: true},
+		{Value: "8h", Label: "8 hours, for a night"},
+		{Value: "1d", Label: "1 day"},
+		{Value: "3d", Label: "3 days"},
+		{Value: "7d", Label: "1 week"},
+		{Value: "30d", Label: "30 days"},
+	}
+}

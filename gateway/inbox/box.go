@@ -1,0 +1,93 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Box are the inboxes.
+type Box struct {
+	*Store
+	outbox *outbox.Outbox
+	full   site.LogLimiter // messages that were removed because the inboxes had no room
+	Slow   site.LogLimiter // readers
+}
+
+// inboxShare is the share of the queue that all inboxes may take: at most max_size /
+// inboxShare.
+const inboxShare = 4
+
+// NewBox returns the inboxes of the keys in the queue.
+func NewBox(q *outbox.Outbox) *Box {
+	b := &Box{outbox: q}
+	b.Store = &Store{
+		Queue: q.Queue, Shared: q.Shared,
+		MaxSize: func() int64 { return q.App.Load().QueueSettings.MaxSize / inboxShare },
+		Used:    func() bool { return q.App.Load().HasInboxes() },
+		Removed: func(place string, n int) {
+			b.full.Add(n, func(n int) {
+				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",
+					zap.Int("messages", n), zap.String("key", keyOfPlace(place)))
+			})
+		},
+	}
+	return b
+}
+
+// DueRecord does what is due in a record of inboxes, and reports whether it is one.
+func (b *Box) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
+	return b.Due(ctx, name, data)
+}
+
+// KeepDraft adds the message to the inbox of its key when the entry is stored.
+func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
+	if !d.Keeps() {
+		return nil
+	}
+	m := New(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
+	keep, stored := b.Keep(d.Place(), m)
+	d.Entry.Rules = queue.JoinRuled(d.Entry.Rules, keep)
+	return stored
+}
+
+// keyOfPlace returns the name of the key with a place (see delivery.Place).
+func keyOfPlace(place string) string {
+	_, key, _ := strings.Cut(place, "\x00")
+	return key
+}
+
+// ErrInboxUnavailable returns the error for a client if an inbox cannot be read.
+func ErrInboxUnavailable(err error) error {
+	if errors.Is(err, ErrTooManyListeners) {
+		return api.Errorf(http.StatusTooManyRequests, "%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", MaxListeners)
+	}
+	return outbox.ErrQueueUnavailable(err)
+}
+
+// ErrNotReader is the answer to everyone who may not read an inbox, whether the key has
+// one or exists at all.
+var ErrNotReader = api.Errorf(http.StatusUnauthorized, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication or in ?token=")
+
+// Streams are those of the inboxes of a site.
+type Streams struct {
+	once   sync.Once
+	Ending chan struct{} // closed when they have to end
+}
+
+// Stop ends the streams, for which a server that stops would wait. s may be nil.
+func (s *Streams) Stop() {
+	if s != nil {
+		s.once.Do(func() { close(s.Ending) })
+	}
+}

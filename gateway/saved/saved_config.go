@@ -1,4 +1,0 @@
-package saved
-
-// Values of Configs.Trust.
-const TrustClient = "client"

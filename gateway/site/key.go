@@ -1,0 +1,191 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// IsKeyName reports whether name has the form of the name of a key: 1 to 128
+// letters, digits, _ and -.
+func IsKeyName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 128
+}
+
+// CheckKeyName returns an error if a key cannot have the name.
+func CheckKeyName(name string) error {
+	if !IsKeyName(name) {
+		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
+	}
+	if ContainsFold(ReservedNames, name) {
+		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
+	}
+	return nil
+}
+
+// untagged in default_tag stands for the URLs without tags.
+const untagged = "untagged"
+
+// AllTag stands for every URL.
+const AllTag = "all"
+
+// CheckTag returns an error if a URL of a key cannot have the tag.
+func CheckTag(tag string) error {
+	_, name := notifier.SplitTag(tag)
+	switch {
+	case strings.EqualFold(name, untagged):
+		return errors.New("untagged cannot be a tag, because it stands for the URLs without tags; choose another name")
+	case strings.EqualFold(name, AllTag):
+		return errors.New("all cannot be a tag, because it stands for every URL; remove it, or write always for a URL that gets every message")
+	case strings.Contains(tag, ":") && retriesAfterTag.MatchString(tag):
+		return errors.New("a number after a tag has a meaning in requests only; write ?retry=3 into the URL")
+	}
+	if !notifier.ValidTag(name) {
+		return errors.New("the tag is malformed; a tag is a letter or digit followed by letters, digits, _ and -, and several are separated by spaces")
+	}
+	return nil
+}
+
+var retriesAfterTag = lazyregexp.New(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
+
+// Key is a [Key] ready for use.
+type Key struct {
+	Name           string
+	Targets        []notifier.Target
+	Defaults       DefaultTag
+	DefaultTargets []notifier.Target // for a request without a tag
+	Unqueued       bool              // messages do not use the queue
+	Accept         []string          // of the configuration
+	Tokens         Secrets           // of those who may send; empty for everyone
+	Readers        Secrets
+	Inbox          time.Duration // how long messages can be read; 0 for not at all
+	Fallback       string        // the key for messages about dead deliveries; "" for none
+	Rules          *rules.Rules  // nil for none
+	Expects        []ExpectedBeat
+	Limits         *notifier.Limits // of a message to a saved key; nil for no limits
+	Saved          bool             // it is a saved key, of the space
+	ID             string           // of a saved key; "" for one of an early version
+	Space          string           // "" for the default one
+	OfSite         bool             // a site defines it, not the app
+	Log            *zap.Logger
+}
+
+// Select returns the targets that a tag expression matches. The empty expression
+// stands for default_tag.
+func (k *Key) Select(e notifier.TagExpr) []notifier.Target {
+	if e.Empty() {
+		return k.DefaultTargets
+	}
+	return e.Select(k.Targets)
+}
+
+// Choose returns the targets that match returns, or an error if there are none.
+func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
+	targets := k.Select(e)
+	switch {
+	case len(targets) > 0 || len(k.Targets) == 0 && k.Inbox > 0: // it has only an inbox
+		return targets, nil
+	case len(k.Targets) == 0:
+		return nil, fmt.Errorf("the key %s has no destination yet, because no device has subscribed to it, so nothing was sent; caddy notify invite %[1]s prints a link for a phone", k.Name)
+	case e.Empty():
+		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.Targets), k.Name)
+	}
+	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag, so nothing was sent", len(k.Targets), k.Name)
+}
+
+// ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
+var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
+
+// ChooseDefaults sets the targets for requests without a tag. There is at least one,
+// unless devices can have the tag later.
+func (k *Key) ChooseDefaults(text string, push bool) (err error) {
+	if text != "" {
+		if k.Defaults, err = ParseDefaultTag(text); err != nil {
+			return fmt.Errorf("default_tag: %w", err)
+		}
+	}
+	if k.DefaultTargets = k.Defaults.Choose(k.Targets); len(k.DefaultTargets) == 0 && text != "" && !push {
+		return ErrDefaultTagUnmatched
+	}
+	return nil
+}
+
+// DefaultTag chooses the targets for requests without a tag. The zero value chooses
+// all.
+type DefaultTag struct {
+	untagged bool // those without tags
+	expr     notifier.TagExpr
+}
+
+func ParseDefaultTag(text string) (d DefaultTag, err error) {
+	if strings.EqualFold(text, untagged) {
+		return DefaultTag{untagged: true}, nil
+	}
+	if d.expr, err = notifier.ParseTags(text); err == nil && d.expr.Empty() {
+		err = ErrEmptyTag
+	}
+	return d, err
+}
+
+func (d DefaultTag) Choose(targets []notifier.Target) []notifier.Target {
+	switch {
+	case d.untagged:
+		return slices.DeleteFunc(slices.Clone(targets), func(t notifier.Target) bool { return len(t.Tags) > 0 })
+	case d.expr.Empty():
+		return targets
+	}
+	return d.expr.Select(targets)
+}
+
+// Home returns where a key is defined: in the space of saved keys, in the site with
+// the ID, or for all sites. That of a saved key has its ID, so that records of a key that
+// was deleted do not belong to a later one of its name.
+func (k *Key) Home(siteID string) string {
+	switch {
+	case k.Saved:
+		return SavedHome(k.Space, k.ID)
+	case k.OfSite:
+		return "site " + siteID
+	}
+	return ""
+}
+
+// SavedHome returns the home of the saved key with an ID, which keys that were saved by an
+// early version do not have. A space has no blanks in its name.
+func SavedHome(space, id string) string {
+	if id == "" {
+		return "space " + space
+	}
+	return "space " + space + " " + id
+}
+
+// DevicePlace returns the place of the devices of k at a site.
+func (k *Key) DevicePlace(siteID string) Place {
+	return Place{Home: k.Home(siteID), Key: k.Name}
+}
+
+// HasDevice reports whether a device has subscribed to the key.
+func (k *Key) HasDevice() bool {
+	return slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return IsDevice(t.String()) })
+}
+
+// ErrNoInbox is returned for a key without inbox.
+func ErrNoInbox(name string) error {
+	return fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)
+}
+
+var ErrEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")
