@@ -1,6 +1,5 @@
-// Package device has the devices of a key: phones and browsers that have subscribed to it
-// with Web Push. It has what is stored of them, their invitations and receipts, what each
-// may be, and what follows if a device confirms a message, does not answer, or is gone. It
-// knows no request, no store and no clock: callers read and write the records, and say what
-// time it is.
+// Package device has the devices of keys: phones and browsers that have subscribed to one
+// with Web Push. A [List] has those of a key, with their invitations, receipts and states as
+// they are stored, and says what each may be; these know no request, no store and no clock.
+// A [Registry] keeps them in the queue, and [KeyDevices] makes them destinations of the key.
 package device
