@@ -87,7 +87,9 @@ func (h *API) read(w http.ResponseWriter, r *http.Request, name string) (dispatc
 		d.Release()
 		return dispatch.Delivery{}, err
 	}
-	bindKey(&d.Idempotency, k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
+	if d.Idempotency.Key != "" {
+		bindKey(&d.Idempotency, k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
+	}
 	return d, nil
 }
 
