@@ -78,7 +78,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	return q, nil
 }
 
-// Options returns the options of the queue for the settings of an app.
+// Options returns the options of the queue for the settings of a configuration.
 func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 	punctual := s.Punctual || q.App.Load().HasRules() || q.App.Load().ExpectsBeats() || s.Watchdog != nil
 	return queue.Options{
@@ -102,7 +102,7 @@ func (q *Rooms) refresh(ctx context.Context) {
 	q.WatchShares(ctx)
 }
 
-// Use lets an app make the deliveries from now on.
+// Use lets a configuration make the deliveries from now on.
 func (q *Rooms) Use(a *outbox.Engine) {
 	q.App.Store(a)
 	a.Shared.Metrics.Queue.Expect(a.ServiceNames())

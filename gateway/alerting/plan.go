@@ -19,7 +19,7 @@ import (
 )
 
 // decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
-// has held are released (see [openQueue.recheck]).
+// has held are released (see [Engine.Recheck]).
 func decodeLane(record []byte) *rules.Lane {
 	if len(record) > 0 && record[0] == outbox.KindLane {
 		if l, err := rules.DecodeLane(record[1:]); err == nil {

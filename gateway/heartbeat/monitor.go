@@ -12,7 +12,7 @@ import (
 type Monitor struct {
 	*outbox.Outbox
 	watchdogFails atomic.Bool // the last call has failed
-	seen          atomic.Bool // this process has noted that it runs (see [monitor.see])
+	seen          atomic.Bool // this process has noted that it runs (see [Monitor.see])
 }
 
 // Came returns the change for a beat that has come. If told is false, it refuses a beat

@@ -67,7 +67,7 @@ const watchdogTimeout = 10 * time.Second
 // errWaitsTooLong is returned when a delivery has waited for more than half of max_age.
 var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
 
-// callWatchdog calls the watchdog of an app, unless something waits for too long.
+// callWatchdog calls the watchdog of a configuration, unless something waits for too long.
 func (q *Monitor) callWatchdog(app *outbox.Engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
 	defer cancel()

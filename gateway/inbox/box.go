@@ -61,7 +61,7 @@ func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
 	return stored
 }
 
-// keyOfPlace returns the name of the key with a place (see delivery.Place).
+// keyOfPlace returns the name of the key with a place (see [dispatch.Delivery.Place]).
 func keyOfPlace(place string) string {
 	_, key, _ := strings.Cut(place, "\x00")
 	return key

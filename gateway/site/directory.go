@@ -14,7 +14,7 @@ import (
 )
 
 // Directory has the sites of a configuration. What comes in by mail, from events and from
-// logs belongs to the site of the app.
+// logs belongs to the site of the app: the settings that all sites share, with its keys.
 type Directory struct {
 	Resolved *Site   // of the app
 	Sites    []*Site // of the handlers, which add theirs in Provision

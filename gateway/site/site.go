@@ -50,7 +50,7 @@ type Finder struct {
 	// Names returns the names of all saved keys.
 	Names func(context.Context) ([]string, error)
 
-	// Places returns the places of keys by name (see [delivery.place]). It has none of a key
+	// Places returns the places of keys by name (see [dispatch.Delivery.Place]). It has none of a key
 	// that does not exist.
 	Places func(ctx context.Context, names []string) (map[string]string, error)
 
