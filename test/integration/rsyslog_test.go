@@ -47,7 +47,16 @@ action(type="omfile" file="%[4]s" template="all")
 
 func (r *rsyslogd) start(t *testing.T) *server {
 	t.Helper()
-	return start(t, r.port, program(t, "rsyslogd", "rsyslog"), "-n", "-f", r.config, "-i", filepath.Join(t.TempDir(), "pid"))
+	s := start(t, r.port, program(t, "rsyslogd", "rsyslog"), "-n", "-f", r.config, "-i", filepath.Join(t.TempDir(), "pid"))
+	// It listens at the port before it has the socket.
+	eventually(t, "rsyslogd has its socket", func() bool {
+		conn, err := net.Dial("unixgram", r.socket)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return s
 }
 
 // logs waits until this is the last entry of the log.
