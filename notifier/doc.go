@@ -56,6 +56,18 @@
 //  6. It reports the result. A result that failed has a [Progress], with which
 //     a later delivery, also of another process, continues.
 //
+// # Files
+//
+// Names of files begin with what they are about: message_ what is sent; schema_ what a
+// service declares, and registry, catalogue, search, recognize what can be asked of all
+// services; url_ how a URL becomes values and back; destination_ a parsed URL; tags_ which
+// targets a request means; sender_ the options, slots and limits of a Sender, sending_ one
+// message on its way to several targets, delivery_ to one of them; client_ and body_ the
+// requests; dry_run_ what would be sent.
+//
+// They are one package, because Service, Schema, Destination and Client are defined by each
+// other, and because whoever writes a service then imports one.
+//
 // # Secrets
 //
 // Parameters that are secret are declared once, in the schema. They are masked
