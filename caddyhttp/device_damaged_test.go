@@ -29,9 +29,9 @@ func TestDevicesDamaged(t *testing.T) {
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {
-		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.DevicesName(place), q.DevicesVersion()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := q.Queue.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.DevicesName(place), q.DevicesVersion()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			old = slices.Clone(records[0])
-			now := q.Now()
+			now := q.Queue.Now()
 			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.DevicesGroup()}, device.DevicesVersionRecord(now)}}, nil
 		}})
 		if err == nil {

@@ -679,8 +679,8 @@ func TestDevicePolicy(t *testing.T) {
 		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
 		for i, want := range []string{"", text.DevicePolicy} {
 			got, err := h.app.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
-			if err != nil || got.Policy().Key() != want {
-				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Policy().Key(), want, err)
+			if err != nil || got.Target.Policy().Key() != want {
+				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Target.Policy().Key(), want, err)
 			}
 		}
 	}
@@ -703,10 +703,10 @@ func TestPushKeyDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := func(r queue.Record) (old []byte) {
-			err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Hash("the VAPID key")}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			err := q.Queue.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Queue.Hash("the VAPID key")}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 				old = slices.Clone(records[0])
 				if len(r.Data) > 0 {
-					r.Due = outbox.FarAway(q.Now())
+					r.Due = outbox.FarAway(q.Queue.Now())
 				}
 				return &queue.RuledChange{Records: []queue.Record{r}}, nil
 			}})

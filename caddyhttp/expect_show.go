@@ -27,7 +27,7 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	}
 	out, now := heartbeat.AdminBeats{Beats: make([]heartbeat.AdminBeat, 0, len(beats))}, time.Now()
 	if app.Rooms != nil {
-		now = app.Rooms.Now()
+		now = app.Rooms.Queue.Now()
 		if out.Watchdog, err = app.Rooms.Watchdog(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}

@@ -70,7 +70,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	s, err := q.Stats(ctx)
+	s, err := q.Queue.Stats(ctx)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
@@ -78,7 +78,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	if !s.Oldest.IsZero() {
 		out.Oldest = &s.Oldest
 	}
-	jobs, err := q.List(ctx, after, limit, statuses...)
+	jobs, err := q.Queue.List(ctx, after, limit, statuses...)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}

@@ -237,7 +237,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("with a queue: %+v", got)
 	}
 	q := h.app.Rooms
-	if err := q.Close(t.Context()); err != nil {
+	if err := q.Queue.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { // the queue cannot be closed again

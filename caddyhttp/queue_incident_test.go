@@ -85,7 +85,7 @@ func TestIncidentReplaced(t *testing.T) {
 		if got, want := other.told(), []string{"failure: down", "failure: nothing", "success: up"}; !slices.Equal(got, want) {
 			t.Errorf("the other destination was told %q, want %q", got, want)
 		}
-		if n, err := h.app.Rooms.Retry(t.Context(), queueID(t, down.ID)); n != (queue.Retried{}) || err != nil {
+		if n, err := h.app.Rooms.Queue.Retry(t.Context(), queueID(t, down.ID)); n != (queue.Retried{}) || err != nil {
 			t.Errorf("retrying the first message: %+v, %v", n, err)
 		}
 	})
@@ -185,7 +185,7 @@ func (u *unwritable) Accept(ctx context.Context, maxSize int64, entries ...*queu
 func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 	t.Helper()
 	q := h.app.Rooms
-	if err := q.Close(t.Context()); err != nil {
+	if err := q.Queue.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -194,7 +194,7 @@ func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 	}
 	u := &unwritable{Store: q.Store}
 	q.Queue = queue.New(u, q.Options(h.app.QueueSettings))
-	q.Start()
+	q.Queue.Start()
 	return u
 }
 
@@ -353,7 +353,7 @@ func TestIncidentOfSeveralGateways(t *testing.T) {
 			answer <- postWith(t, h, "/notify/k", alertForm("failure", "down", incident), "Prefer", "wait=60")
 		}()
 		caddyhttptest.Eventually(t, func() bool { return p.count() == before+1 })
-		if jobs, err := q.List(t.Context(), queue.JobID{}, 10, queue.Sending); err != nil || len(jobs) == 1 != (incident != "") {
+		if jobs, err := q.Queue.List(t.Context(), queue.JobID{}, 10, queue.Sending); err != nil || len(jobs) == 1 != (incident != "") {
 			t.Errorf("incident %q: while a message is sent, the queue has %d jobs, %v", incident, len(jobs), err)
 		}
 		p.mu.Lock()

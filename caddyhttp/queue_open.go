@@ -35,7 +35,7 @@ func (a *App) openQueue() error {
 	q.RefreshSilences(ctx) // the first message needs them
 	q.RefreshDevices(ctx)
 	if !isOpen {
-		q.Start()
+		q.Queue.Start()
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func TestEscalateAcknowledged(t *testing.T) {
 		if _, r := state(t, h, a.ID); r.Status != notifier.Delivered {
 			t.Errorf("%+v", r)
 		}
-		m, err := h.app.Rooms.Get(t.Context(), queueID(t, a.ID))
+		m, err := h.app.Rooms.Queue.Get(t.Context(), queueID(t, a.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestEscalateRemoved(t *testing.T) {
 		h = newQueueGateway(t, dir, "", x.block("dedupe 1m {\ntag chat\n}"))
 		until(t, "2000-01-02 00:00:00")
 		x.wantCounts(t, 1, 1, 1, 1)
-		if held, err := h.app.Rooms.List(t.Context(), rules.StepJob{}.Job, 10, 2); err != nil || len(held) > 0 && held[0].Rule != "" {
+		if held, err := h.app.Rooms.Queue.List(t.Context(), rules.StepJob{}.Job, 10, 2); err != nil || len(held) > 0 && held[0].Rule != "" {
 			t.Errorf("%v, %v", held, err)
 		}
 	})

@@ -92,7 +92,7 @@ func TestShareOfKey(t *testing.T) {
 			t.Errorf("%d incidents are known, want the latest ones: %q", len(known), known)
 		}
 		time.Sleep(alerting.ShareEvery + time.Second)
-		stats, err := h.app.Rooms.Stats(t.Context())
+		stats, err := h.app.Rooms.Queue.Stats(t.Context())
 		if share := h.app.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}

@@ -66,7 +66,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made rules.Silences
 	for _, d := range definitions {
-		x, err := s.Silence("", q.Now(), caddy.ParseDuration)
+		x, err := s.Silence("", q.Queue.Now(), caddy.ParseDuration)
 		if err != nil {
 			return adminError(http.StatusBadRequest, err)
 		}

@@ -106,19 +106,19 @@ func (q *Rooms) refresh(ctx context.Context) {
 func (q *Rooms) Use(a *outbox.Engine) {
 	q.App.Store(a)
 	a.Shared.Metrics.Queue.Expect(a.ServiceNames())
-	q.Configure(q.Options(a.QueueSettings))
+	q.Queue.Configure(q.Options(a.QueueSettings))
 }
 
 // Destruct closes the queue. It waits for the deliveries in progress.
 func (q *Rooms) Destruct() error {
 	ctx, cancel := context.WithTimeout(context.Background(), dispatch.StopTimeout)
 	defer cancel()
-	if s, err := q.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
+	if s, err := q.Queue.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
 		q.Log.Info("deliveries stay in the queue; they are made when it is opened again",
 			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.LogName))
 	}
 	defer q.Failures.Close()
-	return q.Close(ctx)
+	return q.Queue.Close(ctx)
 }
 
 // due does what is due in a record: the room does whose record it is. crowded means that
@@ -137,8 +137,8 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 
 // State returns what metrics tell of the queue.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Count(), Incidents: q.CountIncidents(ctx), Now: q.Now()}
-	s, err := q.Stats(ctx)
+	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Queue.Count(), Incidents: q.CountIncidents(ctx), Now: q.Queue.Now()}
+	s, err := q.Queue.Stats(ctx)
 	if err != nil {
 		return out
 	}

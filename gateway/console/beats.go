@@ -34,7 +34,7 @@ func (h *Pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 		e := b.Expected.ExpectedBeat
 		x := view.Beat{
 			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered,
-			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Now()) == heartbeat.StateInGrace, Failed: b.Beat.State == rules.BeatFailed,
+			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Queue.Now()) == heartbeat.StateInGrace, Failed: b.Beat.State == rules.BeatFailed,
 		}
 		if b.Beat.State != rules.BeatOK {
 			x.Outcome, x.Since = view.Failed, b.Beat.Since

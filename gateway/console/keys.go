@@ -207,7 +207,7 @@ func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
 	defer cancel()
 	for _, id := range ids {
-		n, err := q.RetryDestination(ctx, id)
+		n, err := q.Queue.RetryDestination(ctx, id)
 		if err != nil {
 			return total, outbox.MessageError(err)
 		}

@@ -83,7 +83,7 @@ func (h *Pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	defer cancel()
 	for scanned := 0; len(list.messages) < maxListedMessages && f.state != string(view.Refused); {
 		var entries []*queue.Entry
-		if entries, list.next, err = q.Messages(ctx, list.next, messagesPerRead); err != nil {
+		if entries, list.next, err = q.Queue.Messages(ctx, list.next, messagesPerRead); err != nil {
 			return list, outbox.MessageError(err)
 		}
 		fitting := make([]view.ListedMessage, 0, len(entries))

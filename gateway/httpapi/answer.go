@@ -90,7 +90,7 @@ func (h *API) repeated(r *http.Request, q *outbox.Outbox, e *queue.DuplicateErro
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}
-	stored, err := q.Get(context.WithoutCancel(r.Context()), e.ID)
+	stored, err := q.Queue.Get(context.WithoutCancel(r.Context()), e.ID)
 	if err != nil {
 		return nil, outbox.QueueError(err)
 	}

@@ -214,7 +214,7 @@ func (h *API) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.
 	if err != nil {
 		return until
 	}
-	if s := all.MatchIncident(q.Now(), x, x.Tags); s != nil {
+	if s := all.MatchIncident(q.Queue.Now(), x, x.Tags); s != nil {
 		until = s.Until
 	}
 	return until

@@ -71,10 +71,10 @@ func (h *API) message(w http.ResponseWriter, r *http.Request, text string) (*api
 		if err := h.mayCancel(r, e); err != nil {
 			return nil, err
 		}
-		if _, err := q.Cancel(ctx, id); err != nil {
+		if _, err := q.Queue.Cancel(ctx, id); err != nil {
 			return nil, outbox.MessageError(err)
 		}
-		if e, err = q.Get(ctx, id); err != nil {
+		if e, err = q.Queue.Get(ctx, id); err != nil {
 			return nil, outbox.MessageError(err)
 		}
 	}
@@ -132,7 +132,7 @@ func reachesDevice(e *queue.Entry) bool {
 // StoredMessage returns a message that came to the site of h. Errors are for the
 // client.
 func (h *API) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
-	e, err := q.Get(ctx, id)
+	e, err := q.Queue.Get(ctx, id)
 	if err != nil {
 		return nil, outbox.MessageError(err)
 	}

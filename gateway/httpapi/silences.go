@@ -85,7 +85,7 @@ func (h *API) doSilences(w http.ResponseWriter, r *http.Request, at *Route) erro
 	if at.ID == "" {
 		return WriteJSON(w, http.StatusOK, NewSilencesJSON(k.Name, all))
 	}
-	found := all.Find(q.Now(), ParseSilenceID(at.ID))
+	found := all.Find(q.Queue.Now(), ParseSilenceID(at.ID))
 	if found == nil {
 		return SilenceError(rules.ErrNoSilence)
 	}
@@ -112,7 +112,7 @@ func (h *API) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway
 
 // MakeSilence makes a silence of a key for the client of r.
 func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
-	x, err := s.Silence(RequestUser(r), q.Now(), h.ParseDuration)
+	x, err := s.Silence(RequestUser(r), q.Queue.Now(), h.ParseDuration)
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
