@@ -21,11 +21,11 @@ import (
 func TestDevicesDamaged(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), managed, pushOptions("devices open")+"key k")
-	q := h.app.Rooms
+	q := h.app.gateway.Rooms
 	core, logs := observer.New(zap.ErrorLevel)
 	q.Log = zap.New(core)
 	phone := s.subscribe(t, h, "phone")
-	place := h.DevicePlace(h.Resolved.Keys["k"])
+	place := h.api.DevicePlace(h.api.Resolved.Keys["k"])
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {

@@ -168,8 +168,8 @@ func runningQueue() (*gateway.Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	if app.Rooms == nil {
+	if app.gateway.Rooms == nil {
 		return nil, adminError(http.StatusNotFound, errors.New("the running configuration has no queue; add queue to the global option notify"))
 	}
-	return app.Rooms, nil
+	return app.gateway.Rooms, nil
 }

@@ -236,13 +236,13 @@ func TestStatus(t *testing.T) {
 	if got := status(h, "GET", typeJSON); got.status != 200 || got.body != `{"status":"OK"}`+"\n" {
 		t.Errorf("with a queue: %+v", got)
 	}
-	q := h.app.Rooms
+	q := h.app.gateway.Rooms
 	if err := q.Queue.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { // the queue cannot be closed again
 		_, _ = h.app.Stop(), h.app.Cleanup()
-		h.app.Rooms, h.app.Outbox = nil, nil
+		h.app.gateway.Rooms, h.app.gateway.Outbox = nil, nil
 	}()
 	if got := status(h, "GET", ""); got.status != 200 {
 		t.Errorf("the result is not used again: %+v", got)

@@ -85,7 +85,7 @@ func TestIncidentReplaced(t *testing.T) {
 		if got, want := other.told(), []string{"failure: down", "failure: nothing", "success: up"}; !slices.Equal(got, want) {
 			t.Errorf("the other destination was told %q, want %q", got, want)
 		}
-		if n, err := h.app.Rooms.Queue.Retry(t.Context(), queueID(t, down.ID)); n != (queue.Retried{}) || err != nil {
+		if n, err := h.app.gateway.Rooms.Queue.Retry(t.Context(), queueID(t, down.ID)); n != (queue.Retried{}) || err != nil {
 			t.Errorf("retrying the first message: %+v, %v", n, err)
 		}
 	})
@@ -184,7 +184,7 @@ func (u *unwritable) Accept(ctx context.Context, maxSize int64, entries ...*queu
 // the folder dir.
 func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 	t.Helper()
-	q := h.app.Rooms
+	q := h.app.gateway.Rooms
 	if err := q.Queue.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 		t.Fatal(err)
 	}
 	u := &unwritable{Store: q.Store}
-	q.Queue = queue.New(u, q.Options(h.app.QueueSettings))
+	q.Queue = queue.New(u, q.Options(h.app.gateway.QueueSettings))
 	q.Queue.Start()
 	return u
 }
@@ -298,7 +298,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	stored := func(id string) bool {
-		_, err := h.app.Rooms.Store.Get(t.Context(), queueID(t, id))
+		_, err := h.app.gateway.Rooms.Store.Get(t.Context(), queueID(t, id))
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 	if last := postWith(t, h, "/notify/k", alertForm("failure", "down", "db1")).queued(t); stored(last.ID) {
 		t.Error("a message is stored though everything before it was delivered")
 	}
-	if n := len(h.app.Rooms.Undecided.All); n != 0 {
+	if n := len(h.app.gateway.Rooms.Undecided.All); n != 0 {
 		t.Errorf("%d incidents are not decided", n)
 	}
 }
@@ -340,7 +340,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 func TestIncidentOfSeveralGateways(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
-	q := h.app.Rooms
+	q := h.app.gateway.Rooms
 	q.Store = nil // see gateway.Rooms
 	for _, incident := range []string{"", "db1", "db1"} {
 		hold := make(chan struct{})

@@ -26,14 +26,14 @@ func fullGateway(t *testing.T, dir, global, queue string) *Handler {
 
 // placeOfKey returns the place of a key of the configuration.
 func placeOfKey(h *Handler, name string) string {
-	return h.Resolved.Keys[name].Home(h.Site()) + "\x00" + name
+	return h.api.Resolved.Keys[name].Home(h.api.Site()) + "\x00" + name
 }
 
 // incidentsAt returns the names of the incidents of a key.
 func incidentsAt(t *testing.T, h *Handler, key string) (names []string) {
 	t.Helper()
 	for _, stage := range rules.Stages {
-		list, _, _, err := h.app.Rooms.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
+		list, _, _, err := h.app.gateway.Rooms.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +92,8 @@ func TestShareOfKey(t *testing.T) {
 			t.Errorf("%d incidents are known, want the latest ones: %q", len(known), known)
 		}
 		time.Sleep(alerting.ShareEvery + time.Second)
-		stats, err := h.app.Rooms.Queue.Stats(t.Context())
-		if share := h.app.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
+		stats, err := h.app.gateway.Rooms.Queue.Stats(t.Context())
+		if share := h.app.gateway.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}
 		told := noisy.count()
@@ -179,7 +179,7 @@ func TestForgetIncidents(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, managed, x.block("dedupe 10h", "escalate after 5m"))
-		q := h.app.Rooms
+		q := h.app.gateway.Rooms
 		for _, form := range []string{alertForm("failure", "x", "escalates"), alertForm("warning", "x", "open"), alertForm("warning", "x", "other"), alertForm("failure", "x", "over"), alertForm("success", "x", "over")} {
 			postWith(t, h, "/notify/k", form)
 		}
