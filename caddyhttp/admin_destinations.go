@@ -170,11 +170,11 @@ func (adminAPI) serveDestinations(w http.ResponseWriter, r *http.Request) error 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	all, err := allHealth(ctx, &q.App.Load().Directory, q.Outbox)
+	all, err := allHealth(ctx, &q.Outbox.App.Load().Directory, q.Outbox)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	n := q.Queue.Count()
+	n := q.Outbox.Queue.Count()
 	out := adminDestinations{Known: n.Known, Failing: n.Failing, Down: n.Down, Destinations: all[:min(limit, len(all))]}
 	out.Omitted = len(all) - len(out.Destinations)
 	return writeAdminJSON(w, out)
@@ -196,13 +196,13 @@ func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) er
 	copy(id[:], b)
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	n, err := q.Queue.RetryDestination(ctx, id)
+	n, err := q.Outbox.Queue.RetryDestination(ctx, id)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
-		_, configured := configuredHealth(&q.App.Load().Directory, q.Outbox)[id]
-		if states, err := q.Queue.Health(ctx, id); err != nil || len(states) == 0 && !configured {
+		_, configured := configuredHealth(&q.Outbox.App.Load().Directory, q.Outbox)[id]
+		if states, err := q.Outbox.Queue.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return adminError(http.StatusNotFound, errNoDestination)
 		}
 	}

@@ -74,7 +74,7 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return adminError(http.StatusBadRequest, err)
 	}
 	k := definitions[0]
-	token, made, err := q.Invite(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.gateway.SiteOf(k.Settings)), x.Tags)
+	token, made, err := q.Devices.Invite(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.gateway.SiteOf(k.Settings)), x.Tags)
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
@@ -94,7 +94,7 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.ListDevices(ctx, d.Key.DevicePlace(app.gateway.SiteOf(d.Settings)))
+		some, err := q.Devices.ListDevices(ctx, d.Key.DevicePlace(app.gateway.SiteOf(d.Settings)))
 		if err != nil {
 			return adminDeviceError(w, err)
 		}
@@ -111,7 +111,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.RemoveDevice(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.SiteOf(d.Settings)), r.PathValue("id"), device.AnyDevice)
+		removed, err = q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.SiteOf(d.Settings)), r.PathValue("id"), device.AnyDevice)
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
@@ -119,7 +119,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
-	q.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), removed.Name, "")
+	q.Devices.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), removed.Name, "")
 	return writeAdminJSON(w, removed.JSON(nil))
 }
 
@@ -132,9 +132,9 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.RemoveAllDevices(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.SiteOf(d.Settings)))
+		removed, err := q.Devices.RemoveAllDevices(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.SiteOf(d.Settings)))
 		for _, x := range removed {
-			q.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), x.Name, "")
+			q.Devices.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), x.Name, "")
 			all = append(all, x.JSON(nil))
 		}
 		if err != nil {

@@ -21,14 +21,14 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var beats []heartbeat.BeatStatus
 	if app.gateway.Rooms != nil {
-		if beats, err = app.gateway.Rooms.AllBeats(ctx); err != nil {
+		if beats, err = app.gateway.Rooms.Beats.AllBeats(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}
 	out, now := heartbeat.AdminBeats{Beats: make([]heartbeat.AdminBeat, 0, len(beats))}, time.Now()
 	if app.gateway.Rooms != nil {
-		now = app.gateway.Rooms.Queue.Now()
-		if out.Watchdog, err = app.gateway.Rooms.Watchdog(ctx); err != nil {
+		now = app.gateway.Rooms.Outbox.Queue.Now()
+		if out.Watchdog, err = app.gateway.Rooms.Beats.Watchdog(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}

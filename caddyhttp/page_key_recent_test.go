@@ -61,12 +61,12 @@ func TestKeyPageQueue(t *testing.T) {
 		return do(t, h, r).queued(t).ID
 	}
 	dead := func(id string) bool {
-		e, err := h.app.gateway.Rooms.Queue.Get(t.Context(), uuid.MustParse(id))
+		e, err := h.app.gateway.Rooms.Outbox.Queue.Get(t.Context(), uuid.MustParse(id))
 		if err != nil || len(e.Jobs) != 1 || e.Jobs[0].Status != queue.Dead {
 			return false
 		}
 		// The outcome is in the store a moment before the job can be dropped.
-		s, err := h.app.gateway.Rooms.Queue.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		return err == nil && s.Dead == 1
 	}
 	id := send()

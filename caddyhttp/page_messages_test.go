@@ -247,7 +247,7 @@ func TestConsoleQueue(t *testing.T) {
 	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !strings.Contains(keys, "JSON: the service answered 503") {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}
-	id := console.EncodeDestination(h.app.gateway.Rooms.Queue.Hash(h.api.Resolved.Keys["ops"].Targets[0].Hash()))
+	id := console.EncodeDestination(h.app.gateway.Rooms.Outbox.Queue.Hash(h.api.Resolved.Keys["ops"].Targets[0].Hash()))
 	for _, wrong := range []url.Values{{}, {"destination": {"x"}}, {"destination": {console.EncodeDestination(queue.Hash{})}}} {
 		if r := submit(t, h, "/notify/console/queue?drop", wrong); r.status != http.StatusNotFound {
 			t.Errorf("dropping %v: %d", wrong, r.status)
@@ -261,14 +261,14 @@ func TestConsoleQueue(t *testing.T) {
 	}
 	waits := func(n int) int {
 		t.Helper()
-		states, err := h.app.gateway.Rooms.Queue.Health(t.Context(), h.app.gateway.Rooms.Queue.Hash(h.api.Resolved.Keys["ops"].Targets[n].Hash()))
+		states, err := h.app.gateway.Rooms.Outbox.Queue.Health(t.Context(), h.app.gateway.Rooms.Outbox.Queue.Hash(h.api.Resolved.Keys["ops"].Targets[n].Hash()))
 		if err != nil || len(states) != 1 {
 			t.Fatalf("%v %v", states, err)
 		}
 		return states[0].Waiting
 	}
 	all := func() int { // also those under way, which the health does not count
-		s, err := h.app.gateway.Rooms.Queue.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,7 +110,7 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		if a.gateway.Rooms == nil {
 			return nil
 		}
-		return a.gateway.Rooms.Registry
+		return a.gateway.Rooms.Devices
 	}
 	return &device.KeyDevices{Started: a.gateway.Started, Registry: known, Site: func() string { return a.gateway.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
 }

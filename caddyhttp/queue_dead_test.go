@@ -138,7 +138,7 @@ func TestQueueOfEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		caddyhttptest.Eventually(t, func() bool {
-			jobs, err := h.app.gateway.Rooms.Queue.List(t.Context(), queue.JobID{}, 10, queue.Queued)
+			jobs, err := h.app.gateway.Rooms.Outbox.Queue.List(t.Context(), queue.JobID{}, 10, queue.Queued)
 			return err == nil && len(jobs) == i+1 && jobs[i].Attempts > 0 && outbox.NewDeadDelivery(&jobs[i]).State.Source == source
 		})
 	}
@@ -153,7 +153,7 @@ func TestQueueOfEventsWithChain(t *testing.T) {
 	}
 	caddyhttptest.Eventually(t, func() bool { return good.count() == 1 })
 	caddyhttptest.Eventually(t, func() bool {
-		s, err := h.app.gateway.Rooms.Queue.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		return err == nil && s.Queued+s.Sending == 0
 	})
 	if bad.count() != 1 || good.count() != 1 || last.count() != 0 {

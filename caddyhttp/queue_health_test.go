@@ -237,7 +237,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("with a queue: %+v", got)
 	}
 	q := h.app.gateway.Rooms
-	if err := q.Queue.Close(t.Context()); err != nil {
+	if err := q.Outbox.Queue.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { // the queue cannot be closed again
@@ -247,9 +247,9 @@ func TestStatus(t *testing.T) {
 	if got := status(h, "GET", ""); got.status != 200 {
 		t.Errorf("the result is not used again: %+v", got)
 	}
-	q.Writes.Mu.Lock()
-	q.Writes.At = time.Time{}
-	q.Writes.Mu.Unlock()
+	q.Outbox.Writes.Mu.Lock()
+	q.Outbox.Writes.At = time.Time{}
+	q.Outbox.Writes.Mu.Unlock()
 	got := status(h, "GET", typeJSON)
 	if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"status":"unavailable","error":"the queue cannot be written`) {
 		t.Errorf("with a broken queue: %+v", got)

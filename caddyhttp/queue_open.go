@@ -24,7 +24,7 @@ func (a *App) openQueue() error {
 		return fmt.Errorf("queue: %w", err)
 	}
 	q := v.(*gateway.Rooms)
-	if q.Secret != s.SecretHash() {
+	if q.Outbox.Secret != s.SecretHash() {
 		_, _ = queuePool.Delete(s.Name) // the other configuration still uses it
 		return outbox.ErrQueueSecretChanged
 	}
@@ -32,10 +32,10 @@ func (a *App) openQueue() error {
 	q.Use(&a.gateway.Engine)
 	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
 	defer cancel()
-	q.RefreshSilences(ctx) // the first message needs them
-	q.RefreshDevices(ctx)
+	q.Alerts.RefreshSilences(ctx) // the first message needs them
+	q.Devices.RefreshDevices(ctx)
 	if !isOpen {
-		q.Queue.Start()
+		q.Outbox.Queue.Start()
 	}
 	return nil
 }

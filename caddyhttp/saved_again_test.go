@@ -46,7 +46,7 @@ func (s *savedAgain) newInvitation() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, _, err := s.app.gateway.Rooms.Invite(s.t.Context(), s.Handler.api.DevicePlace(k), nil)
+	token, _, err := s.app.gateway.Rooms.Devices.Invite(s.t.Context(), s.Handler.api.DevicePlace(k), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestSavedAgain(t *testing.T) {
 	s.save()
 	s.check("saved again", true)
 	s.deleteKey()
-	if known := s.app.gateway.Rooms.Devices.Known.Load(); known == nil || len(known.Lists) > 0 {
+	if known := s.app.gateway.Rooms.Devices.Devices.Known.Load(); known == nil || len(known.Lists) > 0 {
 		t.Errorf("the deleted key has devices: %+v", known)
 	}
 	s.save()

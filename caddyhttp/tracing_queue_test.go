@@ -106,11 +106,11 @@ func queuedID(t *testing.T, got reply) uuid.UUID {
 func retryOnce(t *testing.T, h *Handler, p *pager, id uuid.UUID, wait int) {
 	t.Helper()
 	before := len(p.told())
-	if _, err := h.app.gateway.Rooms.Queue.Retry(t.Context(), id); err != nil {
+	if _, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	caddyhttptest.Eventually(t, func() bool {
-		s, err := h.app.gateway.Rooms.Queue.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		return err == nil && len(p.told()) > before && s.Queued == wait && s.Sending == 0
 	})
 }

@@ -65,7 +65,7 @@ func (h *Pages) queueTrouble() string {
 	if h.App.Rooms == nil {
 		return ""
 	}
-	if n := h.App.Rooms.Queue.Count().Down; n > 0 {
+	if n := h.App.Rooms.Outbox.Queue.Count().Down; n > 0 {
 		return fmt.Sprintf("%d down", n)
 	}
 	return ""

@@ -47,7 +47,7 @@ func (h *Pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpap
 func (h *Pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	s, err := q.Queue.Stats(ctx)
+	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
 		return
@@ -97,7 +97,7 @@ type siteDestination struct {
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
 func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
-	states, err := q.Queue.Destinations(ctx)
+	states, err := q.Outbox.Queue.Destinations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 	for name := range h.Resolved.Keys {
 		k := h.Resolved.Configured(name)
 		for _, t := range k.Targets {
-			id := q.Queue.Hash(site.DestinationOf(t, k.Limits))
+			id := q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
 			d := configured[id]
 			if d == nil {
 				d = &siteDestination{service: t.Service(), url: t.String()}
@@ -159,7 +159,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 // sites may have the same name.
 func (h *Pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Queue.Hash(site.DestinationOf(t, k.Limits)) == id })
+	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.
