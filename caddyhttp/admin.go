@@ -138,7 +138,7 @@ func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := app.gateway.Definitions()
+	all := app.gateway.Engine.Definitions()
 	out := make([]adminKey, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, newAdminKey(name, all[name]))
@@ -298,7 +298,7 @@ func findDefinitions(r *http.Request) (*App, []site.Definition, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	definitions := app.gateway.Definitions()[r.PathValue("key")]
+	definitions := app.gateway.Engine.Definitions()[r.PathValue("key")]
 	if len(definitions) == 0 {
 		return app, nil, adminError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
 	}

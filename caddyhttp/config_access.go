@@ -83,7 +83,7 @@ func (h *Handler) checkReaders() error {
 // checkReaders is like that of a handler for the keys of the app. All sites must be
 // known.
 func (a *App) checkReaders() error {
-	if slices.ContainsFunc(a.gateway.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
+	if slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Keys)) {

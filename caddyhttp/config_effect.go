@@ -21,7 +21,7 @@ import (
 
 // checkEffects returns an error if a setting of the app can have no effect.
 func (a *App) checkEffects() error {
-	if err := checkFallbacks(a.gateway.Resolved.Keys, a.Queue != nil, a.Caddyfile); err != nil {
+	if err := checkFallbacks(a.gateway.Engine.Resolved.Keys, a.Queue != nil, a.Caddyfile); err != nil {
 		return err
 	}
 	if err := a.checkKeyQueues(a.Queue != nil); err != nil {
@@ -45,8 +45,8 @@ func (a *App) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
-		case !hasSource(a.gateway.Resolved, name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Resolved, name))})
+		case !hasSource(a.gateway.Engine.Resolved, name):
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Engine.Resolved, name))})
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ type unknownSource struct {
 // app nor a site has. It is called when all sites are provisioned.
 func (a *App) checkSources() error {
 	for _, u := range a.unknownSources {
-		if !slices.ContainsFunc(a.gateway.Sites, func(r *site.Site) bool { return hasSource(r, u.name) }) {
+		if !slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return hasSource(r, u.name) }) {
 			return u.err
 		}
 	}
@@ -162,7 +162,7 @@ func (a *App) checkMailKeys() error {
 	}
 	accepts := func(k *site.Key) bool { return k.CheckSource(site.SourceSMTP) == nil }
 	takesMails := func(k *site.Key) bool { return accepts(k) && (len(k.Tokens) == 0 || named(k.Name)) }
-	keys := a.gateway.Resolved.Keys
+	keys := a.gateway.Engine.Resolved.Keys
 	for name, source := range a.accepted() {
 		if source == site.SourceSMTP && !takesMails(keys[name]) {
 			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))

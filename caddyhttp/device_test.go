@@ -678,7 +678,7 @@ func TestDevicePolicy(t *testing.T) {
 		}
 		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
 		for i, want := range []string{"", text.DevicePolicy} {
-			got, err := h.app.gateway.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
+			got, err := h.app.gateway.Engine.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
 			if err != nil || got.Target.Policy().Key() != want {
 				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Target.Policy().Key(), want, err)
 			}

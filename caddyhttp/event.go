@@ -164,7 +164,7 @@ func (h *EventHandler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.find(h.app.gateway.Resolved)
+	_, _, err = h.find(h.app.gateway.Engine.Resolved)
 	return err
 }
 

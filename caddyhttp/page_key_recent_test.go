@@ -128,7 +128,7 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	if !strings.Contains(body, ">Delivered</strong>") {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
-	h.app.gateway.SiteIndex = func() *site.Index {
+	h.app.gateway.Engine.SiteIndex = func() *site.Index {
 		return &site.Index{Ids: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
 	}
 	for _, address := range []string{"/cfg/ops", "/cfg"} {

@@ -98,7 +98,7 @@ func TestConsoleMessages(t *testing.T) {
 	if got := listed(page("")); !slices.Equal(got, []string{"queued ops", "delivered fine"}) {
 		t.Errorf("after a restart: %q", got)
 	}
-	h.app.gateway.SiteIndex = func() *site.Index {
+	h.app.gateway.Engine.SiteIndex = func() *site.Index {
 		return &site.Index{Ids: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
 	}
 	if got := listed(page("")); len(got) > 0 {

@@ -112,12 +112,12 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		}
 		return a.gateway.Rooms.Devices
 	}
-	return &device.KeyDevices{Started: a.gateway.Started, Registry: known, Site: func() string { return a.gateway.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
+	return &device.KeyDevices{Started: a.gateway.Engine.Started, Registry: known, Site: func() string { return a.gateway.Engine.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.
 func (a *App) checkPush() error {
-	if a.gateway.Resolved.Push == nil {
+	if a.gateway.Engine.Resolved.Push == nil {
 		return nil
 	}
 	at := func(err error) error { return a.Caddyfile.locate("push", err) }

@@ -242,7 +242,7 @@ func TestStatus(t *testing.T) {
 	}
 	defer func() { // the queue cannot be closed again
 		_, _ = h.app.Stop(), h.app.Cleanup()
-		h.app.gateway.Rooms, h.app.gateway.Outbox = nil, nil
+		h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 	}()
 	if got := status(h, "GET", ""); got.status != 200 {
 		t.Errorf("the result is not used again: %+v", got)

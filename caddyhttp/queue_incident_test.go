@@ -193,7 +193,7 @@ func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 		t.Fatal(err)
 	}
 	u := &unwritable{Store: q.Outbox.Store}
-	q.Outbox.Queue = queue.New(u, q.Options(h.app.gateway.QueueSettings))
+	q.Outbox.Queue = queue.New(u, q.Options(h.app.gateway.Engine.QueueSettings))
 	q.Outbox.Queue.Start()
 	return u
 }

@@ -15,7 +15,7 @@ import (
 // not earlier, so that a configuration can be validated while another process
 // uses the queue.
 func (a *App) openQueue() error {
-	s := a.gateway.QueueSettings
+	s := a.gateway.Engine.QueueSettings
 	if s == nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (a *App) openQueue() error {
 		_, _ = queuePool.Delete(s.Name) // the other configuration still uses it
 		return outbox.ErrQueueSecretChanged
 	}
-	a.gateway.Rooms, a.gateway.Outbox = q, q.Outbox
+	a.gateway.Rooms, a.gateway.Engine.Outbox = q, q.Outbox
 	q.Use(&a.gateway.Engine)
 	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (a *App) releaseQueue() error {
 	if a.gateway.Rooms == nil {
 		return nil
 	}
-	_, err := queuePool.Delete(a.gateway.QueueSettings.Name)
+	_, err := queuePool.Delete(a.gateway.Engine.QueueSettings.Name)
 	return err
 }
 

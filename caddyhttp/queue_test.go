@@ -51,7 +51,7 @@ func stopApp(t *testing.T, h *Handler) {
 	if err := h.app.Cleanup(); err != nil {
 		t.Error(err)
 	}
-	h.app.gateway.Rooms, h.app.gateway.Outbox = nil, nil
+	h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 }
 
 // away stops the gateway of a bubble until a time, and returns what start starts then. Days
@@ -252,12 +252,12 @@ func TestQueueChainStored(t *testing.T) {
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
-				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.gateway.Resolved)
+				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.gateway.Engine.Resolved)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := outbox.NewSubmission(dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.gateway.Resolved, Logger: k.Log,
+					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.gateway.Engine.Resolved, Logger: k.Log,
 					Source: site.SourceEvent, Key: "k", Site: h.api.Site(),
 				}, h.app.gateway.Rooms.Outbox)
 				s.MakeEntry(s.ResultsSoFar())

@@ -21,7 +21,7 @@ func newLoggedGateway(t *testing.T, dir, block, queue string) (*Handler, *observ
 	t.Helper()
 	h := newGateway(t, "", "queue {\npath "+dir+"\nwait 5s\n"+queue+"\n}\n"+block)
 	core, logs := observer.New(zapcore.DebugLevel)
-	h.app.gateway.Log = zap.New(core)
+	h.app.gateway.Engine.Log = zap.New(core)
 	startApp(t, h)
 	return h, logs
 }

@@ -93,7 +93,7 @@ func TestShareOfKey(t *testing.T) {
 		}
 		time.Sleep(alerting.ShareEvery + time.Second)
 		stats, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
-		if share := h.app.gateway.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
+		if share := h.app.gateway.Engine.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}
 		told := noisy.count()

@@ -125,7 +125,7 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 		t.Fatal(err)
 	}
 	other.api.Resolved.Saved = other.api.Saved.Finder()
-	h.app.gateway.Sites = append(h.app.gateway.Sites, other.api.Resolved)
+	h.app.gateway.Engine.Sites = append(h.app.gateway.Engine.Sites, other.api.Resolved)
 	return other
 }
 

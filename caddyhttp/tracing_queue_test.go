@@ -42,7 +42,7 @@ func TestTracingOfQueue(t *testing.T) {
 			dir := t.TempDir()
 			block := "key k {\nurl " + p.NotifyURL() + "\n}"
 			h := newQueueGateway(t, dir, block, "")
-			h.app.gateway.Tracers = func() trace.TracerProvider { return provider }
+			h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return provider }
 			ctx, request := provider.Tracer("test").Start(t.Context(), "request")
 			r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
 			r.Header.Set("Content-Type", typeForm)
@@ -54,9 +54,9 @@ func TestTracingOfQueue(t *testing.T) {
 			if tt.restart {
 				stopApp(t, h)
 				h = newQueueGateway(t, dir, block, "")
-				h.app.gateway.Tracers = func() trace.TracerProvider { return nil }
+				h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return nil }
 				if tt.tracing {
-					h.app.gateway.Tracers = func() trace.TracerProvider { return provider }
+					h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return provider }
 				}
 			}
 			spans.Reset()

@@ -23,13 +23,13 @@ import (
 
 // Gateway is what takes messages with a configuration: the engine and the rooms above it.
 type Gateway struct {
-	outbox.Engine
-	Rooms *Rooms // nil if it is not open
+	Engine outbox.Engine
+	Rooms  *Rooms // nil if it is not open
 }
 
 // Open is like durable, for those who need more than the outbox.
 func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
-	if q, err := g.Durable(k); q == nil || err != nil {
+	if q, err := g.Engine.Durable(k); q == nil || err != nil {
 		return nil, err
 	}
 	return g.Rooms, nil

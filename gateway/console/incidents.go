@@ -172,7 +172,7 @@ func (h *Pages) hasRules() bool {
 // incidentTrouble returns how many incidents of the site's keys are open, or "".
 func (h *Pages) incidentTrouble() string {
 	select {
-	case <-h.App.Started:
+	case <-h.App.Engine.Started:
 	default:
 		return ""
 	}

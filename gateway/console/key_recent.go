@@ -271,7 +271,7 @@ func (h *Pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
 	}
-	others := h.App.SettingsOf(state.Site)
+	others := h.App.Engine.SettingsOf(state.Site)
 	if others == nil {
 		return true
 	}

@@ -58,7 +58,7 @@ func consolePlaces() []consolePlace {
 // costs nothing, because each page of the console has it.
 func (h *Pages) queueTrouble() string {
 	select {
-	case <-h.App.Started:
+	case <-h.App.Engine.Started:
 	default:
 		return ""
 	}

@@ -53,7 +53,7 @@ func (h *Pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 		return
 	}
 	p.Waiting, p.Sending, p.GivenUp, p.Oldest, p.Size = s.Queued, s.Sending, s.Dead, s.Oldest, humanize.IBytes(uint64(max(s.Bytes, 0)))
-	if reason := h.App.Unavailable(ctx); reason != "" {
+	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
 	all, err := h.troubled(ctx, q)
@@ -120,7 +120,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 	if err != nil {
 		saved = nil // the page shows what it can
 	}
-	alone := len(h.App.Sites) == 1
+	alone := len(h.App.Engine.Sites) == 1
 	var out []siteDestination
 	for i := range states {
 		s := &states[i]

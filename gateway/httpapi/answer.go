@@ -22,7 +22,7 @@ import (
 // destinations are fast.
 func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
 	h.Shared.Incidents.Note(&d)
-	q, err := h.App.Durable(h.Resolved.Keys[d.Key])
+	q, err := h.App.Engine.Durable(h.Resolved.Keys[d.Key])
 	if err != nil {
 		d.Release()
 		return nil, err

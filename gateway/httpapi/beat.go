@@ -217,7 +217,7 @@ func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *no
 // heartbeat.ExpectedBeat returns the beat of an expectation of a key of the site.
 func (h *API) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
-		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Resolved, Key: k, ExpectedBeat: e}
+		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Resolved, Key: k, ExpectedBeat: e}
 	}
 	return &heartbeat.ExpectedBeat{Site: h.Site(), Settings: h.Resolved, Key: k, ExpectedBeat: e}
 }
