@@ -138,7 +138,7 @@ func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := app.Definitions()
+	all := app.gateway.Engine.Definitions()
 	out := make([]adminKey, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, newAdminKey(name, all[name]))
@@ -155,7 +155,7 @@ func (adminAPI) serveKey(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	for i, d := range definitions {
-		health, err := healthOf(ctx, &app.Gateway.Engine, d.Key, d.Key.Targets)
+		health, err := healthOf(ctx, &app.gateway.Engine, d.Key, d.Key.Targets)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -225,7 +225,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := httpapi.SendTest(&app.Gateway.Engine, r, m, definitions, tag)
+	report := httpapi.SendTest(&app.gateway.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
 		return adminError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
 	}
@@ -298,7 +298,7 @@ func findDefinitions(r *http.Request) (*App, []site.Definition, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	definitions := app.Definitions()[r.PathValue("key")]
+	definitions := app.gateway.Engine.Definitions()[r.PathValue("key")]
 	if len(definitions) == 0 {
 		return app, nil, adminError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
 	}

@@ -61,7 +61,7 @@ func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*admin
 	out := map[queue.Hash]*adminHealth{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
-			id := q.Hash(site.DestinationOf(t, limits))
+			id := q.Queue.Hash(site.DestinationOf(t, limits))
 			d := out[id]
 			if d == nil {
 				d = &adminHealth{Keys: []string{}, Service: t.Service(), Destination: t.String(), DestinationHealth: newDestinationHealth(&queue.Health{Destination: id})}
@@ -83,7 +83,7 @@ func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*admin
 
 // allHealth returns the states of all destinations, the worst first.
 func allHealth(ctx context.Context, a *site.Directory, q *outbox.Outbox) ([]adminHealth, error) {
-	states, err := q.Destinations(ctx)
+	states, err := q.Queue.Destinations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +132,10 @@ func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []noti
 	}
 	ids, out := make([]queue.Hash, len(targets)), make([]DestinationHealth, len(targets))
 	for i, t := range targets {
-		ids[i] = a.Outbox.Hash(site.DestinationOf(t, k.Limits))
+		ids[i] = a.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
 		out[i] = newDestinationHealth(&queue.Health{Destination: ids[i]})
 	}
-	states, err := a.Outbox.Health(ctx, ids...)
+	states, err := a.Outbox.Queue.Health(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -170,11 +170,11 @@ func (adminAPI) serveDestinations(w http.ResponseWriter, r *http.Request) error 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	all, err := allHealth(ctx, &q.App.Load().Directory, q.Outbox)
+	all, err := allHealth(ctx, &q.Outbox.App.Load().Directory, q.Outbox)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	n := q.Count()
+	n := q.Outbox.Queue.Count()
 	out := adminDestinations{Known: n.Known, Failing: n.Failing, Down: n.Down, Destinations: all[:min(limit, len(all))]}
 	out.Omitted = len(all) - len(out.Destinations)
 	return writeAdminJSON(w, out)
@@ -196,13 +196,13 @@ func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) er
 	copy(id[:], b)
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	n, err := q.RetryDestination(ctx, id)
+	n, err := q.Outbox.Queue.RetryDestination(ctx, id)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
-		_, configured := configuredHealth(&q.App.Load().Directory, q.Outbox)[id]
-		if states, err := q.Health(ctx, id); err != nil || len(states) == 0 && !configured {
+		_, configured := configuredHealth(&q.Outbox.App.Load().Directory, q.Outbox)[id]
+		if states, err := q.Outbox.Queue.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return adminError(http.StatusNotFound, errNoDestination)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -28,11 +27,11 @@ func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.App.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
 	if err != nil {
 		return adminFault(err)
 	}
-	list, next, err := q.ListIncidents(ctx, places, &by)
+	list, next, err := q.Alerts.ListIncidents(ctx, places, &by)
 	if err != nil {
 		return adminFault(err)
 	}
@@ -76,12 +75,12 @@ func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequ
 
 // serveAcknowledge acknowledges an incident.
 func (adminAPI) serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*gateway.Rooms).Acknowledge)
+	return changeIncidentOf(w, r, (*alerting.Engine).Acknowledge)
 }
 
 // serveResolve resolves an incident.
 func (adminAPI) serveResolve(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*gateway.Rooms).Resolve)
+	return changeIncidentOf(w, r, (*alerting.Engine).Resolve)
 }
 
 // adminIncident is the JSON response to a change.
@@ -92,7 +91,7 @@ type adminIncident struct {
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the
 // incident.
-func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*gateway.Rooms, context.Context, *alerting.StoredIncident, string) (*rules.Incident, bool, error)) error {
+func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alerting.Engine, context.Context, *alerting.StoredIncident, string) (*rules.Incident, bool, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -103,14 +102,14 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*gatew
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.IncidentByID(ctx, r.PathValue("id"))
+	at, err := q.Alerts.IncidentByID(ctx, r.PathValue("id"))
 	if err != nil {
 		return adminFault(err)
 	}
 	if at == nil {
 		return adminFault(httpapi.ErrNoIncident)
 	}
-	x, changed, err := change(q, ctx, at, httpapi.PersonOf(body.By))
+	x, changed, err := change(q.Alerts, ctx, at, httpapi.PersonOf(body.By))
 	if err != nil {
 		return adminFault(err)
 	}
@@ -128,12 +127,12 @@ func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.IncidentByID(ctx, r.PathValue("id"))
+	at, err := q.Alerts.IncidentByID(ctx, r.PathValue("id"))
 	if err == nil && at == nil {
 		err = httpapi.ErrNoIncident
 	}
 	if err == nil {
-		err = q.ForgetIncident(ctx, at)
+		err = q.Alerts.ForgetIncident(ctx, at)
 	}
 	if err != nil {
 		return adminFault(err)
@@ -156,11 +155,11 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.App.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
 	if err != nil {
 		return adminFault(err)
 	}
-	out, err := q.ForgetIncidents(ctx, places, by.Stage)
+	out, err := q.Alerts.ForgetIncidents(ctx, places, by.Stage)
 	if err != nil {
 		return adminFault(err)
 	}

@@ -40,7 +40,7 @@ type App struct {
 	// public_url. Default: none.
 	Push *Push `json:"push,omitempty"`
 
-	gateway.Gateway `json:"-"`
+	gateway gateway.Gateway
 
 	shared   sharedRef
 	handlers []*Handler // those of sites, in the same order
@@ -71,16 +71,16 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.Log, a.Started = ctx.Logger(), make(chan struct{})
+	a.gateway.Engine.Log, a.gateway.Engine.Started = ctx.Logger(), make(chan struct{})
 	protectStdLog()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
-	a.ready = sync.OnceFunc(func() { close(a.Started) })
-	a.SiteIndex = sync.OnceValue(a.indexSites)
-	a.Tracers = sync.OnceValue(a.findTracers)
+	a.ready = sync.OnceFunc(func() { close(a.gateway.Engine.Started) })
+	a.gateway.Engine.SiteIndex = sync.OnceValue(a.indexSites)
+	a.gateway.Engine.Tracers = sync.OnceValue(a.findTracers)
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.Engine.Shared, a.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
+	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
 	a.storage = ctx.Storage()
 	a.shared.Sender.KeepStates(stateStore{a.storage})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
@@ -91,32 +91,32 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if defaults.Push, err = a.Push.resolve(); err != nil {
-		return logRejected(a.Log, a.Caddyfile.locate("push", site.PrefixError("push", err)))
+		return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("push", site.PrefixError("push", err)))
 	}
-	if a.settled, err = a.resolve(defaults, a.shared.parse, a.Log); err != nil {
-		return logRejected(a.Log, err)
+	if a.settled, err = a.resolve(defaults, a.shared.parse, a.gateway.Engine.Log); err != nil {
+		return logRejected(a.gateway.Engine.Log, err)
 	}
-	a.Resolved = a.settled.Site
-	a.Resolved.Devices = newKeyDevices(a, a.Resolved).Receivers()
+	a.gateway.Engine.Resolved = a.settled.Site
+	a.gateway.Engine.Resolved.Devices = newKeyDevices(a, a.gateway.Engine.Resolved).Receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
-			return logRejected(a.Log, a.Caddyfile.locate("configs", site.PrefixError("configs", err)))
+			return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 		}
 	}
 	if a.Queue != nil {
-		if a.QueueSettings, err = a.Queue.resolve(); err != nil {
-			return logRejected(a.Log, a.Caddyfile.locate("queue", fmt.Errorf("queue: %w", err)))
+		if a.gateway.Engine.QueueSettings, err = a.Queue.resolve(); err != nil {
+			return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("queue", fmt.Errorf("queue: %w", err)))
 		}
 	}
-	if a.QueueSettings != nil {
-		a.QueueSettings.Punctual = a.Push != nil
+	if a.gateway.Engine.QueueSettings != nil {
+		a.gateway.Engine.QueueSettings.Punctual = a.Push != nil
 	}
 	if err := a.checkEffects(); err != nil {
-		return logRejected(a.Log, err)
+		return logRejected(a.gateway.Engine.Log, err)
 	}
 	for _, r := range a.shared.process.logs.expectedBy(ctx) {
-		if _, _, err := r.find(a.Resolved); err != nil {
-			return logRejected(a.Log, r.Caddyfile.describe("log output notify: ", err))
+		if _, _, err := r.find(a.gateway.Engine.Resolved); err != nil {
+			return logRejected(a.gateway.Engine.Log, r.Caddyfile.describe("log output notify: ", err))
 		}
 	}
 	// Last, because loading the events app provisions its handlers, which look
@@ -124,7 +124,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.emitter, err = newEmitter(ctx); err != nil {
 		return err
 	}
-	return logRejected(a.Log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
+	return logRejected(a.gateway.Engine.Log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
 }
 
 // Check makes the checks for which all apps must be provisioned. It returns an
@@ -146,15 +146,15 @@ func (a *App) Start() error {
 	defer a.ready()
 	defer a.Caddyfile.trim() // of what errors of sites and of the start may name
 	if err := a.Check(); err != nil {
-		return logRejected(a.Log, err)
+		return logRejected(a.gateway.Engine.Log, err)
 	}
-	a.SiteIndex() // so that the first message does not have to make it
+	a.gateway.Engine.SiteIndex() // so that the first message does not have to make it
 	if err := a.openQueue(); err != nil {
-		return logRejected(a.Log, a.Caddyfile.locate("queue", err))
+		return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("queue", err))
 	}
 	if err := a.startSMTP(); err != nil {
 		a.leaveQueue()
-		return logRejected(a.Log, err)
+		return logRejected(a.gateway.Engine.Log, err)
 	}
 	a.shared.process.apps.add(a)
 	if a.shared.process.parsed.Swap(0) >= manyURLs {

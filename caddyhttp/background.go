@@ -15,7 +15,7 @@ func (a *App) finish() {
 	}
 	a.shared.process.logs.flush()
 	if left := a.shared.Background.Wait(dispatch.StopTimeout); left > 0 {
-		a.Log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
+		a.gateway.Engine.Log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
 	}
 }
 

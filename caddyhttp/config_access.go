@@ -69,7 +69,7 @@ func (c *Key) loadAccess(k *site.Key) (err error) {
 // checkReaders returns an error if a key of the site has readers and nothing asks for
 // them.
 func (h *Handler) checkReaders() error {
-	if h.Saved != nil {
+	if h.api.Saved != nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Keys)) {
@@ -83,7 +83,7 @@ func (h *Handler) checkReaders() error {
 // checkReaders is like that of a handler for the keys of the app. All sites must be
 // known.
 func (a *App) checkReaders() error {
-	if slices.ContainsFunc(a.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
+	if slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Keys)) {

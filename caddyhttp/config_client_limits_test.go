@@ -29,7 +29,7 @@ func TestClientLimits(t *testing.T) {
 		"of the app, with a count":    {"max_in_flight 6", block, own, site.InFlightLimits{Total: 6, Clients: 6, PerAddress: 5}, 100 << 20},
 		"the site replaces the app's": {"client_limits {\nretry 1\n}", block, notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second}, site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62}, 256 << 20},
 	} {
-		r := newGateway(t, tt.site, tt.global).Resolved
+		r := newGateway(t, tt.site, tt.global).api.Resolved
 		if *r.Limits.Client != tt.client || r.InFlight != tt.inFlight || r.Memory != tt.memory {
 			t.Errorf("%s: %+v, %+v, %d", name, *r.Limits.Client, r.InFlight, r.Memory)
 		}

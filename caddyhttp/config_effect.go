@@ -21,7 +21,7 @@ import (
 
 // checkEffects returns an error if a setting of the app can have no effect.
 func (a *App) checkEffects() error {
-	if err := checkFallbacks(a.Resolved.Keys, a.Queue != nil, a.Caddyfile); err != nil {
+	if err := checkFallbacks(a.gateway.Engine.Resolved.Keys, a.Queue != nil, a.Caddyfile); err != nil {
 		return err
 	}
 	if err := a.checkKeyQueues(a.Queue != nil); err != nil {
@@ -45,8 +45,8 @@ func (a *App) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
-		case !hasSource(a.Resolved, name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.Resolved, name))})
+		case !hasSource(a.gateway.Engine.Resolved, name):
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Engine.Resolved, name))})
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ type unknownSource struct {
 // app nor a site has. It is called when all sites are provisioned.
 func (a *App) checkSources() error {
 	for _, u := range a.unknownSources {
-		if !slices.ContainsFunc(a.Sites, func(r *site.Site) bool { return hasSource(r, u.name) }) {
+		if !slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return hasSource(r, u.name) }) {
 			return u.err
 		}
 	}
@@ -72,7 +72,7 @@ func (a *App) checkSources() error {
 
 // checkEffects returns an error if a setting of the site can have no effect.
 func (h *Handler) checkEffects() error {
-	if err := checkFallbacks(h.Resolved.Keys, h.app.Queue != nil, h.Caddyfile); err != nil {
+	if err := checkFallbacks(h.api.Resolved.Keys, h.app.Queue != nil, h.Caddyfile); err != nil {
 		return err
 	}
 	if err := h.checkKeyQueues(h.app.Queue != nil); err != nil {
@@ -91,8 +91,8 @@ func (h *Handler) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP:
 			return h.acceptError(key, name, errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
-		case !hasSource(h.Resolved, name):
-			return h.acceptError(key, name, errAcceptUnknown(h.Resolved, name))
+		case !hasSource(h.api.Resolved, name):
+			return h.acceptError(key, name, errAcceptUnknown(h.api.Resolved, name))
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (a *App) checkMailKeys() error {
 	}
 	accepts := func(k *site.Key) bool { return k.CheckSource(site.SourceSMTP) == nil }
 	takesMails := func(k *site.Key) bool { return accepts(k) && (len(k.Tokens) == 0 || named(k.Name)) }
-	keys := a.Resolved.Keys
+	keys := a.gateway.Engine.Resolved.Keys
 	for name, source := range a.accepted() {
 		if source == site.SourceSMTP && !takesMails(keys[name]) {
 			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))

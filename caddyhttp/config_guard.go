@@ -60,7 +60,7 @@ func (a *App) warnUnguarded() {
 			if f.guarded {
 				s.warnSpellings()
 				s.warnLinks()
-			} else if p := s.handler.Resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
+			} else if p := s.handler.api.Resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
 				s.warn("devices users lets nobody subscribe without an invitation here, because nothing authenticates users before notify; add basic_auth or another authentication, or write devices invited")
 			}
 		}
@@ -77,7 +77,7 @@ type routedSite struct {
 }
 
 func (s routedSite) warn(text string, fields ...zap.Field) {
-	s.handler.Log.Warn(s.handler.Caddyfile.position()+text, fields...)
+	s.handler.api.Log.Warn(s.handler.Caddyfile.position()+text, fields...)
 }
 
 // isOpen reports whether the handler has keys and does not set stateless, and
@@ -85,7 +85,7 @@ func (s routedSite) warn(text string, fields ...zap.Field) {
 // without X-Apprise-Config-ID.
 func (s routedSite) isOpen() bool {
 	h := s.handler
-	return (len(h.Resolved.Keys) > 0 || h.Resolved.Saved.On()) && h.Stateless == nil && !s.requiresCertificate() &&
+	return (len(h.api.Resolved.Keys) > 0 || h.api.Resolved.Saved.On()) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
@@ -118,11 +118,11 @@ func managements() []management {
 // which path, or nil. A matcher may leave out addresses that readers, phones and links use
 // without a login, and who may manage with rights.
 func (s routedSite) openManagement() (*management, string) {
-	m := s.handler.Resolved.Managers
+	m := s.handler.api.Resolved.Managers
 	if m == nil || !m.Open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
 		return nil, ""
 	}
-	keys := slices.Sorted(maps.Keys(s.handler.Resolved.Keys))
+	keys := slices.Sorted(maps.Keys(s.handler.api.Resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	for _, m := range managements() {
 		names := keys
@@ -131,8 +131,8 @@ func (s routedSite) openManagement() (*management, string) {
 		}
 		for _, key := range names {
 			path := strings.Replace(site.PathOf(m.pattern, key), "{ID}", "ID", 1)
-			at, ok := s.handler.Routes.Parse(&url.URL{Path: path}, &s.handler.Has)
-			if !ok || at.Pattern != m.pattern || m.pattern == httpapi.RouteSilences && !s.handler.Has.Queue {
+			at, ok := s.handler.api.Routes.Parse(&url.URL{Path: path}, &s.handler.api.Has)
+			if !ok || at.Pattern != m.pattern || m.pattern == httpapi.RouteSilences && !s.handler.api.Has.Queue {
 				continue // the site does not have the route, or it does nothing there
 			}
 			ways := []string{path, path + invitedQuery}
@@ -187,7 +187,7 @@ func waysToSend(r *site.Site, k *site.Key) []probe {
 // warnSpellings warns if the authentication for one way to send to a key does not apply to
 // another: with or without a slash at the end, with a source, or beside what reads.
 func (s routedSite) warnSpellings() {
-	r := s.handler.Resolved
+	r := s.handler.api.Resolved
 	ways := [][]probe{{{http.MethodPost, httpapi.RouteNotify}, {http.MethodPost, httpapi.RouteNotify + "/"}}}
 	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
 		if k := r.Keys[name]; len(k.Tokens) == 0 { // otherwise every way needs the token
@@ -223,7 +223,7 @@ func (s routedSite) warnSpellings() {
 // an authentication, which a phone in the background does not have. They have secrets of
 // their own.
 func (s routedSite) warnLinks() {
-	r := s.handler.Resolved
+	r := s.handler.api.Resolved
 	var links []probe
 	if r.Push != nil {
 		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
@@ -255,10 +255,10 @@ func (s routedSite) warnLinks() {
 
 // hasEscalation reports whether a key of the site escalates.
 func (h *Handler) hasEscalation() bool {
-	if h.Resolved.Saved.On() && h.Resolved.Saved.Rules.IsStep() {
+	if h.api.Resolved.Saved.On() && h.api.Resolved.Saved.Rules.IsStep() {
 		return true
 	}
-	for _, k := range h.Resolved.Keys {
+	for _, k := range h.api.Resolved.Keys {
 		if k.Rules.IsStep() {
 			return true
 		}
@@ -394,7 +394,7 @@ func (s routedSite) request(method, path string) (*http.Request, error) {
 // keyOf returns the key in a path, or "" if the path has none, and reports
 // whether the handler answers the path.
 func (h *Handler) keyOf(u *url.URL) (key string, ok bool) {
-	at, ok := h.Routes.Parse(u, &h.Has)
+	at, ok := h.api.Routes.Parse(u, &h.api.Has)
 	return at.Key, ok
 }
 
@@ -440,7 +440,7 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
 	switch h := handlers[0].(type) {
 	case *Handler:
-		at, ok, err := h.Routes.ParseRequest(r, &h.Has)
+		at, ok, err := h.api.Routes.ParseRequest(r, &h.api.Has)
 		switch {
 		case !ok:
 			return rest(r)

@@ -16,7 +16,7 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 	app := provisionCaddyfile(t, text)
 	core, logged := observer.New(zap.WarnLevel)
 	for _, h := range app.handlers {
-		h.Log = zap.New(core)
+		h.api.Log = zap.New(core)
 	}
 	app.warnUnguarded()
 	for _, e := range logged.All() {

@@ -66,7 +66,7 @@ func newReach(s routedSite) *reach { return &reach{routedSite: s} }
 
 // any reports whether a request for any path of the handler can reach it.
 func (c *reach) any() bool {
-	keys := slices.Sorted(maps.Keys(c.handler.Resolved.Keys))
+	keys := slices.Sorted(maps.Keys(c.handler.api.Resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	patterns := pathPatterns(c.server.Routes)
 	paths := map[string]bool{}
@@ -77,7 +77,7 @@ func (c *reach) any() bool {
 	for _, p := range append(patterns, c.prefix) {
 		prefix, _, _ := strings.Cut(p, "*")
 		for _, spec := range httpapi.RouteSpecs() {
-			if spec.On != nil && !spec.On(&c.handler.Has) {
+			if spec.On != nil && !spec.On(&c.handler.api.Has) {
 				continue
 			}
 			for _, key := range keys {
@@ -225,7 +225,7 @@ func isSuccess(h *caddyhttp.StaticResponse) bool {
 // success by respond.
 func (s routedSite) warnCatchAll() {
 	c := &reach{routedSite: s, catchAll: true}
-	if len(s.handler.Resolved.Keys) == 0 && !s.handler.Resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
+	if len(s.handler.api.Resolved.Keys) == 0 && !s.handler.api.Resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
 		return
 	}
 	s.warn("respond answers a mistyped address such as "+s.prefix+"/notfy/KEY with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404",

@@ -15,7 +15,7 @@ func reachOf(t *testing.T, text string) (warnings []string, err error) {
 	app := provisionCaddyfile(t, text)
 	core, logged := observer.New(zap.WarnLevel)
 	for _, h := range app.handlers {
-		h.Log = zap.New(core)
+		h.api.Log = zap.New(core)
 	}
 	err = app.checkReach()
 	for _, e := range logged.All() {

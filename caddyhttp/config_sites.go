@@ -35,11 +35,11 @@ func (a *App) awaitSites(ctx caddy.Context) error {
 
 // addSite adds a site. With the last one it makes checkSites.
 func (a *App) addSite(ctx caddy.Context, h *Handler) error {
-	if len(a.Sites) == 0 && a.checkSites() != nil {
+	if len(a.gateway.Engine.Sites) == 0 && a.checkSites() != nil {
 		a.allSites = countSites(ctx)
 	}
-	a.Sites, a.handlers = append(a.Sites, h.Resolved), append(a.handlers, h)
-	if len(a.Sites) != a.allSites {
+	a.gateway.Engine.Sites, a.handlers = append(a.gateway.Engine.Sites, h.api.Resolved), append(a.handlers, h)
+	if len(a.gateway.Engine.Sites) != a.allSites {
 		return nil
 	}
 	return a.checkSites()

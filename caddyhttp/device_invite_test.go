@@ -22,7 +22,7 @@ func TestInvitationTellsNoKey(t *testing.T) {
 		for name, invite := range map[string]string{"wrong": device.NewSecret(), "of another key": invited(t, h)} {
 			var answers []string
 			for _, key := range []string{"t", "none"} {
-				h.app.Rooms.Registrations = device.Limiter{}
+				h.app.gateway.Rooms.Devices.Registrations = device.Limiter{}
 				got := askJSON(t, h, http.MethodPost, "/notify/"+key+"/devices", map[string]any{"name": "phone", "subscription": s.subscription("/p"), "invite": invite})
 				if got.status != http.StatusForbidden {
 					t.Errorf("devices %s, %s, %s: status %d %s", who, name, key, got.status, got.body)
@@ -33,7 +33,7 @@ func TestInvitationTellsNoKey(t *testing.T) {
 				t.Errorf("devices %s, %s: %q", who, name, answers)
 			}
 		}
-		h.app.Rooms.Registrations = device.Limiter{}
+		h.app.gateway.Rooms.Devices.Registrations = device.Limiter{}
 		if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"invite": device.NewSecret()}); got.status != http.StatusForbidden {
 			t.Errorf("devices %s: a wrong invitation to a key that needs none: %d %s", who, got.status, got.body)
 		}

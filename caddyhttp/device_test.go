@@ -133,8 +133,8 @@ func askJSON(t *testing.T, h *Handler, method, target string, body any, header .
 // invited returns the token of an invitation to the key k of the app.
 func invited(t *testing.T, h *Handler, tags ...string) string {
 	t.Helper()
-	k := h.Resolved.Keys["k"]
-	token, _, err := h.app.Rooms.Invite(t.Context(), h.DevicePlace(k), tags)
+	k := h.api.Resolved.Keys["k"]
+	token, _, err := h.app.gateway.Rooms.Devices.Invite(t.Context(), h.api.DevicePlace(k), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestDeviceRefusals(t *testing.T) {
 		{"a name that ends alike", endpoint("https://evilpush.apple.com.evil.example/x"), nil, 400, "not that of a push service"},
 		{"no dot before it", endpoint("https://xfcm.googleapis.com/x"), nil, 400, "not that of a push service"},
 	} {
-		h.app.Rooms.Registrations = device.Limiter{}
+		h.app.gateway.Rooms.Devices.Registrations = device.Limiter{}
 		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", tt.body, tt.header...)
 		if got.status != tt.status || !strings.Contains(got.body, tt.want) {
 			t.Errorf("%s: status %d %s", tt.name, got.status, got.body)
@@ -318,7 +318,7 @@ func TestDeviceRefusals(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"https://fcm.googleapis.com/x", "https://web.push.apple.com/x", "https://FCM.googleapis.com:443/x"} {
-		h.app.Rooms.Registrations = device.Limiter{}
+		h.app.gateway.Rooms.Devices.Registrations = device.Limiter{}
 		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", endpoint(address))
 		if got.status != http.StatusCreated && got.status != http.StatusConflict {
 			t.Errorf("%s: status %d %s", address, got.status, got.body)
@@ -403,13 +403,13 @@ func TestDevicesLast(t *testing.T) {
 	h := newQueueGateway(t, dir, "", pushOptions("")+"key k")
 	s.subscribe(t, h, "phone")
 	invite := invited(t, h)
-	before, err := h.app.Rooms.PushKey(t.Context())
+	before, err := h.app.gateway.Rooms.Devices.PushKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopApp(t, h)
 	h = newQueueGateway(t, dir, "", pushOptions("")+"key k")
-	after, err := h.app.Rooms.PushKey(t.Context())
+	after, err := h.app.gateway.Rooms.Devices.PushKey(t.Context())
 	if err != nil || after.Public() != before.Public() {
 		t.Errorf("the VAPID key has changed: %v", err)
 	}
@@ -494,7 +494,7 @@ func TestDevicesKnown(t *testing.T) {
 		if n := len(s.all()); n != 20 {
 			t.Errorf("the device got %d messages, want 20", n)
 		}
-		h.app.Rooms.Devices.Known.Store(nil) // as if the store had failed
+		h.app.gateway.Rooms.Devices.Devices.Known.Store(nil) // as if the store had failed
 		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 			t.Errorf("devices that are not known: status %d %s", got.status, got.body)
 		}
@@ -588,8 +588,8 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		}
 		c := describedCall{h: h, target: target, contentType: typeJSON, body: string(text), header: http.Header{}, before: func() func() {
 			h.app.ready()
-			if q := h.app.Rooms; q != nil {
-				q.Registrations = device.Limiter{}
+			if q := h.app.gateway.Rooms; q != nil {
+				q.Devices.Registrations = device.Limiter{}
 			}
 			return func() {}
 		}}
@@ -607,7 +607,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	large := func(c *describedCall) { c.body = `{"name":"` + strings.Repeat("x", httpapi.MaxDeviceRequest) + `"}` }
 	often := func(c *describedCall) {
 		c.before = func() func() {
-			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.Rooms.Registrations.Allow(httpapi.ClientAddress(r), time.Now()); {
+			for r := httptest.NewRequest(http.MethodPost, list, nil); c.h.app.gateway.Rooms.Devices.Registrations.Allow(httpapi.ClientAddress(r), time.Now()); {
 			}
 			return func() {}
 		}
@@ -616,7 +616,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
-		invite, _, err := h.app.Rooms.Invite(t.Context(), site.Place{Key: "k"}, nil)
+		invite, _, err := h.app.gateway.Rooms.Devices.Invite(t.Context(), site.Place{Key: "k"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -637,7 +637,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	test := call(h, at+"/test", nil, own...)
 	refused := with(test, func(c *describedCall) {
 		c.before = func() func() {
-			h.app.Rooms.Registrations = device.Limiter{}
+			h.app.gateway.Rooms.Devices.Registrations = device.Limiter{}
 			s.answer(http.StatusForbidden)
 			return func() { s.answer(http.StatusCreated) }
 		}
@@ -660,13 +660,13 @@ func TestDevicePolicy(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k {\nurl "+newPager(t, http.StatusOK).NotifyURL()+"\n}")
 	s.subscribe(t, h, "phone")
-	k, err := h.Resolved.Key(t.Context(), "k")
+	k, err := h.api.Resolved.Key(t.Context(), "k")
 	if err != nil || len(k.Targets) != 2 {
 		t.Fatalf("%d destinations, %v", len(k.Targets), err)
 	}
 	url, phone := k.Targets[0], k.Targets[1]
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
-		d := dispatch.NewDelivery(h.Resolved, site.SourceHTTP, h.Site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
+		d := dispatch.NewDelivery(h.api.Resolved, site.SourceHTTP, h.api.Site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
 		var text queued.Text
 		if err := text.Decode(outbox.MessageOf(&d).Body); err != nil {
 			t.Fatal(err)
@@ -678,9 +678,9 @@ func TestDevicePolicy(t *testing.T) {
 		}
 		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
 		for i, want := range []string{"", text.DevicePolicy} {
-			got, err := h.app.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
-			if err != nil || got.Policy().Key() != want {
-				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Policy().Key(), want, err)
+			got, err := h.app.gateway.Engine.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
+			if err != nil || got.Target.Policy().Key() != want {
+				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Target.Policy().Key(), want, err)
 			}
 		}
 	}
@@ -696,24 +696,24 @@ func TestPushKeyDamaged(t *testing.T) {
 	} {
 		s := newPushService(t)
 		h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
-		q := h.app.Rooms
+		q := h.app.gateway.Rooms
 		phone := s.subscribe(t, h, "phone")
-		before, err := q.PushKey(t.Context())
+		before, err := q.Devices.PushKey(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		store := func(r queue.Record) (old []byte) {
-			err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Hash("the VAPID key")}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			err := q.Outbox.Queue.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Outbox.Queue.Hash("the VAPID key")}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 				old = slices.Clone(records[0])
 				if len(r.Data) > 0 {
-					r.Due = outbox.FarAway(q.Now())
+					r.Due = outbox.FarAway(q.Outbox.Queue.Now())
 				}
 				return &queue.RuledChange{Records: []queue.Record{r}}, nil
 			}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.Vapid.Key.Store(nil) // as after a restart
+			q.Devices.Vapid.Key.Store(nil) // as after a restart
 			return old
 		}
 		good := store(record)
@@ -725,14 +725,14 @@ func TestPushKeyDamaged(t *testing.T) {
 			t.Errorf("%s: another device: status %d %s", name, got.status, got.body)
 		}
 		store(queue.Record{Data: good})
-		if after, err := q.PushKey(t.Context()); err != nil || after.Public() != before.Public() {
+		if after, err := q.Devices.PushKey(t.Context()); err != nil || after.Public() != before.Public() {
 			t.Errorf("%s: after the back-up was restored: %v", name, err)
 		}
 		store(record)
 		if got := askJSON(t, h, http.MethodDelete, "/notify/k/devices/"+phone.ID, nil, "Authorization", "Bearer "+phone.Secret); got.status != http.StatusOK {
 			t.Errorf("%s: status %d %s", name, got.status, got.body)
 		}
-		if after, err := q.PushKey(t.Context()); err != nil || after.Public() == before.Public() {
+		if after, err := q.Devices.PushKey(t.Context()); err != nil || after.Public() == before.Public() {
 			t.Errorf("%s: without a device: %v", name, err)
 		}
 	}
@@ -743,22 +743,22 @@ func TestPushKeyDamaged(t *testing.T) {
 func TestReceiptGone(t *testing.T) {
 	s := newPushService(t)
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k")
-	q, phone := h.app.Rooms, s.subscribe(t, h, "phone")
+	q, phone := h.app.gateway.Rooms, s.subscribe(t, h, "phone")
 	postWith(t, h, "/notify/k", "body=b")
 	p := s.all()[0].payload
 	askJSON(t, h, http.MethodPost, "/notify/k/devices/"+phone.ID+"/receipts", map[string]string{"receipt": p.Receipt})
-	d, err := q.FindDevice(t.Context(), h.DevicePlace(h.Resolved.Keys["k"]), phone.ID)
+	d, err := q.Devices.FindDevice(t.Context(), h.api.DevicePlace(h.api.Resolved.Keys["k"]), phone.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := q.DeviceStates(t.Context(), []device.Device{*d})
+	before, err := q.Devices.DeviceStates(t.Context(), []device.Device{*d})
 	if err != nil || before[0].Seen.IsZero() {
 		t.Fatalf("%+v, %v", before[0], err)
 	}
-	if err := q.DueReceipt(t.Context(), q.ReceiptRecordName(device.Hash(phone.ID), "another"), &device.Receipt{Device: phone.ID}); err != nil {
+	if err := q.Devices.DueReceipt(t.Context(), q.Devices.ReceiptRecordName(device.Hash(phone.ID), "another"), &device.Receipt{Device: phone.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := q.DeviceStates(t.Context(), []device.Device{*d}); err != nil || *after[0] != *before[0] {
+	if after, err := q.Devices.DeviceStates(t.Context(), []device.Device{*d}); err != nil || *after[0] != *before[0] {
 		t.Errorf("%+v, want %+v, %v", after[0], before[0], err)
 	}
 }

@@ -164,7 +164,7 @@ func (h *EventHandler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.find(h.app.Resolved)
+	_, _, err = h.find(h.app.gateway.Engine.Resolved)
 	return err
 }
 
@@ -182,10 +182,10 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	}
 	// The message is made here, because the emitter may change the event's data
 	// afterwards.
-	err := h.Recipient.post(&h.app.Engine, h.message(ctx, e), source, true, nil)
+	err := h.Recipient.post(&h.app.gateway.Engine, h.message(ctx, e), source, true, nil)
 	switch {
 	case errors.Is(err, outbox.ErrQueueFull):
-		reportDropped(&h.app.Gateway.Engine)
+		reportDropped(&h.app.gateway.Engine)
 	case err != nil:
 		h.log.Error("event not sent", zap.String("event", e.Name()), zap.Error(err))
 	}

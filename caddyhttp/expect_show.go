@@ -20,15 +20,15 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	var beats []heartbeat.BeatStatus
-	if app.Rooms != nil {
-		if beats, err = app.Rooms.AllBeats(ctx); err != nil {
+	if app.gateway.Rooms != nil {
+		if beats, err = app.gateway.Rooms.Beats.AllBeats(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}
 	out, now := heartbeat.AdminBeats{Beats: make([]heartbeat.AdminBeat, 0, len(beats))}, time.Now()
-	if app.Rooms != nil {
-		now = app.Rooms.Now()
-		if out.Watchdog, err = app.Rooms.Watchdog(ctx); err != nil {
+	if app.gateway.Rooms != nil {
+		now = app.gateway.Rooms.Outbox.Queue.Now()
+		if out.Watchdog, err = app.gateway.Rooms.Beats.Watchdog(ctx); err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
 	}

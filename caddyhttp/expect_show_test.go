@@ -87,7 +87,7 @@ func TestWatchdogShown(t *testing.T) {
 		}
 		state := func(h *Handler) *heartbeat.WatchdogJSON {
 			t.Helper()
-			w, err := h.app.Rooms.Watchdog(t.Context())
+			w, err := h.app.gateway.Rooms.Beats.Watchdog(t.Context())
 			if err != nil || w == nil {
 				t.Fatalf("%v, %v", w, err)
 			}
@@ -128,7 +128,7 @@ func TestBeatMakesTheKeyFail(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, managed, "key ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 1h grace 30m\n}\nkey other {\nurl "+p.NotifyURL()+"\n}")
 		time.Sleep(65 * time.Minute)
-		beats, err := h.app.Rooms.AllBeats(t.Context())
+		beats, err := h.app.gateway.Rooms.Beats.AllBeats(t.Context())
 		if err != nil || len(beats) != 1 || beats[0].State(time.Now()) != heartbeat.StateInGrace {
 			t.Fatalf("%+v, %v", beats, err)
 		}

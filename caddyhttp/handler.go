@@ -43,7 +43,7 @@ func init() {
 type Handler struct {
 	Settings
 
-	*httpapi.API `json:"-"`
+	api *httpapi.API
 
 	shared sharedRef
 	app    *App
@@ -60,7 +60,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.API = &httpapi.API{Log: ctx.Logger(), ParseDuration: caddy.ParseDuration}
+	h.api = &httpapi.API{Log: ctx.Logger(), ParseDuration: caddy.ParseDuration}
 	if err := h.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -69,42 +69,42 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
-	settled, err := h.resolve(h.app.settled, h.shared.parse, h.Log)
+	settled, err := h.resolve(h.app.settled, h.shared.parse, h.api.Log)
 	if err != nil {
-		return logRejected(h.Log, err)
+		return logRejected(h.api.Log, err)
 	}
-	h.Resolved, h.API.App, h.API.Shared = settled.Site, &h.app.Gateway, h.shared.Dispatcher
-	h.Resolved.Devices = newKeyDevices(h.app, h.Resolved).Receivers()
+	h.api.Resolved, h.api.App, h.api.Shared = settled.Site, &h.app.gateway, h.shared.Dispatcher
+	h.api.Resolved.Devices = newKeyDevices(h.app, h.api.Resolved).Receivers()
 	for name := range h.Keys {
-		h.Resolved.Keys[name].OfSite = true
+		h.api.Resolved.Keys[name].OfSite = true
 	}
 	if err := h.checkEffects(); err != nil {
-		return logRejected(h.Log, err)
+		return logRejected(h.api.Log, err)
 	}
 	owner := h.configsOwner(h)
 	if h.Configs == nil {
 		owner = h.app.configsOwner(h.app)
 	}
-	if h.Saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.Log); err != nil {
-		return logRejected(h.Log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
+	if h.api.Saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.api.Log); err != nil {
+		return logRejected(h.api.Log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
 	}
-	h.Resolved.Saved = h.Saved.Finder()
+	h.api.Resolved.Saved = h.api.Saved.Finder()
 	if err := h.checkReaders(); err != nil {
-		return logRejected(h.Log, err)
+		return logRejected(h.api.Log, err)
 	}
-	h.Prepare(console.New(h.API))
-	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.Has.Inbox {
-		server.RegisterOnShutdown(h.Streams.Stop)
+	h.api.Prepare(console.New(h.api))
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.api.Has.Inbox {
+		server.RegisterOnShutdown(h.api.Streams.Stop)
 	}
 	h.Caddyfile.trim()
-	return logRejected(h.Log, h.app.addSite(ctx, h))
+	return logRejected(h.api.Log, h.app.addSite(ctx, h))
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
 func (h *Handler) Cleanup() error {
-	if h.API != nil {
-		h.Streams.Stop()
-		h.Saved.Close()
+	if h.api != nil {
+		h.api.Streams.Stop()
+		h.api.Saved.Close()
 	}
 	return h.shared.release()
 }
@@ -112,7 +112,7 @@ func (h *Handler) Cleanup() error {
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if !h.Serve(w, httpapi.WithEnvironment(r, &requestEnvironment)) {
+	if !h.api.Serve(w, httpapi.WithEnvironment(r, &requestEnvironment)) {
 		return next.ServeHTTP(w, r)
 	}
 	return nil

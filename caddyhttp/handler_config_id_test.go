@@ -133,7 +133,7 @@ func TestConfigIDLimits(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_body 1KiB\nclient_limits {\nin_flight 1\nmemory 128KiB\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\n"
 	on, off := newGateway(t, block+"config_id on", ""), newGateway(t, block, "")
-	e, err := on.shared.InFlight.EnterClient(on.Resolved.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
+	e, err := on.shared.InFlight.EnterClient(on.api.Resolved.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestConfigIDIsLogged(t *testing.T) {
 	do(t, h, withID("/notify/free", "body=x", "other"))
 	do(t, h, withID("/notify", "body=x", "a.b"))
 	n := 0
-	for _, l := range h.Refusals.ByID {
+	for _, l := range h.api.Refusals.ByID {
 		if n++; l.Last.Status != 400 || !strings.Contains(l.Last.Text, httpapi.ConfigIDHeader) {
 			t.Errorf("%d %s", l.Last.Status, l.Last.Text)
 		}

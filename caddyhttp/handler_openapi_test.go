@@ -209,7 +209,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 	}
 	healthy := func(h *Handler) func() func() {
 		return func() func() {
-			h.Saved.Shared.Checked = time.Time{}
+			h.api.Saved.Shared.Checked = time.Time{}
 			return func() {}
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Settings) checkInboxes(durable bool) error {
 
 // checkInboxReaders returns an error for an inbox of the site that nobody can read.
 func (h *Handler) checkInboxReaders() error {
-	if h.Resolved.Managers != nil {
+	if h.api.Resolved.Managers != nil {
 		return nil
 	}
 	for _, name := range h.inboxes() {
@@ -97,13 +97,13 @@ func (h *Handler) checkInboxReaders() error {
 func (a *App) checkInboxReaders() error {
 	names := a.inboxes()
 	saved := a.Configs != nil && a.Configs.Inbox != 0
-	managed := slices.ContainsFunc(a.Sites, func(r *site.Site) bool { return r.Managers != nil })
+	managed := slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return r.Managers != nil })
 	switch {
 	case len(names) == 0 && !saved || managed:
 		return nil
-	case len(a.Sites) == 0 && len(names) > 0:
+	case len(a.gateway.Engine.Sites) == 0 && len(names) > 0:
 		return a.inboxError(names[0], errInboxNoSite)
-	case len(a.Sites) == 0:
+	case len(a.gateway.Engine.Sites) == 0:
 		return a.inboxError("", errInboxNoSite)
 	}
 	for _, name := range names {

@@ -267,7 +267,7 @@ func TestNtfyWebSocket(t *testing.T) {
 	if e := next(); e.Message != "now" || e.Topic != "phone" || e.Event != "message" {
 		t.Errorf("%+v", e)
 	}
-	h.Streams.Stop()
+	h.api.Streams.Stop()
 	_, _, err = c.ReadMessage()
 	if closed, ok := errors.AsType[*websocket.CloseError](err); !ok || closed.Code != websocket.CloseServiceRestart {
 		t.Errorf("at the end: %v", err)

@@ -36,7 +36,7 @@ func inboxServer(t *testing.T, h *Handler) *httptest.Server {
 		}
 	}))
 	t.Cleanup(func() {
-		h.Streams.Stop()
+		h.api.Streams.Stop()
 		s.Close()
 	})
 	return s
@@ -160,7 +160,7 @@ func TestInboxExpires(t *testing.T) {
 		time.Sleep(50 * time.Minute)
 		post(t, h, "/notify/ops", typeJSON, `{"body":"new"}`)
 		time.Sleep(11 * time.Minute)
-		q, place := h.app.Rooms, "site "+h.Site()+"\x00ops"
+		q, place := h.app.gateway.Rooms, "site "+h.api.Site()+"\x00ops"
 		stored, err := q.Inboxes.Read(t.Context(), place, 0)
 		if err != nil || len(stored) != 1 || stored[0].Body != "new" {
 			t.Errorf("%d messages are stored, %v", len(stored), err)
@@ -170,7 +170,7 @@ func TestInboxExpires(t *testing.T) {
 			t.Errorf("%+v, %v", head, err)
 		}
 		time.Sleep(3 * time.Hour)
-		if sizes, err := q.CallersGroupSizes(t.Context()); err != nil || len(sizes) > 0 {
+		if sizes, err := q.Outbox.Queue.CallersGroupSizes(t.Context()); err != nil || len(sizes) > 0 {
 			t.Errorf("%v, %v", sizes, err)
 		}
 	})
@@ -189,7 +189,7 @@ func TestInboxIsFull(t *testing.T) {
 			t.Fatalf("%d %s", resp.status, resp.body)
 		}
 	}
-	h.app.Rooms.Inboxes.Refresh(t.Context())
+	h.app.gateway.Rooms.Inboxes.Refresh(t.Context())
 	list := inboxOf(t, h, "/notify/loud/messages").Messages
 	if len(list) == 0 || len(list) > 70 || list[len(list)-1].Title != "99" {
 		t.Errorf("%d messages, the last is %q", len(list), list[len(list)-1].Title)
@@ -360,7 +360,7 @@ func TestInboxStream(t *testing.T) {
 	if got := resumed.wants("id: "); got != id {
 		t.Errorf("%q, want %q", got, id)
 	}
-	h.Streams.Stop()
+	h.api.Streams.Stop()
 	for _, l := range []*listener{lines, all, again, events} {
 		if got := l.next(); got != "" {
 			t.Errorf("after the end: %q", got)
@@ -421,7 +421,7 @@ func TestInboxListeners(t *testing.T) {
 	}
 	all[0].cancel()
 	for range 1000 { // until the gateway has noticed
-		_, leave, err := h.app.Rooms.Inboxes.Listen(t.Context(), "site "+h.Site()+"\x00ops")
+		_, leave, err := h.app.gateway.Rooms.Inboxes.Listen(t.Context(), "site "+h.api.Site()+"\x00ops")
 		if err == nil {
 			leave()
 			return
@@ -440,9 +440,9 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	notOpen := newGateway(t, managed+key, "queue {\npath "+t.TempDir()+"\n}")
 	notOpen.app.ready()
 	post(t, h, "/notify/k", typeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
-	h.Streams.Stop() // so that a stream ends
+	h.api.Streams.Stop() // so that a stream ends
 	for range inbox.MaxListeners {
-		if _, _, err := full.app.Rooms.Inboxes.Listen(t.Context(), "site "+full.Site()+"\x00k"); err != nil {
+		if _, _, err := full.app.gateway.Rooms.Inboxes.Listen(t.Context(), "site "+full.api.Site()+"\x00k"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -504,7 +504,7 @@ func TestInboxRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.app.Sites = nil
+	h.app.gateway.Engine.Sites = nil
 	if err := h.app.checkInboxReaders(); err == nil || !strings.Contains(err.Error(), "no site has notify") {
 		t.Error(err)
 	}

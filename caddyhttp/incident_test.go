@@ -136,7 +136,7 @@ func TestQueuedIncidents(t *testing.T) {
 			t.Errorf("the message is shown as %s", m.body)
 		}
 	}
-	if e := h.shared.History.OfKey(site.KeyID{Site: h.Site(), Key: "ops"}, 1); len(e) != 1 || e[0].Incident == "" {
+	if e := h.shared.History.OfKey(site.KeyID{Site: h.api.Site(), Key: "ops"}, 1); len(e) != 1 || e[0].Incident == "" {
 		t.Errorf("the history has %+v", e)
 	}
 }

@@ -118,7 +118,7 @@ func TestIncidentsAccess(t *testing.T) {
 				if user != "" {
 					r = asUser(r, user)
 				}
-				if accept == browser && want == 200 && h.Has.Console {
+				if accept == browser && want == 200 && h.api.Has.Console {
 					want = 303
 				}
 				if got := do(t, h, r); got.status != want {

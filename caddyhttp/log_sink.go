@@ -111,7 +111,7 @@ func (s *logSink) send(d *logdigest.Digest) {
 	if s.settings.Type != "" {
 		m.Type = notifier.Type(s.settings.Type)
 	}
-	err := s.settings.Recipient.post(&app.Engine, m, site.SourceLog, false, func(r *notifier.Report) {
+	err := s.settings.Recipient.post(&app.gateway.Engine, m, site.SourceLog, false, func(r *notifier.Report) {
 		if !r.OK() {
 			s.warnFailed(d.Count(), firstError(r))
 		}

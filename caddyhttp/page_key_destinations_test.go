@@ -117,7 +117,7 @@ func TestDestinationTestWithQueue(t *testing.T) {
 	if got.status != http.StatusOK || !strings.Contains(got.body, "answered 503") || p.count() != 1 {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	if jobs, err := h.app.Rooms.List(t.Context(), queue.JobID{}, 1, queue.Queued); err != nil || len(jobs) > 0 {
+	if jobs, err := h.app.gateway.Rooms.Outbox.Queue.List(t.Context(), queue.JobID{}, 1, queue.Queued); err != nil || len(jobs) > 0 {
 		t.Errorf("the queue has %+v, %v", jobs, err)
 	}
 }

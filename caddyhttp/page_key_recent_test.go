@@ -61,12 +61,12 @@ func TestKeyPageQueue(t *testing.T) {
 		return do(t, h, r).queued(t).ID
 	}
 	dead := func(id string) bool {
-		e, err := h.app.Rooms.Get(t.Context(), uuid.MustParse(id))
+		e, err := h.app.gateway.Rooms.Outbox.Queue.Get(t.Context(), uuid.MustParse(id))
 		if err != nil || len(e.Jobs) != 1 || e.Jobs[0].Status != queue.Dead {
 			return false
 		}
 		// The outcome is in the store a moment before the job can be dropped.
-		s, err := h.app.Rooms.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		return err == nil && s.Dead == 1
 	}
 	id := send()
@@ -94,11 +94,11 @@ func TestKeyPageQueue(t *testing.T) {
 	if r := do(t, h, cross); r.status != http.StatusForbidden || !dead(id) {
 		t.Errorf("a page of another site gets %d", r.status)
 	}
-	h.Resolved.Managers.Open = false
+	h.api.Resolved.Managers.Open = false
 	if r := submit(t, h, "/cfg/ops?drop", form); r.status != http.StatusForbidden || !dead(id) {
 		t.Errorf("an anonymous client gets %d", r.status)
 	}
-	h.Resolved.Managers.Open = true
+	h.api.Resolved.Managers.Open = true
 
 	p.answer(http.StatusOK)
 	if r := submit(t, h, "/cfg/ops?retry", form); r.status != http.StatusSeeOther || r.header.Get("Location") != "../notify/console/keys/ops#queue" {
@@ -128,8 +128,8 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	if !strings.Contains(body, ">Delivered</strong>") {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
-	h.app.SiteIndex = func() *site.Index {
-		return &site.Index{Ids: map[*site.Site]string{h.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.Resolved}}}
+	h.app.gateway.Engine.SiteIndex = func() *site.Index {
+		return &site.Index{Ids: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
 	}
 	for _, address := range []string{"/cfg/ops", "/cfg"} {
 		if body := get(t, h, address, "text/html").body; strings.Contains(body, "elivered</strong>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {

@@ -30,11 +30,11 @@ func TestKeyList(t *testing.T) {
 		t.Errorf("with a key of the Caddyfile alone: %s", body)
 	}
 	for i := range 120 {
-		if err := h.Saved.Store.Save(t.Context(), fmt.Sprintf("key%03d", i), configstore.FormatText, s.NotifyURL("/x")+"\nxml://127.0.0.1/t0ken-of-the-url\n", 1000); err != nil {
+		if err := h.api.Saved.Store.Save(t.Context(), fmt.Sprintf("key%03d", i), configstore.FormatText, s.NotifyURL("/x")+"\nxml://127.0.0.1/t0ken-of-the-url\n", 1000); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := h.Saved.Store.Save(t.Context(), "broken", configstore.FormatText, "t0ken", 1000); err != nil {
+	if err := h.api.Saved.Store.Save(t.Context(), "broken", configstore.FormatText, "t0ken", 1000); err != nil {
 		t.Fatal(err)
 	}
 	storage.Loads.Store(0)
@@ -47,8 +47,8 @@ func TestKeyList(t *testing.T) {
 	if strings.Contains(body, "t0ken") || strings.Contains(body, ">key048<") || strings.Contains(body, "Previous") {
 		t.Errorf("the first page: %s", body)
 	}
-	if n := storage.Loads.Load(); n > console.MaxListedKeys || len(h.Saved.Keys) > 0 {
-		t.Errorf("a page reads %d keys and keeps %d", n, len(h.Saved.Keys))
+	if n := storage.Loads.Load(); n > console.MaxListedKeys || len(h.api.Saved.Keys) > 0 {
+		t.Errorf("a page reads %d keys and keeps %d", n, len(h.api.Saved.Keys))
 	}
 	if body := page("?page=3"); !strings.Contains(body, "Keys 101 to 122 of 122") || !strings.Contains(body, `href="./notify/console?page=2"`) || strings.Contains(body, "Next keys") {
 		t.Errorf("the last page: %s", body)

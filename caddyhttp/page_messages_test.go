@@ -98,8 +98,8 @@ func TestConsoleMessages(t *testing.T) {
 	if got := listed(page("")); !slices.Equal(got, []string{"queued ops", "delivered fine"}) {
 		t.Errorf("after a restart: %q", got)
 	}
-	h.app.SiteIndex = func() *site.Index {
-		return &site.Index{Ids: map[*site.Site]string{h.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.Resolved}}}
+	h.app.gateway.Engine.SiteIndex = func() *site.Index {
+		return &site.Index{Ids: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
 	}
 	if got := listed(page("")); len(got) > 0 {
 		t.Errorf("messages of another site are listed: %q", got)
@@ -208,7 +208,7 @@ func TestConsoleMessage(t *testing.T) {
 // newStoreIn returns a store of saved keys in a folder.
 func newStoreIn(t *testing.T, h *Handler, dir string) *configstore.Store {
 	t.Helper()
-	store, err := configstore.New(storagetest.New(dir), "", h.Saved.Index, "")
+	store, err := configstore.New(storagetest.New(dir), "", h.api.Saved.Index, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestConsoleQueue(t *testing.T) {
 	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !strings.Contains(keys, "JSON: the service answered 503") {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}
-	id := console.EncodeDestination(h.app.Rooms.Hash(h.Resolved.Keys["ops"].Targets[0].Hash()))
+	id := console.EncodeDestination(h.app.gateway.Rooms.Outbox.Queue.Hash(h.api.Resolved.Keys["ops"].Targets[0].Hash()))
 	for _, wrong := range []url.Values{{}, {"destination": {"x"}}, {"destination": {console.EncodeDestination(queue.Hash{})}}} {
 		if r := submit(t, h, "/notify/console/queue?drop", wrong); r.status != http.StatusNotFound {
 			t.Errorf("dropping %v: %d", wrong, r.status)
@@ -261,14 +261,14 @@ func TestConsoleQueue(t *testing.T) {
 	}
 	waits := func(n int) int {
 		t.Helper()
-		states, err := h.app.Rooms.Health(t.Context(), h.app.Rooms.Hash(h.Resolved.Keys["ops"].Targets[n].Hash()))
+		states, err := h.app.gateway.Rooms.Outbox.Queue.Health(t.Context(), h.app.gateway.Rooms.Outbox.Queue.Hash(h.api.Resolved.Keys["ops"].Targets[n].Hash()))
 		if err != nil || len(states) != 1 {
 			t.Fatalf("%v %v", states, err)
 		}
 		return states[0].Waiting
 	}
 	all := func() int { // also those under way, which the health does not count
-		s, err := h.app.Rooms.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 	dir, storage := t.TempDir(), t.TempDir()
 	begin := func() *Handler {
 		h := newQueueGateway(t, dir, open+"configs {\nmanage open\n}\nkey refused {\nurl "+refuses.NotifyURL()+"\n}", "")
-		h.Saved.Store = newStoreIn(t, h, storage)
+		h.api.Saved.Store = newStoreIn(t, h, storage)
 		return h
 	}
 	h := begin()
@@ -369,7 +369,7 @@ func TestSendingLines(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = host
 		out := map[string]string{}
-		for _, l := range (&console.Pages{API: h.API}).SendingLines(r, h.Resolved.Keys[key]) {
+		for _, l := range (&console.Pages{API: h.api}).SendingLines(r, h.api.Resolved.Keys[key]) {
 			out[l.Name] = l.Text
 		}
 		return out

@@ -98,7 +98,7 @@ func TestConsoleTitles(t *testing.T) {
 	check()
 	// The time of an inbox that was made shorter counts at once.
 	for _, name := range []string{"kept", "both"} {
-		h.Resolved.Keys[name].Inbox = time.Nanosecond
+		h.api.Resolved.Keys[name].Inbox = time.Nanosecond
 	}
 	if got := titlesOf(page("")); len(got) > 0 {
 		t.Errorf("titles whose time is over: %q", got)
@@ -163,7 +163,7 @@ func TestConsoleTitlesOfSaved(t *testing.T) {
 	replaceShared(t)
 	s := caddyhttptest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), open+"configs {\nmanage open\ninbox 7d\n}", "")
-	h.Saved.Store = newStoreIn(t, h, t.TempDir())
+	h.api.Saved.Store = newStoreIn(t, h, t.TempDir())
 	if r := post(t, h, "/add/mine", typeForm, "urls="+s.NotifyURL("/fine")); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}

@@ -107,17 +107,17 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		return nil
 	}
 	known := func() *device.Registry {
-		if a.Rooms == nil {
+		if a.gateway.Rooms == nil {
 			return nil
 		}
-		return a.Rooms.Registry
+		return a.gateway.Rooms.Devices
 	}
-	return &device.KeyDevices{Started: a.Started, Registry: known, Site: func() string { return a.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
+	return &device.KeyDevices{Started: a.gateway.Engine.Started, Registry: known, Site: func() string { return a.gateway.Engine.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.
 func (a *App) checkPush() error {
-	if a.Resolved.Push == nil {
+	if a.gateway.Engine.Resolved.Push == nil {
 		return nil
 	}
 	at := func(err error) error { return a.Caddyfile.locate("push", err) }
@@ -126,16 +126,16 @@ func (a *App) checkPush() error {
 		return at(errPushWithoutQueue)
 	case len(a.handlers) == 0:
 		return at(errPushWithoutSite)
-	case !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return h.Resolved.Page }):
+	case !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return h.api.Resolved.Page }):
 		return at(errPushWithoutPages)
 	}
 	for _, h := range a.handlers {
-		if !h.Resolved.Page {
+		if !h.api.Resolved.Page {
 			continue
 		}
 		err := error(nil)
-		switch u, parseErr := url.Parse(h.Resolved.PublicURL); {
-		case h.Resolved.PublicURL == "":
+		switch u, parseErr := url.Parse(h.api.Resolved.PublicURL); {
+		case h.api.Resolved.PublicURL == "":
 			err = errPushWithoutURL
 		case parseErr == nil && u.Scheme != "https" && !isLocal(u.Hostname()):
 			err = errPushInsecure

@@ -70,7 +70,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	s, err := q.Stats(ctx)
+	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
@@ -78,7 +78,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	if !s.Oldest.IsZero() {
 		out.Oldest = &s.Oldest
 	}
-	jobs, err := q.List(ctx, after, limit, statuses...)
+	jobs, err := q.Outbox.Queue.List(ctx, after, limit, statuses...)
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
@@ -152,7 +152,7 @@ func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.C
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	out, err := change(ctx, q.Queue, id)
+	out, err := change(ctx, q.Outbox.Queue, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return adminError(http.StatusNotFound, err)
@@ -168,8 +168,8 @@ func runningQueue() (*gateway.Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	if app.Rooms == nil {
+	if app.gateway.Rooms == nil {
 		return nil, adminError(http.StatusNotFound, errors.New("the running configuration has no queue; add queue to the global option notify"))
 	}
-	return app.Rooms, nil
+	return app.gateway.Rooms, nil
 }

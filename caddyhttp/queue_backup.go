@@ -26,15 +26,15 @@ func (adminAPI) serveBackup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if q.Store == nil {
+	if q.Outbox.Store == nil {
 		return adminError(http.StatusNotImplemented, errBackupPostgres)
 	}
 	w.Header().Set("Content-Type", "application/x-tar")
-	if q.KeyFile != "" {
-		w.Header().Set(backupKeyHeader, url.PathEscape(q.KeyFile))
+	if q.Outbox.KeyFile != "" {
+		w.Header().Set(backupKeyHeader, url.PathEscape(q.Outbox.KeyFile))
 	}
 	out := &backupWriter{w: w, c: http.NewResponseController(w)}
-	err = q.Store.Backup(r.Context(), out)
+	err = q.Outbox.Store.Backup(r.Context(), out)
 	switch {
 	case err == nil:
 		return nil
@@ -42,7 +42,7 @@ func (adminAPI) serveBackup(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Del(backupKeyHeader)
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	q.Log.Error("a back-up of the queue is not complete", zap.Error(err))
+	q.Outbox.Log.Error("a back-up of the queue is not complete", zap.Error(err))
 	panic(http.ErrAbortHandler) // so that the client does not take it for complete
 }
 

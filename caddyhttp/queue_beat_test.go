@@ -73,7 +73,7 @@ func newWatchedGateway(t *testing.T, dir, maxAge, key string, log zapcore.WriteS
 	t.Helper()
 	h := newGateway(t, "", "queue {\npath "+dir+"\nmax_age "+maxAge+"\nwait 10ms\nbeat {env.WATCHDOG_URL} 1s\n}\n"+key)
 	if log != nil {
-		h.app.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), log, zap.InfoLevel))
+		h.app.gateway.Engine.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), log, zap.InfoLevel))
 	}
 	startApp(t, h)
 	return h

@@ -134,11 +134,11 @@ func TestQueueOfEvents(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	for i, source := range []string{site.SourceEvent, site.SourceLog, site.SourceOwnEvent} {
-		if err := (&Recipient{Key: "k"}).post(&h.app.Engine, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
+		if err := (&Recipient{Key: "k"}).post(&h.app.gateway.Engine, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
 			t.Fatal(err)
 		}
 		caddyhttptest.Eventually(t, func() bool {
-			jobs, err := h.app.Rooms.List(t.Context(), queue.JobID{}, 10, queue.Queued)
+			jobs, err := h.app.gateway.Rooms.Outbox.Queue.List(t.Context(), queue.JobID{}, 10, queue.Queued)
 			return err == nil && len(jobs) == i+1 && jobs[i].Attempts > 0 && outbox.NewDeadDelivery(&jobs[i]).State.Source == source
 		})
 	}
@@ -148,12 +148,12 @@ func TestQueueOfEvents(t *testing.T) {
 func TestQueueOfEventsWithChain(t *testing.T) {
 	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.NotifyURL()+" 1:ops\nurl "+good.NotifyURL()+" 2:ops\nurl "+last.NotifyURL()+" 3:ops\n}")
-	if err := (&Recipient{Key: "k", Tag: "ops"}).post(&h.app.Engine, &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true, nil); err != nil {
+	if err := (&Recipient{Key: "k", Tag: "ops"}).post(&h.app.gateway.Engine, &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	caddyhttptest.Eventually(t, func() bool { return good.count() == 1 })
 	caddyhttptest.Eventually(t, func() bool {
-		s, err := h.app.Rooms.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		return err == nil && s.Queued+s.Sending == 0
 	})
 	if bad.count() != 1 || good.count() != 1 || last.count() != 0 {

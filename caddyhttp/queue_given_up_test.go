@@ -20,7 +20,7 @@ import (
 // order.
 func deadIDs(t *testing.T, h *Handler) (ids []string) {
 	t.Helper()
-	jobs, err := h.app.Rooms.List(t.Context(), queue.JobID{}, 1000, queue.Dead)
+	jobs, err := h.app.gateway.Rooms.Outbox.Queue.List(t.Context(), queue.JobID{}, 1000, queue.Dead)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestGivenUpIsKept(t *testing.T) {
 					t.Errorf("the message is %s, %+v", m.State, m.Results)
 				}
 				p.answer(http.StatusOK)
-				if n, err := h.app.Rooms.Retry(t.Context(), queueID(t, id)); n.Dead != 1 || err != nil {
+				if n, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), queueID(t, id)); n.Dead != 1 || err != nil {
 					t.Errorf("retried %+v, %v", n, err)
 				}
 				caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "delivered" })
@@ -90,7 +90,7 @@ func TestGivenUpBesideWaiting(t *testing.T) {
 		}
 		down.answer(http.StatusOK)
 		p.answer(http.StatusOK)
-		if n, err := h.app.Rooms.Retry(t.Context(), queueID(t, id)); n.Dead != 1 || n.Queued != 1 || err != nil {
+		if n, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), queueID(t, id)); n.Dead != 1 || n.Queued != 1 || err != nil {
 			t.Errorf("retried %+v, %v", n, err)
 		}
 		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "delivered" })
@@ -121,12 +121,12 @@ func TestGivenUpIsNotKept(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, got.status, got.body)
 		}
 	}
-	_, targets, err := (&Recipient{Key: "k"}).find(h.app.Resolved)
+	_, targets, err := (&Recipient{Key: "k"}).find(h.app.gateway.Engine.Resolved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := dispatch.NewDelivery(h.app.Resolved, site.SourceTest, h.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.Resolved.Configured("k"))
-	if report, _, err := h.app.SendOrQueue(t.Context(), h.app.Resolved.Configured("k"), d); err != nil || report.OK() {
+	d := dispatch.NewDelivery(h.app.gateway.Engine.Resolved, site.SourceTest, h.api.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.gateway.Engine.Resolved.Configured("k"))
+	if report, _, err := h.app.gateway.Engine.SendOrQueue(t.Context(), h.app.gateway.Engine.Resolved.Configured("k"), d); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
 	if dead := deadIDs(t, h); len(dead) > 0 || p.count() != 3 {
@@ -170,7 +170,7 @@ func TestGivenUpRepeat(t *testing.T) {
 			t.Errorf("the same idempotency key returns %s, want %s", id, first)
 		}
 		p.answer(http.StatusOK)
-		if n, err := h.app.Rooms.Retry(t.Context(), queueID(t, first)); n.Dead != 1 || err != nil {
+		if n, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), queueID(t, first)); n.Dead != 1 || err != nil {
 			t.Errorf("retried %+v, %v", n, err)
 		}
 		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, third); return s == "delivered" })
@@ -282,7 +282,7 @@ func TestGivenUpChain(t *testing.T) {
 			t.Errorf("status %d, and given up are %v", got.status, dead)
 		}
 		first.answer(http.StatusOK)
-		if n, err := h.app.Rooms.Retry(t.Context(), queueID(t, id)); n.Dead != 2 || err != nil {
+		if n, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), queueID(t, id)); n.Dead != 2 || err != nil {
 			t.Errorf("retried %+v, %v", n, err)
 		}
 		caddyhttptest.Eventually(t, func() bool { return len(deadIDs(t, h)) == 0 && first.count() == 2 })
@@ -332,7 +332,7 @@ func TestGivenUpAtOnce(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	}
-	s, err := h.app.Rooms.Stats(t.Context())
+	s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 	if dead := deadIDs(t, h); err != nil || len(dead) != 2 || s.Dead != 2 || s.Queued+s.Sending != 0 {
 		t.Errorf("given up are %v; the store counts %+v, %v", dead, s, err)
 	}

@@ -236,20 +236,20 @@ func TestStatus(t *testing.T) {
 	if got := status(h, "GET", typeJSON); got.status != 200 || got.body != `{"status":"OK"}`+"\n" {
 		t.Errorf("with a queue: %+v", got)
 	}
-	q := h.app.Rooms
-	if err := q.Close(t.Context()); err != nil {
+	q := h.app.gateway.Rooms
+	if err := q.Outbox.Queue.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { // the queue cannot be closed again
 		_, _ = h.app.Stop(), h.app.Cleanup()
-		h.app.Rooms, h.app.Outbox = nil, nil
+		h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 	}()
 	if got := status(h, "GET", ""); got.status != 200 {
 		t.Errorf("the result is not used again: %+v", got)
 	}
-	q.Writes.Mu.Lock()
-	q.Writes.At = time.Time{}
-	q.Writes.Mu.Unlock()
+	q.Outbox.Writes.Mu.Lock()
+	q.Outbox.Writes.At = time.Time{}
+	q.Outbox.Writes.Mu.Unlock()
 	got := status(h, "GET", typeJSON)
 	if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"status":"unavailable","error":"the queue cannot be written`) {
 		t.Errorf("with a broken queue: %+v", got)

@@ -85,7 +85,7 @@ func TestIncidentReplaced(t *testing.T) {
 		if got, want := other.told(), []string{"failure: down", "failure: nothing", "success: up"}; !slices.Equal(got, want) {
 			t.Errorf("the other destination was told %q, want %q", got, want)
 		}
-		if n, err := h.app.Rooms.Retry(t.Context(), queueID(t, down.ID)); n != (queue.Retried{}) || err != nil {
+		if n, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), queueID(t, down.ID)); n != (queue.Retried{}) || err != nil {
 			t.Errorf("retrying the first message: %+v, %v", n, err)
 		}
 	})
@@ -184,17 +184,17 @@ func (u *unwritable) Accept(ctx context.Context, maxSize int64, entries ...*queu
 // the folder dir.
 func newUnwritable(t *testing.T, h *Handler, dir string) *unwritable {
 	t.Helper()
-	q := h.app.Rooms
-	if err := q.Close(t.Context()); err != nil {
+	q := h.app.gateway.Rooms
+	if err := q.Outbox.Queue.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	if q.Store, err = bolt.Open(bolt.Options{Path: dir}); err != nil {
+	if q.Outbox.Store, err = bolt.Open(bolt.Options{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	u := &unwritable{Store: q.Store}
-	q.Queue = queue.New(u, q.Options(h.app.QueueSettings))
-	q.Start()
+	u := &unwritable{Store: q.Outbox.Store}
+	q.Outbox.Queue = queue.New(u, q.Options(h.app.gateway.Engine.QueueSettings))
+	q.Outbox.Queue.Start()
 	return u
 }
 
@@ -298,7 +298,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	stored := func(id string) bool {
-		_, err := h.app.Rooms.Store.Get(t.Context(), queueID(t, id))
+		_, err := h.app.gateway.Rooms.Outbox.Store.Get(t.Context(), queueID(t, id))
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 	if last := postWith(t, h, "/notify/k", alertForm("failure", "down", "db1")).queued(t); stored(last.ID) {
 		t.Error("a message is stored though everything before it was delivered")
 	}
-	if n := len(h.app.Rooms.Undecided.All); n != 0 {
+	if n := len(h.app.gateway.Rooms.Outbox.Undecided.All); n != 0 {
 		t.Errorf("%d incidents are not decided", n)
 	}
 }
@@ -340,8 +340,8 @@ func TestIncidentIsNotStored(t *testing.T) {
 func TestIncidentOfSeveralGateways(t *testing.T) {
 	p := newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
-	q := h.app.Rooms
-	q.Store = nil // see gateway.Rooms
+	q := h.app.gateway.Rooms
+	q.Outbox.Store = nil // see gateway.Rooms
 	for _, incident := range []string{"", "db1", "db1"} {
 		hold := make(chan struct{})
 		p.mu.Lock()
@@ -353,7 +353,7 @@ func TestIncidentOfSeveralGateways(t *testing.T) {
 			answer <- postWith(t, h, "/notify/k", alertForm("failure", "down", incident), "Prefer", "wait=60")
 		}()
 		caddyhttptest.Eventually(t, func() bool { return p.count() == before+1 })
-		if jobs, err := q.List(t.Context(), queue.JobID{}, 10, queue.Sending); err != nil || len(jobs) == 1 != (incident != "") {
+		if jobs, err := q.Outbox.Queue.List(t.Context(), queue.JobID{}, 10, queue.Sending); err != nil || len(jobs) == 1 != (incident != "") {
 			t.Errorf("incident %q: while a message is sent, the queue has %d jobs, %v", incident, len(jobs), err)
 		}
 		p.mu.Lock()

@@ -15,27 +15,27 @@ import (
 // not earlier, so that a configuration can be validated while another process
 // uses the queue.
 func (a *App) openQueue() error {
-	s := a.QueueSettings
+	s := a.gateway.Engine.QueueSettings
 	if s == nil {
 		return nil
 	}
-	v, isOpen, err := queuePool.LoadOrNew(s.Name, func() (caddy.Destructor, error) { return gateway.OpenQueue(&a.Engine) })
+	v, isOpen, err := queuePool.LoadOrNew(s.Name, func() (caddy.Destructor, error) { return gateway.OpenQueue(&a.gateway.Engine) })
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
 	q := v.(*gateway.Rooms)
-	if q.Secret != s.SecretHash() {
+	if q.Outbox.Secret != s.SecretHash() {
 		_, _ = queuePool.Delete(s.Name) // the other configuration still uses it
 		return outbox.ErrQueueSecretChanged
 	}
-	a.Rooms, a.Outbox = q, q.Outbox
-	q.Use(&a.Engine)
+	a.gateway.Rooms, a.gateway.Engine.Outbox = q, q.Outbox
+	q.Use(&a.gateway.Engine)
 	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
 	defer cancel()
-	q.RefreshSilences(ctx) // the first message needs them
-	q.RefreshDevices(ctx)
+	q.Alerts.RefreshSilences(ctx) // the first message needs them
+	q.Devices.RefreshDevices(ctx)
 	if !isOpen {
-		q.Start()
+		q.Outbox.Queue.Start()
 	}
 	return nil
 }
@@ -43,18 +43,18 @@ func (a *App) openQueue() error {
 // leaveQueue gives the queue back to the app that was started before, if this
 // app is stopped because another part of its configuration failed.
 func (a *App) leaveQueue() {
-	if before := a.shared.process.apps.newest(); a.Rooms != nil && before != nil && before.Rooms == a.Rooms {
-		a.Rooms.Use(&before.Engine)
+	if before := a.shared.process.apps.newest(); a.gateway.Rooms != nil && before != nil && before.gateway.Rooms == a.gateway.Rooms {
+		a.gateway.Rooms.Use(&before.gateway.Engine)
 	}
 }
 
 // releaseQueue ends the use of the queue by this app. The queue is closed when
 // no app uses it.
 func (a *App) releaseQueue() error {
-	if a.Rooms == nil {
+	if a.gateway.Rooms == nil {
 		return nil
 	}
-	_, err := queuePool.Delete(a.QueueSettings.Name)
+	_, err := queuePool.Delete(a.gateway.Engine.QueueSettings.Name)
 	return err
 }
 

@@ -42,7 +42,7 @@ func startApp(t *testing.T, h *Handler) {
 // stopApp stops the app as Caddy does. It can be called again.
 func stopApp(t *testing.T, h *Handler) {
 	t.Helper()
-	if h.app.Rooms == nil {
+	if h.app.gateway.Rooms == nil {
 		return
 	}
 	if err := h.app.Stop(); err != nil {
@@ -51,7 +51,7 @@ func stopApp(t *testing.T, h *Handler) {
 	if err := h.app.Cleanup(); err != nil {
 		t.Error(err)
 	}
-	h.app.Rooms, h.app.Outbox = nil, nil
+	h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 }
 
 // away stops the gateway of a bubble until a time, and returns what start starts then. Days
@@ -184,7 +184,7 @@ func TestQueueFastDestination(t *testing.T) {
 	if got.status != 200 || got.header.Get("Location") != "" || a.ID == "" || a.Results[0].Status != "delivered" {
 		t.Errorf("status %d, header %v, %s", got.status, got.header, got.body)
 	}
-	if s, err := h.app.Rooms.Stats(t.Context()); err != nil || s.Queued+s.Sending+s.Dead > 0 {
+	if s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context()); err != nil || s.Queued+s.Sending+s.Dead > 0 {
 		t.Errorf("the store has %+v, %v", s, err)
 	}
 	if s, r := state(t, h, a.ID); s != "delivered" || r.Attempts != 1 {
@@ -216,7 +216,7 @@ func TestQueueChain(t *testing.T) {
 		}
 	}
 	for { // until the last outcome is stored
-		s, err := h.app.Rooms.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		if err != nil || s.Queued+s.Dead > 0 {
 			t.Fatalf("the store has %+v, %v", s, err)
 		}
@@ -252,16 +252,16 @@ func TestQueueChainStored(t *testing.T) {
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
-				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.Resolved)
+				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.gateway.Engine.Resolved)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := outbox.NewSubmission(dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.Resolved, Logger: k.Log,
-					Source: site.SourceEvent, Key: "k", Site: h.Site(),
-				}, h.app.Rooms.Outbox)
+					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.gateway.Engine.Resolved, Logger: k.Log,
+					Source: site.SourceEvent, Key: "k", Site: h.api.Site(),
+				}, h.app.gateway.Rooms.Outbox)
 				s.MakeEntry(s.ResultsSoFar())
-				if err := h.app.Rooms.Accept(t.Context(), s.Entry); err != nil {
+				if err := h.app.gateway.Rooms.Outbox.Queue.Accept(t.Context(), s.Entry); err != nil {
 					t.Fatal(err)
 				}
 				caddyhttptest.Eventually(t, func() bool { state, _ := state(t, h, s.ID.String()); return state != "queued" })
@@ -276,7 +276,7 @@ func TestQueueChainStored(t *testing.T) {
 				if got := [3]int{first.count(), second.count(), third.count()}; got != tt.got {
 					t.Errorf("sent %v messages, want %v", got, tt.got)
 				}
-				if s, err := h.app.Rooms.Stats(t.Context()); err != nil || s.Dead != tt.dead {
+				if s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context()); err != nil || s.Dead != tt.dead {
 					t.Errorf("%d deliveries are dead, want %d: %v", s.Dead, tt.dead, err)
 				}
 			})
@@ -429,7 +429,7 @@ func TestQueueFailureForGood(t *testing.T) {
 	got = postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
 	id := got.queued(t).ID
 	caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "failed" })
-	caddyhttptest.Eventually(t, func() bool { s, err := h.app.Rooms.Stats(t.Context()); return err == nil && s.Dead == 1 })
+	caddyhttptest.Eventually(t, func() bool { s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context()); return err == nil && s.Dead == 1 })
 }
 
 // The same request with the same idempotency key is one message; a different
@@ -510,7 +510,7 @@ func TestQueueWakes(t *testing.T) {
 			ids = append(ids, postWith(t, h, "/notify/k", "body=waits").queued(t).ID)
 		}
 		time.Sleep(20 * time.Minute)
-		health, err := h.app.Rooms.Destinations(t.Context())
+		health, err := h.app.gateway.Rooms.Outbox.Queue.Destinations(t.Context())
 		if err != nil || len(health) != 1 || !health[0].Down() || health[0].Waiting != 5 || health[0].Host == "" || health[0].LastError == "" {
 			t.Errorf("%+v, %v", health, err)
 		}
@@ -552,7 +552,7 @@ func TestQueueDestinationRemoved(t *testing.T) {
 			t.Errorf("%+v; another destination got %d", r, other.count())
 		}
 		caddyhttptest.Eventually(t, func() bool {
-			jobs, err := next.app.Rooms.List(t.Context(), queue.JobID{}, 10, queue.Dead)
+			jobs, err := next.app.gateway.Rooms.Outbox.Queue.List(t.Context(), queue.JobID{}, 10, queue.Dead)
 			return err == nil && len(jobs) == 1 && strings.Contains(jobs[0].Reason, "the key k of the configuration no longer has this destination")
 		})
 	})

@@ -38,7 +38,7 @@ func TestReservedNames(t *testing.T) {
 		"a source": {Sources: map[string]*Source{"Devices": {Title: "x"}}},
 	} {
 		h := newGateway(t, "", "")
-		if _, err := s.resolve(h.app.settled, h.shared.parse, h.Log); err == nil || !strings.Contains(err.Error(), "is an address of the gateway itself") {
+		if _, err := s.resolve(h.app.settled, h.shared.parse, h.api.Log); err == nil || !strings.Contains(err.Error(), "is an address of the gateway itself") {
 			t.Errorf("%s in JSON: %v", name, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestReservedSavedName(t *testing.T) {
 		if got := post(t, h, "/add/"+name, "text/plain", s.NotifyURL("")); got.status != http.StatusNotFound || !strings.Contains(got.body, "address of the gateway itself") {
 			t.Errorf("/add/%s: %d %s", name, got.status, got.body)
 		}
-		if err := h.Saved.Store.Save(t.Context(), name, configstore.FormatText, s.NotifyURL(""), 9); err != nil {
+		if err := h.api.Saved.Store.Save(t.Context(), name, configstore.FormatText, s.NotifyURL(""), 9); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/notify/" + name, "/notify/" + name + "/", "/notify/" + name + "/grafana", "/notify/" + name + "/ntfy/t"} {

@@ -84,7 +84,7 @@ func ackIncident(t *testing.T, h *Handler, by string) bool {
 	if len(list) != 1 {
 		t.Fatalf("%d incidents are open", len(list))
 	}
-	_, ok, err := h.app.Rooms.Acknowledge(t.Context(), &list[0], by)
+	_, ok, err := h.app.gateway.Rooms.Alerts.Acknowledge(t.Context(), &list[0], by)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestEscalateAcknowledged(t *testing.T) {
 		if _, r := state(t, h, a.ID); r.Status != notifier.Delivered {
 			t.Errorf("%+v", r)
 		}
-		m, err := h.app.Rooms.Get(t.Context(), queueID(t, a.ID))
+		m, err := h.app.gateway.Rooms.Outbox.Queue.Get(t.Context(), queueID(t, a.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestEscalateRemoved(t *testing.T) {
 		h = newQueueGateway(t, dir, "", x.block("dedupe 1m {\ntag chat\n}"))
 		until(t, "2000-01-02 00:00:00")
 		x.wantCounts(t, 1, 1, 1, 1)
-		if held, err := h.app.Rooms.List(t.Context(), rules.StepJob{}.Job, 10, 2); err != nil || len(held) > 0 && held[0].Rule != "" {
+		if held, err := h.app.gateway.Rooms.Outbox.Queue.List(t.Context(), rules.StepJob{}.Job, 10, 2); err != nil || len(held) > 0 && held[0].Rule != "" {
 			t.Errorf("%v, %v", held, err)
 		}
 	})
@@ -400,7 +400,7 @@ func TestEscalateSilenced(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 		silence := rules.Silence{Until: time.Now().Add(2 * time.Hour), Incident: "db1"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "2000-01-01 01:59:50")
@@ -422,7 +422,7 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		a := postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").queued(t)
@@ -455,7 +455,7 @@ func TestEscalateFollowsSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
@@ -496,7 +496,7 @@ func TestEscalateKeepsHeld(t *testing.T) {
 		x.wantCounts(t, 1, 2, 0)
 		until(t, "2000-01-01 00:59:00")
 		for _, incident := range incidentsOf(t, h) {
-			if _, _, err := h.app.Rooms.Acknowledge(t.Context(), &incident, "Adam"); err != nil {
+			if _, _, err := h.app.gateway.Rooms.Alerts.Acknowledge(t.Context(), &incident, "Adam"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -523,7 +523,7 @@ func TestResolveAcknowledged(t *testing.T) {
 		postWith(t, h, "/notify/k", alertForm("failure", "down again", "a"))
 		x.wantCounts(t, 3, 2, 0)
 		list := incidentsOf(t, h)
-		if _, ok, err := h.app.Rooms.Resolve(t.Context(), &list[0], "Adam"); !ok || err != nil {
+		if _, ok, err := h.app.gateway.Rooms.Alerts.Resolve(t.Context(), &list[0], "Adam"); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		time.Sleep(time.Second)
@@ -562,7 +562,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
 				tt.silence.ID, tt.silence.Until = uuid.New(), time.Now().Add(2*time.Hour)
-				if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), tt.silence); err != nil {
+				if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), tt.silence); err != nil {
 					t.Fatal(err)
 				}
 				var got []string
@@ -598,7 +598,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Tag: rules.AllTags}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), s); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), s); err != nil {
 			t.Fatal(err)
 		}
 		var ids []string
@@ -606,9 +606,9 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 			ids = append(ids, postWith(t, h, "/notify/k", "title="+title+"&body=b&type=failure").queued(t).ID)
 		}
 		for i, x := range incidentsOf(t, h) {
-			change := h.app.Rooms.Acknowledge
+			change := h.app.gateway.Rooms.Alerts.Acknowledge
 			if i == 1 {
-				change = h.app.Rooms.Resolve
+				change = h.app.gateway.Rooms.Alerts.Resolve
 			}
 			if _, ok, err := change(t.Context(), &x, "Eve"); !ok || err != nil {
 				t.Fatalf("%t, %v", ok, err)
@@ -640,7 +640,7 @@ func TestEscalatePartlySilenced(t *testing.T) {
 			h := newQueueGateway(t, dir, "", block)
 			postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 			silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(24 * time.Hour), Tag: tag}
-			if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), silence); err != nil {
+			if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 				t.Fatal(err)
 			}
 			x.wantCounts(t, 1, 1, 0, 0)

@@ -21,7 +21,7 @@ func newLoggedGateway(t *testing.T, dir, block, queue string) (*Handler, *observ
 	t.Helper()
 	h := newGateway(t, "", "queue {\npath "+dir+"\nwait 5s\n"+queue+"\n}\n"+block)
 	core, logs := observer.New(zapcore.DebugLevel)
-	h.app.Log = zap.New(core)
+	h.app.gateway.Engine.Log = zap.New(core)
 	startApp(t, h)
 	return h, logs
 }
@@ -89,7 +89,7 @@ func TestForgottenIncident(t *testing.T) {
 		postWith(t, h, "/notify/k", alertForm("success", "confidential", "over"))
 		postWith(t, h, "/notify/k", alertForm("warning", "confidential", "held"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(20 * time.Hour), Incident: "silent"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), s); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), s); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", alertForm("failure", "confidential", "silent"))

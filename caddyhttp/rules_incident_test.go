@@ -21,7 +21,7 @@ func incidentsOf(t *testing.T, h *Handler) (out []alerting.StoredIncident) {
 		for more := true; more; {
 			var list []alerting.StoredIncident
 			var err error
-			if list, after, more, err = h.app.Rooms.Incidents(t.Context(), "\x00k", stage, after, 2); err != nil {
+			if list, after, more, err = h.app.gateway.Rooms.Alerts.Incidents(t.Context(), "\x00k", stage, after, 2); err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range list {
@@ -57,12 +57,12 @@ func TestIncidentRecords(t *testing.T) {
 			if x.State != notifier.Open || x.Title != "Secret free" || x.Type != notifier.Warning || x.Key != "k" || x.Source != "http" || !x.Opened.Equal(time.Now()) {
 				t.Errorf("%+v", x.Incident)
 			}
-			if found, err := h.app.Rooms.IncidentByID(t.Context(), x.ID); err != nil || found == nil || found.Name != x.Name {
+			if found, err := h.app.gateway.Rooms.Alerts.IncidentByID(t.Context(), x.ID); err != nil || found == nil || found.Name != x.Name {
 				t.Errorf("%v, %v", found, err)
 			}
 		}
 		for _, id := range []string{"", "x", rules.NewIncidentID()} {
-			if found, err := h.app.Rooms.IncidentByID(t.Context(), id); err != nil || found != nil {
+			if found, err := h.app.gateway.Rooms.Alerts.IncidentByID(t.Context(), id); err != nil || found != nil {
 				t.Errorf("%q: %v, %v", id, found, err)
 			}
 		}
@@ -85,7 +85,7 @@ func TestIncidentRecords(t *testing.T) {
 		if x := byName("db1"); x.State != notifier.Open || x.ID == first.ID || !x.Resolved.IsZero() {
 			t.Errorf("%+v", x.Incident)
 		}
-		if found, err := h.app.Rooms.IncidentByID(t.Context(), first.ID); err != nil || found != nil {
+		if found, err := h.app.gateway.Rooms.Alerts.IncidentByID(t.Context(), first.ID); err != nil || found != nil {
 			t.Errorf("the ID of the first opening: %v, %v", found, err)
 		}
 		h = away(t, h, "2000-01-07 23:00:00", start)
@@ -109,7 +109,7 @@ func TestResolveTellsTheTold(t *testing.T) {
 		h := newQueueGateway(t, dir, "", "key k {\nurl "+a.NotifyURL()+" one\nurl "+b.NotifyURL()+" two\nurl "+c.NotifyURL()+" three\ndedupe 1h\nquiet 23:00-08:00 UTC {\ntypes failure\ntag three\n}\n}")
 		postWith(t, h, "/notify/k", alertForm("failure", "down", "db1")+"&tag=two,three")
 		x := incidentsOf(t, h)[0]
-		if _, ok, err := h.app.Rooms.Resolve(t.Context(), &x, "Eve"); !ok || err != nil {
+		if _, ok, err := h.app.gateway.Rooms.Alerts.Resolve(t.Context(), &x, "Eve"); !ok || err != nil {
 			t.Fatalf("%t, %v", ok, err)
 		}
 		until(t, "2000-01-01 09:00:00")

@@ -68,7 +68,7 @@ func (g *bubbleGateway) snapshot() {
 		g.t.Error(err)
 	}
 	r, w := io.Pipe()
-	store := g.h.app.Rooms.Store
+	store := g.h.app.gateway.Rooms.Outbox.Store
 	go func() { w.CloseWithError(store.Backup(g.t.Context(), w)) }()
 	for in := tar.NewReader(r); ; {
 		h, err := in.Next()

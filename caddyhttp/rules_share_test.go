@@ -26,14 +26,14 @@ func fullGateway(t *testing.T, dir, global, queue string) *Handler {
 
 // placeOfKey returns the place of a key of the configuration.
 func placeOfKey(h *Handler, name string) string {
-	return h.Resolved.Keys[name].Home(h.Site()) + "\x00" + name
+	return h.api.Resolved.Keys[name].Home(h.api.Site()) + "\x00" + name
 }
 
 // incidentsAt returns the names of the incidents of a key.
 func incidentsAt(t *testing.T, h *Handler, key string) (names []string) {
 	t.Helper()
 	for _, stage := range rules.Stages {
-		list, _, _, err := h.app.Rooms.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
+		list, _, _, err := h.app.gateway.Rooms.Alerts.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +92,8 @@ func TestShareOfKey(t *testing.T) {
 			t.Errorf("%d incidents are known, want the latest ones: %q", len(known), known)
 		}
 		time.Sleep(alerting.ShareEvery + time.Second)
-		stats, err := h.app.Rooms.Stats(t.Context())
-		if share := h.app.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
+		stats, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
+		if share := h.app.gateway.Engine.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}
 		told := noisy.count()
@@ -179,7 +179,7 @@ func TestForgetIncidents(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, managed, x.block("dedupe 10h", "escalate after 5m"))
-		q := h.app.Rooms
+		q := h.app.gateway.Rooms
 		for _, form := range []string{alertForm("failure", "x", "escalates"), alertForm("warning", "x", "open"), alertForm("warning", "x", "other"), alertForm("failure", "x", "over"), alertForm("success", "x", "over")} {
 			postWith(t, h, "/notify/k", form)
 		}
@@ -193,23 +193,23 @@ func TestForgetIncidents(t *testing.T) {
 			t.Fatalf("%s is unknown", name)
 			return nil
 		}
-		if err := q.ForgetIncident(t.Context(), find("escalates")); !errors.Is(err, alerting.ErrUnderWay) {
+		if err := q.Alerts.ForgetIncident(t.Context(), find("escalates")); !errors.Is(err, alerting.ErrUnderWay) {
 			t.Errorf("what escalates is forgotten: %v", err)
 		}
 		open := find("open")
 		wantResult(t, h, alertForm("warning", "x", "open"), notifier.Skipped, notifier.RuleSuppressed)
-		if err := q.ForgetIncident(t.Context(), find("open")); err != nil {
+		if err := q.Alerts.ForgetIncident(t.Context(), find("open")); err != nil {
 			t.Error(err)
 		}
-		if at, err := q.IncidentByID(t.Context(), open.ID); at != nil || err != nil {
+		if at, err := q.Alerts.IncidentByID(t.Context(), open.ID); at != nil || err != nil {
 			t.Errorf("its address still leads to %v, %v", at, err)
 		}
 		wantResult(t, h, alertForm("warning", "x", "open"), notifier.Delivered, "") // nobody knows it any more
 		place := placeOfKey(h, "k")
-		if got, err := q.ForgetIncidents(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (alerting.Forgotten{Forgotten: 1}) {
+		if got, err := q.Alerts.ForgetIncidents(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (alerting.Forgotten{Forgotten: 1}) {
 			t.Errorf("of the resolved ones: %+v, %v", got, err)
 		}
-		if got, err := q.ForgetIncidents(t.Context(), []string{place, place}, ""); err != nil || got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
+		if got, err := q.Alerts.ForgetIncidents(t.Context(), []string{place, place}, ""); err != nil || got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
 			t.Errorf("of all: %+v, %v", got, err)
 		}
 		if got := incidentsAt(t, h, "k"); !slices.Equal(got, []string{"escalates"}) {

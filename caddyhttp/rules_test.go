@@ -690,7 +690,7 @@ func TestRetryHeld(t *testing.T) {
 		h := newQueueGateway(t, dir, "", ruledKey(p, "digest 1h"))
 		a := wantResult(t, h, "body=a", "queued", notifier.RuleDigested)
 		wantResult(t, h, "body=b", "queued", notifier.RuleDigested)
-		if n, err := h.app.Rooms.Retry(t.Context(), queueID(t, a.ID)); n.Queued != 1 || err != nil {
+		if n, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), queueID(t, a.ID)); n.Queued != 1 || err != nil {
 			t.Errorf("%+v, %v", n, err)
 		}
 		time.Sleep(5 * time.Second)

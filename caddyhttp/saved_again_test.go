@@ -42,11 +42,11 @@ func (s *savedAgain) deleteKey() {
 
 func (s *savedAgain) newInvitation() string {
 	s.t.Helper()
-	k, err := s.Resolved.Key(s.t.Context(), "ops")
+	k, err := s.Handler.api.Resolved.Key(s.t.Context(), "ops")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, _, err := s.app.Rooms.Invite(s.t.Context(), s.DevicePlace(k), nil)
+	token, _, err := s.app.gateway.Rooms.Devices.Invite(s.t.Context(), s.Handler.api.DevicePlace(k), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func newSavedAgain(t *testing.T) *savedAgain {
 	s := &savedAgain{t: t, push: newPushService(t), station: caddyhttptest.NewStation(t), dir: t.TempDir()}
 	s.Handler = newGateway(t, open+"configs {\nmanage open\nrefresh 1ms\ninbox 7d\ndedupe 1h\n}", "queue {\npath "+t.TempDir()+"\nwait 5s\n}\n"+pushOptions(""))
 	s.app.spaces.Storage = storagetest.New(s.dir)
-	s.Saved.Store = s.newStore()
+	s.Handler.api.Saved.Store = s.newStore()
 	startApp(t, s.Handler)
 	return s
 }
@@ -114,8 +114,8 @@ func newSavedAgain(t *testing.T) *savedAgain {
 // newStore returns the store of the saved keys, as another gateway has it.
 func (s *savedAgain) newStore() *configstore.Store {
 	s.t.Helper()
-	index := s.Saved.Index
-	if s.app.Rooms != nil { // the gateway has started
+	index := s.Handler.api.Saved.Index
+	if s.app.gateway.Rooms != nil { // the gateway has started
 		index = new(configstore.Index)
 	}
 	store, err := configstore.New(storagetest.New(s.dir), "", index, "")
@@ -135,7 +135,7 @@ func TestSavedAgain(t *testing.T) {
 	s.save()
 	s.check("saved again", true)
 	s.deleteKey()
-	if known := s.app.Rooms.Devices.Known.Load(); known == nil || len(known.Lists) > 0 {
+	if known := s.app.gateway.Rooms.Devices.Devices.Known.Load(); known == nil || len(known.Lists) > 0 {
 		t.Errorf("the deleted key has devices: %+v", known)
 	}
 	s.save()

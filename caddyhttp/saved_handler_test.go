@@ -29,7 +29,7 @@ func newConfigGateway(t *testing.T, dir, configs, global string) (*Handler, *sto
 	storage := storagetest.New(dir)
 	h.app.spaces.Storage = storage
 	var err error
-	if h.Saved.Store, err = configstore.New(storage, "", h.Saved.Index, h.Saved.Secret); err != nil {
+	if h.api.Saved.Store, err = configstore.New(storage, "", h.api.Saved.Index, h.api.Saved.Secret); err != nil {
 		t.Fatal(err)
 	}
 	return h, storage
@@ -356,7 +356,7 @@ func TestSavedStorageDown(t *testing.T) {
 			t.Errorf("the answer is %d %s, want a 503 with Retry-After", r.status, r.body)
 		}
 	}
-	h.Saved.Shared.Checked = time.Time{}
+	h.api.Saved.Shared.Checked = time.Time{}
 	if r := get(t, h, "/status", "text/plain"); r.status != http.StatusExpectationFailed || r.body != "CONFIG_PERMISSION_ISSUE" {
 		t.Errorf("/status gets %d %s", r.status, r.body)
 	}
@@ -397,30 +397,30 @@ func TestSavedKeyCost(t *testing.T) {
 	dir := t.TempDir()
 	h, storage := newConfigGateway(t, dir, "manage open\nrefresh 1h\nmax_keys 200", "")
 	for i := range 100 {
-		if err := h.Saved.Store.Save(t.Context(), fmt.Sprint("key", i), configstore.FormatText, s.NotifyURL("/x"), 200); err != nil {
+		if err := h.api.Saved.Store.Save(t.Context(), fmt.Sprint("key", i), configstore.FormatText, s.NotifyURL("/x"), 200); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(h.Saved.Keys) > 0 || storage.Loads.Load() > 0 {
+	if len(h.api.Saved.Keys) > 0 || storage.Loads.Load() > 0 {
 		t.Error("keys that are not used are read")
 	}
 	for range 50 {
-		if _, err := h.Resolved.Key(t.Context(), "key1"); err != nil {
+		if _, err := h.api.Resolved.Key(t.Context(), "key1"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Resolved.Key(t.Context(), "unknown"); !errors.Is(err, site.ErrNoKey) {
+		if _, err := h.api.Resolved.Key(t.Context(), "unknown"); !errors.Is(err, site.ErrNoKey) {
 			t.Fatal(err)
 		}
 	}
 	if n := storage.Loads.Load(); n != 1 {
 		t.Errorf("50 uses of a key read it %d times", n)
 	}
-	before, _ := h.Resolved.Key(t.Context(), "key1")
+	before, _ := h.api.Resolved.Key(t.Context(), "key1")
 	stays := before.Targets[0].Destination
 	if r := post(t, h, "/add/key1", typeForm, "urls="+s.NotifyURL("/x")+","+s.NotifyURL("/new")); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
-	after, err := h.Resolved.Key(t.Context(), "key1")
+	after, err := h.api.Resolved.Key(t.Context(), "key1")
 	if err != nil || len(after.Targets) != 2 || after.Targets[0].Destination != stays {
 		t.Errorf("after the change, the destination of the unchanged URL is another one: %v", err)
 	}

@@ -118,14 +118,14 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.Saved, err = newSavedKeys(&settled{Site: other.Resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.Log); err != nil {
+	if other.api.Saved, err = newSavedKeys(&settled{Site: other.api.Resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.api.Log); err != nil {
 		t.Fatal(err)
 	}
-	if other.Saved.Store, err = configstore.New(storage, other.Saved.Space, other.Saved.Index, other.Saved.Secret); err != nil {
+	if other.api.Saved.Store, err = configstore.New(storage, other.api.Saved.Space, other.api.Saved.Index, other.api.Saved.Secret); err != nil {
 		t.Fatal(err)
 	}
-	other.Resolved.Saved = other.Saved.Finder()
-	h.app.Sites = append(h.app.Sites, other.Resolved)
+	other.api.Resolved.Saved = other.api.Saved.Finder()
+	h.app.gateway.Engine.Sites = append(h.app.gateway.Engine.Sites, other.api.Resolved)
 	return other
 }
 
@@ -141,7 +141,7 @@ func TestRulesOfSharedSpace(t *testing.T) {
 	// The URL stands for one with a name that has a forbidden address only when the
 	// message is sent.
 	for _, other := range []*Handler{saver, alone} {
-		if err := other.Saved.Store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
+		if err := other.api.Saved.Store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -90,7 +90,7 @@ func TestImportedVariables(t *testing.T) {
 	if got := s.Paths(); got != "yaml" {
 		t.Errorf("arrived at %q", got)
 	}
-	if got := h.Resolved.Keys["k"].Targets[1].URL(); !strings.Contains(got, "+X-Part=a%20x%2Fy%20b") {
+	if got := h.api.Resolved.Keys["k"].Targets[1].URL(); !strings.Contains(got, "+X-Part=a%20x%2Fy%20b") {
 		t.Errorf("the option of YAML: %s", got)
 	}
 	if r := post(t, h, "/notify/k", typeForm, "body=x&tag=ops"); r.status != http.StatusOK {

@@ -48,7 +48,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 	})
 	event := func() {
 		m := &notifier.Message{Body: "x", Type: notifier.Info}
-		if err := (&Recipient{Key: "ops"}).post(&h.app.Engine, m, site.SourceEvent, true, nil); err != nil {
+		if err := (&Recipient{Key: "ops"}).post(&h.app.gateway.Engine, m, site.SourceEvent, true, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -67,8 +67,8 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 		"mail":   func() { sendMail(t, address, simpleMail, "ops@x") },
 		"event":  event,
 		"test": func() {
-			k := h.Resolved.Keys["ops"]
-			if _, err := h.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
+			k := h.api.Resolved.Keys["ops"]
+			if _, err := h.api.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
 				t.Error(err)
 			}
 		},

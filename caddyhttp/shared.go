@@ -35,8 +35,8 @@ func newProcess() *process {
 
 // metrics.QueueState returns the state of the queue of the newest app, or nil if it has none.
 func (p *process) queueState(ctx context.Context) *metrics.QueueState {
-	if app := p.apps.newest(); app != nil && app.Rooms != nil {
-		return app.Rooms.State(ctx)
+	if app := p.apps.newest(); app != nil && app.gateway.Rooms != nil {
+		return app.gateway.Rooms.State(ctx)
 	}
 	return nil
 }

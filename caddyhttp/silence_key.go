@@ -22,7 +22,7 @@ func findSilenced(r *http.Request) (*App, []site.Definition, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	saved, err := app.SavedDefinitions(ctx, name)
+	saved, err := app.gateway.Engine.SavedDefinitions(ctx, name)
 	if err != nil {
 		return nil, nil, adminFault(err)
 	}

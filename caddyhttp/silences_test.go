@@ -373,7 +373,7 @@ func TestRecordsFillQueue(t *testing.T) {
 		if n == 0 || refused.status != 503 || refused.header.Get("Retry-After") == "" || !strings.Contains(refused.body, reason) {
 			t.Fatalf("after %d: status %d, %s", n, refused.status, refused.body)
 		}
-		if st, err := h.app.Rooms.Stats(t.Context()); err != nil || st.Queued+st.Sending > 0 || st.Bytes != st.Records || st.Records < 6<<10 || st.Records > 8<<10 {
+		if st, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context()); err != nil || st.Queued+st.Sending > 0 || st.Bytes != st.Records || st.Records < 6<<10 || st.Records > 8<<10 {
 			t.Errorf("%+v, %v", st, err)
 		}
 		for n < 2000 { // a silence is smaller than a message

@@ -54,8 +54,8 @@ func (a *App) indexSites() *site.Index {
 		}
 		sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
 		id := base64.RawURLEncoding.EncodeToString(sum[:siteIDLength])
-		x.Ids[h.Resolved] = id
-		x.ByID[id] = append(x.ByID[id], h.Resolved)
+		x.Ids[h.api.Resolved] = id
+		x.ByID[id] = append(x.ByID[id], h.api.Resolved)
 	}
 	return x
 }

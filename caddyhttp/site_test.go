@@ -16,8 +16,8 @@ func siteIDs(t *testing.T, text string) map[string][]string {
 	app := provisionCaddyfile(t, text)
 	out := map[string][]string{}
 	for _, h := range app.handlers {
-		name := h.Resolved.Timeout.String()
-		if id := h.Site(); id == "" {
+		name := h.api.Resolved.Timeout.String()
+		if id := h.api.Site(); id == "" {
 			t.Errorf("the site %s has no ID", name)
 		} else if !slices.Contains(out[name], id) {
 			out[name] = append(out[name], id)

@@ -308,7 +308,7 @@ func TestMailQueue(t *testing.T) {
 	if !ok {
 		t.Fatal(got)
 	}
-	if e, err := h.app.Rooms.Get(t.Context(), uuid.MustParse(id)); err != nil || !e.Waits() {
+	if e, err := h.app.gateway.Rooms.Outbox.Queue.Get(t.Context(), uuid.MustParse(id)); err != nil || !e.Waits() {
 		t.Errorf("the queue does not have the message %s: %v", id, err)
 	}
 	if a := getMessage(t, h, http.MethodGet, id, typeJSON); a.status != 404 {

@@ -46,10 +46,10 @@ func TestSweepStates(t *testing.T) {
 	const configured, saved, gone, back = "json://configured", "json://saved", "json://gone", "json://back"
 	h := newGateway(t, "default_urls "+configured+"\nconfigs {\nmanage open\ntrust operator\n}", "")
 	h.app.storage = storage
-	if err := h.Saved.Store.Save(t.Context(), "k", configstore.FormatText, saved, 10); err != nil {
+	if err := h.api.Saved.Store.Save(t.Context(), "k", configstore.FormatText, saved, 10); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = h.Saved.Store.Delete(context.Background(), "k") })
+	t.Cleanup(func() { _, _ = h.api.Saved.Store.Delete(context.Background(), "k") })
 	file := func(url string) string {
 		d, err := notifier.Parse(url, nil)
 		if err != nil {

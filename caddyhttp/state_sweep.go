@@ -47,7 +47,7 @@ func (a *App) startSweep() {
 			case <-timer.C:
 			}
 			if err := a.sweepStates(ctx, time.Now()); err != nil && ctx.Err() == nil {
-				a.Log.Warn("states of services that are not needed any more could not be removed; another try is made in a day", zap.Error(err))
+				a.gateway.Engine.Log.Warn("states of services that are not needed any more could not be removed; another try is made in a day", zap.Error(err))
 			}
 			timer.Reset(stateSweepEvery)
 		}
@@ -93,7 +93,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 		}
 	}
 	if removed > 0 {
-		a.Log.Info("states of services were removed whose URLs left the configuration 30 days ago or earlier", zap.Int("urls", removed))
+		a.gateway.Engine.Log.Info("states of services were removed whose URLs left the configuration 30 days ago or earlier", zap.Int("urls", removed))
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*saved.Space]bool{}
-	for _, settings := range append([]*site.Site{a.Resolved}, a.Sites...) {
+	for _, settings := range append([]*site.Site{a.gateway.Engine.Resolved}, a.gateway.Engine.Sites...) {
 		for _, t := range settings.DefaultTargets {
 			f(t.Destination)
 		}
@@ -130,8 +130,8 @@ func (a *App) savedKeys() (out []*saved.Keys) {
 		out = append(out, a.saved)
 	}
 	for _, h := range a.handlers {
-		if h.Saved != nil {
-			out = append(out, h.Saved)
+		if h.api.Saved != nil {
+			out = append(out, h.api.Saved)
 		}
 	}
 	return out

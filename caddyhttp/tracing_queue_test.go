@@ -42,7 +42,7 @@ func TestTracingOfQueue(t *testing.T) {
 			dir := t.TempDir()
 			block := "key k {\nurl " + p.NotifyURL() + "\n}"
 			h := newQueueGateway(t, dir, block, "")
-			h.app.Tracers = func() trace.TracerProvider { return provider }
+			h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return provider }
 			ctx, request := provider.Tracer("test").Start(t.Context(), "request")
 			r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
 			r.Header.Set("Content-Type", typeForm)
@@ -54,9 +54,9 @@ func TestTracingOfQueue(t *testing.T) {
 			if tt.restart {
 				stopApp(t, h)
 				h = newQueueGateway(t, dir, block, "")
-				h.app.Tracers = func() trace.TracerProvider { return nil }
+				h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return nil }
 				if tt.tracing {
-					h.app.Tracers = func() trace.TracerProvider { return provider }
+					h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return provider }
 				}
 			}
 			spans.Reset()
@@ -106,11 +106,11 @@ func queuedID(t *testing.T, got reply) uuid.UUID {
 func retryOnce(t *testing.T, h *Handler, p *pager, id uuid.UUID, wait int) {
 	t.Helper()
 	before := len(p.told())
-	if _, err := h.app.Rooms.Retry(t.Context(), id); err != nil {
+	if _, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	caddyhttptest.Eventually(t, func() bool {
-		s, err := h.app.Rooms.Stats(t.Context())
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
 		return err == nil && len(p.told()) > before && s.Queued == wait && s.Sending == 0
 	})
 }
@@ -122,7 +122,7 @@ func TestLogLinesOfMessage(t *testing.T) {
 	p, good, wrong := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusNotFound)
 	h := newQueueGateway(t, t.TempDir(), "key k {\nurl "+p.NotifyURL()+"\nurl "+good.NotifyURL()+"\nurl "+wrong.NotifyURL()+"\n}", "")
 	core, logs := observer.New(zapcore.DebugLevel)
-	h.Resolved.Keys["k"].Log = zap.New(core)
+	h.api.Resolved.Keys["k"].Log = zap.New(core)
 	id := queuedID(t, post(t, h, "/notify/k", typeForm, "body=x"))
 	p.answer(http.StatusOK)
 	retryOnce(t, h, p, id, 0)

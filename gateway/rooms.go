@@ -23,13 +23,13 @@ import (
 
 // Gateway is what takes messages with a configuration: the engine and the rooms above it.
 type Gateway struct {
-	outbox.Engine
-	Rooms *Rooms // nil if it is not open
+	Engine outbox.Engine
+	Rooms  *Rooms // nil if it is not open
 }
 
 // Open is like durable, for those who need more than the outbox.
 func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
-	if q, err := g.Durable(k); q == nil || err != nil {
+	if q, err := g.Engine.Durable(k); q == nil || err != nil {
 		return nil, err
 	}
 	return g.Rooms, nil
@@ -37,10 +37,10 @@ func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 
 // Rooms is an open queue with all that keeps records in it. Configurations share it.
 type Rooms struct {
-	*outbox.Outbox
-	*alerting.Engine
-	*device.Registry
-	*heartbeat.Monitor
+	Outbox  *outbox.Outbox
+	Alerts  *alerting.Engine
+	Devices *device.Registry
+	Beats   *heartbeat.Monitor
 	Inboxes *inbox.Box
 }
 
@@ -53,9 +53,9 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
-	q := &Rooms{Outbox: base, Engine: &alerting.Engine{Outbox: base}, Monitor: &heartbeat.Monitor{Outbox: base}}
-	q.Registry = &device.Registry{Outbox: base, Alerts: q.Engine}
-	q.Engine.Receipts = q.Registry.ReceiptFuncs()
+	q := &Rooms{Outbox: base, Alerts: &alerting.Engine{Outbox: base}, Beats: &heartbeat.Monitor{Outbox: base}}
+	q.Devices = &device.Registry{Outbox: base, Alerts: q.Alerts}
+	q.Alerts.Receipts = q.Devices.ReceiptFuncs()
 	var store queue.Store
 	var err error
 	if s.Dsn != "" {
@@ -67,86 +67,86 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.Shared = q.Outbox.Store == nil
+	q.Outbox.Shared = q.Outbox.Store == nil
 	if q.Outbox.Store != nil && s.Secret == "" {
-		q.KeyFile = q.Outbox.Store.KeyFile()
+		q.Outbox.KeyFile = q.Outbox.Store.KeyFile()
 	}
-	q.App.Store(a)
-	q.Queue = queue.New(store, q.Options(s))
+	q.Outbox.App.Store(a)
+	q.Outbox.Queue = queue.New(store, q.Options(s))
 	q.Inboxes = inbox.NewBox(base)
-	q.Policy = outbox.Policy{Plan: q.Engine.Plan, Before: q.StepTurn, MakeRoom: q.Engine.MakeRoom, Keep: q.Inboxes.KeepDraft}
+	q.Outbox.Policy = outbox.Policy{Plan: q.Alerts.Plan, Before: q.Alerts.StepTurn, MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft}
 	return q, nil
 }
 
 // Options returns the options of the queue for the settings of a configuration.
 func (q *Rooms) Options(s *outbox.Settings) queue.Options {
-	punctual := s.Punctual || q.App.Load().HasRules() || q.App.Load().ExpectsBeats() || s.Watchdog != nil
+	punctual := s.Punctual || q.Outbox.App.Load().HasRules() || q.Outbox.App.Load().ExpectsBeats() || s.Watchdog != nil
 	return queue.Options{
-		Deliver: q.Attempt, Settled: q.Settled, Dead: q.Fallback, Down: q.Down, Up: q.Up,
-		Ended: q.ended, Due: q.due, Recheck: q.Recheck, Arm: q.Arm,
-		Punctual: func() bool { return punctual || q.Silences.Any() }, Refresh: q.refresh,
-		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Log,
+		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
+		Ended: q.ended, Due: q.due, Recheck: q.Alerts.Recheck, Arm: q.Beats.Arm,
+		Punctual: func() bool { return punctual || q.Alerts.Silences.Any() }, Refresh: q.refresh,
+		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Outbox.Log,
 	}
 }
 
 // ended returns what changes when a job ends.
 func (q *Rooms) ended(j *queue.Job) *queue.Ruled {
-	return queue.JoinRuled(q.Engine.Ended(j), q.GaveUp(j))
+	return queue.JoinRuled(q.Alerts.Ended(j), q.Outbox.GaveUp(j))
 }
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *Rooms) refresh(ctx context.Context) {
-	q.RefreshSilences(ctx)
+	q.Alerts.RefreshSilences(ctx)
 	q.Inboxes.Refresh(ctx)
-	q.RefreshDevices(ctx)
-	q.WatchShares(ctx)
+	q.Devices.RefreshDevices(ctx)
+	q.Alerts.WatchShares(ctx)
 }
 
 // Use lets a configuration make the deliveries from now on.
 func (q *Rooms) Use(a *outbox.Engine) {
-	q.App.Store(a)
+	q.Outbox.App.Store(a)
 	a.Shared.Metrics.Queue.Expect(a.ServiceNames())
-	q.Configure(q.Options(a.QueueSettings))
+	q.Outbox.Queue.Configure(q.Options(a.QueueSettings))
 }
 
 // Destruct closes the queue. It waits for the deliveries in progress.
 func (q *Rooms) Destruct() error {
 	ctx, cancel := context.WithTimeout(context.Background(), dispatch.StopTimeout)
 	defer cancel()
-	if s, err := q.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
-		q.Log.Info("deliveries stay in the queue; they are made when it is opened again",
-			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.LogName))
+	if s, err := q.Outbox.Queue.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
+		q.Outbox.Log.Info("deliveries stay in the queue; they are made when it is opened again",
+			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.Outbox.LogName))
 	}
-	defer q.Failures.Close()
-	return q.Close(ctx)
+	defer q.Outbox.Failures.Close()
+	return q.Outbox.Queue.Close(ctx)
 }
 
 // due does what is due in a record: the room does whose record it is. crowded means that
 // there are too many records. A record of no room is removed.
 func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	if len(data) == 0 {
-		return q.RemoveRecord(ctx, name)
+		return q.Outbox.RemoveRecord(ctx, name)
 	}
-	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Engine.DueRecord, q.Registry.DueRecord, q.Monitor.DueRecord} {
+	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord} {
 		if ours, err := room(ctx, name, data, crowded); ours {
 			return err
 		}
 	}
-	return q.RemoveRecord(ctx, name)
+	return q.Outbox.RemoveRecord(ctx, name)
 }
 
 // State returns what metrics tell of the queue.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Count(), Incidents: q.CountIncidents(ctx), Now: q.Now()}
-	s, err := q.Stats(ctx)
+	out := &metrics.QueueState{MaxSize: q.Outbox.App.Load().QueueSettings.MaxSize, Destinations: q.Outbox.Queue.Count(), Incidents: q.Alerts.CountIncidents(ctx), Now: q.Outbox.Queue.Now()}
+	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		return out
 	}
 	out.Stats = &s
-	if !q.App.Load().ExpectsBeats() {
+	if !q.Outbox.App.Load().ExpectsBeats() {
 		return out
 	}
-	beats, err := q.AllBeats(ctx)
+	beats, err := q.Beats.AllBeats(ctx)
 	if err != nil {
 		return out
 	}
@@ -169,11 +169,11 @@ func (q *Rooms) ForgetKey(ctx context.Context, space, id, name, who string) {
 	defer cancel()
 	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
 	at := k.DevicePlace("")
-	devices, err := q.RemoveAllDevices(ctx, at)
+	devices, err := q.Devices.RemoveAllDevices(ctx, at)
 	for _, d := range devices {
-		q.DeviceChanged(device.DeviceRemoved, name, d.Name, who)
+		q.Devices.DeviceChanged(device.DeviceRemoved, name, d.Name, who)
 	}
 	if err := errors.Join(err, q.Inboxes.Clear(ctx, at.String())); err != nil {
-		q.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
+		q.Outbox.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
 	}
 }

@@ -53,12 +53,12 @@ func (p *release) digest(ctx context.Context, t *outbox.QueueTarget, state *queu
 	}()
 	m = &notifier.Message{Type: notifier.Info, Format: markup.Text}
 	zone := digestZone(t.Rules)
-	policy := t.Policy()
+	policy := t.Target.Policy()
 	var lines []digestLine
 	counts := p.group.More.Counts
 	filed := 0
 	for _, x := range p.group.Items {
-		stored, release, err := p.q.Load(ctx, x.Job.Message)
+		stored, release, err := p.q.Queue.Load(ctx, x.Job.Message)
 		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
 			lines = append(lines, digestLine{time: x.Time, typ: x.Type, text: "(the message is damaged)", count: 1})
 			continue
@@ -80,11 +80,11 @@ func (p *release) digest(ctx context.Context, t *outbox.QueueTarget, state *queu
 		if err != nil {
 			return nil, nil, err
 		}
-		then, err := outbox.PolicyThen(&text, t.Destination)
+		then, err := outbox.PolicyThen(&text, t.Target.Destination)
 		if err != nil {
 			return nil, nil, err
 		}
-		policy = egress.Strictest(policy, p.q.App.Load().PolicyOf(text.Site, then, t.Destination))
+		policy = egress.Strictest(policy, p.q.App.Load().PolicyOf(text.Site, then, t.Target.Destination))
 		if len(one.Attachments) > 0 {
 			if filed < digestFiled {
 				m.Attachments = append(m.Attachments, one.Attachments...)

@@ -47,8 +47,8 @@ func (q *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 // forgetSubject removes a subject that matters no more.
 func (q *Engine) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
-	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Now()
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.Queue.Now()
 		s := decodeSubject(old[0])
 		forgotten = nil
 		if next := s.Next.Job; next != (queue.JobID{}) {
@@ -103,11 +103,11 @@ const maxReleases = 1000
 // releaseOnce sends what a lane releases as one message. It reports whether there may
 // be more.
 func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
-	record, err := q.CallersRecord(ctx, name)
+	record, err := q.Queue.CallersRecord(ctx, name)
 	if err != nil || record == nil {
 		return false, err
 	}
-	now := q.Now()
+	now := q.Queue.Now()
 	lane := decodeLane(record)
 	jobs, err := q.jobsOf(ctx, lane)
 	if err != nil {
@@ -131,7 +131,7 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 	}
 	gone := err != nil
 	if !gone {
-		if r = t.Rules.For(t.Tags); site.Numbered(t.Tags) && !r.IsStep() {
+		if r = t.Rules.For(t.Target.Tags); site.Numbered(t.Target.Tags) && !r.IsStep() {
 			r = nil
 		}
 		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
@@ -142,11 +142,11 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 		return jobs[id] != nil && jobs[id].Status == queue.Held && jobs[id].Rule != ""
 	}
 	waits := func(id queue.JobID) bool {
-		e, err := q.Get(ctx, id.Message)
+		e, err := q.Queue.Get(ctx, id.Message)
 		return err == nil && id.Index < len(e.Jobs) && e.Jobs[id.Index].Status.Waits()
 	}
 	way := func(subject string) bool {
-		b, err := q.CallersRecord(ctx, queue.Hash([]byte(subject)))
+		b, err := q.Queue.CallersRecord(ctx, queue.Hash([]byte(subject)))
 		if err != nil {
 			return true
 		}
@@ -156,7 +156,7 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 	group := r.Release(now, lane, held, waits, way)
 	p := &release{q: q, now: now, name: name, key: state.Key, record: record, lane: lane, group: group, jobs: jobs}
 	switch {
-	case group == nil || gone || group.Single() || site.Numbered(t.Tags) && !r.IsStep(): // the order of the numbers is that of each message
+	case group == nil || gone || group.Single() || site.Numbered(t.Target.Tags) && !r.IsStep(): // the order of the numbers is that of each message
 		err = p.releaseJobs(ctx)
 	default:
 		err = p.sendDigest(ctx, t, &state)
@@ -171,7 +171,7 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 func (q *Engine) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
 	jobs := map[queue.JobID]*heldJob{}
 	for _, x := range lane.Items {
-		e, err := q.Get(ctx, x.Job.Message)
+		e, err := q.Queue.Get(ctx, x.Job.Message)
 		if errors.Is(err, queue.ErrNotFound) || err == nil && x.Job.Index >= len(e.Jobs) {
 			continue
 		}
@@ -274,7 +274,7 @@ func (p *release) releaseJobs(ctx context.Context) error {
 		}
 		return &queue.RuledChange{Records: p.records(old, nil), Release: u.Held}, nil
 	}
-	if err := p.q.Apply(ctx, u); err != nil {
+	if err := p.q.Queue.Apply(ctx, u); err != nil {
 		return err
 	}
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
@@ -318,7 +318,7 @@ func (q *Engine) Recheck(ctx context.Context, held []queue.Job) {
 	}
 	q.recheckSteps(ctx, steps)
 	for name, jobs := range lanes {
-		record, err := q.CallersRecord(ctx, name)
+		record, err := q.Queue.CallersRecord(ctx, name)
 		if err != nil {
 			return
 		}
@@ -337,7 +337,7 @@ func (q *Engine) Recheck(ctx context.Context, held []queue.Job) {
 
 // releaseLost releases jobs that no lane holds.
 func (q *Engine) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := q.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		ids := make([]queue.JobID, len(jobs))
 		for i := range jobs {
 			ids[i] = jobs[i].JobID
@@ -367,7 +367,7 @@ func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *q
 	}
 	defer done()
 	if t.Own {
-		defer t.Close()
+		defer t.Target.Close()
 	}
 	target := t.Target
 	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).ToKey(t.Key)
@@ -399,7 +399,7 @@ func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *q
 		}
 		return c, nil
 	}}
-	if err := p.q.Accept(ctx, e); err != nil {
+	if err := p.q.Queue.Accept(ctx, e); err != nil {
 		return err
 	}
 	p.count(metrics.RuleOutcomeDigested)

@@ -234,7 +234,7 @@ func (q *Engine) StepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *
 	if err != nil || r.Incident == (queue.Hash{}) {
 		return nil, nil
 	}
-	b, err := q.CallersRecord(ctx, r.Incident)
+	b, err := q.Queue.CallersRecord(ctx, r.Incident)
 	if err != nil {
 		return nil, &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeChain}
 	}

@@ -44,7 +44,7 @@ type IncidentChange struct {
 // stays. It may be called several times.
 func (q *Engine) ChangeIncident(ctx context.Context, name queue.Hash, change func(c *IncidentChange, r *queue.RuledChange, status func(queue.JobID) queue.Status) bool) (*rules.Incident, error) {
 	for range maxReleases {
-		b, err := q.CallersRecord(ctx, name)
+		b, err := q.Queue.CallersRecord(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (q *Engine) ChangeIncident(ctx context.Context, name queue.Hash, change fun
 				}
 			}
 		}
-		err = q.Apply(ctx, &queue.Ruled{Names: names, Held: held, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err = q.Queue.Apply(ctx, &queue.Ruled{Names: names, Held: held, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			return p.decide(names, old, status, change)
 		}})
 		if !errors.Is(err, errIncidentChanged) {
@@ -88,7 +88,7 @@ func (q *Engine) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.Job
 		e, ok := entries[s.Job.Message]
 		if !ok {
 			var err error
-			if e, err = q.Get(ctx, s.Job.Message); err != nil && !errors.Is(err, queue.ErrNotFound) {
+			if e, err = q.Queue.Get(ctx, s.Job.Message); err != nil && !errors.Is(err, queue.ErrNotFound) {
 				return nil, err
 			}
 			entries[s.Job.Message] = e
@@ -110,7 +110,7 @@ func (q *Engine) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []ru
 	if err != nil {
 		return nil, nil // the record is damaged
 	}
-	e, err := q.Get(ctx, id)
+	e, err := q.Queue.Get(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func (q *Engine) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []ru
 
 // decide is that of [queue.Ruled].
 func (p *IncidentChange) decide(names []queue.Hash, old [][]byte, status func([]queue.JobID) ([]queue.Status, error), change func(*IncidentChange, *queue.RuledChange, func(queue.JobID) queue.Status) bool) (*queue.RuledChange, error) {
-	now := p.q.Now()
+	now := p.q.Queue.Now()
 	p.X = decodeIncident(old[0])
 	var ids []queue.JobID
 	if p.X != nil {
@@ -195,7 +195,7 @@ func (p *IncidentChange) release(c *queue.RuledChange, jobs []rules.StepJob, sta
 // drop ends jobs of steps. Those that wait for another attempt are due now: it finds that
 // it is not needed.
 func (p *IncidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule notifier.Rule, status func(queue.JobID) queue.Status) {
-	now := p.q.Now()
+	now := p.q.Queue.Now()
 	for _, s := range jobs {
 		switch status(s.Job) {
 		case queue.Held:
@@ -209,7 +209,7 @@ func (p *IncidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule n
 // dueIncident does what is due about an incident: the next step, the end of an
 // acknowledgement, and the end of the record.
 func (q *Engine) dueIncident(ctx context.Context, name queue.Hash, crowded bool) error {
-	b, err := q.CallersRecord(ctx, name)
+	b, err := q.Queue.CallersRecord(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (q *Engine) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 		}
 	}
 	kept := false
-	if x := decodeIncident(b); x != nil && !x.Forget.After(q.Now()) {
+	if x := decodeIncident(b); x != nil && !x.Forget.After(q.Queue.Now()) {
 		if kept, err = q.waitsAbout(ctx, x, k); err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (q *Engine) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 	var forgotten *rules.Incident
 	untold := false // a silence has kept steps from beginning that the configuration does not have any more
 	x, err := q.ChangeIncident(ctx, name, func(p *IncidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
-		now := q.Now()
+		now := q.Queue.Now()
 		step, forgotten, untold = rules.StepChange{}, nil, false
 		x := p.X
 		if x == nil {
@@ -327,7 +327,7 @@ func (q *Engine) silentSteps(ctx context.Context, k *site.Key, x *rules.Incident
 	}
 	silent = map[string]bool{}
 	for _, t := range k.Targets {
-		if silences.MatchIncident(q.Now(), x, t.Tags) != nil {
+		if silences.MatchIncident(q.Queue.Now(), x, t.Tags) != nil {
 			silent[t.Hash()] = true
 		}
 	}
@@ -383,7 +383,7 @@ func (q *Engine) escalateAgain(ctx context.Context, x *rules.Incident, k *site.K
 // toldOf returns the destinations of a key that were told of an incident, or will be.
 func (q *Engine) toldOf(ctx context.Context, x *rules.Incident, k *site.Key) (to []rules.StepTarget, err error) {
 	for _, t := range k.Targets {
-		b, err := q.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		b, err := q.Queue.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -402,12 +402,12 @@ func (q *Engine) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key)
 	}
 	if x.IsOpen() {
 		silences, err := q.SilencesAt(ctx, PlaceOfIncident(x))
-		if err != nil || silences.MatchIncident(q.Now(), x, x.Tags) != nil {
+		if err != nil || silences.MatchIncident(q.Queue.Now(), x, x.Tags) != nil {
 			return true, err
 		}
 	}
 	for _, t := range k.Targets {
-		b, err := q.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		b, err := q.Queue.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
 		if err != nil {
 			return false, err
 		}
@@ -415,7 +415,7 @@ func (q *Engine) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key)
 		if next == (queue.JobID{}) {
 			continue
 		}
-		e, err := q.Get(ctx, next.Message)
+		e, err := q.Queue.Get(ctx, next.Message)
 		if err == nil && next.Index < len(e.Jobs) && e.Jobs[next.Index].Status == queue.Held {
 			return true, nil
 		}
@@ -444,7 +444,7 @@ func (q *Engine) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.
 	s := outbox.NewSubmission(d, q.Outbox)
 	s.MakeEntry(s.ResultsSoFar())
 	s.Entry.Unlimited = true
-	if err := q.Accept(ctx, s.Entry); err != nil {
+	if err := q.Queue.Accept(ctx, s.Entry); err != nil {
 		return err
 	}
 	s.Plan.Stored(&s.Delivery)
@@ -455,7 +455,7 @@ func (q *Engine) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.
 // knows are released, because a damaged record must not lose an alert.
 func (q *Engine) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.Job) {
 	for name, jobs := range steps {
-		b, err := q.CallersRecord(ctx, name)
+		b, err := q.Queue.CallersRecord(ctx, name)
 		if err != nil {
 			return
 		}
@@ -496,7 +496,7 @@ func (q *Engine) Acknowledge(ctx context.Context, at *StoredIncident, by string)
 	}
 	x, err = q.changeOpening(ctx, at, func(p *IncidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		var cancelled []rules.StepJob
-		if cancelled, ok = p.X.Acknowledge(q.Now(), by, ack); ok {
+		if cancelled, ok = p.X.Acknowledge(q.Queue.Now(), by, ack); ok {
 			p.drop(c, slices.Concat(cancelled, p.silenced), notifier.RuleAcknowledged, status)
 		}
 	})
@@ -552,7 +552,7 @@ func (q *Engine) Resolve(ctx context.Context, at *StoredIncident, by string) (x 
 	}
 	x, err = q.changeOpening(ctx, at, func(p *IncidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		if ok = p.X.IsOpen(); ok {
-			p.drop(c, slices.Concat(p.X.Close(q.Now(), by), p.silenced), notifier.RuleAcknowledged, status)
+			p.drop(c, slices.Concat(p.X.Close(q.Queue.Now(), by), p.silenced), notifier.RuleAcknowledged, status)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {

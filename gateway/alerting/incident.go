@@ -22,16 +22,16 @@ import (
 // and incident is the ID that destinations know it by or, if they know none, that of the
 // message which opened it.
 func (q *Engine) incidentName(place, incident string) queue.Hash {
-	return q.Hash("incident\x00" + place + "\x00" + incident)
+	return q.Queue.Hash("incident\x00" + place + "\x00" + incident)
 }
 
 // incidentIDName returns the name of the record that maps a public ID.
-func (q *Engine) incidentIDName(id string) queue.Hash { return q.Hash("incident ID\x00" + id) }
+func (q *Engine) incidentIDName(id string) queue.Hash { return q.Queue.Hash("incident ID\x00" + id) }
 
 // IncidentGroup returns the group of the records of incidents of the key with a place that
 // are in a stage (see [rules.Incident.Stage]).
 func (q *Engine) IncidentGroup(place string, stage notifier.IncidentState) queue.Hash {
-	return q.Hash("incidents\x00" + place + "\x00" + string(stage))
+	return q.Queue.Hash("incidents\x00" + place + "\x00" + string(stage))
 }
 
 // decodeIncident returns the incident in a record, or nil for none and for a damaged one.
@@ -68,7 +68,7 @@ type StoredIncident struct {
 // [delivery.Place]), in the order of the names of their records, after the one with the
 // name after. more reports whether others follow, after the record with the name last.
 func (q *Engine) Incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident, last queue.Hash, more bool, err error) {
-	records, err := q.CallersGroup(ctx, q.IncidentGroup(place, stage), after, n)
+	records, err := q.Queue.CallersGroup(ctx, q.IncidentGroup(place, stage), after, n)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -86,7 +86,7 @@ func (q *Engine) Incidents(ctx context.Context, place string, stage notifier.Inc
 // earlier opening is none.
 func (q *Engine) IncidentByID(ctx context.Context, id string) (*StoredIncident, error) {
 	known := rules.IsIncidentID(id)
-	b, err := q.CallersRecord(ctx, q.incidentIDName(id))
+	b, err := q.Queue.CallersRecord(ctx, q.incidentIDName(id))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (q *Engine) IncidentByID(ctx context.Context, id string) (*StoredIncident, 
 	if len(b) == 1+len(name) && b[0] == outbox.KindIncidentID {
 		copy(name[:], b[1:])
 	}
-	if b, err = q.CallersRecord(ctx, name); err != nil {
+	if b, err = q.Queue.CallersRecord(ctx, name); err != nil {
 		return nil, err
 	}
 	x := decodeIncident(b)
@@ -241,12 +241,12 @@ func tagNames(targets []notifier.Target) (names []string) {
 func (q *Engine) forgetIncidentID(ctx context.Context, name queue.Hash, data []byte) error {
 	var incident queue.Hash
 	copy(incident[:], data[1:])
-	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		c := &queue.RuledChange{Records: make([]queue.Record, 2)}
 		if x := decodeIncident(old[1]); x != nil {
 			c.Records[1] = q.incidentRecord(x)
 			if q.incidentIDName(x.ID) == name {
-				c.Records[0] = incidentIDRecord(incident, q.Now().Add(q.App.Load().QueueSettings.Keep))
+				c.Records[0] = incidentIDRecord(incident, q.Queue.Now().Add(q.App.Load().QueueSettings.Keep))
 			}
 		}
 		return c, nil
@@ -260,7 +260,7 @@ func (q *Engine) IncidentOfMessage(ctx context.Context, m *queue.Message) *rules
 	if s.Decode(m.Summary) != nil || s.Known == "" {
 		return nil
 	}
-	b, err := q.CallersRecord(ctx, q.Hash("incident\x00"+s.Known))
+	b, err := q.Queue.CallersRecord(ctx, q.Queue.Hash("incident\x00"+s.Known))
 	if err != nil {
 		return nil // the message can be shown without it
 	}

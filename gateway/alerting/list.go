@@ -100,7 +100,7 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 // ListIncidents returns the incidents of the keys with these places, the worst stage
 // first, and the cursor of the next page, or the zero value if no more follow.
 func (q *Engine) ListIncidents(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
-	sizes, err := q.CallersGroupSizes(ctx)
+	sizes, err := q.Queue.CallersGroupSizes(ctx)
 	if err != nil {
 		return nil, next, err
 	}

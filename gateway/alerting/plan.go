@@ -57,7 +57,7 @@ func subjectRecord(s *rules.Subject) queue.Record {
 // laneName returns the name of the record of a lane. place is that of the key, with the
 // egress policy of its destinations if they have one.
 func (q *Engine) laneName(place, destination string) queue.Hash {
-	return q.Hash("lane\x00" + place + "\x00" + destination)
+	return q.Queue.Hash("lane\x00" + place + "\x00" + destination)
 }
 
 // subjectOf returns what dedupe and the order of incidents compare a message by.
@@ -164,14 +164,14 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 		return nil, false
 	}
 	if s.Message.Incident.ID != "" {
-		b, err := s.q.CallersRecord(ctx, s.q.incidentName(s.Place(), s.Message.Incident.ID))
+		b, err := s.q.Queue.CallersRecord(ctx, s.q.incidentName(s.Place(), s.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
 			return nil, false
 		}
 	}
 	silent = make([]bool, len(s.To.Targets))
 	for i, t := range s.To.Targets {
-		silent[i] = s.silences.Match(s.q.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
+		silent[i] = s.silences.Match(s.q.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
 	}
 	return silent, slices.Contains(silent, false)
 }
@@ -252,7 +252,7 @@ func (s *messagePlan) applyRules() {
 // subjectName returns the name of the record of a subject at a destination. place is as
 // in laneName.
 func (q *Engine) subjectName(place, subject, destination string) queue.Hash {
-	return q.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
+	return q.Queue.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
 }
 
 // name returns the index of a name, which it adds if it is new.
@@ -266,7 +266,7 @@ func (u *entryRules) name(name queue.Hash) int {
 
 // decide is that of a [queue.Ruled].
 func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-	now := u.q.Now()
+	now := u.q.Queue.Now()
 	lanes, subjects := make([]*rules.Lane, len(old)), make([]*rules.Subject, len(old))
 	var ids []queue.JobID // that the rules ask about
 	for _, t := range u.targets {
@@ -507,7 +507,7 @@ func (q *Engine) Ended(j *queue.Job) *queue.Ruled {
 		u.Names = append(u.Names, q.Receipts.Name(site.HashOfDestination(j.Destination), j.Message.String()))
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Now()
+		now := q.Queue.Now()
 		c := &queue.RuledChange{Records: make([]queue.Record, len(old))}
 		for i, s := range r.Subjects {
 			subject := decodeSubject(old[i])

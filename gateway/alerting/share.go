@@ -49,7 +49,7 @@ type keyShares struct {
 
 // subjectGroup returns the group of the records of what destinations of the key with a place
 // know.
-func (q *Engine) subjectGroup(place string) queue.Hash { return q.Hash("subjects\x00" + place) }
+func (q *Engine) subjectGroup(place string) queue.Hash { return q.Queue.Hash("subjects\x00" + place) }
 
 // rememberedGroups returns the groups of the records that count for the share of the key with
 // a place.
@@ -98,11 +98,11 @@ func (q *Engine) MakeRoom(ctx context.Context, full time.Time) bool {
 func (q *Engine) keepShares(ctx context.Context, most int) (forgotten int, err error) {
 	app := q.App.Load()
 	share := app.QueueSettings.MaxSize / KeyShare
-	stats, err := q.Stats(ctx)
+	stats, err := q.Queue.Stats(ctx)
 	if err != nil || stats.Records <= share {
 		return 0, err
 	}
-	sizes, err := q.CallersGroupSizes(ctx)
+	sizes, err := q.Queue.CallersGroupSizes(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -139,7 +139,7 @@ func (q *Engine) rememberedSize(ctx context.Context, place string, sizes map[que
 		if sizes[g] == 0 {
 			continue
 		}
-		sample, err := q.CallersGroup(ctx, g, queue.Hash{}, shareSample) // their names are hashes
+		sample, err := q.Queue.CallersGroup(ctx, g, queue.Hash{}, shareSample) // their names are hashes
 		if err != nil {
 			return 0, err
 		}
@@ -229,7 +229,7 @@ func (q *Engine) forgetOldest(ctx context.Context, place string, share int64, mo
 func (q *Engine) eachOf(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
 	var after queue.Hash
 	for {
-		page, err := q.CallersGroup(ctx, group, after, sharePage)
+		page, err := q.Queue.CallersGroup(ctx, group, after, sharePage)
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ type waiting struct {
 
 // whatWaits returns what is under way about incidents of the key of x.
 func (q *Engine) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
-	w = &waiting{q: q, now: q.Now(), held: map[string]bool{}}
+	w = &waiting{q: q, now: q.Queue.Now(), held: map[string]bool{}}
 	place := PlaceOfIncident(x)
 	if w.silences, err = q.SilencesAt(ctx, place); err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (q *Engine) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 		return w, err
 	}
 	for _, t := range w.key.Targets {
-		b, err := q.CallersRecord(ctx, q.laneName(place+t.Policy().Key(), site.DestinationOf(t, w.key.Limits)))
+		b, err := q.Queue.CallersRecord(ctx, q.laneName(place+t.Policy().Key(), site.DestinationOf(t, w.key.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -312,7 +312,7 @@ func (q *Engine) forgetRecords(ctx context.Context, batch []remembered) (gone []
 			names = append(names, q.incidentIDName(r.id))
 		}
 	}
-	err = q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = q.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		gone = gone[:0]
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		id := len(batch)
@@ -387,7 +387,7 @@ func (q *Engine) recordsOf(x *StoredIncident, k *site.Key) []remembered {
 	records := []remembered{{name: x.name, id: x.ID, at: x.Changed}}
 	if k != nil && x.Derived != "" {
 		for _, name := range q.subjectsOf(x.Incident, k) {
-			records = append(records, remembered{name: name, at: q.Now()})
+			records = append(records, remembered{name: name, at: q.Queue.Now()})
 		}
 	}
 	return records

@@ -30,15 +30,15 @@ func decodeSilences(record []byte) *rules.KeySilences {
 }
 
 // silencesName returns the name of the record of the silences of the key with a place.
-func (q *Engine) silencesName(place string) queue.Hash { return q.Hash("silences\x00" + place) }
+func (q *Engine) silencesName(place string) queue.Hash { return q.Queue.Hash("silences\x00" + place) }
 
 // silencesGroup returns the group of all records of silences.
-func (q *Engine) silencesGroup() queue.Hash { return q.Hash("all silences") }
+func (q *Engine) silencesGroup() queue.Hash { return q.Queue.Hash("all silences") }
 
-func (q *Engine) silencesVersion() queue.Hash { return q.Hash("the version of all silences") }
+func (q *Engine) silencesVersion() queue.Hash { return q.Queue.Hash("the version of all silences") }
 
 // silencedLanes returns the group of the lanes of a key in which silences hold something.
-func (q *Engine) silencedLanes(place string) queue.Hash { return q.Hash("silenced\x00" + place) }
+func (q *Engine) silencedLanes(place string) queue.Hash { return q.Queue.Hash("silenced\x00" + place) }
 
 // silencesRecord returns the record of the silences of a key.
 func (q *Engine) silencesRecord(s *rules.KeySilences, now time.Time) queue.Record {
@@ -55,8 +55,8 @@ func (q *Engine) changeSilences(ctx context.Context, home, key string, adds bool
 	var s *rules.KeySilences
 	var before, version []byte
 	names := []queue.Hash{q.silencesName(place), q.silencesVersion()}
-	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, id := q.Now(), uuid.New()
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, id := q.Queue.Now(), uuid.New()
 		s = decodeSilences(old[0])
 		s.Home, s.Key = home, key
 		if err := f(now, s); err != nil {
@@ -111,11 +111,11 @@ func (q *Engine) EndSilence(ctx context.Context, home, key string, id uuid.UUID,
 
 // SilencesAt returns the silences of a key that hold now.
 func (q *Engine) SilencesAt(ctx context.Context, place string) (rules.Silences, error) {
-	b, err := q.CallersRecord(ctx, q.silencesName(place))
+	b, err := q.Queue.CallersRecord(ctx, q.silencesName(place))
 	if err != nil {
 		return nil, err
 	}
-	active, _ := decodeSilences(b).All.Active(q.Now())
+	active, _ := decodeSilences(b).All.Active(q.Queue.Now())
 	return active, nil
 }
 
@@ -143,14 +143,14 @@ func (q *Engine) dueSilences(ctx context.Context, data []byte) error {
 // releaseSilenced looks at all that silences of a key have held.
 func (q *Engine) releaseSilenced(ctx context.Context, home, key string) error {
 	place := home + "\x00" + key
-	b, err := q.CallersRecord(ctx, q.silencesName(place))
+	b, err := q.Queue.CallersRecord(ctx, q.silencesName(place))
 	if err != nil {
 		return err
 	}
 	before := decodeSilences(b).Ended
 	group := q.silencedLanes(place)
 	for after, more := (queue.Hash{}), true; more; {
-		lanes, err := q.CallersGroup(ctx, group, after, outbox.SilencePage)
+		lanes, err := q.Queue.CallersGroup(ctx, group, after, outbox.SilencePage)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (q *Engine) setSilences(ctx context.Context, r *rules.Rules, lane *rules.La
 	}
 	lane.Group = q.silencedLanes(place)
 	for i := range lane.Items {
-		m, release, err := q.Load(ctx, lane.Items[i].Job.Message)
+		m, release, err := q.Queue.Load(ctx, lane.Items[i].Job.Message)
 		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (q *Engine) setSilences(ctx context.Context, r *rules.Rules, lane *rules.La
 		}
 		release()
 	}
-	return r.WithSilences(all.For(q.Now(), t.Tags)), nil
+	return r.WithSilences(all.For(q.Queue.Now(), t.Target.Tags)), nil
 }
 
 // What happens to a silence.
@@ -222,7 +222,7 @@ func (q *Engine) silencesOf(d *dispatch.Delivery) rules.Silences {
 	if len(all) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
 		return nil
 	}
-	now, m := q.Now(), d.Message
+	now, m := q.Queue.Now(), d.Message
 	active, _ := all.Active(now)
 	if m.Incident.ID != "" {
 		return active

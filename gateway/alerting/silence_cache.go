@@ -89,13 +89,13 @@ func (q *Engine) readSilences(ctx context.Context) error {
 func (c *silenceCache) read(ctx context.Context, q *Engine) (begun []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	version, err := q.CallersRecord(ctx, q.silencesVersion())
+	version, err := q.Queue.CallersRecord(ctx, q.silencesVersion())
 	if err != nil || c.places.Load() != nil && slices.Equal(version, c.version) {
 		return nil, err
 	}
 	all, before := map[string]rules.Silences{}, c.places.Load()
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.CallersGroup(ctx, q.silencesGroup(), after, outbox.SilencePage)
+		records, err := q.Queue.CallersGroup(ctx, q.silencesGroup(), after, outbox.SilencePage)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ func (h *Pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	for i := range k.Expects {
 		expected = append(expected, *h.ExpectedBeat(k, &k.Expects[i]))
 	}
-	beats, err := q.Beats(r.Context(), expected)
+	beats, err := q.Beats.Beats(r.Context(), expected)
 	if err != nil {
 		return
 	}
@@ -34,7 +34,7 @@ func (h *Pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 		e := b.Expected.ExpectedBeat
 		x := view.Beat{
 			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered,
-			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Now()) == heartbeat.StateInGrace, Failed: b.Beat.State == rules.BeatFailed,
+			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Outbox.Queue.Now()) == heartbeat.StateInGrace, Failed: b.Beat.State == rules.BeatFailed,
 		}
 		if b.Beat.State != rules.BeatOK {
 			x.Outcome, x.Since = view.Failed, b.Beat.Since
@@ -53,7 +53,7 @@ func (h *Pages) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key)
 	if len(expected) == 0 {
 		return nil
 	}
-	beats, err := q.Beats(ctx, expected)
+	beats, err := q.Beats.Beats(ctx, expected)
 	if err != nil {
 		return nil
 	}

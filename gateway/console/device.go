@@ -77,7 +77,7 @@ func (h *Pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 	if err != nil {
 		return p, err
 	}
-	key, err := q.PushKey(r.Context())
+	key, err := q.Devices.PushKey(r.Context())
 	if err != nil {
 		return p, outbox.ErrQueueUnavailable(err)
 	}

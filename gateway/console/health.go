@@ -49,7 +49,7 @@ func (h *Pages) health(ctx context.Context) (*healthView, error) {
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 		defer cancel()
-		if v.states, err = q.Destinations(ctx); err == nil {
+		if v.states, err = q.Outbox.Queue.Destinations(ctx); err == nil {
 			v.q, v.byID = q, make(map[queue.Hash]*queue.Health, len(v.states))
 			for i := range v.states {
 				v.byID[v.states[i].Destination] = &v.states[i]
@@ -75,7 +75,7 @@ const maxHealthScan = 200
 // addRecords adds what the last messages in the queue tell about destinations. They
 // are there after a restart, unlike the history.
 func (v *healthView) addRecords(ctx context.Context) {
-	entries, _, err := v.q.Messages(ctx, uuid.UUID{}, maxHealthScan)
+	entries, _, err := v.q.Outbox.Queue.Messages(ctx, uuid.UUID{}, maxHealthScan)
 	if err != nil {
 		return // the history has to do
 	}
@@ -142,7 +142,7 @@ func (l lastResults) add(id site.KeyID, at time.Time, r *api.Result) {
 func (v *healthView) of(id site.KeyID, t notifier.Target, limits *notifier.Limits) view.Health {
 	out := view.Health{State: view.Silent}
 	if v.q != nil {
-		out = consoleHealth(v.byID[v.q.Hash(site.DestinationOf(t, limits))])
+		out = consoleHealth(v.byID[v.q.Outbox.Queue.Hash(site.DestinationOf(t, limits))])
 	}
 	if out.State != view.Silent {
 		return out

@@ -108,7 +108,7 @@ func (h *Pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Ro
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
 func (h *Pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
-	at, err := q.IncidentByID(ctx, id)
+	at, err := q.Alerts.IncidentByID(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (h *Pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) erro
 	if !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
 		return httpapi.ErrNoIncident
 	}
-	return q.ForgetIncident(ctx, at)
+	return q.Alerts.ForgetIncident(ctx, at)
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
@@ -134,7 +134,7 @@ func (h *Pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, sta
 	if err != nil {
 		return alerting.Forgotten{}, err
 	}
-	return q.ForgetIncidents(ctx, places, stage)
+	return q.Alerts.ForgetIncidents(ctx, places, stage)
 }
 
 // forgottenOf returns what a form has forgotten, or "".
@@ -172,17 +172,17 @@ func (h *Pages) hasRules() bool {
 // incidentTrouble returns how many incidents of the site's keys are open, or "".
 func (h *Pages) incidentTrouble() string {
 	select {
-	case <-h.App.Started:
+	case <-h.App.Engine.Started:
 	default:
 		return ""
 	}
 	if h.App.Rooms == nil || !h.hasRules() {
 		return ""
 	}
-	sizes := h.App.Rooms.Groups.Get(context.Background(), h.App.Rooms.Queue)
+	sizes := h.App.Rooms.Alerts.Groups.Get(context.Background(), h.App.Rooms.Outbox.Queue)
 	n := 0
 	for name, k := range h.Resolved.Keys {
-		n += sizes[h.App.Rooms.IncidentGroup(k.Home(h.Site())+"\x00"+name, notifier.Open)]
+		n += sizes[h.App.Rooms.Alerts.IncidentGroup(k.Home(h.Site())+"\x00"+name, notifier.Open)]
 	}
 	if n == 0 {
 		return ""

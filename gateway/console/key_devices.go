@@ -28,7 +28,7 @@ func (h *Pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	devices, err := q.DevicesOf(r.Context(), h.DevicePlace(k))
+	devices, err := q.Devices.DevicesOf(r.Context(), h.DevicePlace(k))
 	if errors.Is(err, device.ErrDevicesDamaged) {
 		p.DevicesProblem = "The gateway cannot read the devices of this key, so that they get no messages. Its log says what its operator can do."
 	}
@@ -39,7 +39,7 @@ func (h *Pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if devices == nil {
 		return
 	}
-	states, err := q.DeviceStates(r.Context(), devices.All)
+	states, err := q.Devices.DeviceStates(r.Context(), devices.All)
 	if err != nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (h *Pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 	if err := device.CheckTags(tags, true, site.CheckTag); err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	token, x, err := q.Invite(context.WithoutCancel(r.Context()), h.DevicePlace(k), tags)
+	token, x, err := q.Devices.Invite(context.WithoutCancel(r.Context()), h.DevicePlace(k), tags)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
@@ -90,11 +90,11 @@ func (h *Pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) 
 	if err != nil {
 		return err
 	}
-	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
+	d, err := q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
-	q.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, httpapi.RequestUser(r))
+	q.Devices.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, httpapi.RequestUser(r))
 	w.Header().Set("Location", httpapi.RelativeAddress(r)+"#devices")
 	w.WriteHeader(http.StatusSeeOther)
 	return nil

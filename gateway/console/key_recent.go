@@ -74,7 +74,7 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 				p.More = true
 				break
 			}
-			jobs, err := q.List(ctx, after, outbox.MaxQueuePage, status)
+			jobs, err := q.Outbox.Queue.List(ctx, after, outbox.MaxQueuePage, status)
 			if err != nil {
 				return &view.Queue{Problem: httpapi.ErrQueueUnread}
 			}
@@ -181,7 +181,7 @@ func (h *Pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 		if err != nil {
 			return err
 		}
-		changed, err := do(ctx, q.Queue, id)
+		changed, err := do(ctx, q.Outbox.Queue, id)
 		if err != nil {
 			return outbox.MessageError(err)
 		}
@@ -254,7 +254,7 @@ var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such d
 func (h *Pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	n, _, err := q.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
+	n, _, err := q.Outbox.Queue.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
 	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", EncodeDestination(id)))...)
 	if err != nil {
 		return n, outbox.MessageError(err)
@@ -271,7 +271,7 @@ func (h *Pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
 	}
-	others := h.App.SettingsOf(state.Site)
+	others := h.App.Engine.SettingsOf(state.Site)
 	if others == nil {
 		return true
 	}
@@ -302,7 +302,7 @@ func (h *Pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 	wanted := r.PostForm.Get("destination")
 	var ids []queue.Hash
 	for _, t := range k.Targets {
-		id := q.Hash(site.DestinationOf(t, k.Limits))
+		id := q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
 		if wanted == "" || wanted == EncodeDestination(id) {
 			ids = append(ids, id)
 		}

@@ -54,7 +54,7 @@ func (h *Pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
 	}
 	if states.q != nil {
-		p.Watchdog = states.q.WatchdogTrouble(r.Context())
+		p.Watchdog = states.q.Beats.WatchdogTrouble(r.Context())
 	}
 	rough := h.roughStates(states, names)
 	h.setTallies(&p, rough)
@@ -207,7 +207,7 @@ func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
 	defer cancel()
 	for _, id := range ids {
-		n, err := q.RetryDestination(ctx, id)
+		n, err := q.Outbox.Queue.RetryDestination(ctx, id)
 		if err != nil {
 			return total, outbox.MessageError(err)
 		}

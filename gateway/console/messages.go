@@ -83,7 +83,7 @@ func (h *Pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 	defer cancel()
 	for scanned := 0; len(list.messages) < maxListedMessages && f.state != string(view.Refused); {
 		var entries []*queue.Entry
-		if entries, list.next, err = q.Messages(ctx, list.next, messagesPerRead); err != nil {
+		if entries, list.next, err = q.Outbox.Queue.Messages(ctx, list.next, messagesPerRead); err != nil {
 			return list, outbox.MessageError(err)
 		}
 		fitting := make([]view.ListedMessage, 0, len(entries))
@@ -290,7 +290,7 @@ func (h *Pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *htt
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
-	if x := q.IncidentOfMessage(r.Context(), e.Message); x != nil {
+	if x := q.Alerts.IncidentOfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = httpapi.ListedIncident(r, x).Address
 	}
 	for i, result := range queued.Message(e).Results {
@@ -370,7 +370,7 @@ func changeMessagePage(change string, do func(context.Context, *queue.Queue, uui
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 		defer cancel()
-		n, err := do(ctx, q.Queue, e.Message.ID)
+		n, err := do(ctx, q.Outbox.Queue, e.Message.ID)
 		if err != nil {
 			return outbox.MessageError(err)
 		}

@@ -58,14 +58,14 @@ func consolePlaces() []consolePlace {
 // costs nothing, because each page of the console has it.
 func (h *Pages) queueTrouble() string {
 	select {
-	case <-h.App.Started:
+	case <-h.App.Engine.Started:
 	default:
 		return ""
 	}
 	if h.App.Rooms == nil {
 		return ""
 	}
-	if n := h.App.Rooms.Count().Down; n > 0 {
+	if n := h.App.Rooms.Outbox.Queue.Count().Down; n > 0 {
 		return fmt.Sprintf("%d down", n)
 	}
 	return ""

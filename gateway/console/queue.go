@@ -47,13 +47,13 @@ func (h *Pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpap
 func (h *Pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	s, err := q.Stats(ctx)
+	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
 		return
 	}
 	p.Waiting, p.Sending, p.GivenUp, p.Oldest, p.Size = s.Queued, s.Sending, s.Dead, s.Oldest, humanize.IBytes(uint64(max(s.Bytes, 0)))
-	if reason := h.App.Unavailable(ctx); reason != "" {
+	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
 	all, err := h.troubled(ctx, q)
@@ -97,7 +97,7 @@ type siteDestination struct {
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
 func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
-	states, err := q.Destinations(ctx)
+	states, err := q.Outbox.Queue.Destinations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 	for name := range h.Resolved.Keys {
 		k := h.Resolved.Configured(name)
 		for _, t := range k.Targets {
-			id := q.Hash(site.DestinationOf(t, k.Limits))
+			id := q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
 			d := configured[id]
 			if d == nil {
 				d = &siteDestination{service: t.Service(), url: t.String()}
@@ -120,7 +120,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 	if err != nil {
 		saved = nil // the page shows what it can
 	}
-	alone := len(h.App.Sites) == 1
+	alone := len(h.App.Engine.Sites) == 1
 	var out []siteDestination
 	for i := range states {
 		s := &states[i]
@@ -159,7 +159,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 // sites may have the same name.
 func (h *Pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Hash(site.DestinationOf(t, k.Limits)) == id })
+	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.

@@ -40,7 +40,7 @@ func (h *Pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 		Address: httpapi.FormAddress(r), Key: name,
 		MaxFiles: h.Resolved.Limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.Resolved.Limits.MaxFileSize)),
 	}
-	if h.App.QueueSettings != nil {
+	if h.App.Engine.QueueSettings != nil {
 		p.Messages = httpapi.RelativeMessages(r, name)
 	}
 	if name != "" {

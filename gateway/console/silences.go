@@ -77,10 +77,10 @@ func (h *Pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Ro
 	}
 	for _, name := range names {
 		place := places[name]
-		if place == "" || !q.Silences.Has(place) {
+		if place == "" || !q.Alerts.Silences.Has(place) {
 			continue
 		}
-		all, err := q.SilencesAt(r.Context(), place)
+		all, err := q.Alerts.SilencesAt(r.Context(), place)
 		if err != nil {
 			p.Problem = httpapi.ErrQueueUnread
 			return

@@ -61,7 +61,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil {
 		return err
 	}
-	settings, began, left := d.devices.Settings, d.queue.Now(), queue.DefaultMaxAge
+	settings, began, left := d.devices.Settings, d.queue.Queue.Now(), queue.DefaultMaxAge
 	if !m.Expires.IsZero() {
 		left = m.Expires.Sub(began)
 	}
@@ -102,8 +102,8 @@ func pushRefusal(err error) string {
 func (d *deviceService) refused(ctx context.Context, why string) {
 	q, tell := d.queue, false
 	var s *State
-	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.deviceStateName(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Now()
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.deviceStateName(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.Queue.Now()
 		s = decodeDeviceState(old[0])
 		tell = s.Refuse(d.device, d.key, why, now)
 		return &queue.RuledChange{Records: []queue.Record{deviceStateRecord(s, now)}}, nil

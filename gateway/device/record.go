@@ -55,26 +55,32 @@ func decodeDevices(record []byte) (*List, error) {
 
 // DevicesName returns the name of the record of the devices of a key.
 func (q *Registry) DevicesName(of site.Place) queue.Hash {
-	return q.Hash("devices\x00" + of.String())
+	return q.Queue.Hash("devices\x00" + of.String())
 }
 
 // DevicesGroup returns the group of all records of devices.
-func (q *Registry) DevicesGroup() queue.Hash { return q.Hash("all devices") }
+func (q *Registry) DevicesGroup() queue.Hash { return q.Queue.Hash("all devices") }
 
-func (q *Registry) DevicesVersion() queue.Hash { return q.Hash("the version of all devices") }
+func (q *Registry) DevicesVersion() queue.Hash { return q.Queue.Hash("the version of all devices") }
 
-func (q *Registry) deviceStateName(id string) queue.Hash { return q.Hash("device state\x00" + id) }
+func (q *Registry) deviceStateName(id string) queue.Hash {
+	return q.Queue.Hash("device state\x00" + id)
+}
 
-func (q *Registry) InvitationName(token string) queue.Hash { return q.Hash("invitation\x00" + token) }
+func (q *Registry) InvitationName(token string) queue.Hash {
+	return q.Queue.Hash("invitation\x00" + token)
+}
 
 // ReceiptRecordName returns the name of the record of a message to the destination with a
 // hash.
 func (q *Registry) ReceiptRecordName(target, message string) queue.Hash {
-	return q.Hash("receipt\x00" + target + "\x00" + message)
+	return q.Queue.Hash("receipt\x00" + target + "\x00" + message)
 }
 
 // receiptGroup returns the group of the receipts for a message.
-func (q *Registry) receiptGroup(message string) queue.Hash { return q.Hash("receipts\x00" + message) }
+func (q *Registry) receiptGroup(message string) queue.Hash {
+	return q.Queue.Hash("receipts\x00" + message)
+}
 
 // devicesRecord returns the record of the devices of a key.
 func (q *Registry) devicesRecord(l *List, now time.Time) queue.Record {

@@ -69,13 +69,13 @@ func (q *Registry) RefreshDevices(ctx context.Context) {
 func (c *deviceCache) Read(ctx context.Context, q *Registry) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	version, err := q.CallersRecord(ctx, q.DevicesVersion())
+	version, err := q.Queue.CallersRecord(ctx, q.DevicesVersion())
 	if err != nil || c.Known.Load() != nil && slices.Equal(version, c.version) {
 		return err
 	}
 	known := &knownDevices{map[site.Place]*List{}, map[queue.Hash]bool{}}
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.CallersGroup(ctx, q.DevicesGroup(), after, outbox.SilencePage)
+		records, err := q.Queue.CallersGroup(ctx, q.DevicesGroup(), after, outbox.SilencePage)
 		if err != nil {
 			return err
 		}
@@ -151,8 +151,8 @@ func (q *Registry) ChangeDevices(ctx context.Context, key site.Place, adds bool,
 // records, in one transaction. f gets their content before.
 func (q *Registry) applyDevices(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*List, []queue.Record, error)) error {
 	names := append([]queue.Hash{q.DevicesVersion(), q.DevicesName(key)}, others...)
-	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Now()
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.Queue.Now()
 		l, more, err := f(now, old[1:])
 		if err != nil {
 			return nil, err

@@ -33,7 +33,7 @@ func (q *Registry) ReceiptFuncs() alerting.Receipts {
 // receiptToken returns the token by which a device confirms a message: the ID of the
 // message, and a hash that only the gateway can make.
 func (q *Registry) receiptToken(device, message string) string {
-	sum := q.Hash("receipt token\x00" + device + "\x00" + message)
+	sum := q.Queue.Hash("receipt token\x00" + device + "\x00" + message)
 	return message + "." + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
@@ -80,8 +80,8 @@ func (q *Registry) Received(ctx context.Context, key site.Place, d *Device, mess
 // times.
 func (q *Registry) changeReceipt(ctx context.Context, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
 	names := []queue.Hash{q.ReceiptRecordName(Hash(d.ID), message.String()), q.deviceStateName(d.ID)}
-	err = q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.Now(), decodeDeviceState(old[1])
+	err = q.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, s := q.Queue.Now(), decodeDeviceState(old[1])
 		x = f(now, decodeReceipt(old[0]), s)
 		return &queue.RuledChange{Records: []queue.Record{q.receiptRecord(x), deviceStateRecord(s, now)}}, nil
 	}})
@@ -94,14 +94,14 @@ func (q *Registry) DueReceipt(ctx context.Context, name queue.Hash, before *Rece
 	if before == nil {
 		return q.RemoveRecord(ctx, name)
 	}
-	if before.Overdue(q.Now()) {
+	if before.Overdue(q.Queue.Now()) {
 		if err := q.confirmStep(ctx, before); err != nil {
 			return err
 		}
 	}
 	names := []queue.Hash{name, q.deviceStateName(before.Device)}
-	return q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.Now(), decodeDeviceState(old[1])
+	return q.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, s := q.Queue.Now(), decodeDeviceState(old[1])
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		if x := decodeReceipt(old[0]); x != nil && x.Expire(s, q.App.Load().QueueSettings.Keep, now) {
 			c.Records[0] = q.receiptRecord(x)
@@ -116,7 +116,7 @@ func (q *Registry) DueReceipt(ctx context.Context, name queue.Hash, before *Rece
 // confirmStep tells the incident of a message, if it escalates, whether the device has
 // confirmed it.
 func (q *Registry) confirmStep(ctx context.Context, x *Receipt) error {
-	e, err := q.Get(ctx, x.Message)
+	e, err := q.Queue.Get(ctx, x.Message)
 	if err != nil {
 		return outbox.IgnoreNotFound(err)
 	}
@@ -130,7 +130,7 @@ func (q *Registry) confirmStep(ctx context.Context, x *Receipt) error {
 	}
 	_, err = q.Alerts.ChangeIncident(ctx, r.Incident, func(p *alerting.IncidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
 		if p.X != nil && p.X.ID == r.Opening {
-			p.X.Confirmed(q.Now(), x.Message, x.Target, r.Step, x.Answered())
+			p.X.Confirmed(q.Queue.Now(), x.Message, x.Target, r.Step, x.Answered())
 		}
 		return p.X != nil
 	})
@@ -142,7 +142,7 @@ func (q *Registry) SetReceipts(ctx context.Context, m *api.QueuedMessage) {
 	if !slices.ContainsFunc(m.Results, func(r api.QueuedResult) bool { return site.IsDevice(r.Destination) }) {
 		return
 	}
-	records, err := q.CallersGroup(ctx, q.receiptGroup(m.ID), queue.Hash{}, MaxMaxDevices)
+	records, err := q.Queue.CallersGroup(ctx, q.receiptGroup(m.ID), queue.Hash{}, MaxMaxDevices)
 	if err != nil {
 		return // the message can be shown without them
 	}

@@ -12,7 +12,7 @@ import (
 func (q *Registry) DeviceStates(ctx context.Context, devices []Device) ([]*State, error) {
 	out := make([]*State, len(devices))
 	for i := range devices {
-		b, err := q.CallersRecord(ctx, q.deviceStateName(devices[i].ID))
+		b, err := q.Queue.CallersRecord(ctx, q.deviceStateName(devices[i].ID))
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func (q *Registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, 
 		}
 		return q.dueDeviceState(ctx, name, decodeDeviceState(data))
 	case outbox.KindInvitation:
-		if x := InvitationOf(data); crowded && x != nil && x.Until.After(q.Now()) {
+		if x := InvitationOf(data); crowded && x != nil && x.Until.After(q.Queue.Now()) {
 			return nil
 		}
 		return q.RemoveRecord(ctx, name)
@@ -65,7 +65,7 @@ func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 	d := devices.Find(before.ID)
 	told := false
 	change := &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.Now(), decodeDeviceState(old[0])
+		now, s := q.Queue.Now(), decodeDeviceState(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		if d == nil || s.ID == "" {
 			return c, nil
@@ -74,12 +74,12 @@ func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 		c.Records[0] = deviceStateRecord(s, now)
 		return c, nil
 	}}
-	if d == nil || !before.Silent(q.Now()) {
-		return q.Apply(ctx, change)
+	if d == nil || !before.Silent(q.Queue.Now()) {
+		return q.Queue.Apply(ctx, change)
 	}
 	stored := q.TellOfDevice(ctx, SiteSettings{}, before.Place, before.ID, before.NoAnswer(d.Name), change)
 	if !stored {
-		if err := q.Apply(ctx, change); err != nil {
+		if err := q.Queue.Apply(ctx, change); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Pl
 	s := outbox.NewSubmission(d, q.Outbox)
 	s.MakeEntry(s.ResultsSoFar())
 	s.Entry.Unlimited = true
-	if err := q.Accept(ctx, s.Entry); err != nil {
+	if err := q.Queue.Accept(ctx, s.Entry); err != nil {
 		q.Log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
 		return false
 	}
@@ -85,7 +85,7 @@ func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Pl
 func (q *Registry) openIncidents(ctx context.Context, of site.Place) *int {
 	n := 0
 	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := q.CallersGroup(ctx, q.Alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
+		records, err := q.Queue.CallersGroup(ctx, q.Alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
 		if err != nil {
 			return nil
 		}

@@ -33,7 +33,7 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 		return nil, err
 	}
 	var key *webpush.Key
-	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Hash("the VAPID key")}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Queue.Hash("the VAPID key")}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		var number []byte
 		if key, number = storedPushKey(old[0]); key == nil {
 			if q.Devices.Any() {
@@ -44,7 +44,7 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 				return nil, err
 			}
 		}
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindPushKey, number), Due: outbox.FarAway(q.Now())}}}, nil
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindPushKey, number), Due: outbox.FarAway(q.Queue.Now())}}}, nil
 	}})
 	if errors.Is(err, ErrPushKeyLost) && !q.Vapid.told.Swap(true) {
 		q.Log.Error("devices get no messages", zap.Error(err))

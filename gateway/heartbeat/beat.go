@@ -54,11 +54,11 @@ func expectedBeatOf(a *site.Directory, b *rules.Beat) *ExpectedBeat {
 
 // beatName returns the name of the record of a beat.
 func (q *Monitor) beatName(x *ExpectedBeat) queue.Hash {
-	return q.Hash("beat\x00" + x.place() + "\x00" + x.Name)
+	return q.Queue.Hash("beat\x00" + x.place() + "\x00" + x.Name)
 }
 
 // uptimeName returns the name of the record of the [rules.Uptime].
-func (q *Monitor) uptimeName() queue.Hash { return q.Hash("uptime") }
+func (q *Monitor) uptimeName() queue.Hash { return q.Queue.Hash("uptime") }
 
 // decodeBeat returns the beat in a record. A damaged one is one that is not armed.
 func decodeBeat(record []byte) *rules.Beat {
@@ -109,7 +109,7 @@ type BeatChange struct {
 // ruled returns the change for the queue.
 func (c *BeatChange) ruled() *queue.Ruled {
 	return &queue.Ruled{Names: []queue.Hash{c.name, c.q.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := c.q.Now()
+		now := c.q.Queue.Now()
 		b, u := decodeBeat(old[0]), decodeUptime(old[1])
 		c.q.see(u, now)
 		remove, ok := c.change(now, b, u)
@@ -127,7 +127,7 @@ func (c *BeatChange) ruled() *queue.Ruled {
 
 // Apply makes the change without a message.
 func (c *BeatChange) Apply(ctx context.Context) error {
-	err := c.q.Apply(ctx, c.ruled())
+	err := c.q.Queue.Apply(ctx, c.ruled())
 	if err == nil {
 		c.q.seen.Store(true)
 	}
@@ -162,8 +162,8 @@ func (q *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, c
 // is removed when no other gateway has renewed it for a time.
 func (q *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
 	expects := q.App.Load().ExpectsBeats()
-	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, u := q.Now(), decodeUptime(old[0])
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, u := q.Queue.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
 		case expects:
@@ -225,7 +225,7 @@ type BeatStatus struct {
 
 // Beats returns what is known of beats.
 func (q *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatStatus, error) {
-	record, err := q.CallersRecord(ctx, q.uptimeName())
+	record, err := q.Queue.CallersRecord(ctx, q.uptimeName())
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func (q *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 			continue // several handlers of a site define it
 		}
 		shown[name] = true
-		record, err := q.CallersRecord(ctx, name)
+		record, err := q.Queue.CallersRecord(ctx, name)
 		if err != nil {
 			return nil, err
 		}

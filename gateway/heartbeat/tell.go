@@ -140,7 +140,7 @@ func (q *Monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rule
 		return now.Sub(b.Gone) >= goneTime, true
 	}}
 	app := q.App.Load()
-	if before.State != rules.BeatOK && !before.Gone.IsZero() && q.Now().Sub(before.Gone) >= goneTime {
+	if before.State != rules.BeatOK && !before.Gone.IsZero() && q.Queue.Now().Sub(before.Gone) >= goneTime {
 		for _, r := range app.SettingsOf(before.Site) {
 			k := r.Keys[before.Key]
 			if k == nil || k.Unqueued {

@@ -22,7 +22,7 @@ var (
 	ErrWatchdogURL      = errors.New("beat: the address must begin with http:// or https:// and have a host")
 )
 
-func (q *Monitor) watchdogName() queue.Hash { return q.Hash("watchdog") }
+func (q *Monitor) watchdogName() queue.Hash { return q.Queue.Hash("watchdog") }
 
 // watchdogKept is how long the record is kept that no gateway changes, because the
 // configuration has no watchdog any more.
@@ -32,8 +32,8 @@ const watchdogKept = time.Hour
 // call now.
 func (q *Monitor) takeWatchdog(ctx context.Context) (take bool, err error) {
 	w := q.App.Load().QueueSettings.Watchdog
-	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.Now(), DecodeWatchdog(old[0])
+	err = q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, s := q.Queue.Now(), DecodeWatchdog(old[0])
 		take = w != nil && (!s.Next.After(now) || s.Next.Sub(now) > w.Interval)
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
@@ -128,10 +128,10 @@ const watchdogPage = 500
 // it came in or a rule has released it. Those to URLs of clients do not count, because a
 // client must not be able to raise the alarm.
 func (q *Monitor) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
-	now := q.Now()
+	now := q.Queue.Now()
 	var after queue.JobID
 	for {
-		jobs, err := q.List(ctx, after, watchdogPage, queue.Queued, queue.Sending)
+		jobs, err := q.Queue.List(ctx, after, watchdogPage, queue.Queued, queue.Sending)
 		if err != nil {
 			return false, err
 		}

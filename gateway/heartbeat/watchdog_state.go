@@ -60,9 +60,9 @@ func (s *WatchdogState) called(now time.Time, err error) {
 // noteWatchdog stores the outcome of a call. If that fails, the log and the metrics have
 // it.
 func (q *Monitor) noteWatchdog(ctx context.Context, outcome error) {
-	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		s := DecodeWatchdog(old[0])
-		s.called(q.Now(), outcome)
+		s.called(q.Queue.Now(), outcome)
 		return &queue.RuledChange{Records: []queue.Record{s.Record()}}, nil
 	}})
 	if err != nil {
@@ -85,7 +85,7 @@ func (q *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
 	if w == nil {
 		return nil, nil
 	}
-	b, err := q.CallersRecord(ctx, q.watchdogName())
+	b, err := q.Queue.CallersRecord(ctx, q.watchdogName())
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 // destinations are fast.
 func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
 	h.Shared.Incidents.Note(&d)
-	q, err := h.App.Durable(h.Resolved.Keys[d.Key])
+	q, err := h.App.Engine.Durable(h.Resolved.Keys[d.Key])
 	if err != nil {
 		d.Release()
 		return nil, err
@@ -90,7 +90,7 @@ func (h *API) repeated(r *http.Request, q *outbox.Outbox, e *queue.DuplicateErro
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}
-	stored, err := q.Get(context.WithoutCancel(r.Context()), e.ID)
+	stored, err := q.Queue.Get(context.WithoutCancel(r.Context()), e.ID)
 	if err != nil {
 		return nil, outbox.QueueError(err)
 	}

@@ -65,7 +65,7 @@ type PageFuncs struct {
 func (h *API) Prepare(pages PageFuncs) {
 	h.pages = pages
 	h.Routes, h.configActions = NewRouteTable(RouteSpecs()), configActions(pages.Actions)
-	h.Has = SiteRoutes{Queue: h.App.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.QueueSettings != nil && h.Resolved.HasInboxes()}
+	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
 	h.Streams = &inbox.Streams{Ending: make(chan struct{})}
 }
 
@@ -100,7 +100,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // Site returns the ID of the site.
-func (h *API) Site() string { return h.App.SiteOf(h.Resolved) }
+func (h *API) Site() string { return h.App.Engine.SiteOf(h.Resolved) }
 
 // WritePage writes a page in its frame. here is as in frame.
 func (h *API) WritePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {

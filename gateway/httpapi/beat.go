@@ -150,7 +150,7 @@ func (h *API) takeBeat(r *http.Request, q *api.Request, key, beat string, hops i
 // beatCame notes a beat that has not failed. The first one after a problem is told.
 func (h *API) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat) (*api.Response, error) {
 	var before rules.Beat
-	quiet := q.Came(x, false, false, &before)
+	quiet := q.Beats.Came(x, false, false, &before)
 	err := quiet.Apply(ctx)
 	if err == nil {
 		return beatResponse(x, quiet, nil), nil
@@ -159,8 +159,8 @@ func (h *API) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.Expec
 		return nil, outbox.QueueError(err)
 	}
 	m := x.BackText(before.State, before.Since)
-	told := q.Came(x, false, true, &before)
-	report, id, err := q.TellBeat(ctx, x.Delivery(m, told), told)
+	told := q.Beats.Came(x, false, true, &before)
+	report, id, err := q.Beats.TellBeat(ctx, x.Delivery(m, told), told)
 	if err != nil {
 		if errors.Is(err, heartbeat.ErrBeatUnchanged) {
 			return nil, err
@@ -178,19 +178,19 @@ func (h *API) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.Expec
 func (h *API) failBeat(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
 	heartbeat.FailedText(x.Name, m)
 	var before rules.Beat
-	c := q.Came(x, true, true, &before)
+	c := q.Beats.Came(x, true, true, &before)
 	d := x.Delivery(m, c)
 	d.Memory, d.Release = request.Memory(), request.Close
 	if err := d.To.Check(m); err != nil {
 		request.Close()
 		return nil, err
 	}
-	report, id, err := q.TellBeat(ctx, d, c)
+	report, id, err := q.Beats.TellBeat(ctx, d, c)
 	if err != nil {
 		defer request.Close()
 	}
 	if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable {
-		q.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
+		q.Outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
 		return api.NewResponse(h.Shared.Send(ctx, d)), nil
 	}
 	if err != nil {
@@ -217,7 +217,7 @@ func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *no
 // heartbeat.ExpectedBeat returns the beat of an expectation of a key of the site.
 func (h *API) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
-		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Resolved, Key: k, ExpectedBeat: e}
+		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Resolved, Key: k, ExpectedBeat: e}
 	}
 	return &heartbeat.ExpectedBeat{Site: h.Site(), Settings: h.Resolved, Key: k, ExpectedBeat: e}
 }

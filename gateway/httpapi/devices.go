@@ -127,7 +127,7 @@ func (h *API) doDevices(w http.ResponseWriter, r *http.Request, at *Route) error
 	if managed {
 		return api.Errorf(http.StatusNotFound, "GET with the ID is for the device itself; %s lists all", site.PathOf(RouteDevices, at.Key))
 	}
-	states, err := q.DeviceStates(r.Context(), []device.Device{*d})
+	states, err := q.Devices.DeviceStates(r.Context(), []device.Device{*d})
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
@@ -146,7 +146,7 @@ func (h *API) listDevices(w http.ResponseWriter, r *http.Request, name string) e
 	if err != nil {
 		return err
 	}
-	list, err := q.ListDevices(r.Context(), h.DevicePlace(k))
+	list, err := q.Devices.ListDevices(r.Context(), h.DevicePlace(k))
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
@@ -168,7 +168,7 @@ func (h *API) Invitation(ctx context.Context, name, token string) (*device.Invit
 	if k != nil {
 		place = h.DevicePlace(k)
 	}
-	x, err := q.Invitation(ctx, place, token)
+	x, err := q.Devices.Invitation(ctx, place, token)
 	if err != nil {
 		return nil, device.ErrDeviceStatus(err)
 	}
@@ -224,7 +224,7 @@ func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil && !errors.Is(err, site.ErrNoKey) {
 		return err
 	}
-	if !q.Registrations.Allow(ClientAddress(r), time.Now()) {
+	if !q.Devices.Registrations.Allow(ClientAddress(r), time.Now()) {
 		return errTooManyAttempts()
 	}
 	var x deviceRequest
@@ -253,16 +253,16 @@ func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) err
 	if err := h.checkDevice(&x.Change); err != nil {
 		return err
 	}
-	if _, err := q.PushKey(ctx); err != nil { // without which no device can get a message
+	if _, err := q.Devices.PushKey(ctx); err != nil { // without which no device can get a message
 		return device.ErrDeviceStatus(err)
 	}
 	secret, place := device.NewSecret(), h.DevicePlace(k)
 	var d *device.Device
 	var others []queue.Hash
 	if x.Invite != "" {
-		others = append(others, q.InvitationName(x.Invite))
+		others = append(others, q.Devices.InvitationName(x.Invite))
 	}
-	err = q.ChangeDevices(ctx, place, true, others, func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error) {
+	err = q.Devices.ChangeDevices(ctx, place, true, others, func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error) {
 		d = device.New(secret)
 		d.By, d.Created = RequestUser(r), now
 		if x.Invite != "" {
@@ -277,8 +277,8 @@ func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
-	q.DeviceChanged(device.DeviceAdded, k.Name, d.Name, d.By)
-	q.TellOfDevice(ctx, device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, place, d.ID, d.Added(), nil)
+	q.Devices.DeviceChanged(device.DeviceAdded, k.Name, d.Name, d.By)
+	q.Devices.TellOfDevice(ctx, device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, place, d.ID, d.Added(), nil)
 	w.Header().Set("Location", messageRoot(r)+site.PathOf(RouteDevices, k.Name)+"/"+d.ID)
 	added := d.Short()
 	added.Secret = secret
@@ -288,7 +288,7 @@ func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) err
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
 func (h *API) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*device.Device, error) {
-	d, err := q.FindDevice(r.Context(), h.DevicePlace(k), id)
+	d, err := q.Devices.FindDevice(r.Context(), h.DevicePlace(k), id)
 	if err != nil {
 		return nil, device.ErrDeviceStatus(err)
 	}
@@ -309,7 +309,7 @@ func (h *API) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Ro
 		return err
 	}
 	var d *device.Device
-	err := q.ChangeDevices(context.WithoutCancel(r.Context()), h.DevicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
+	err := q.Devices.ChangeDevices(context.WithoutCancel(r.Context()), h.DevicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
 		d, err = l.Change(own.ID, &x.Change, device.NumberedTags(k))
 		return nil, err
 	})
@@ -321,11 +321,11 @@ func (h *API) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Ro
 
 // deleteDevice removes a device of a key.
 func (h *API) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
-	d, err := q.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, device.AnyDevice)
+	d, err := q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, device.AnyDevice)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
-	q.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, RequestUser(r))
+	q.Devices.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, RequestUser(r))
 	return WriteJSON(w, http.StatusOK, d.JSON(nil))
 }
 
@@ -347,18 +347,18 @@ func (h *API) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) error
 	if err != nil {
 		return err
 	}
-	message, ok := q.CheckReceiptToken(at.ID, x.Receipt)
+	message, ok := q.Devices.CheckReceiptToken(at.ID, x.Receipt)
 	if !ok {
 		return errDeviceSecret
 	}
-	d, err := q.FindDevice(r.Context(), h.DevicePlace(k), at.ID)
+	d, err := q.Devices.FindDevice(r.Context(), h.DevicePlace(k), at.ID)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
 	if d == nil {
 		return errDeviceSecret
 	}
-	if err := q.Received(context.WithoutCancel(r.Context()), h.DevicePlace(k), d, message); err != nil {
+	if err := q.Devices.Received(context.WithoutCancel(r.Context()), h.DevicePlace(k), d, message); err != nil {
 		return device.ErrDeviceStatus(err)
 	}
 	return WriteJSON(w, http.StatusOK, d.Short())
@@ -380,7 +380,7 @@ func (h *API) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) (*
 	if err != nil {
 		return nil, err
 	}
-	if !q.Registrations.Allow(ClientAddress(r), time.Now()) {
+	if !q.Devices.Registrations.Allow(ClientAddress(r), time.Now()) {
 		return nil, errTooManyAttempts()
 	}
 	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return t.Hash() == device.Hash(d.ID) })

@@ -188,7 +188,7 @@ func (x *InboxReader) ended(r *http.Request, err error) {
 	}
 	if isTimeout(err) {
 		x.q.Inboxes.Slow.Add(1, func(n int) {
-			x.q.Log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
+			x.q.Outbox.Log.Info("clients that follow the inbox of a key were too slow, and have to come back", zap.Int("clients", n), zap.String("key", x.name))
 		})
 		return
 	}

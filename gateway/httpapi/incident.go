@@ -84,7 +84,7 @@ func (h *API) doIncident(w http.ResponseWriter, r *http.Request, id string) (don
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
-	at, err := q.IncidentByID(r.Context(), id)
+	at, err := q.Alerts.IncidentByID(r.Context(), id)
 	if err != nil {
 		return "", "", nil, outbox.QueueError(err)
 	}
@@ -108,9 +108,9 @@ func (h *API) doIncident(w http.ResponseWriter, r *http.Request, id string) (don
 		return done, "", at.Incident, err
 	}
 	by := cmp.Or(userOf(r), typedName(form.by))
-	change := q.Acknowledge
+	change := q.Alerts.Acknowledge
 	if form.do == doResolve {
-		change = q.Resolve
+		change = q.Alerts.Resolve
 	}
 	x, ok, err := change(r.Context(), at, by)
 	switch {
@@ -207,14 +207,14 @@ func (h *API) silenceIncident(r *http.Request, x *rules.Incident, f *incidentFor
 // SilencedUntil returns until when a silence matches an incident; the zero time for none.
 func (h *API) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
 	q, err := h.App.Open(nil)
-	if err != nil || !x.IsOpen() || !q.Silences.Has(alerting.PlaceOfIncident(x)) {
+	if err != nil || !x.IsOpen() || !q.Alerts.Silences.Has(alerting.PlaceOfIncident(x)) {
 		return until
 	}
-	all, err := q.SilencesAt(ctx, alerting.PlaceOfIncident(x))
+	all, err := q.Alerts.SilencesAt(ctx, alerting.PlaceOfIncident(x))
 	if err != nil {
 		return until
 	}
-	if s := all.MatchIncident(q.Now(), x, x.Tags); s != nil {
+	if s := all.MatchIncident(q.Outbox.Queue.Now(), x, x.Tags); s != nil {
 		until = s.Until
 	}
 	return until

@@ -22,8 +22,8 @@ func (h *API) hideInvitation(r *http.Request) {
 	q, err := h.App.Open(nil)
 	if err == nil {
 		var b []byte
-		if b, err = q.CallersRecord(r.Context(), q.InvitationName(token)); err == nil {
-			if x := device.InvitationOf(b); x == nil || x.Check(x.Place, q.Now()) != nil {
+		if b, err = q.Outbox.Queue.CallersRecord(r.Context(), q.Devices.InvitationName(token)); err == nil {
+			if x := device.InvitationOf(b); x == nil || x.Check(x.Place, q.Outbox.Queue.Now()) != nil {
 				return
 			}
 		}

@@ -71,19 +71,19 @@ func (h *API) message(w http.ResponseWriter, r *http.Request, text string) (*api
 		if err := h.mayCancel(r, e); err != nil {
 			return nil, err
 		}
-		if _, err := q.Cancel(ctx, id); err != nil {
+		if _, err := q.Outbox.Queue.Cancel(ctx, id); err != nil {
 			return nil, outbox.MessageError(err)
 		}
-		if e, err = q.Get(ctx, id); err != nil {
+		if e, err = q.Outbox.Queue.Get(ctx, id); err != nil {
 			return nil, outbox.MessageError(err)
 		}
 	}
-	if err := q.Follow(ctx, e); err != nil {
+	if err := q.Outbox.Follow(ctx, e); err != nil {
 		return nil, outbox.MessageError(err)
 	}
 	m := queued.Message(e)
-	q.SetReceipts(ctx, m)
-	if x := q.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
+	q.Devices.SetReceipts(ctx, m)
+	if x := q.Alerts.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil
@@ -132,7 +132,7 @@ func reachesDevice(e *queue.Entry) bool {
 // StoredMessage returns a message that came to the site of h. Errors are for the
 // client.
 func (h *API) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
-	e, err := q.Get(ctx, id)
+	e, err := q.Outbox.Queue.Get(ctx, id)
 	if err != nil {
 		return nil, outbox.MessageError(err)
 	}

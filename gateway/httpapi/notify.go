@@ -172,7 +172,7 @@ func (h *API) withSource(r *http.Request, q *api.Request, name string, err error
 // idempotency returns the idempotency key of a request, if there is a queue that
 // keeps it.
 func (h *API) idempotency(r *http.Request, q *api.Request, name string) (i dispatch.Idempotency, err error) {
-	if h.App.QueueSettings == nil {
+	if h.App.Engine.QueueSettings == nil {
 		return i, nil
 	}
 	text, err := api.IdempotencyKey(r)

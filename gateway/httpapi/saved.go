@@ -275,7 +275,7 @@ func (h *API) configChanged(r *http.Request, name, change string, destinations i
 	space := h.Saved.Shared.Label()
 	h.Log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
 		zap.Int("destinations", destinations), zap.String("user", RequestUser(r)), zap.String("client_ip", client))
-	h.App.Emit(event.ConfigChanged, func() map[string]any {
+	h.App.Engine.Emit(event.ConfigChanged, func() map[string]any {
 		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": RequestUser(r)}
 	})
 }

@@ -78,14 +78,14 @@ func (h *API) doSilences(w http.ResponseWriter, r *http.Request, at *Route) erro
 		}
 		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
 	}
-	all, err := q.SilencesAt(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
+	all, err := q.Alerts.SilencesAt(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
 	if err != nil {
 		return outbox.ErrQueueUnavailable(err)
 	}
 	if at.ID == "" {
 		return WriteJSON(w, http.StatusOK, NewSilencesJSON(k.Name, all))
 	}
-	found := all.Find(q.Now(), ParseSilenceID(at.ID))
+	found := all.Find(q.Outbox.Queue.Now(), ParseSilenceID(at.ID))
 	if found == nil {
 		return SilenceError(rules.ErrNoSilence)
 	}
@@ -112,11 +112,11 @@ func (h *API) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway
 
 // MakeSilence makes a silence of a key for the client of r.
 func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
-	x, err := s.Silence(RequestUser(r), q.Now(), h.ParseDuration)
+	x, err := s.Silence(RequestUser(r), q.Outbox.Queue.Now(), h.ParseDuration)
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	if err := q.MakeSilence(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
+	if err := q.Alerts.MakeSilence(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
 		return nil, SilenceError(err)
 	}
 	return &x, nil
@@ -124,7 +124,7 @@ func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s sile
 
 // EndSilence ends a silence of a key for the client of r.
 func (h *API) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
+	ended, err := q.Alerts.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
 	return &ended, SilenceError(err)
 }
 

@@ -24,7 +24,7 @@ import (
 
 // QueueTarget is the destination of a job, with the settings for its delivery.
 type QueueTarget struct {
-	notifier.Target
+	Target   notifier.Target
 	Settings *site.Site
 	Limits   *notifier.Limits // nil for no limits
 	fallback string           // of the key
@@ -99,7 +99,7 @@ func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 		return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error(), NotSent: true, Unknown: gone}
 	}
 	if t.Own {
-		defer t.Close()
+		defer t.Target.Close()
 	}
 	if j.Incident != "" && app.Shared.Incidents.Replaced(j.Incident, message, t.Target) {
 		return queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
@@ -143,7 +143,7 @@ func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	d.Repeated = func(_ int, r *notifier.Result) zapcore.Level {
 		id := queue.Hash{}
 		if !j.Client {
-			id = q.Hash(j.Destination)
+			id = q.Queue.Hash(j.Destination)
 		}
 		return q.Failures.Add(id, DestinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err)
 	}
@@ -180,11 +180,11 @@ func (q *Outbox) turn(ctx context.Context, m *queue.Message, j *queue.Job) queue
 	if s.Decode(m.Summary) != nil || s.Chains.All == nil {
 		return queued.Turn{}
 	}
-	e, err := q.Get(ctx, m.ID)
+	e, err := q.Queue.Get(ctx, m.ID)
 	if err != nil {
 		return queued.Turn{Wait: true}
 	}
-	return queued.TurnOf(e, j, q.Now())
+	return queued.TurnOf(e, j, q.Queue.Now())
 }
 
 // unreadable returns the outcome for a record that cannot be decoded, which
@@ -242,11 +242,11 @@ func (a *Engine) QueuedTarget(ctx context.Context, text *queued.Text, state *que
 	if err != nil {
 		return QueueTarget{}, err
 	}
-	then, err := PolicyThen(text, t.Destination)
+	then, err := PolicyThen(text, t.Target.Destination)
 	if err != nil {
 		return QueueTarget{}, err
 	}
-	err = t.Restrict(a.PolicyOf(text.Site, then, t.Destination))
+	err = t.Restrict(a.PolicyOf(text.Site, then, t.Target.Destination))
 	return t, err
 }
 
@@ -277,12 +277,12 @@ func (a *Engine) PolicyOf(siteID string, then *egress.Policy, d *notifier.Destin
 
 // Restrict gives the destination a policy that is as strict as its own or stricter.
 func (t *QueueTarget) Restrict(policy *egress.Policy) error {
-	if policy.Key() == t.Policy().Key() {
+	if policy.Key() == t.Target.Policy().Key() {
 		return nil
 	}
-	d, err := t.WithPolicy(policy)
+	d, err := t.Target.WithPolicy(policy)
 	if err == nil {
-		t.Destination, t.Own = d, true
+		t.Target.Destination, t.Own = d, true
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func (s *Submission) setJob(j *queue.Job, i int) {
 	case r != nil:
 		j.State = s.states[i].With(r.Progress)
 		j.Result = queued.AppendTry(j.Result, nil, *r)
-		j.TryAgain(s.q.Now(), r.RetryAfter)
+		j.TryAgain(s.q.Queue.Now(), r.RetryAfter)
 	case s.targets[i].direct:
 		j.Status = queue.Sending
 	default:

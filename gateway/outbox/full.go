@@ -16,10 +16,10 @@ import (
 // share make room first.
 func (q *Outbox) acceptWithRoom(ctx context.Context, e *queue.Entry) error {
 	jobs, tried := slices.Clone(e.Jobs), time.Now()
-	err := q.Accept(ctx, e)
+	err := q.Queue.Accept(ctx, e)
 	if errors.Is(err, queue.ErrFull) && q.Policy.MakeRoom(ctx, tried) {
 		copy(e.Jobs, jobs)
-		err = q.Accept(ctx, e)
+		err = q.Queue.Accept(ctx, e)
 	}
 	return err
 }

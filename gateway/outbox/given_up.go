@@ -151,7 +151,7 @@ func (s *Submission) settleRefused() {
 			state.Reported = true // as part of the outcome of the message
 			o := outcomeOf(s.Message, state, *s.targets[i].result, nil)
 			o.NotSent = true // the attempt was made before, and is counted
-			s.q.Settle(&j, o)
+			s.q.Queue.Settle(&j, o)
 		}
 	}()
 	timer := time.NewTimer(settleTime)
@@ -172,7 +172,7 @@ func (s *Submission) notKept(err error) {
 // givenUpName returns the name of the record of a destination of a key. home is where the
 // key is defined.
 func (q *Outbox) givenUpName(home, key, destination string) queue.Hash {
-	return q.Hash(strings.Join([]string{"given up", home, key, destination}, "\x00"))
+	return q.Queue.Hash(strings.Join([]string{"given up", home, key, destination}, "\x00"))
 }
 
 // GaveUp returns what changes when a job of a key is given up: it replaces one with the
@@ -192,7 +192,7 @@ func (q *Outbox) GaveUp(j *queue.Job) *queue.Ruled {
 	}
 	u := &queue.Ruled{Names: []queue.Hash{q.givenUpName(home, d.State.Key, j.Destination)}, Size: 2 * givenUpSize}
 	u.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Now()
+		now := q.Queue.Now()
 		g := decodeGivenUp(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		if j.Status != queue.Dead { // a newer state of its incident tells it
@@ -260,7 +260,7 @@ func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
 		if j.Status != queue.Failed || j.By == (queue.JobID{}) {
 			continue
 		}
-		kept, err := q.Replacement(ctx, j)
+		kept, err := q.Queue.Replacement(ctx, j)
 		if err != nil {
 			return err
 		}
@@ -298,7 +298,7 @@ func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 		if !bytes.Equal(old[0], data) {
 			return nil, errGivenUpChanged
 		}
-		now := q.Now()
+		now := q.Queue.Now()
 		next := *g
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
@@ -315,11 +315,11 @@ func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 	}}
 	var err error
 	if fallback == "" {
-		err = q.Apply(ctx, u)
+		err = q.Queue.Apply(ctx, u)
 	} else {
 		e := q.fallbackEntry(settings, fallback, g.site, g.message())
 		e.Unlimited, e.Rules = true, queue.JoinRuled(e.Rules, u)
-		err = q.Accept(ctx, e)
+		err = q.Queue.Accept(ctx, e)
 	}
 	if errors.Is(err, errGivenUpChanged) {
 		return nil // it is due again

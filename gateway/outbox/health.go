@@ -57,7 +57,7 @@ func (q *Outbox) Down(h queue.Health) {
 
 // Up reports a destination that is back.
 func (q *Outbox) Up(h queue.Health) {
-	down := q.Now().Sub(h.DownSince).Round(time.Second)
+	down := q.Queue.Now().Sub(h.DownSince).Round(time.Second)
 	fields := append(DecodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Up(h.Destination)...)
 	q.Failures.write(zapcore.InfoLevel, "destination is back", fields...)

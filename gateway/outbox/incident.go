@@ -66,7 +66,7 @@ func (s *Submission) takeTurn(ctx context.Context, incident string) bool {
 	for i := range destinations {
 		destinations[i] = s.destination(i)
 	}
-	idle, err := s.q.Idle(ctx, incident, destinations...)
+	idle, err := s.q.Queue.Idle(ctx, incident, destinations...)
 	if err != nil {
 		s.mu.Lock()
 		s.bypasses = true

@@ -19,7 +19,7 @@ import (
 
 // Outbox stores what cannot be sent now, and delivers it later.
 type Outbox struct {
-	*queue.Queue
+	Queue   *queue.Queue
 	LogName string // without a password
 	Secret  [sha256.Size]byte
 	Store   *bolt.Store // nil with Postgres

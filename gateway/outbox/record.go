@@ -14,7 +14,7 @@ func EncodeRecord(kind byte, data []byte) []byte { return append([]byte{kind}, d
 
 // RemoveRecord removes a record.
 func (q *Outbox) RemoveRecord(ctx context.Context, name queue.Hash) error {
-	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
 	}})
 }

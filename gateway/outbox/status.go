@@ -56,7 +56,7 @@ func (q *Outbox) writable(ctx context.Context) error {
 
 // run makes a check. It ends at the latest when the queue is closed.
 func (c *storeCheck) run(ctx context.Context, q *Outbox) {
-	err := q.Check(ctx)
+	err := q.Queue.Check(ctx)
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	if err != nil && c.err == nil {

@@ -92,12 +92,12 @@ func NewSubmission(d dispatch.Delivery, q *Outbox) *Submission {
 		d.Release = func() {}
 	}
 	d.ID = queue.NewID()
-	if at := q.At(d.Message.Time); at != d.Message.Time { // so that messages of several gateways are in order
+	if at := q.Queue.At(d.Message.Time); at != d.Message.Time { // so that messages of several gateways are in order
 		m := *d.Message
 		m.Time, d.Message = at, &m
 	}
 	if d.Settings.Push != nil {
-		d.Message.ID, d.Message.Expires = d.ID.String(), q.Now().Add(q.App.Load().QueueSettings.MaxAge)
+		d.Message.ID, d.Message.Expires = d.ID.String(), q.Queue.Now().Add(q.App.Load().QueueSettings.MaxAge)
 	}
 	s := &Submission{Delivery: d, q: q, shared: q.App.Load().Shared}
 	s.decided.Add(1)
@@ -204,7 +204,7 @@ func (s *Submission) waitForTurns(chained bool) {
 		s.targets[i].direct = false
 		s.q.slow.end(s.To.Targets[i].Destination, false)
 		if !held(i) {
-			s.q.Settle(&j, queue.Outcome{Postponed: true})
+			s.q.Queue.Settle(&j, queue.Outcome{Postponed: true})
 		}
 		return true
 	})
@@ -369,7 +369,7 @@ func (s *Submission) finish(ctx context.Context, sent *notifier.Report, trace *d
 		// The jobs can be on the stack, because Record keeps a copy.
 		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, queued.RoomForResult), report.Results)
 		summary := finalSummaryOf(&s.Delivery)
-		s.q.Record(s.ID, s.Message.Time, summary.Encode(), jobs)
+		s.q.Queue.Record(s.ID, s.Message.Time, summary.Encode(), jobs)
 	}
 	trace.End(!slices.ContainsFunc(report.Results, api.Failed))
 	s.shared.Conclude(s.Delivery, made, report)
@@ -432,7 +432,7 @@ func (s *Submission) end(k int, r notifier.Result) {
 	if o.Status == queue.Dead && !late && !keepsRefused(&s.Delivery) { // the response reports the failure
 		o.Status = queue.Failed
 	}
-	s.q.Settle(&j, o)
+	s.q.Queue.Settle(&j, o)
 }
 
 // failed counts a failure of the k-th direct target that the queue repeats, and
@@ -441,7 +441,7 @@ func (s *Submission) failed(k int, r *notifier.Result) zapcore.Level {
 	i := s.direct[k]
 	id := queue.Hash{}
 	if s.To.Limits == nil {
-		id = s.q.Hash(s.destination(i))
+		id = s.q.Queue.Hash(s.destination(i))
 	}
 	return s.q.Failures.Add(id, DestinationName{s.Key, r.Service, r.Destination}, s.ID, r.Err)
 }
@@ -540,13 +540,13 @@ func (s *Submission) observe(i int) {
 	}
 	a := queue.Attempt{Destination: s.destination(i), Host: s.To.Targets[i].Host(), Client: s.To.Limits != nil, Status: queue.Delivered}
 	if r.Err != nil {
-		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), s.q.Now().Add(-r.Elapsed)
+		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), s.q.Queue.Now().Add(-r.Elapsed)
 		a.About = DestinationName{s.Key, r.Service, r.Destination}.Encode()
 		if r.Temporary {
 			a.Status = queue.Queued
 		}
 	}
-	s.q.Observe(a)
+	s.q.Queue.Observe(a)
 }
 
 // inboxRecord returns the record for a client whose message has no destination besides
