@@ -25,7 +25,7 @@ func TestDevicesDamaged(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
 	q.Log = zap.New(core)
 	phone := s.subscribe(t, h, "phone")
-	place := h.DevicePlace(h.Resolved.Keys["k"])
+	place := h.Devices.DevicePlace(h.Resolved.Keys["k"])
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {

@@ -46,7 +46,7 @@ func (s *savedAgain) newInvitation() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, _, err := s.app.Rooms.Invite(s.t.Context(), s.DevicePlace(k), nil)
+	token, _, err := s.app.Rooms.Invite(s.t.Context(), s.Devices.DevicePlace(k), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
