@@ -84,10 +84,10 @@ func (s *Settings) resolveManagers(r *settled) error {
 
 // readConsole reads a block console, which may be empty.
 func (b *settingsBlock) readConsole(d *caddyfile.Dispenser, _ []string) error {
-	b.Console = &Console{}
-	b.Caddyfile.record("console", d)
+	b.to.Console = &Console{}
+	b.to.Caddyfile.record("console", d)
 	return block.ReadOptional(d, "console", block.Options{
-		"manage": {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&b.Console.Manage, &b.Console.ManageUsers)},
+		"manage": {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&b.to.Console.Manage, &b.to.Console.ManageUsers)},
 	})
 }
 

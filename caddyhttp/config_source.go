@@ -215,19 +215,19 @@ func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	if err := checkSourceName(name); err != nil {
 		return d.WrapErr(err)
 	}
-	if b.Sources[name] != nil {
+	if b.to.Sources[name] != nil {
 		return d.Errf("the source %s occurs twice; write all its settings into one block", name)
 	}
-	b.Caddyfile.record("from "+name, d)
+	b.to.Caddyfile.record("from "+name, d)
 	start := *d
 	s := &Source{}
 	if err := block.Read(d, "from", s.options()); err != nil {
 		return err
 	}
-	if b.Sources == nil {
-		b.Sources = map[string]*Source{}
+	if b.to.Sources == nil {
+		b.to.Sources = map[string]*Source{}
 	}
-	b.Sources[name] = s
+	b.to.Sources[name] = s
 	if s.isSelfContained() {
 		if _, err := s.load(name); err != nil {
 			return start.WrapErr(err)

@@ -156,7 +156,7 @@ func (k *keyBlock) readExpect() block.Option {
 		if err != nil {
 			return at.WrapErr(site.PrefixError("expect", err))
 		}
-		k.settings.Caddyfile.record(expectName(k.name, x.Name), d)
+		k.settings.to.Caddyfile.record(expectName(k.name, x.Name), d)
 		k.Key.Expect = append(k.Key.Expect, x)
 		return block.ReadOptional(d, "expect", block.Options{
 			"tag": {Usage: "tag <expression>", Min: 1, Max: 1, Line: func(args []string) error {

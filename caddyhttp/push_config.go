@@ -160,7 +160,7 @@ func (b *settingsBlock) readPush(d *caddyfile.Dispenser, _ []string) error {
 	}
 	p := &Push{}
 	b.app.Push = p
-	b.Caddyfile.record("push", d)
+	b.to.Caddyfile.record("push", d)
 	check := func(args []string) error {
 		_, err := p.resolve()
 		return err

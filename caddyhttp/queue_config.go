@@ -157,7 +157,7 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 	}
 	q := &Queue{}
 	b.app.Queue = q
-	b.Caddyfile.record("queue", d)
+	b.to.Caddyfile.record("queue", d)
 	if len(args) > 0 {
 		if args[0] != "postgres" || len(args) != 2 {
 			return d.Err("wrong arguments; expected queue [postgres <dsn>] [{ … }]")

@@ -357,7 +357,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 	}
 	c := &SMTP{Listen: args}
 	b.app.SMTP = c
-	b.Caddyfile.record("smtp", d)
+	b.to.Caddyfile.record("smtp", d)
 	start := *d
 	if _, err := parseMailAddresses(args); err != nil {
 		return d.WrapErr(site.PrefixError("smtp", err))
@@ -421,7 +421,7 @@ func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
 		if err := a.check(); err != nil {
 			return d.WrapErr(site.PrefixError("auth", err))
 		}
-		b.Caddyfile.record(accountName(a.Username), d)
+		b.to.Caddyfile.record(accountName(a.Username), d)
 		c.Accounts = append(c.Accounts, a)
 	}
 	if len(c.Accounts) == 0 {
