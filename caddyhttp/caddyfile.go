@@ -265,8 +265,8 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, from inherited, app *App) e
 	if d.NextArg() {
 		return d.Err("notify takes no arguments except a matcher; write its settings into a block: notify { … }")
 	}
-	s.Caddyfile = &CaddyfileInfo{}
-	s.Caddyfile.record(blockLine, d)
+	s.Caddyfile = &block.Info{}
+	s.Caddyfile.Record(block.Begin, d)
 	b := settingsBlock{to: s, app: app}
 	if err := block.ReadOptional(d, "notify", b.options()); err != nil {
 		return err
@@ -322,7 +322,7 @@ func (b *settingsBlock) options() block.Options {
 		"config_id": {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
 		"default_urls": {Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, urls []string) error {
 			for i, u := range urls {
-				b.to.Caddyfile.record(defaultURLName(len(b.to.DefaultURLs)+i), d)
+				b.to.Caddyfile.Record(defaultURLName(len(b.to.DefaultURLs)+i), d)
 				b.urls = append(b.urls, urlToken{u, *d})
 				dir, err := urlDir(u, d.File())
 				if err != nil {
@@ -414,7 +414,7 @@ func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) erro
 func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) error {
 	c := &ClientLimits{}
 	b.to.ClientLimits = c
-	b.to.Caddyfile.record("client_limits", d)
+	b.to.Caddyfile.Record("client_limits", d)
 	return block.Read(d, "client_limits", block.Options{
 		"in_flight":             {Usage: "in_flight <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlight, 1, math.MaxInt32)},
 		"in_flight_per_address": {Usage: "in_flight_per_address <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlightPerAddress, 1, math.MaxInt32)},
@@ -436,7 +436,7 @@ func (b *settingsBlock) readIdentity(d *caddyfile.Dispenser, _ []string) error {
 	for _, f := range b.to.Identity.fields() {
 		known[f.name] = block.Option{Usage: f.name + " <text>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
-				return errEmptyText
+				return block.ErrEmptyText
 			}
 			*f.value = args[0]
 			return f.check(args[0])
@@ -460,7 +460,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	if b.keyOptions == nil {
 		b.keyOptions = k.options()
 	}
-	b.to.Caddyfile.recordKey(name, d)
+	b.to.Caddyfile.RecordKey(name, d)
 	err := block.Read(d, "key", b.keyOptions)
 	if _, empty := errors.AsType[*block.EmptyError](err); err != nil && !empty {
 		return err
@@ -517,23 +517,23 @@ func (k *keyBlock) options() block.Options {
 		}},
 		"import_apprise": {Usage: "import_apprise <file|url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, locations []string) error {
 			for _, location := range locations {
-				path, err := importPath(location, d.File())
+				path, err := block.AbsPath(location, d.File())
 				if err != nil {
 					return err
 				}
-				k.settings.to.Caddyfile.record(importName(k.name, len(k.ImportApprise)), d)
+				k.settings.to.Caddyfile.Record(importName(k.name, len(k.ImportApprise)), d)
 				k.ImportApprise = append(k.ImportApprise, path)
 			}
 			return nil
 		}},
 		"variables": {Usage: "variables <name>=<value>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: readVariables(&k.Variables)},
 		"queue": {Usage: "queue on|off", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-			k.settings.to.Caddyfile.record(queueName(k.name), d)
+			k.settings.to.Caddyfile.Record(queueName(k.name), d)
 			return block.OnOff(&k.Queue)(args)
 		}},
 		"accept": {Usage: "accept direct|smtp|<source...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, names []string) error {
 			for _, name := range names {
-				k.settings.to.Caddyfile.record(acceptName(k.name, name), d)
+				k.settings.to.Caddyfile.Record(acceptName(k.name, name), d)
 				if name != site.SourceDirect && name != site.SourceSMTP {
 					if err := checkSourceName(name); err != nil {
 						return err
@@ -553,7 +553,7 @@ func (k *keyBlock) options() block.Options {
 		}},
 		"fallback": {Usage: "fallback <key>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			k.Fallback = args[0]
-			k.settings.to.Caddyfile.record(outbox.FallbackName(k.name), d)
+			k.settings.to.Caddyfile.Record(outbox.FallbackName(k.name), d)
 			return site.CheckKeyName(args[0])
 		}},
 		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
@@ -565,8 +565,8 @@ func (k *keyBlock) options() block.Options {
 		}},
 	}
 	known["expect"] = k.readExpect()
-	known["inbox"] = readInbox(&k.Inbox, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.to.Caddyfile })
-	readRules(&k.Rules, known, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.to.Caddyfile })
+	known["inbox"] = readInbox(&k.Inbox, func() string { return k.name }, func() *block.Info { return k.settings.to.Caddyfile })
+	readRules(&k.Rules, known, func() string { return k.name }, func() *block.Info { return k.settings.to.Caddyfile })
 	return known
 }
 
@@ -574,7 +574,7 @@ func (k *keyBlock) options() block.Options {
 func (k *keyBlock) recordURL(d *caddyfile.Dispenser) {
 	c := k.settings.to.Caddyfile
 	if d.File() != k.file { // an import within the block
-		c.record(keyURLName(k.name, len(k.URLs)), d)
+		c.Record(block.KeyURLName(k.name, len(k.URLs)), d)
 	}
 	keys := c.Keys[k.file]
 	keys[k.name] = append(keys[k.name], d.Line())

@@ -74,10 +74,10 @@ func (s *Settings) resolveManagers(r *settled) error {
 		err = errConsoleDiffers
 	}
 	if err != nil {
-		return s.Caddyfile.locate("console", site.PrefixError("console", err))
+		return s.Caddyfile.Locate("console", site.PrefixError("console", err))
 	}
 	if !r.Page && s.Console != nil {
-		return s.Caddyfile.locate("console", errConsoleWithoutPages)
+		return s.Caddyfile.Locate("console", errConsoleWithoutPages)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (s *Settings) resolveManagers(r *settled) error {
 // readConsole reads a block console, which may be empty.
 func (b *settingsBlock) readConsole(d *caddyfile.Dispenser, _ []string) error {
 	b.to.Console = &Console{}
-	b.to.Caddyfile.record("console", d)
+	b.to.Caddyfile.Record("console", d)
 	return block.ReadOptional(d, "console", block.Options{
 		"manage": {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&b.to.Console.Manage, &b.to.Console.ManageUsers)},
 	})

@@ -82,16 +82,16 @@ func (h *EventHandler) Provision(ctx caddy.Context) error {
 	}
 	s := currentSubscription(ctx)
 	if s == nil {
-		return logRejected(h.log, h.Caddyfile.locate(blockLine, h.provision(nil)))
+		return block.LogRejected(h.log, h.Caddyfile.Locate(block.Begin, h.provision(nil)))
 	}
 	// Caddy's errors do not name the event.
 	on := "on " + cmp.Or(strings.Join(s.Events, ", "), "*") + " notify: "
 	if err := h.provision(s.Events); err != nil {
-		return logRejected(h.log, h.Caddyfile.describe(on, err))
+		return block.LogRejected(h.log, h.Caddyfile.Describe(on, err))
 	}
 	for _, name := range s.Events {
 		if err := events.CheckName(name); err != nil {
-			h.log.Warn(h.Caddyfile.describe(on, err).Error())
+			h.log.Warn(h.Caddyfile.Describe(on, err).Error())
 		}
 	}
 	return nil
@@ -146,10 +146,10 @@ func (h *EventHandler) provision(names []string) error {
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
 		if err := placeholder.CheckTextAndValues(text, eventPlaceholders); err != nil {
-			return h.Caddyfile.locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
 		}
 		if err := events.CheckData(text, names); err != nil {
-			return h.Caddyfile.locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
 		}
 	}
 	var err error

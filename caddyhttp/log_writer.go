@@ -95,7 +95,7 @@ func (*LogWriter) CaddyModule() caddy.ModuleInfo {
 func (w *LogWriter) Provision(ctx caddy.Context) error {
 	if err := w.provision(ctx); err != nil {
 		// The context has no logger before all logs are provisioned.
-		return logRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.describe("log output notify: ", err))
+		return block.LogRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.Describe("log output notify: ", err))
 	}
 	if err := w.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
@@ -128,7 +128,7 @@ func (w *LogWriter) provision(ctx caddy.Context) error {
 		return site.PrefixError("max", errLogKinds)
 	}
 	if err := placeholder.CheckTextAndValues(w.Title, logPlaceholders); err != nil {
-		return w.Caddyfile.locate("title", site.PrefixError("title", err))
+		return w.Caddyfile.Locate("title", site.PrefixError("title", err))
 	}
 	w.Title = markup.OneLine(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
 	if !hasApp(ctx, "notify") {
@@ -198,8 +198,8 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}},
 		"max": {Usage: "max <n>", Min: 1, Max: 1, Line: block.Number(&w.Max, 1, maxLogKinds)},
 	})
-	var files fileFingerprint
-	files.addPlaceholders(w.Title)
+	var files block.Fingerprint
+	files.AddPlaceholders(w.Title)
 	w.Caddyfile.Files = files.String()
 	return err
 }

@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -27,7 +26,7 @@ type Recipient struct {
 
 	// What the Caddyfile adapter records about the block. Leave it out of a JSON
 	// configuration.
-	Caddyfile *CaddyfileInfo `json:"caddyfile,omitempty"`
+	Caddyfile *block.Info `json:"caddyfile,omitempty"`
 }
 
 // check makes the checks that do not need the app.
@@ -63,7 +62,7 @@ func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, err
 	targets := k.Select(e)
 	if len(targets) == 0 && !settings.Devices.On() { // otherwise a device may have the tag later
 		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.Targets), r.Key, r.Tag)
-		return nil, nil, r.Caddyfile.locate("tag", err)
+		return nil, nil, r.Caddyfile.Locate("tag", err)
 	}
 	return k, targets, nil
 }
@@ -84,8 +83,8 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 	if len(args) != 1 {
 		return d.Err("wrong number of arguments; expected notify <key> [{ … }]")
 	}
-	r.Caddyfile = &CaddyfileInfo{}
-	r.Caddyfile.record(blockLine, d)
+	r.Caddyfile = &block.Info{}
+	r.Caddyfile.Record(block.Begin, d)
 	r.Key = args[0]
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return d.WrapErr(err)
@@ -96,7 +95,7 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 // tagOption returns the subdirective tag.
 func (r *Recipient) tagOption() block.Option {
 	return block.Option{Usage: "tag <expression>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-		r.Caddyfile.record("tag", d)
+		r.Caddyfile.Record("tag", d)
 		if args[0] == "" {
 			return site.ErrEmptyTag
 		}
@@ -119,13 +118,11 @@ func typeOption(to *string) block.Option {
 // may occur.
 func (r *Recipient) textOption(name string, to *string, s placeholder.Scope) block.Option {
 	return block.Option{Usage: name + " <text>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-		r.Caddyfile.record(name, d)
+		r.Caddyfile.Record(name, d)
 		if args[0] == "" {
-			return errEmptyText
+			return block.ErrEmptyText
 		}
 		*to = args[0]
 		return placeholder.CheckText(args[0], s)
 	}}
 }
-
-var errEmptyText = errors.New("it must not be empty")
