@@ -116,7 +116,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return block.LogRejected(a.gateway.Log, err)
 	}
 	for _, r := range a.shared.process.logs.expectedBy(ctx) {
-		if _, _, err := r.find(a.gateway.Resolved); err != nil {
+		if _, _, err := r.Find(a.gateway.Resolved); err != nil {
 			return block.LogRejected(a.gateway.Log, r.Caddyfile.Describe("log output notify: ", err))
 		}
 	}

@@ -1,4 +1,7 @@
-package caddyhttp
+// Package recipient has who gets the messages that do not come from a request: a key of
+// the notify app, and tags that choose among its destinations. Events and logs have it
+// among their settings.
+package recipient
 
 import (
 	"fmt"
@@ -29,8 +32,8 @@ type Recipient struct {
 	Caddyfile *block.Info `json:"caddyfile,omitempty"`
 }
 
-// check makes the checks that do not need the app.
-func (r *Recipient) check() error {
+// Check makes the checks that do not need the app.
+func (r *Recipient) Check() error {
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return err
 	}
@@ -48,9 +51,9 @@ func (r *Recipient) expression() (notifier.TagExpr, error) {
 	return e, err
 }
 
-// find returns the key of the recipient and its targets among the settings of
+// Find returns the key of the recipient and its targets among the settings of
 // the app.
-func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, error) {
+func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, error) {
 	k := settings.Configured(r.Key) // nil for none
 	if k == nil {
 		return nil, nil, fmt.Errorf("the global option notify has no key %s; events and logs use the keys of the global option", r.Key)
@@ -67,17 +70,17 @@ func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, err
 	return k, targets, nil
 }
 
-// post sends a message to the recipient in the background, as [engine.Post] does.
-func (r *Recipient) post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	k, targets, err := r.find(a.Resolved)
+// Post sends a message to the recipient in the background, as [outbox.Engine.Post] does.
+func (r *Recipient) Post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+	k, targets, err := r.Find(a.Resolved)
 	if err != nil {
 		return err
 	}
 	return a.Post(k, targets, m, source, log, done)
 }
 
-// unmarshal reads `notify <key>`.
-func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
+// Unmarshal reads `notify <key>`.
+func (r *Recipient) Unmarshal(d *caddyfile.Dispenser) error {
 	d.Next() // the module's name
 	args := d.RemainingArgs()
 	if len(args) != 1 {
@@ -92,8 +95,8 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// tagOption returns the subdirective tag.
-func (r *Recipient) tagOption() block.Option {
+// TagOption returns the subdirective tag.
+func (r *Recipient) TagOption() block.Option {
 	return block.Option{Usage: "tag <expression>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 		r.Caddyfile.Record("tag", d)
 		if args[0] == "" {
@@ -105,8 +108,8 @@ func (r *Recipient) tagOption() block.Option {
 	}}
 }
 
-// typeOption returns the subdirective type of a message.
-func typeOption(to *string) block.Option {
+// TypeOption returns the subdirective type of a message.
+func TypeOption(to *string) block.Option {
 	return block.Option{Usage: "type info|success|warning|failure", Min: 1, Max: 1, Line: func(args []string) error {
 		t, err := notifier.ParseType(args[0])
 		*to = string(t)
@@ -114,9 +117,9 @@ func typeOption(to *string) block.Option {
 	}}
 }
 
-// textOption returns a subdirective with a text in which the placeholders of s
+// TextOption returns a subdirective with a text in which the placeholders of s
 // may occur.
-func (r *Recipient) textOption(name string, to *string, s placeholder.Scope) block.Option {
+func (r *Recipient) TextOption(name string, to *string, s placeholder.Scope) block.Option {
 	return block.Option{Usage: name + " <text>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 		r.Caddyfile.Record(name, d)
 		if args[0] == "" {
