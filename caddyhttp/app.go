@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -91,32 +92,32 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if defaults.Push, err = a.Push.resolve(); err != nil {
-		return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("push", site.PrefixError("push", err)))
+		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("push", site.PrefixError("push", err)))
 	}
 	if a.settled, err = a.resolve(defaults, a.shared.parse, a.gateway.Engine.Log); err != nil {
-		return logRejected(a.gateway.Engine.Log, err)
+		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
 	a.gateway.Engine.Resolved = a.settled.Site
 	a.gateway.Engine.Resolved.Devices = newKeyDevices(a, a.gateway.Engine.Resolved).Receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
-			return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("configs", site.PrefixError("configs", err)))
+			return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("configs", site.PrefixError("configs", err)))
 		}
 	}
 	if a.Queue != nil {
 		if a.gateway.Engine.QueueSettings, err = a.Queue.resolve(); err != nil {
-			return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("queue", fmt.Errorf("queue: %w", err)))
+			return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("queue", fmt.Errorf("queue: %w", err)))
 		}
 	}
 	if a.gateway.Engine.QueueSettings != nil {
 		a.gateway.Engine.QueueSettings.Punctual = a.Push != nil
 	}
 	if err := a.checkEffects(); err != nil {
-		return logRejected(a.gateway.Engine.Log, err)
+		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
 	for _, r := range a.shared.process.logs.expectedBy(ctx) {
-		if _, _, err := r.find(a.gateway.Engine.Resolved); err != nil {
-			return logRejected(a.gateway.Engine.Log, r.Caddyfile.describe("log output notify: ", err))
+		if _, _, err := r.Find(a.gateway.Engine.Resolved); err != nil {
+			return block.LogRejected(a.gateway.Engine.Log, r.Caddyfile.Describe("log output notify: ", err))
 		}
 	}
 	// Last, because loading the events app provisions its handlers, which look
@@ -124,7 +125,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.emitter, err = newEmitter(ctx); err != nil {
 		return err
 	}
-	return logRejected(a.gateway.Engine.Log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
+	return block.LogRejected(a.gateway.Engine.Log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
 }
 
 // Check makes the checks for which all apps must be provisioned. It returns an
@@ -144,17 +145,17 @@ func (a *App) Check() error {
 // of all sites are known.
 func (a *App) Start() error {
 	defer a.ready()
-	defer a.Caddyfile.trim() // of what errors of sites and of the start may name
+	defer a.Caddyfile.Trim() // of what errors of sites and of the start may name
 	if err := a.Check(); err != nil {
-		return logRejected(a.gateway.Engine.Log, err)
+		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
 	a.gateway.Engine.SiteIndex() // so that the first message does not have to make it
 	if err := a.openQueue(); err != nil {
-		return logRejected(a.gateway.Engine.Log, a.Caddyfile.locate("queue", err))
+		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("queue", err))
 	}
 	if err := a.startSMTP(); err != nil {
 		a.leaveQueue()
-		return logRejected(a.gateway.Engine.Log, err)
+		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
 	a.shared.process.apps.add(a)
 	if a.shared.process.parsed.Swap(0) >= manyURLs {

@@ -265,9 +265,9 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, from inherited, app *App) e
 	if d.NextArg() {
 		return d.Err("notify takes no arguments except a matcher; write its settings into a block: notify { … }")
 	}
-	s.Caddyfile = &CaddyfileInfo{}
-	s.Caddyfile.record(blockLine, d)
-	b := settingsBlock{Settings: s, app: app}
+	s.Caddyfile = &block.Info{}
+	s.Caddyfile.Record(block.Begin, d)
+	b := settingsBlock{to: s, app: app}
 	if err := block.ReadOptional(d, "notify", b.options()); err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, from inherited, app *App) e
 
 // settingsBlock reads a notify block.
 type settingsBlock struct {
-	*Settings
+	to         *Settings
 	app        *App // nil for the directive
 	urls       []urlToken
 	defaultsAt caddyfile.Dispenser // the position of the last default_urls
@@ -318,19 +318,19 @@ func (b *settingsBlock) options() block.Options {
 	return block.Options{
 		"key":       {Usage: "key <name> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readKey},
 		"from":      {Usage: "from <source> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readFrom},
-		"stateless": {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Stateless)},
-		"config_id": {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.ConfigID)},
+		"stateless": {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Stateless)},
+		"config_id": {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
 		"default_urls": {Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, urls []string) error {
 			for i, u := range urls {
-				b.Caddyfile.record(defaultURLName(len(b.DefaultURLs)+i), d)
+				b.to.Caddyfile.Record(defaultURLName(len(b.to.DefaultURLs)+i), d)
 				b.urls = append(b.urls, urlToken{u, *d})
 				dir, err := urlDir(u, d.File())
 				if err != nil {
 					return err
 				}
-				b.DefaultURLsDir = cmp.Or(b.DefaultURLsDir, dir)
+				b.to.DefaultURLsDir = cmp.Or(b.to.DefaultURLsDir, dir)
 			}
-			b.DefaultURLs, b.defaultsAt = append(b.DefaultURLs, urls...), *d
+			b.to.DefaultURLs, b.defaultsAt = append(b.to.DefaultURLs, urls...), *d
 			return nil
 		}},
 		"queue":           {Usage: "queue [postgres <dsn>] [{ … }]", Max: 2, Block: b.readQueue},
@@ -339,19 +339,19 @@ func (b *settingsBlock) options() block.Options {
 		"services":        {Usage: "services { … }", Block: b.readServices},
 		"egress":          {Usage: "egress { … }", Block: b.readEgress},
 		"attachments":     {Usage: "attachments { … }", Block: b.readAttachments},
-		"max_body":        {Usage: "max_body <size>", Min: 1, Max: 1, Line: block.Size(&b.MaxBody)},
-		"timeout":         {Usage: "timeout <duration>", Min: 1, Max: 1, Line: block.Duration(&b.Timeout)},
+		"max_body":        {Usage: "max_body <size>", Min: 1, Max: 1, Line: block.Size(&b.to.MaxBody)},
+		"timeout":         {Usage: "timeout <duration>", Min: 1, Max: 1, Line: block.Duration(&b.to.Timeout)},
 		"client_limits":   {Usage: "client_limits { … }", Block: b.readClientLimits},
-		"max_in_flight":   {Usage: "max_in_flight <n>", Min: 1, Max: 1, Line: block.Number(&b.MaxInFlight, 1, math.MaxInt32)},
-		"propagate_trace": {Usage: "propagate_trace on|off", Min: 1, Max: 1, Line: block.OnOff(&b.PropagateTrace)},
+		"max_in_flight":   {Usage: "max_in_flight <n>", Min: 1, Max: 1, Line: block.Number(&b.to.MaxInFlight, 1, math.MaxInt32)},
+		"propagate_trace": {Usage: "propagate_trace on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.PropagateTrace)},
 		"public_url": {Usage: "public_url <url>", Min: 1, Max: 1, Line: func(args []string) error {
-			b.PublicURL = args[0]
+			b.to.PublicURL = args[0]
 			_, err := parsePublicURL(args[0])
 			return err
 		}},
-		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Page)},
+		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Page)},
 		"trusted_origins": {Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(origins []string) error {
-			b.TrustedOrigins = append(b.TrustedOrigins, origins...)
+			b.to.TrustedOrigins = append(b.to.TrustedOrigins, origins...)
 			_, err := site.NewOriginCheck(origins)
 			return err
 		}},
@@ -362,7 +362,7 @@ func (b *settingsBlock) options() block.Options {
 }
 
 func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
-	b.Services = &Services{}
+	b.to.Services = &Services{}
 	list := func(to *[]string) func([]string) error {
 		return func(schemes []string) error {
 			*to = append(*to, schemes...)
@@ -371,28 +371,28 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 	}
 	start := *d
 	err := block.Read(d, "services", block.Options{
-		"allow": {Usage: "allow <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.Services.Allow)},
-		"deny":  {Usage: "deny <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.Services.Deny)},
+		"allow": {Usage: "allow <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.to.Services.Allow)},
+		"deny":  {Usage: "deny <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.to.Services.Deny)},
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.Services.validate(); err != nil {
+	if err := b.to.Services.validate(); err != nil {
 		return start.WrapErr(site.PrefixError("services", err))
 	}
 	return nil
 }
 
 func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
-	b.Egress = &Egress{}
+	b.to.Egress = &Egress{}
 	return block.Read(d, "egress", block.Options{
 		"allow": {Usage: "allow <cidr...>|private_ranges|all", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
-			b.Egress.Allow = append(b.Egress.Allow, ranges...)
+			b.to.Egress.Allow = append(b.to.Egress.Allow, ranges...)
 			_, err := egress.NewPolicy(ranges, nil)
 			return err
 		}},
 		"deny": {Usage: "deny <cidr...>|private_ranges", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
-			b.Egress.Deny = append(b.Egress.Deny, ranges...)
+			b.to.Egress.Deny = append(b.to.Egress.Deny, ranges...)
 			_, err := egress.NewPolicy(nil, ranges)
 			return err
 		}},
@@ -400,21 +400,21 @@ func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
 }
 
 func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) error {
-	b.Attachments = &Attachments{}
+	b.to.Attachments = &Attachments{}
 	return block.Read(d, "attachments", block.Options{
-		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&b.Attachments.MaxSize)},
+		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&b.to.Attachments.MaxSize)},
 		"max_count": {Usage: "max_count <n>", Min: 1, Max: 1, Line: func(args []string) error {
-			b.Attachments.MaxCount = new(int)
-			return block.Number(b.Attachments.MaxCount, 0, math.MaxUint16)(args)
+			b.to.Attachments.MaxCount = new(int)
+			return block.Number(b.to.Attachments.MaxCount, 0, math.MaxUint16)(args)
 		}},
-		"remote": {Usage: "remote on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Attachments.Remote)},
+		"remote": {Usage: "remote on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Attachments.Remote)},
 	})
 }
 
 func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) error {
 	c := &ClientLimits{}
-	b.ClientLimits = c
-	b.Caddyfile.record("client_limits", d)
+	b.to.ClientLimits = c
+	b.to.Caddyfile.Record("client_limits", d)
 	return block.Read(d, "client_limits", block.Options{
 		"in_flight":             {Usage: "in_flight <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlight, 1, math.MaxInt32)},
 		"in_flight_per_address": {Usage: "in_flight_per_address <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlightPerAddress, 1, math.MaxInt32)},
@@ -431,12 +431,12 @@ func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) err
 }
 
 func (b *settingsBlock) readIdentity(d *caddyfile.Dispenser, _ []string) error {
-	b.Identity = &Identity{}
+	b.to.Identity = &Identity{}
 	known := block.Options{}
-	for _, f := range b.Identity.fields() {
+	for _, f := range b.to.Identity.fields() {
 		known[f.name] = block.Option{Usage: f.name + " <text>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
-				return errEmptyText
+				return block.ErrEmptyText
 			}
 			*f.value = args[0]
 			return f.check(args[0])
@@ -451,7 +451,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	if err := site.CheckKeyName(name); err != nil {
 		return d.WrapErr(err)
 	}
-	if b.Keys[name] != nil {
+	if b.to.Keys[name] != nil {
 		return d.Errf("the key %s occurs twice; write all its URLs into one block", name)
 	}
 	start := *d
@@ -460,7 +460,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	if b.keyOptions == nil {
 		b.keyOptions = k.options()
 	}
-	b.Caddyfile.recordKey(name, d)
+	b.to.Caddyfile.RecordKey(name, d)
 	err := block.Read(d, "key", b.keyOptions)
 	if _, empty := errors.AsType[*block.EmptyError](err); err != nil && !empty {
 		return err
@@ -478,11 +478,11 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 		}
 		b.needsPush = cmp.Or(b.needsPush, err)
 	}
-	if b.Keys == nil {
-		b.Keys = map[string]*Key{}
+	if b.to.Keys == nil {
+		b.to.Keys = map[string]*Key{}
 	}
 	key := k.Key
-	b.Keys[name] = &key
+	b.to.Keys[name] = &key
 	return nil
 }
 
@@ -517,23 +517,23 @@ func (k *keyBlock) options() block.Options {
 		}},
 		"import_apprise": {Usage: "import_apprise <file|url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, locations []string) error {
 			for _, location := range locations {
-				path, err := importPath(location, d.File())
+				path, err := block.AbsPath(location, d.File())
 				if err != nil {
 					return err
 				}
-				k.settings.Caddyfile.record(importName(k.name, len(k.ImportApprise)), d)
+				k.settings.to.Caddyfile.Record(importName(k.name, len(k.ImportApprise)), d)
 				k.ImportApprise = append(k.ImportApprise, path)
 			}
 			return nil
 		}},
 		"variables": {Usage: "variables <name>=<value>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: readVariables(&k.Variables)},
 		"queue": {Usage: "queue on|off", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-			k.settings.Caddyfile.record(queueName(k.name), d)
+			k.settings.to.Caddyfile.Record(queueName(k.name), d)
 			return block.OnOff(&k.Queue)(args)
 		}},
 		"accept": {Usage: "accept direct|smtp|<source...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, names []string) error {
 			for _, name := range names {
-				k.settings.Caddyfile.record(acceptName(k.name, name), d)
+				k.settings.to.Caddyfile.Record(acceptName(k.name, name), d)
 				if name != site.SourceDirect && name != site.SourceSMTP {
 					if err := checkSourceName(name); err != nil {
 						return err
@@ -553,7 +553,7 @@ func (k *keyBlock) options() block.Options {
 		}},
 		"fallback": {Usage: "fallback <key>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			k.Fallback = args[0]
-			k.settings.Caddyfile.record(outbox.FallbackName(k.name), d)
+			k.settings.to.Caddyfile.Record(outbox.FallbackName(k.name), d)
 			return site.CheckKeyName(args[0])
 		}},
 		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
@@ -565,16 +565,16 @@ func (k *keyBlock) options() block.Options {
 		}},
 	}
 	known["expect"] = k.readExpect()
-	known["inbox"] = readInbox(&k.Inbox, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.Caddyfile })
-	readRules(&k.Rules, known, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.Caddyfile })
+	known["inbox"] = readInbox(&k.Inbox, func() string { return k.name }, func() *block.Info { return k.settings.to.Caddyfile })
+	readRules(&k.Rules, known, func() string { return k.name }, func() *block.Info { return k.settings.to.Caddyfile })
 	return known
 }
 
 // recordURL records the position of the next URL of the key.
 func (k *keyBlock) recordURL(d *caddyfile.Dispenser) {
-	c := k.settings.Caddyfile
+	c := k.settings.to.Caddyfile
 	if d.File() != k.file { // an import within the block
-		c.record(keyURLName(k.name, len(k.URLs)), d)
+		c.Record(block.KeyURLName(k.name, len(k.URLs)), d)
 	}
 	keys := c.Keys[k.file]
 	keys[k.name] = append(keys[k.name], d.Line())

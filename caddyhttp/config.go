@@ -3,6 +3,8 @@ package caddyhttp
 import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 )
 
 // Settings are the settings of a site, on its handler, or of all sites, on the
@@ -102,7 +104,7 @@ type Settings struct {
 
 	// What the Caddyfile adapter records about the block. Leave it out of a JSON
 	// configuration.
-	Caddyfile *CaddyfileInfo `json:"caddyfile,omitempty"`
+	Caddyfile *block.Info `json:"caddyfile,omitempty"`
 }
 
 // Services restricts the services that notification URLs may use. A scheme

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -74,7 +75,7 @@ func (h *Handler) checkReaders() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Keys)) {
 		if k := h.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
-			return h.Caddyfile.locate(keyPrefix+name, site.PrefixError(keyPrefix+name, errReaderWithout))
+			return h.Caddyfile.Locate(block.KeyPrefix+name, site.PrefixError(block.KeyPrefix+name, errReaderWithout))
 		}
 	}
 	return nil
@@ -88,7 +89,7 @@ func (a *App) checkReaders() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Keys)) {
 		if k := a.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
-			return a.Caddyfile.locate(keyPrefix+name, site.PrefixError(keyPrefix+name, errReaderNowhere))
+			return a.Caddyfile.Locate(block.KeyPrefix+name, site.PrefixError(block.KeyPrefix+name, errReaderNowhere))
 		}
 	}
 	return nil

@@ -128,7 +128,7 @@ http://:9080 {
 		"key ops-3":                   "",
 		"smtp":                        "",
 	} {
-		if got := info.line(setting); got != want {
+		if got := info.Line(setting); got != want {
 			t.Errorf("%s is at %q, not at %q", setting, got, want)
 		}
 	}

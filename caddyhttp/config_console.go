@@ -74,20 +74,20 @@ func (s *Settings) resolveManagers(r *settled) error {
 		err = errConsoleDiffers
 	}
 	if err != nil {
-		return s.Caddyfile.locate("console", site.PrefixError("console", err))
+		return s.Caddyfile.Locate("console", site.PrefixError("console", err))
 	}
 	if !r.Page && s.Console != nil {
-		return s.Caddyfile.locate("console", errConsoleWithoutPages)
+		return s.Caddyfile.Locate("console", errConsoleWithoutPages)
 	}
 	return nil
 }
 
 // readConsole reads a block console, which may be empty.
 func (b *settingsBlock) readConsole(d *caddyfile.Dispenser, _ []string) error {
-	b.Console = &Console{}
-	b.Caddyfile.record("console", d)
+	b.to.Console = &Console{}
+	b.to.Caddyfile.Record("console", d)
 	return block.ReadOptional(d, "console", block.Options{
-		"manage": {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&b.Console.Manage, &b.Console.ManageUsers)},
+		"manage": {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&b.to.Console.Manage, &b.to.Console.ManageUsers)},
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -113,7 +114,7 @@ func (s *Settings) accepted() iter.Seq2[string, string] {
 
 // acceptError returns an error about a name in accept of a key, with its position.
 func (s *Settings) acceptError(key, name string, err error) error {
-	return s.Caddyfile.locate(acceptName(key, name), fmt.Errorf("key %s: accept: %w", key, err))
+	return s.Caddyfile.Locate(acceptName(key, name), fmt.Errorf("key %s: accept: %w", key, err))
 }
 
 // hasSource reports whether messages can come in by a name in accept other than smtp.
@@ -134,11 +135,11 @@ func errAcceptUnknown(r *site.Site, name string) error {
 	return fmt.Errorf("there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
 }
 
-// acceptName returns the name of a source in accept of a key in CaddyfileInfo.Lines.
-func acceptName(key, source string) string { return keyPrefix + key + ", accept " + source }
+// acceptName returns the name of a source in accept of a key in block.Info.Lines.
+func acceptName(key, source string) string { return block.KeyPrefix + key + ", accept " + source }
 
-// queueName returns the name of the setting queue of a key in CaddyfileInfo.Lines.
-func queueName(key string) string { return keyPrefix + key + ", queue" }
+// queueName returns the name of the setting queue of a key in block.Info.Lines.
+func queueName(key string) string { return block.KeyPrefix + key + ", queue" }
 
 // checkKeyQueues returns an error if a key sets queue, but there is no queue. durable
 // reports whether there is one.
@@ -148,7 +149,7 @@ func (s *Settings) checkKeyQueues(durable bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
 		if s.Keys[name].Queue != nil {
-			return s.Caddyfile.locate(queueName(name), fmt.Errorf("key %s: queue: it has no effect, because there is no queue; add queue to the global option notify, or remove this line", name))
+			return s.Caddyfile.Locate(queueName(name), fmt.Errorf("key %s: queue: it has no effect, because there is no queue; add queue to the global option notify, or remove this line", name))
 		}
 	}
 	return nil
@@ -176,7 +177,7 @@ func (a *App) checkMailKeys() error {
 		case len(keys) > 0:
 			err = errors.New("every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept of a key")
 		}
-		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
 	}
 	for _, account := range a.SMTP.Accounts {
 		for _, name := range account.Keys {
@@ -188,12 +189,12 @@ func (a *App) checkMailKeys() error {
 				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
 			}
 			if err != nil {
-				return a.Caddyfile.locate(accountName(account.Username), site.PrefixError("smtp: auth", err))
+				return a.Caddyfile.Locate(accountName(account.Username), site.PrefixError("smtp: auth", err))
 			}
 		}
 	}
 	return nil
 }
 
-// accountName returns the name of an account of smtp in CaddyfileInfo.Lines.
+// accountName returns the name of an account of smtp in block.Info.Lines.
 func accountName(user string) string { return "smtp, account " + user }

@@ -77,7 +77,7 @@ type routedSite struct {
 }
 
 func (s routedSite) warn(text string, fields ...zap.Field) {
-	s.handler.api.Log.Warn(s.handler.Caddyfile.position()+text, fields...)
+	s.handler.api.Log.Warn(s.handler.Caddyfile.Position()+text, fields...)
 }
 
 // isOpen reports whether the handler has keys and does not set stateless, and

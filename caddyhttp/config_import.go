@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"go.uber.org/zap"
@@ -20,23 +19,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
-
-// importPath makes the path of a file absolute. A relative path is relative to
-// the Caddyfile that names it. Addresses, and locations that begin with a
-// placeholder, are returned as they are.
-func importPath(location, caddyfile string) (string, error) {
-	switch {
-	case location == "":
-		return "", errors.New("the location is empty; write the path or address of a file")
-	case strings.Contains(location, "://"), strings.HasPrefix(location, "{"), filepath.IsAbs(location):
-		return location, placeholder.Check(location)
-	}
-	path, err := filepath.Abs(filepath.Join(filepath.Dir(caddyfile), location))
-	if err != nil {
-		return "", fmt.Errorf("making the path absolute: %w", err)
-	}
-	return path, placeholder.Check(location)
-}
 
 // importApprise returns the targets in the files at the locations. It logs a
 // parameter without effect. In a Caddyfile that is an error, but these files
@@ -58,7 +40,7 @@ func (l *keyLoader) importApprise(key string, locations []string, variables *pla
 }
 
 // importName returns the name of import i of a key, counted from 0, in errors
-// and in CaddyfileInfo.Lines.
+// and in block.Info.Lines.
 func importName(key string, i int) string { return fmt.Sprintf("key %s, import_apprise %d", key, i+1) }
 
 func (l *keyLoader) importFile(ctx context.Context, location string, variables *placeholder.Variables) (targets []notifier.Target, err error) {

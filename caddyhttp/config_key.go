@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -150,9 +151,9 @@ func parseUnshared(url string, files notifier.Files) (*notifier.Destination, err
 type keyLoader struct {
 	parse    parseFunc
 	services *site.ServiceRule
-	public   string         // see resolved.publicURL
-	push     bool           // devices can subscribe to keys
-	file     *CaddyfileInfo // the positions of the URLs, or nil
+	public   string      // see resolved.publicURL
+	push     bool        // devices can subscribe to keys
+	file     *block.Info // the positions of the URLs, or nil
 	log      *zap.Logger
 	warnings []loadWarning // collected until logWarnings
 }
@@ -195,18 +196,18 @@ func (l *keyLoader) load(name string, c *Key) (*site.Key, error) {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	if err := checkInbox(c.Inbox); err != nil {
-		return nil, l.file.locate(inboxName(name), site.PrefixError(keyPrefix+name, err))
+		return nil, l.file.Locate(inboxName(name), site.PrefixError(block.KeyPrefix+name, err))
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
 	k := &site.Key{Name: name, Accept: c.Accept, Unqueued: c.Queue != nil && !*c.Queue, Fallback: c.Fallback, Inbox: time.Duration(c.Inbox), Log: l.log}
 	if err := c.loadAccess(k); err != nil {
-		return nil, l.locate(keyPrefix+name, err)
+		return nil, l.locate(block.KeyPrefix+name, err)
 	}
 	k.Targets = make([]notifier.Target, 0, len(c.URLs))
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {
-			return nil, l.locate(keyURLName(name, i), err)
+			return nil, l.locate(block.KeyURLName(name, i), err)
 		}
 		k.Targets = append(k.Targets, t)
 	}
@@ -229,10 +230,10 @@ func (l *keyLoader) load(name string, c *Key) (*site.Key, error) {
 	}
 	if err := c.loadRules(k, l.public, l.push); err != nil {
 		rule, _, _ := strings.Cut(err.Error(), ":")
-		return nil, l.file.locate(ruleName(name, rule), site.PrefixError(keyPrefix+name, err))
+		return nil, l.file.Locate(ruleName(name, rule), site.PrefixError(block.KeyPrefix+name, err))
 	}
 	if beat, err := c.loadExpects(k, l.push); err != nil {
-		return nil, l.file.locate(expectName(name, beat), site.PrefixError(keyPrefix+name, err))
+		return nil, l.file.Locate(expectName(name, beat), site.PrefixError(block.KeyPrefix+name, err))
 	}
 	l.warnRepeated(k, len(c.URLs))
 	return k, nil
@@ -249,8 +250,8 @@ func (l *keyLoader) warnRepeated(k *site.Key, own int) {
 		if i >= own {
 			return "an imported file"
 		}
-		setting := keyURLName(k.Name, i)
-		return cmp.Or(l.file.line(setting), setting)
+		setting := block.KeyURLName(k.Name, i)
+		return cmp.Or(l.file.Line(setting), setting)
 	}
 	first := make(map[string]int, len(k.Targets))
 	for i, t := range k.Targets {
@@ -268,21 +269,13 @@ func (l *keyLoader) warnRepeated(k *site.Key, own int) {
 	}
 }
 
-// keyPrefix begins the name of a key, and of a setting of a key, in errors and
-// in CaddyfileInfo.Lines.
-const keyPrefix = "key "
-
-// keyURLName returns the name of URL i of a key, counted from 0, in errors and
-// in CaddyfileInfo.Lines.
-func keyURLName(key string, i int) string { return fmt.Sprintf("key %s, URL %d", key, i+1) }
-
 // locate returns err with the name of the setting that it is about, and with
 // its position, or nil if err is nil.
 func (l *keyLoader) locate(setting string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return l.file.locate(setting, site.PrefixError(setting, err))
+	return l.file.Locate(setting, site.PrefixError(setting, err))
 }
 
 func (l *keyLoader) target(u KeyURL) (notifier.Target, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
@@ -45,7 +46,7 @@ func (a *App) checkReach() error {
 				reached[s.handler] = true
 				s.warnCatchAll()
 			default:
-				missed = append(missed, s.handler.Caddyfile.locate(blockLine, reach.err()))
+				missed = append(missed, s.handler.Caddyfile.Locate(block.Begin, reach.err()))
 			}
 		}
 	}

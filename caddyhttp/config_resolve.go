@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -58,7 +59,7 @@ func defaultSettings() (*settled, error) {
 // of a URL. Errors have the position in the Caddyfile, if it is known.
 func (s *Settings) resolve(base *settled, parse parseFunc, log *zap.Logger) (*settled, error) {
 	r, err := s.resolveAll(base, parse, log)
-	return r, s.Caddyfile.locate(blockLine, err)
+	return r, s.Caddyfile.Locate(block.Begin, err)
 }
 
 func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (*settled, error) {
@@ -105,10 +106,10 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 	}
 	if s.Configs != nil {
 		if r.configs, err = s.Configs.resolve(); err != nil {
-			return nil, s.Caddyfile.locate("configs", site.PrefixError("configs", err))
+			return nil, s.Caddyfile.Locate("configs", site.PrefixError("configs", err))
 		}
 		if s.Configs.Escalate != nil && r.PublicURL == "" {
-			return nil, s.Caddyfile.locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
+			return nil, s.Caddyfile.Locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
 		}
 	}
 	if err := s.resolveManagers(r); err != nil {
@@ -129,7 +130,7 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
 
 // defaultURLName returns the name of default URL i, counted from 0, in errors
-// and in CaddyfileInfo.Lines.
+// and in block.Info.Lines.
 func defaultURLName(i int) string { return fmt.Sprintf("default_urls, URL %d", i+1) }
 
 // resolveTargets sets the targets of default URLs and keys.
@@ -190,7 +191,7 @@ func (s *Settings) resolveLimits(r *settled) error {
 		err = r.checkInFlight()
 	}
 	if err != nil {
-		return s.Caddyfile.locate("client_limits", site.PrefixError("client_limits", err))
+		return s.Caddyfile.Locate("client_limits", site.PrefixError("client_limits", err))
 	}
 	a := s.Attachments
 	if a == nil {

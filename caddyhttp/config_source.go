@@ -198,7 +198,7 @@ func (s *Settings) resolveSources(r *site.Site) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src, err := s.Sources[name].load(name)
 		if err != nil {
-			return s.Caddyfile.locate("from "+name, site.PrefixError("from "+name, err))
+			return s.Caddyfile.Locate("from "+name, site.PrefixError("from "+name, err))
 		}
 		if sources == nil {
 			sources = map[string]*source.Source{}
@@ -215,19 +215,19 @@ func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	if err := checkSourceName(name); err != nil {
 		return d.WrapErr(err)
 	}
-	if b.Sources[name] != nil {
+	if b.to.Sources[name] != nil {
 		return d.Errf("the source %s occurs twice; write all its settings into one block", name)
 	}
-	b.Caddyfile.record("from "+name, d)
+	b.to.Caddyfile.Record("from "+name, d)
 	start := *d
 	s := &Source{}
 	if err := block.Read(d, "from", s.options()); err != nil {
 		return err
 	}
-	if b.Sources == nil {
-		b.Sources = map[string]*Source{}
+	if b.to.Sources == nil {
+		b.to.Sources = map[string]*Source{}
 	}
-	b.Sources[name] = s
+	b.to.Sources[name] = s
 	if s.isSelfContained() {
 		if _, err := s.load(name); err != nil {
 			return start.WrapErr(err)
@@ -248,7 +248,7 @@ func (s *Source) options() block.Options {
 	template := func(name string, to *string) block.Option {
 		return block.Option{Usage: name + " <template>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
-				return errEmptyText
+				return block.ErrEmptyText
 			}
 			*to = args[0]
 			return source.CheckLeftOver(args[0])
@@ -259,7 +259,7 @@ func (s *Source) options() block.Options {
 			if strings.Contains(args[0], "://") {
 				return errors.New("it must be the path of a file")
 			}
-			*to, err = importPath(args[0], d.File())
+			*to, err = block.AbsPath(args[0], d.File())
 			return err
 		}}
 	}
@@ -307,7 +307,7 @@ func (s *Source) options() block.Options {
 		}},
 		"token": {Usage: "token <secret>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
-				return errEmptyText
+				return block.ErrEmptyText
 			}
 			s.Token = args[0]
 			return placeholder.Check(s.Token)

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -42,7 +43,7 @@ func init() {
 // `notify_failed` and `notify_delivered`, if they are about the same key. A
 // message about one of these two emits no event itself.
 type EventHandler struct {
-	Recipient
+	recipient.Recipient
 
 	// The title of the message. Example: `{event.name} on {system.hostname}`.
 	// Default: a title that fits the event.
@@ -82,16 +83,16 @@ func (h *EventHandler) Provision(ctx caddy.Context) error {
 	}
 	s := currentSubscription(ctx)
 	if s == nil {
-		return logRejected(h.log, h.Caddyfile.locate(blockLine, h.provision(nil)))
+		return block.LogRejected(h.log, h.Caddyfile.Locate(block.Begin, h.provision(nil)))
 	}
 	// Caddy's errors do not name the event.
 	on := "on " + cmp.Or(strings.Join(s.Events, ", "), "*") + " notify: "
 	if err := h.provision(s.Events); err != nil {
-		return logRejected(h.log, h.Caddyfile.describe(on, err))
+		return block.LogRejected(h.log, h.Caddyfile.Describe(on, err))
 	}
 	for _, name := range s.Events {
 		if err := events.CheckName(name); err != nil {
-			h.log.Warn(h.Caddyfile.describe(on, err).Error())
+			h.log.Warn(h.Caddyfile.Describe(on, err).Error())
 		}
 	}
 	return nil
@@ -141,15 +142,15 @@ func isEventPlaceholder(name string) bool {
 }
 
 func (h *EventHandler) provision(names []string) error {
-	if err := h.Recipient.check(); err != nil {
+	if err := h.Recipient.Check(); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
 		if err := placeholder.CheckTextAndValues(text, eventPlaceholders); err != nil {
-			return h.Caddyfile.locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
 		}
 		if err := events.CheckData(text, names); err != nil {
-			return h.Caddyfile.locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
 		}
 	}
 	var err error
@@ -164,7 +165,7 @@ func (h *EventHandler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.find(h.app.gateway.Engine.Resolved)
+	_, _, err = h.Find(h.app.gateway.Engine.Resolved)
 	return err
 }
 
@@ -182,7 +183,7 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	}
 	// The message is made here, because the emitter may change the event's data
 	// afterwards.
-	err := h.Recipient.post(&h.app.gateway.Engine, h.message(ctx, e), source, true, nil)
+	err := h.Recipient.Post(&h.app.gateway.Engine, h.message(ctx, e), source, true, nil)
 	switch {
 	case errors.Is(err, outbox.ErrQueueFull):
 		reportDropped(&h.app.gateway.Engine)
@@ -282,20 +283,20 @@ func (h *EventHandler) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 //		tag <expression>
 //	}]
 func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	if err := h.unmarshal(d); err != nil {
+	if err := h.Unmarshal(d); err != nil {
 		return err
 	}
 	start := *d
 	err := block.ReadOptional(d, "notify", block.Options{
-		"title": h.textOption("title", &h.Title, eventPlaceholders),
-		"body":  h.textOption("body", &h.Body, eventPlaceholders),
+		"title": h.TextOption("title", &h.Title, eventPlaceholders),
+		"body":  h.TextOption("body", &h.Body, eventPlaceholders),
 		"format": {Usage: "format text|markdown|html", Min: 1, Max: 1, Line: func(args []string) error {
 			format, err := markup.ParseFormat(args[0])
 			h.Format = string(format)
 			return err
 		}},
-		"type": typeOption(&h.Type),
-		"tag":  h.tagOption(),
+		"type": recipient.TypeOption(&h.Type),
+		"tag":  h.TagOption(),
 	})
 	if err == nil && h.Format != "" && h.Body == "" {
 		err = start.WrapErr(errFormatWithoutBody)

@@ -63,8 +63,8 @@ func (c *Expect) expression() (notifier.TagExpr, error) {
 	return e, err
 }
 
-// expectName returns the name of an expectation in CaddyfileInfo.Lines.
-func expectName(key, name string) string { return keyPrefix + key + ", expect " + name }
+// expectName returns the name of an expectation in block.Info.Lines.
+func expectName(key, name string) string { return block.KeyPrefix + key + ", expect " + name }
 
 // loadExpects sets the expectations of k, whose targets are set. If there is an error,
 // name is that of the expectation.
@@ -118,7 +118,7 @@ func (s *Settings) checkExpects(durable bool) error {
 			err = errExpectUnqueued
 		}
 		beat := k.Expect[0].Name
-		return s.Caddyfile.locate(expectName(name, beat), fmt.Errorf("key %s: expect %s: %w", name, beat, err))
+		return s.Caddyfile.Locate(expectName(name, beat), fmt.Errorf("key %s: expect %s: %w", name, beat, err))
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (k *keyBlock) readExpect() block.Option {
 		if err != nil {
 			return at.WrapErr(site.PrefixError("expect", err))
 		}
-		k.settings.Caddyfile.record(expectName(k.name, x.Name), d)
+		k.settings.to.Caddyfile.Record(expectName(k.name, x.Name), d)
 		k.Key.Expect = append(k.Key.Expect, x)
 		return block.ReadOptional(d, "expect", block.Options{
 			"tag": {Usage: "tag <expression>", Min: 1, Max: 1, Line: func(args []string) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -71,7 +72,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.app = m.(*App)
 	settled, err := h.resolve(h.app.settled, h.shared.parse, h.api.Log)
 	if err != nil {
-		return logRejected(h.api.Log, err)
+		return block.LogRejected(h.api.Log, err)
 	}
 	h.api.Resolved, h.api.App, h.api.Shared = settled.Site, &h.app.gateway, h.shared.Dispatcher
 	h.api.Resolved.Devices = newKeyDevices(h.app, h.api.Resolved).Receivers()
@@ -79,25 +80,25 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.api.Resolved.Keys[name].OfSite = true
 	}
 	if err := h.checkEffects(); err != nil {
-		return logRejected(h.api.Log, err)
+		return block.LogRejected(h.api.Log, err)
 	}
 	owner := h.configsOwner(h)
 	if h.Configs == nil {
 		owner = h.app.configsOwner(h.app)
 	}
 	if h.api.Saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.api.Log); err != nil {
-		return logRejected(h.api.Log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
+		return block.LogRejected(h.api.Log, h.Caddyfile.Locate("configs", site.PrefixError("configs", err)))
 	}
 	h.api.Resolved.Saved = h.api.Saved.Finder()
 	if err := h.checkReaders(); err != nil {
-		return logRejected(h.api.Log, err)
+		return block.LogRejected(h.api.Log, err)
 	}
 	h.api.Prepare(console.New(h.api))
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.api.Has.Inbox {
 		server.RegisterOnShutdown(h.api.Streams.Stop)
 	}
-	h.Caddyfile.trim()
-	return logRejected(h.api.Log, h.app.addSite(ctx, h))
+	h.Caddyfile.Trim()
+	return block.LogRejected(h.api.Log, h.app.addSite(ctx, h))
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.

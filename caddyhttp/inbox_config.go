@@ -37,12 +37,12 @@ func checkInbox(d caddy.Duration) error {
 }
 
 // inboxName returns the name of the setting inbox of a key, or for "" of configs, in
-// CaddyfileInfo.Lines.
+// block.Info.Lines.
 func inboxName(key string) string {
 	if key == "" {
 		return "configs, inbox"
 	}
-	return keyPrefix + key + ", inbox"
+	return block.KeyPrefix + key + ", inbox"
 }
 
 // inboxError returns an error about inbox of a key, or for "" of configs, with its
@@ -50,9 +50,9 @@ func inboxName(key string) string {
 func (s *Settings) inboxError(key string, err error) error {
 	prefix := "configs"
 	if key != "" {
-		prefix = keyPrefix + key
+		prefix = block.KeyPrefix + key
 	}
-	return s.Caddyfile.locate(inboxName(key), site.PrefixError(prefix, site.PrefixError("inbox", err)))
+	return s.Caddyfile.Locate(inboxName(key), site.PrefixError(prefix, site.PrefixError("inbox", err)))
 }
 
 // inboxes returns the names of the keys that have inbox.
@@ -118,9 +118,9 @@ func (a *App) checkInboxReaders() error {
 }
 
 // readInbox returns the subdirective inbox of a block. key is "" for saved keys.
-func readInbox(to *caddy.Duration, key func() string, info func() *CaddyfileInfo) block.Option {
+func readInbox(to *caddy.Duration, key func() string, info func() *block.Info) block.Option {
 	return block.Option{Usage: "inbox <duration>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-		info().record(inboxName(key()), d)
+		info().Record(inboxName(key()), d)
 		if err := block.Duration(to)(args); err != nil || checkInbox(*to) != nil {
 			return errInboxTime
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -111,7 +112,7 @@ func (s *logSink) send(d *logdigest.Digest) {
 	if s.settings.Type != "" {
 		m.Type = notifier.Type(s.settings.Type)
 	}
-	err := s.settings.Recipient.post(&app.gateway.Engine, m, site.SourceLog, false, func(r *notifier.Report) {
+	err := s.settings.Recipient.Post(&app.gateway.Engine, m, site.SourceLog, false, func(r *notifier.Report) {
 		if !r.OK() {
 			s.warnFailed(d.Count(), firstError(r))
 		}
@@ -141,7 +142,7 @@ func (s *logSink) warnFailed(n int, err error) {
 type logSinks struct {
 	mu       sync.Mutex
 	open     map[*logSink]struct{}
-	expected map[<-chan struct{}][]Recipient // by the Done channel of the configuration
+	expected map[<-chan struct{}][]recipient.Recipient // by the Done channel of the configuration
 }
 
 func (l *logSinks) add(s *logSink) {
@@ -184,11 +185,11 @@ func (l *logSinks) discard() {
 // expect records the recipient of a log writer for the notify app of the same
 // configuration to check. A configuration has many contexts, because Caddy's
 // http app adds values to them, but one Done channel.
-func (l *logSinks) expect(ctx caddy.Context, r Recipient) {
+func (l *logSinks) expect(ctx caddy.Context, r recipient.Recipient) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.expected == nil {
-		l.expected = map[<-chan struct{}][]Recipient{}
+		l.expected = map[<-chan struct{}][]recipient.Recipient{}
 	}
 	config := ctx.Done()
 	if l.expected[config] == nil {
@@ -201,7 +202,7 @@ func (l *logSinks) expect(ctx caddy.Context, r Recipient) {
 	l.expected[config] = append(l.expected[config], r)
 }
 
-func (l *logSinks) expectedBy(ctx caddy.Context) []Recipient {
+func (l *logSinks) expectedBy(ctx caddy.Context) []recipient.Recipient {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expected[ctx.Done()]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -37,7 +38,7 @@ func init() {
 // occur while no configuration runs, such as when Caddy cannot start, are
 // written to standard error.
 type LogWriter struct {
-	Recipient
+	recipient.Recipient
 
 	// The title of the messages. Global placeholders such as `{system.hostname}`
 	// are replaced when the configuration loads. Default: the level and text of
@@ -95,7 +96,7 @@ func (*LogWriter) CaddyModule() caddy.ModuleInfo {
 func (w *LogWriter) Provision(ctx caddy.Context) error {
 	if err := w.provision(ctx); err != nil {
 		// The context has no logger before all logs are provisioned.
-		return logRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.describe("log output notify: ", err))
+		return block.LogRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.Describe("log output notify: ", err))
 	}
 	if err := w.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
@@ -105,7 +106,7 @@ func (w *LogWriter) Provision(ctx caddy.Context) error {
 }
 
 func (w *LogWriter) provision(ctx caddy.Context) error {
-	if err := w.Recipient.check(); err != nil {
+	if err := w.Recipient.Check(); err != nil {
 		return err
 	}
 	if w.Type != "" {
@@ -128,7 +129,7 @@ func (w *LogWriter) provision(ctx caddy.Context) error {
 		return site.PrefixError("max", errLogKinds)
 	}
 	if err := placeholder.CheckTextAndValues(w.Title, logPlaceholders); err != nil {
-		return w.Caddyfile.locate("title", site.PrefixError("title", err))
+		return w.Caddyfile.Locate("title", site.PrefixError("title", err))
 	}
 	w.Title = markup.OneLine(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
 	if !hasApp(ctx, "notify") {
@@ -181,13 +182,13 @@ func (w *LogWriter) OpenWriter() (io.WriteCloser, error) {
 //		max <n>
 //	}]
 func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	if err := w.unmarshal(d); err != nil {
+	if err := w.Unmarshal(d); err != nil {
 		return err
 	}
 	err := block.ReadOptional(d, "notify", block.Options{
-		"tag":   w.tagOption(),
-		"title": w.textOption("title", &w.Title, logPlaceholders),
-		"type":  typeOption(&w.Type),
+		"tag":   w.TagOption(),
+		"title": w.TextOption("title", &w.Title, logPlaceholders),
+		"type":  recipient.TypeOption(&w.Type),
 		"interval": {Usage: "interval <duration>", Min: 1, Max: 1, Line: func(args []string) error {
 			t, err := caddy.ParseDuration(args[0])
 			if err != nil || t < minLogInterval {
@@ -198,8 +199,8 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}},
 		"max": {Usage: "max <n>", Min: 1, Max: 1, Line: block.Number(&w.Max, 1, maxLogKinds)},
 	})
-	var files fileFingerprint
-	files.addPlaceholders(w.Title)
+	var files block.Fingerprint
+	files.AddPlaceholders(w.Title)
 	w.Caddyfile.Files = files.String()
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/internal/logtest"
 )
 
@@ -33,19 +34,19 @@ func entriesOf(body string) (n int) {
 func TestWriterKey(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range []LogWriter{
-		{Recipient: Recipient{Key: "a"}},
-		{Recipient: Recipient{Key: "a", Tag: "x"}},
-		{Recipient: Recipient{Key: "a"}, Title: "x"},
-		{Recipient: Recipient{Key: "a"}, Type: "info"},
-		{Recipient: Recipient{Key: "a"}, Interval: 1},
-		{Recipient: Recipient{Key: "a"}, Max: 1},
+		{Recipient: recipient.Recipient{Key: "a"}},
+		{Recipient: recipient.Recipient{Key: "a", Tag: "x"}},
+		{Recipient: recipient.Recipient{Key: "a"}, Title: "x"},
+		{Recipient: recipient.Recipient{Key: "a"}, Type: "info"},
+		{Recipient: recipient.Recipient{Key: "a"}, Interval: 1},
+		{Recipient: recipient.Recipient{Key: "a"}, Max: 1},
 	} {
 		seen[w.WriterKey()] = true
 	}
 	if len(seen) != 6 {
 		t.Errorf("the keys are %v", seen)
 	}
-	w := LogWriter{Recipient: Recipient{Key: "a"}, Title: "secretsecret"}
+	w := LogWriter{Recipient: recipient.Recipient{Key: "a"}, Title: "secretsecret"}
 	if w.String() != "notify a" {
 		t.Error(w.String())
 	}
@@ -217,7 +218,7 @@ func TestFailedStart(t *testing.T) {
 // TestLogWithoutApp checks that without a running app errors go to standard error
 // at once, and collected entries when the log is closed.
 func TestLogWithoutApp(t *testing.T) {
-	s, err := newLogSink(LogWriter{Recipient: Recipient{Key: "ops"}, Interval: caddy.Duration(time.Minute), Max: 10})
+	s, err := newLogSink(LogWriter{Recipient: recipient.Recipient{Key: "ops"}, Interval: caddy.Duration(time.Minute), Max: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func (a *App) checkPush() error {
 	if a.gateway.Engine.Resolved.Push == nil {
 		return nil
 	}
-	at := func(err error) error { return a.Caddyfile.locate("push", err) }
+	at := func(err error) error { return a.Caddyfile.Locate("push", err) }
 	switch {
 	case a.Queue == nil:
 		return at(errPushWithoutQueue)
@@ -141,7 +141,7 @@ func (a *App) checkPush() error {
 			err = errPushInsecure
 		}
 		if err != nil {
-			return h.Caddyfile.locate(blockLine, err)
+			return h.Caddyfile.Locate(block.Begin, err)
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func (b *settingsBlock) readPush(d *caddyfile.Dispenser, _ []string) error {
 	}
 	p := &Push{}
 	b.app.Push = p
-	b.Caddyfile.record("push", d)
+	b.to.Caddyfile.Record("push", d)
 	check := func(args []string) error {
 		_, err := p.resolve()
 		return err

@@ -157,7 +157,7 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 	}
 	q := &Queue{}
 	b.app.Queue = q
-	b.Caddyfile.record("queue", d)
+	b.to.Caddyfile.Record("queue", d)
 	if len(args) > 0 {
 		if args[0] != "postgres" || len(args) != 2 {
 			return d.Err("wrong arguments; expected queue [postgres <dsn>] [{ … }]")
@@ -168,7 +168,7 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 	text := func(name string, to *string) block.Option {
 		return block.Option{Usage: name + " <text>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
-				return errEmptyText
+				return block.ErrEmptyText
 			}
 			*to = args[0]
 			return placeholder.Check(args[0])

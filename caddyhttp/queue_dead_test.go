@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -134,7 +135,7 @@ func TestQueueOfEvents(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	for i, source := range []string{site.SourceEvent, site.SourceLog, site.SourceOwnEvent} {
-		if err := (&Recipient{Key: "k"}).post(&h.app.gateway.Engine, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
+		if err := (&recipient.Recipient{Key: "k"}).Post(&h.app.gateway.Engine, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
 			t.Fatal(err)
 		}
 		caddyhttptest.Eventually(t, func() bool {
@@ -148,7 +149,7 @@ func TestQueueOfEvents(t *testing.T) {
 func TestQueueOfEventsWithChain(t *testing.T) {
 	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.NotifyURL()+" 1:ops\nurl "+good.NotifyURL()+" 2:ops\nurl "+last.NotifyURL()+" 3:ops\n}")
-	if err := (&Recipient{Key: "k", Tag: "ops"}).post(&h.app.gateway.Engine, &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true, nil); err != nil {
+	if err := (&recipient.Recipient{Key: "k", Tag: "ops"}).Post(&h.app.gateway.Engine, &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	caddyhttptest.Eventually(t, func() bool { return good.count() == 1 })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -121,7 +122,7 @@ func TestGivenUpIsNotKept(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, got.status, got.body)
 		}
 	}
-	_, targets, err := (&Recipient{Key: "k"}).find(h.app.gateway.Engine.Resolved)
+	_, targets, err := (&recipient.Recipient{Key: "k"}).Find(h.app.gateway.Engine.Resolved)
 	if err != nil {
 		t.Fatal(err)
 	}

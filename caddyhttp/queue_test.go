@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -252,7 +253,7 @@ func TestQueueChainStored(t *testing.T) {
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
-				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.gateway.Engine.Resolved)
+				k, targets, err := (&recipient.Recipient{Key: "k", Tag: "ops"}).Find(h.app.gateway.Engine.Resolved)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -429,7 +430,10 @@ func TestQueueFailureForGood(t *testing.T) {
 	got = postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
 	id := got.queued(t).ID
 	caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "failed" })
-	caddyhttptest.Eventually(t, func() bool { s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context()); return err == nil && s.Dead == 1 })
+	caddyhttptest.Eventually(t, func() bool {
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
+		return err == nil && s.Dead == 1
+	})
 }
 
 // The same request with the same idempotency key is one message; a different

@@ -329,13 +329,13 @@ func checkSteps(k *site.Key, public string, push bool) error {
 	return nil
 }
 
-// ruleName returns the name of a rule of a key in CaddyfileInfo.Lines. key is "" for
+// ruleName returns the name of a rule of a key in block.Info.Lines. key is "" for
 // saved keys.
 func ruleName(key, rule string) string {
 	if key == "" {
 		return "configs, " + rule
 	}
-	return keyPrefix + key + ", " + rule
+	return block.KeyPrefix + key + ", " + rule
 }
 
 // errRulesWithoutQueue is returned for rules that cannot keep what they have to.
@@ -360,24 +360,24 @@ func (s *Settings) checkRules(durable bool) error {
 			continue
 		}
 		rule := k.Rules.names()[0]
-		return s.Caddyfile.locate(ruleName(name, rule), fmt.Errorf("key %s: %s: %w", name, rule, err))
+		return s.Caddyfile.Locate(ruleName(name, rule), fmt.Errorf("key %s: %s: %w", name, rule, err))
 	}
 	if s.Configs != nil && !s.Configs.Rules.empty() && !durable {
 		rule := s.Configs.Rules.names()[0]
-		return s.Caddyfile.locate(ruleName("", rule), fmt.Errorf("configs: %s: %w", rule, errRulesWithoutQueue))
+		return s.Caddyfile.Locate(ruleName("", rule), fmt.Errorf("configs: %s: %w", rule, errRulesWithoutQueue))
 	}
 	return nil
 }
 
 // readRules adds the subdirectives for rules to those of a block. key is "" for saved
 // keys.
-func readRules(c *Rules, known block.Options, key func() string, info func() *CaddyfileInfo) {
+func readRules(c *Rules, known block.Options, key func() string, info func() *block.Info) {
 	var more block.Options // of the block of a rule, besides those of all rules
 	rule := func(name string, repeat bool, usage string, read func(args []string) (*RuleScope, error)) {
 		known[name] = block.Option{Usage: usage, Min: 1, Max: 16, Repeat: repeat, Block: func(d *caddyfile.Dispenser, args []string) error {
 			at := *d
-			if setting := ruleName(key(), name); info().line(setting) == "" {
-				info().record(setting, d)
+			if setting := ruleName(key(), name); info().Line(setting) == "" {
+				info().Record(setting, d)
 			}
 			more = nil
 			s, err := read(args)

@@ -207,9 +207,9 @@ func checkManageUsers(users []string) error {
 // readConfigs reads a block configs, which may be empty.
 func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error {
 	c := &Configs{}
-	b.Configs = c
-	b.Caddyfile.record("configs", d)
-	b.Caddyfile.Imports = importsOf(d)
+	b.to.Configs = c
+	b.to.Caddyfile.Record("configs", d)
+	b.to.Caddyfile.Imports = block.ImportsOf(d)
 	if len(args) > 0 {
 		if err := saved.CheckSpace(args[0]); err != nil {
 			return d.WrapErr(site.PrefixError("configs", err))
@@ -251,7 +251,7 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 			return placeholder.Check(args[0])
 		}},
 	}
-	known["inbox"] = readInbox(&c.Inbox, func() string { return "" }, func() *CaddyfileInfo { return b.Caddyfile })
-	readRules(&c.Rules, known, func() string { return "" }, func() *CaddyfileInfo { return b.Caddyfile })
+	known["inbox"] = readInbox(&c.Inbox, func() string { return "" }, func() *block.Info { return b.to.Caddyfile })
+	readRules(&c.Rules, known, func() string { return "" }, func() *block.Info { return b.to.Caddyfile })
 	return block.ReadOptional(d, "configs", known)
 }

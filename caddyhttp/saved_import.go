@@ -101,7 +101,7 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys
 		}
 		keys, err := newSavedKeys(r, spaces, owner, true, sender, zap.NewNop())
 		if err != nil {
-			return nil, nil, handler.Caddyfile.locate("configs", site.PrefixError("configs", err))
+			return nil, nil, handler.Caddyfile.Locate("configs", site.PrefixError("configs", err))
 		}
 		if keys == nil {
 			continue

@@ -1,6 +1,9 @@
 package caddyhttp
 
-import "github.com/caddy-notify/caddy-notify/gateway/saved"
+import (
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+)
 
 // siteBlock identifies a notify block of a Caddyfile. Caddy copies the handler of a
 // site with several addresses into several servers.
@@ -13,11 +16,11 @@ type siteBlock struct {
 func (s *Settings) configsOwner(self any) saved.ConfigsOwner {
 	o := saved.ConfigsOwner{ID: self}
 	if info := s.Caddyfile; info != nil {
-		if o.At = info.line("configs"); o.At != "" && info.Imports != "" {
+		if o.At = info.Line("configs"); o.At != "" && info.Imports != "" {
 			o.At += ", through " + info.Imports
 		}
 		if info.Block != 0 {
-			o.ID = siteBlock{info.Lines[blockLine], info.Block}
+			o.ID = siteBlock{info.Lines[block.Begin], info.Block}
 		}
 	}
 	return o

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
@@ -48,7 +49,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 	})
 	event := func() {
 		m := &notifier.Message{Body: "x", Type: notifier.Info}
-		if err := (&Recipient{Key: "ops"}).post(&h.app.gateway.Engine, m, site.SourceEvent, true, nil); err != nil {
+		if err := (&recipient.Recipient{Key: "ops"}).Post(&h.app.gateway.Engine, m, site.SourceEvent, true, nil); err != nil {
 			t.Error(err)
 		}
 	}

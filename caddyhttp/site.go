@@ -25,7 +25,7 @@ func (a *App) indexSites() *site.Index {
 	for i, h := range a.handlers {
 		groups[i] = i
 		names := addresses[h]
-		if b := h.Caddyfile.block(); b > 0 { // those of named routes are not unique
+		if b := h.Caddyfile.Number(); b > 0 { // those of named routes are not unique
 			names = append(slices.Clip(names), "block "+strconv.Itoa(b))
 		}
 		for _, name := range names {
@@ -66,8 +66,8 @@ const siteIDLength = 9
 // place identifies a handler that is not in the routes of a server, for example
 // because the handler of a plugin contains it.
 func (h *Handler) place() string {
-	if at := h.Caddyfile.position(); at != "" {
-		return at + strconv.Itoa(h.Caddyfile.block())
+	if at := h.Caddyfile.Position(); at != "" {
+		return at + strconv.Itoa(h.Caddyfile.Number())
 	}
 	return string(caddyconfig.JSON(h.Settings, nil))
 }

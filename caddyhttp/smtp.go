@@ -43,7 +43,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 	}
 	settings, err := a.SMTP.resolve()
 	if err != nil {
-		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
 	}
 	if settings.domain != "" {
 		if _, err := ctx.App("tls"); err != nil { // so that Caddy starts it
@@ -51,7 +51,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 		}
 	}
 	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.gateway.Engine.Log); err != nil {
-		return a.Caddyfile.locate("configs", site.PrefixError("configs", err))
+		return a.Caddyfile.Locate("configs", site.PrefixError("configs", err))
 	}
 	a.gateway.Engine.Resolved.Saved = a.saved.Finder()
 	a.mail = &mailGateway{app: a, settings: settings, log: a.gateway.Engine.Log.Named("smtp")}
@@ -64,7 +64,7 @@ func (a *App) startSMTP() error {
 		return nil
 	}
 	if err := a.mail.start(a.emitter.ctx); err != nil {
-		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (g *mailGateway) warnLocalOnly(listeners []net.Listener) {
 		return ok && !a.IP.IsLoopback()
 	})
 	if outside && len(g.settings.server.Accounts)+len(g.settings.server.Trusted) == 0 {
-		g.log.Warn(g.app.Caddyfile.at("smtp") + "only clients on this machine can send mails, because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
+		g.log.Warn(g.app.Caddyfile.At("smtp") + "only clients on this machine can send mails, because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
 	}
 }
 

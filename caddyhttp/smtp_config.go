@@ -335,17 +335,17 @@ func (c *SMTPTLS) load() (*tls.Certificate, error) {
 }
 
 // addFiles adds to f the files that the settings name.
-func (c *SMTP) addFiles(f *fileFingerprint) {
+func (c *SMTP) addFiles(f *block.Fingerprint) {
 	for _, a := range c.Accounts {
-		f.addPlaceholders(a.Password)
+		f.AddPlaceholders(a.Password)
 	}
 	if c.TLS == nil || c.TLS.Certificate == "" {
 		return
 	}
 	for _, path := range []string{c.TLS.Certificate, c.TLS.Key} {
-		f.addPlaceholders(path)
+		f.AddPlaceholders(path)
 		if path, err := placeholder.Resolve(path); err == nil {
-			f.add(path)
+			f.Add(path)
 		}
 	}
 }
@@ -357,7 +357,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 	}
 	c := &SMTP{Listen: args}
 	b.app.SMTP = c
-	b.Caddyfile.record("smtp", d)
+	b.to.Caddyfile.Record("smtp", d)
 	start := *d
 	if _, err := parseMailAddresses(args); err != nil {
 		return d.WrapErr(site.PrefixError("smtp", err))
@@ -380,7 +380,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 				c.TLS = &SMTPTLS{}
 				for i, to := range []*string{&c.TLS.Certificate, &c.TLS.Key} {
 					var err error
-					if *to, err = importPath(args[i], d.File()); err != nil {
+					if *to, err = block.AbsPath(args[i], d.File()); err != nil {
 						return err
 					}
 				}
@@ -421,7 +421,7 @@ func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
 		if err := a.check(); err != nil {
 			return d.WrapErr(site.PrefixError("auth", err))
 		}
-		b.Caddyfile.record(accountName(a.Username), d)
+		b.to.Caddyfile.Record(accountName(a.Username), d)
 		c.Accounts = append(c.Accounts, a)
 	}
 	if len(c.Accounts) == 0 {

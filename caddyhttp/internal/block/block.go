@@ -1,4 +1,5 @@
-// Package block reads blocks of subdirectives from a Caddyfile. Every error
+// Package block reads blocks of subdirectives from a Caddyfile, and records where each
+// setting stands, so that an error can say it after the adapter has gone. Every error
 // names the line, what is wrong, and what to write instead.
 package block
 

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 )
 
 // The functions below return a function for Option.Line that reads one kind of
@@ -60,3 +64,23 @@ func Number(to *int, min, max int) func([]string) error {
 		return nil
 	}
 }
+
+// AbsPath makes the path of a file absolute. A relative path is relative to
+// the Caddyfile that names it. Addresses, and locations that begin with a
+// placeholder, are returned as they are.
+func AbsPath(location, caddyfile string) (string, error) {
+	switch {
+	case location == "":
+		return "", errors.New("the location is empty; write the path or address of a file")
+	case strings.Contains(location, "://"), strings.HasPrefix(location, "{"), filepath.IsAbs(location):
+		return location, placeholder.Check(location)
+	}
+	path, err := filepath.Abs(filepath.Join(filepath.Dir(caddyfile), location))
+	if err != nil {
+		return "", fmt.Errorf("making the path absolute: %w", err)
+	}
+	return path, placeholder.Check(location)
+}
+
+// ErrEmptyText is returned for a text that must not be empty.
+var ErrEmptyText = errors.New("it must not be empty")

@@ -1,7 +1,9 @@
-package caddyhttp
+// Package recipient has who gets the messages that do not come from a request: a key of
+// the notify app, and tags that choose among its destinations. Events and logs have it
+// among their settings.
+package recipient
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -27,11 +29,11 @@ type Recipient struct {
 
 	// What the Caddyfile adapter records about the block. Leave it out of a JSON
 	// configuration.
-	Caddyfile *CaddyfileInfo `json:"caddyfile,omitempty"`
+	Caddyfile *block.Info `json:"caddyfile,omitempty"`
 }
 
-// check makes the checks that do not need the app.
-func (r *Recipient) check() error {
+// Check makes the checks that do not need the app.
+func (r *Recipient) Check() error {
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return err
 	}
@@ -49,9 +51,9 @@ func (r *Recipient) expression() (notifier.TagExpr, error) {
 	return e, err
 }
 
-// find returns the key of the recipient and its targets among the settings of
+// Find returns the key of the recipient and its targets among the settings of
 // the app.
-func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, error) {
+func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, error) {
 	k := settings.Configured(r.Key) // nil for none
 	if k == nil {
 		return nil, nil, fmt.Errorf("the global option notify has no key %s; events and logs use the keys of the global option", r.Key)
@@ -63,29 +65,29 @@ func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, err
 	targets := k.Select(e)
 	if len(targets) == 0 && !settings.Devices.On() { // otherwise a device may have the tag later
 		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.Targets), r.Key, r.Tag)
-		return nil, nil, r.Caddyfile.locate("tag", err)
+		return nil, nil, r.Caddyfile.Locate("tag", err)
 	}
 	return k, targets, nil
 }
 
-// post sends a message to the recipient in the background, as [engine.Post] does.
-func (r *Recipient) post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	k, targets, err := r.find(a.Resolved)
+// Post sends a message to the recipient in the background, as [outbox.Engine.Post] does.
+func (r *Recipient) Post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+	k, targets, err := r.Find(a.Resolved)
 	if err != nil {
 		return err
 	}
 	return a.Post(k, targets, m, source, log, done)
 }
 
-// unmarshal reads `notify <key>`.
-func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
+// Unmarshal reads `notify <key>`.
+func (r *Recipient) Unmarshal(d *caddyfile.Dispenser) error {
 	d.Next() // the module's name
 	args := d.RemainingArgs()
 	if len(args) != 1 {
 		return d.Err("wrong number of arguments; expected notify <key> [{ … }]")
 	}
-	r.Caddyfile = &CaddyfileInfo{}
-	r.Caddyfile.record(blockLine, d)
+	r.Caddyfile = &block.Info{}
+	r.Caddyfile.Record(block.Begin, d)
 	r.Key = args[0]
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return d.WrapErr(err)
@@ -93,10 +95,10 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// tagOption returns the subdirective tag.
-func (r *Recipient) tagOption() block.Option {
+// TagOption returns the subdirective tag.
+func (r *Recipient) TagOption() block.Option {
 	return block.Option{Usage: "tag <expression>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-		r.Caddyfile.record("tag", d)
+		r.Caddyfile.Record("tag", d)
 		if args[0] == "" {
 			return site.ErrEmptyTag
 		}
@@ -106,8 +108,8 @@ func (r *Recipient) tagOption() block.Option {
 	}}
 }
 
-// typeOption returns the subdirective type of a message.
-func typeOption(to *string) block.Option {
+// TypeOption returns the subdirective type of a message.
+func TypeOption(to *string) block.Option {
 	return block.Option{Usage: "type info|success|warning|failure", Min: 1, Max: 1, Line: func(args []string) error {
 		t, err := notifier.ParseType(args[0])
 		*to = string(t)
@@ -115,17 +117,15 @@ func typeOption(to *string) block.Option {
 	}}
 }
 
-// textOption returns a subdirective with a text in which the placeholders of s
+// TextOption returns a subdirective with a text in which the placeholders of s
 // may occur.
-func (r *Recipient) textOption(name string, to *string, s placeholder.Scope) block.Option {
+func (r *Recipient) TextOption(name string, to *string, s placeholder.Scope) block.Option {
 	return block.Option{Usage: name + " <text>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-		r.Caddyfile.record(name, d)
+		r.Caddyfile.Record(name, d)
 		if args[0] == "" {
-			return errEmptyText
+			return block.ErrEmptyText
 		}
 		*to = args[0]
 		return placeholder.CheckText(args[0], s)
 	}}
 }
-
-var errEmptyText = errors.New("it must not be empty")
