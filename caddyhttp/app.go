@@ -13,7 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 func init() {
@@ -91,7 +91,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if defaults.Push, err = a.Push.resolve(); err != nil {
-		return logRejected(a.Log, a.Caddyfile.locate("push", site.PrefixError("push", err)))
+		return logRejected(a.Log, a.Caddyfile.locate("push", errs.Prefix("push", err)))
 	}
 	if a.settled, err = a.resolve(defaults, a.shared.parse, a.Log); err != nil {
 		return logRejected(a.Log, err)
@@ -100,7 +100,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.Resolved.Devices = newKeyDevices(a, a.Resolved).Receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
-			return logRejected(a.Log, a.Caddyfile.locate("configs", site.PrefixError("configs", err)))
+			return logRejected(a.Log, a.Caddyfile.locate("configs", errs.Prefix("configs", err)))
 		}
 	}
 	if a.Queue != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -176,7 +177,7 @@ func (a *App) checkMailKeys() error {
 		case len(keys) > 0:
 			err = errors.New("every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept of a key")
 		}
-		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.locate("smtp", errs.Prefix("smtp", err))
 	}
 	for _, account := range a.SMTP.Accounts {
 		for _, name := range account.Keys {
@@ -188,7 +189,7 @@ func (a *App) checkMailKeys() error {
 				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
 			}
 			if err != nil {
-				return a.Caddyfile.locate(accountName(account.Username), site.PrefixError("smtp: auth", err))
+				return a.Caddyfile.locate(accountName(account.Username), errs.Prefix("smtp: auth", err))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -105,7 +106,7 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 	}
 	if s.Configs != nil {
 		if r.configs, err = s.Configs.resolve(); err != nil {
-			return nil, s.Caddyfile.locate("configs", site.PrefixError("configs", err))
+			return nil, s.Caddyfile.locate("configs", errs.Prefix("configs", err))
 		}
 		if s.Configs.Escalate != nil && r.PublicURL == "" {
 			return nil, s.Caddyfile.locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
@@ -190,7 +191,7 @@ func (s *Settings) resolveLimits(r *settled) error {
 		err = r.checkInFlight()
 	}
 	if err != nil {
-		return s.Caddyfile.locate("client_limits", site.PrefixError("client_limits", err))
+		return s.Caddyfile.locate("client_limits", errs.Prefix("client_limits", err))
 	}
 	a := s.Attachments
 	if a == nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -146,10 +147,10 @@ func (h *EventHandler) provision(names []string) error {
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
 		if err := placeholder.CheckTextAndValues(text, eventPlaceholders); err != nil {
-			return h.Caddyfile.locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.locate(name, errs.Prefix(name, err))
 		}
 		if err := events.CheckData(text, names); err != nil {
-			return h.Caddyfile.locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.locate(name, errs.Prefix(name, err))
 		}
 	}
 	var err error

@@ -10,7 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 func init() {
@@ -86,7 +86,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		owner = h.app.configsOwner(h.app)
 	}
 	if h.Saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.Log); err != nil {
-		return logRejected(h.Log, h.Caddyfile.locate("configs", site.PrefixError("configs", err)))
+		return logRejected(h.Log, h.Caddyfile.locate("configs", errs.Prefix("configs", err)))
 	}
 	h.Resolved.Saved = h.Saved.Finder()
 	if err := h.checkReaders(); err != nil {

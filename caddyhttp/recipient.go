@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -36,7 +37,7 @@ func (r *Recipient) check() error {
 		return err
 	}
 	if _, err := r.expression(); err != nil {
-		return site.PrefixError("tag", err)
+		return errs.Prefix("tag", err)
 	}
 	return nil
 }
@@ -58,7 +59,7 @@ func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, err
 	}
 	e, err := r.expression()
 	if err != nil {
-		return nil, nil, site.PrefixError("tag", err)
+		return nil, nil, errs.Prefix("tag", err)
 	}
 	targets := k.Select(e)
 	if len(targets) == 0 && !settings.Devices.On() { // otherwise a device may have the tag later

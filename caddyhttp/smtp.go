@@ -24,6 +24,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -43,7 +44,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 	}
 	settings, err := a.SMTP.resolve()
 	if err != nil {
-		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.locate("smtp", errs.Prefix("smtp", err))
 	}
 	if settings.domain != "" {
 		if _, err := ctx.App("tls"); err != nil { // so that Caddy starts it
@@ -51,7 +52,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 		}
 	}
 	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.Log); err != nil {
-		return a.Caddyfile.locate("configs", site.PrefixError("configs", err))
+		return a.Caddyfile.locate("configs", errs.Prefix("configs", err))
 	}
 	a.Resolved.Saved = a.saved.Finder()
 	a.mail = &mailGateway{app: a, settings: settings, log: a.Log.Named("smtp")}
@@ -64,7 +65,7 @@ func (a *App) startSMTP() error {
 		return nil
 	}
 	if err := a.mail.start(a.emitter.ctx); err != nil {
-		return a.Caddyfile.locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.locate("smtp", errs.Prefix("smtp", err))
 	}
 	return nil
 }
@@ -76,7 +77,7 @@ func (g *mailGateway) start(ctx caddy.Context) error {
 	config.Passwords = g.app.shared.process.passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
-		return site.PrefixError("tls", err)
+		return errs.Prefix("tls", err)
 	}
 	plain, err := listenForMail(ctx, g.settings.listen)
 	if err != nil {

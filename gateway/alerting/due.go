@@ -131,7 +131,7 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 	}
 	gone := err != nil
 	if !gone {
-		if r = t.Rules.For(t.Tags); site.Numbered(t.Tags) && !r.IsStep() {
+		if r = t.Rules.For(t.Tags); rules.StepOf(t.Tags) != 0 && !r.IsStep() {
 			r = nil
 		}
 		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
@@ -156,7 +156,7 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 	group := r.Release(now, lane, held, waits, way)
 	p := &release{q: q, now: now, name: name, key: state.Key, record: record, lane: lane, group: group, jobs: jobs}
 	switch {
-	case group == nil || gone || group.Single() || site.Numbered(t.Tags) && !r.IsStep(): // the order of the numbers is that of each message
+	case group == nil || gone || group.Single() || rules.StepOf(t.Tags) != 0 && !r.IsStep(): // the order of the numbers is that of each message
 		err = p.releaseJobs(ctx)
 	default:
 		err = p.sendDigest(ctx, t, &state)

@@ -195,7 +195,7 @@ func (s *messagePlan) applyRules() {
 	for i, at := range s.To.Positions() {
 		t := s.To.Targets[i]
 		r := s.Rules.For(t.Tags)
-		if site.Numbered(t.Tags) && !r.IsStep() {
+		if rules.StepOf(t.Tags) != 0 && !r.IsStep() {
 			r = nil
 		}
 		if r == nil && !silenced || !s.Entry.Jobs[at].Status.Waits() {

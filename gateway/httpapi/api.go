@@ -90,7 +90,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}
 	if resp.Status == http.StatusUnauthorized {
-		site.AskForSecret(w, at.access)
+		askForSecret(w, at.access)
 	}
 	if h.Has.Console && api.PrefersHTML(r) {
 		resp.Frame = h.pages.Frame(r, "")
@@ -158,7 +158,7 @@ func ClientAddress(r *http.Request) netip.Addr {
 // something, also a page of an origin that may send messages.
 func CheckOwnOrigin(r *http.Request) error {
 	if http.NewCrossOriginProtection().Check(r) != nil {
-		return site.ErrForeignChange
+		return errForeignChange
 	}
 	return nil
 }

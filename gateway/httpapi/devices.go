@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -137,7 +138,7 @@ func (h *API) doDevices(w http.ResponseWriter, r *http.Request, at *Route) error
 // listDevices writes the devices of a key for who may manage.
 func (h *API) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.MayManage(r); err != nil {
-		if errors.Is(err, site.ErrManageOff) {
+		if errors.Is(err, errManageOff) {
 			err = errDevicesOff
 		}
 		return err
@@ -209,7 +210,7 @@ func (h *API) checkDevice(x *device.Change) error {
 	err := x.Check(h.Resolved.Push.Hosts, site.CheckTag)
 	if err == nil && x.Subscription != nil {
 		if err = h.Resolved.Limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
-			err = site.PrefixError("subscription", err)
+			err = errs.Prefix("subscription", err)
 		}
 	}
 	if err != nil {

@@ -10,6 +10,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
+// access says who may use a route.
+type access string
+
+const (
+	accessAnyone access = "anyone" // who can send the request; Caddy's matchers and authentication decide
+	accessSender access = "sender" // who may send to the key or, without a key, to URLs of the request
+	accessReader access = "reader" // who may read what the key's destinations are
+	accessInbox  access = "inbox"  // who may read the messages that the key keeps
+	accessHolder access = "holder" // who knows the ID of the message
+	accessDevice access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
+	accessManage access = "manage" // who may manage (see site.Managers)
+)
+
 // RouteSpec is one row of the table of routes.
 type RouteSpec struct {
 	// Pattern is the path. A name in braces stands for one segment, and {REST...}
@@ -19,7 +32,7 @@ type RouteSpec struct {
 	// Methods are the methods of the HTTP API. Sources may have others.
 	Methods []string
 
-	access site.Access
+	access access
 
 	// On reports whether a site with these settings has the route. nil means that
 	// every site has it.
@@ -63,45 +76,45 @@ func RouteSpecs() []RouteSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
 	return []RouteSpec{
-		{RouteNotify, both, site.AccessSender, nil, (*API).serveNotify},
-		{RouteOpenAPI, get, site.AccessAnyone, nil, (*API).serveOpenAPI},
-		{RouteHealth, get, site.AccessAnyone, nil, (*API).serveHealth},
-		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessHolder, WithQueue, (*API).serveMessage},
-		{site.RouteIncidents, get, site.AccessManage, WithQueue, (*API).serveIncidents},
-		{RouteIncident, both, site.AccessHolder, WithQueue, (*API).serveIncident},
-		{RouteConsole, get, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleKey, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleMessages, get, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleMessage, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleQueue, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleSilences, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleIncidents, both, site.AccessManage, withConsole, serveConsole},
-		{RouteWorker, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteManifest, get, site.AccessAnyone, withPush, serveManifest},
-		{RouteIcon, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteIconSmall, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteIconLarge, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteBadge, get, site.AccessAnyone, withPush, serveAppFile},
-		{site.RouteNotifyKey, both, site.AccessSender, nil, (*API).serveNotify},
-		{RouteSilences, both, site.AccessManage, nil, (*API).serveSilences},
-		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessManage, nil, (*API).serveSilences},
-		{RouteInbox, get, site.AccessInbox, withInbox, (*API).serveInbox},
-		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, (*API).serveInbox},
-		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, (*API).serveNtfyInbox},
-		{RouteDevices, both, site.AccessDevice, withPush, (*API).serveDevices},
-		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, (*API).serveDevices},
-		{RouteDeviceTest, post, site.AccessDevice, withPush, (*API).serveDeviceTest},
-		{RouteReceipts, post, site.AccessDevice, withPush, (*API).serveReceipt},
-		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, (*API).serveSource},
-		{RouteAdd, post, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteGet, post, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteDel, post, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteKeys, get, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteKey, both, site.AccessManage, withConfigs, (*API).serveConfig},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteURLs, get, site.AccessReader, withConfigs, (*API).serveConfig},
-		{RouteStatus, get, site.AccessAnyone, withConfigs, (*API).serveConfig},
-		{RouteDetails, get, site.AccessAnyone, withConfigs, (*API).serveConfig},
+		{RouteNotify, both, accessSender, nil, (*API).serveNotify},
+		{RouteOpenAPI, get, accessAnyone, nil, (*API).serveOpenAPI},
+		{RouteHealth, get, accessAnyone, nil, (*API).serveHealth},
+		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, WithQueue, (*API).serveMessage},
+		{site.RouteIncidents, get, accessManage, WithQueue, (*API).serveIncidents},
+		{RouteIncident, both, accessHolder, WithQueue, (*API).serveIncident},
+		{RouteConsole, get, accessManage, withConsole, serveConsole},
+		{RouteConsoleKey, both, accessManage, withConsole, serveConsole},
+		{RouteConsoleMessages, get, accessManage, withConsole, serveConsole},
+		{RouteConsoleMessage, both, accessManage, withConsole, serveConsole},
+		{RouteConsoleQueue, both, accessManage, withConsole, serveConsole},
+		{RouteConsoleSilences, both, accessManage, withConsole, serveConsole},
+		{RouteConsoleIncidents, both, accessManage, withConsole, serveConsole},
+		{RouteWorker, get, accessAnyone, withPush, serveAppFile},
+		{RouteManifest, get, accessAnyone, withPush, serveManifest},
+		{RouteIcon, get, accessAnyone, withPush, serveAppFile},
+		{RouteIconSmall, get, accessAnyone, withPush, serveAppFile},
+		{RouteIconLarge, get, accessAnyone, withPush, serveAppFile},
+		{RouteBadge, get, accessAnyone, withPush, serveAppFile},
+		{site.RouteNotifyKey, both, accessSender, nil, (*API).serveNotify},
+		{RouteSilences, both, accessManage, nil, (*API).serveSilences},
+		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*API).serveSilences},
+		{RouteInbox, get, accessInbox, withInbox, (*API).serveInbox},
+		{RouteInboxStream, get[:1], accessInbox, withInbox, (*API).serveInbox},
+		{RouteNtfyInbox, get[:1], accessInbox, withInbox, (*API).serveNtfyInbox},
+		{RouteDevices, both, accessDevice, withPush, (*API).serveDevices},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, (*API).serveDevices},
+		{RouteDeviceTest, post, accessDevice, withPush, (*API).serveDeviceTest},
+		{RouteReceipts, post, accessDevice, withPush, (*API).serveReceipt},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*API).serveSource},
+		{RouteAdd, post, accessManage, withConfigs, (*API).serveConfig},
+		{RouteGet, post, accessManage, withConfigs, (*API).serveConfig},
+		{RouteDel, post, accessManage, withConfigs, (*API).serveConfig},
+		{RouteKeys, get, accessManage, withConfigs, (*API).serveConfig},
+		{RouteKey, both, accessManage, withConfigs, (*API).serveConfig},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, (*API).serveConfig},
+		{RouteURLs, get, accessReader, withConfigs, (*API).serveConfig},
+		{RouteStatus, get, accessAnyone, withConfigs, (*API).serveConfig},
+		{RouteDetails, get, accessAnyone, withConfigs, (*API).serveConfig},
 	}
 }
 

@@ -45,7 +45,7 @@ func (h *API) doSilences(w http.ResponseWriter, r *http.Request, at *Route) erro
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := h.MayManage(r); err != nil {
-		if errors.Is(err, site.ErrManageOff) {
+		if errors.Is(err, errManageOff) {
 			err = errSilencesOff
 		}
 		return err

@@ -59,7 +59,7 @@ func (h *API) serveSource(w http.ResponseWriter, r *http.Request, a *Route) *api
 	if err != nil {
 		resp = h.ErrorResponse(err)
 		if resp.Status == http.StatusUnauthorized {
-			site.AskForSecret(w, site.AccessSender)
+			askForSecret(w, accessSender)
 		}
 		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(a.Key), resp.Status)
 		h.Refuse(r, a.Key, resp.Status, resp.Error, err)

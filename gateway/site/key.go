@@ -183,9 +183,4 @@ func (k *Key) HasDevice() bool {
 	return slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return IsDevice(t.String()) })
 }
 
-// ErrNoInbox is returned for a key without inbox.
-func ErrNoInbox(name string) error {
-	return fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)
-}
-
 var ErrEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")
