@@ -96,8 +96,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.settled, err = a.resolve(defaults, a.shared.parse, a.Log); err != nil {
 		return logRejected(a.Log, err)
 	}
-	a.Resolved = a.settled.Site
-	a.Resolved.Devices = newKeyDevices(a, a.Resolved).Receivers()
+	a.Global = a.settled.Site
+	a.Global.Devices = newKeyDevices(a, a.Global).Receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
 			return logRejected(a.Log, a.Caddyfile.locate("configs", errs.Prefix("configs", err)))
@@ -115,7 +115,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return logRejected(a.Log, err)
 	}
 	for _, r := range a.shared.process.logs.expectedBy(ctx) {
-		if _, _, err := r.find(a.Resolved); err != nil {
+		if _, _, err := r.find(a.Global); err != nil {
 			return logRejected(a.Log, r.Caddyfile.describe("log output notify: ", err))
 		}
 	}

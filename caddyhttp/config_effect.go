@@ -22,7 +22,7 @@ import (
 
 // checkEffects returns an error if a setting of the app can have no effect.
 func (a *App) checkEffects() error {
-	if err := checkFallbacks(a.Resolved.Keys, a.Queue != nil, a.Caddyfile); err != nil {
+	if err := checkFallbacks(a.Global.Keys, a.Queue != nil, a.Caddyfile); err != nil {
 		return err
 	}
 	if err := a.checkKeyQueues(a.Queue != nil); err != nil {
@@ -46,8 +46,8 @@ func (a *App) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
-		case !hasSource(a.Resolved, name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.Resolved, name))})
+		case !hasSource(a.Global, name):
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.Global, name))})
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func (a *App) checkMailKeys() error {
 	}
 	accepts := func(k *site.Key) bool { return k.CheckSource(site.SourceSMTP) == nil }
 	takesMails := func(k *site.Key) bool { return accepts(k) && (len(k.Tokens) == 0 || named(k.Name)) }
-	keys := a.Resolved.Keys
+	keys := a.Global.Keys
 	for name, source := range a.accepted() {
 		if source == site.SourceSMTP && !takesMails(keys[name]) {
 			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))

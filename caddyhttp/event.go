@@ -165,7 +165,7 @@ func (h *EventHandler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.find(h.app.Resolved)
+	_, _, err = h.find(h.app.Global)
 	return err
 }
 

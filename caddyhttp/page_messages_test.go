@@ -99,7 +99,7 @@ func TestConsoleMessages(t *testing.T) {
 		t.Errorf("after a restart: %q", got)
 	}
 	h.app.SiteIndex = func() *site.Index {
-		return &site.Index{Ids: map[*site.Site]string{h.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.Resolved}}}
+		return &site.Index{IDs: map[*site.Site]string{h.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.Resolved}}}
 	}
 	if got := listed(page("")); len(got) > 0 {
 		t.Errorf("messages of another site are listed: %q", got)

@@ -113,12 +113,12 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		}
 		return a.Rooms.Registry
 	}
-	return &device.KeyDevices{Started: a.Started, Registry: known, Site: func() string { return a.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
+	return &device.KeyDevices{Started: a.Started, Registry: known, Site: func() string { return a.SiteID(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.
 func (a *App) checkPush() error {
-	if a.Resolved.Push == nil {
+	if a.Global.Push == nil {
 		return nil
 	}
 	at := func(err error) error { return a.Caddyfile.locate("push", err) }

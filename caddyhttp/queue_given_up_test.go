@@ -121,12 +121,12 @@ func TestGivenUpIsNotKept(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, got.status, got.body)
 		}
 	}
-	_, targets, err := (&Recipient{Key: "k"}).find(h.app.Resolved)
+	_, targets, err := (&Recipient{Key: "k"}).find(h.app.Global)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := dispatch.NewDelivery(h.app.Resolved, site.SourceTest, h.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.Resolved.Configured("k"))
-	if report, _, err := h.app.SendOrQueue(t.Context(), h.app.Resolved.Configured("k"), d); err != nil || report.OK() {
+	d := dispatch.NewDelivery(h.app.Global, site.SourceTest, h.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.Global.Configured("k"))
+	if report, _, err := h.app.SendOrQueue(t.Context(), h.app.Global.Configured("k"), d); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
 	if dead := deadIDs(t, h); len(dead) > 0 || p.count() != 3 {

@@ -252,12 +252,12 @@ func TestQueueChainStored(t *testing.T) {
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
-				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.Resolved)
+				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.Global)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := outbox.NewSubmission(dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.Resolved, Logger: k.Log,
+					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.Global, Logger: k.Log,
 					Source: site.SourceEvent, Key: "k", Site: h.Site(),
 				}, h.app.Rooms.Outbox)
 				s.MakeEntry(s.ResultsSoFar())

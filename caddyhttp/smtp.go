@@ -54,7 +54,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.Log); err != nil {
 		return a.Caddyfile.locate("configs", errs.Prefix("configs", err))
 	}
-	a.Resolved.Saved = a.saved.Finder()
+	a.Global.Saved = a.saved.Finder()
 	a.mail = &mailGateway{app: a, settings: settings, log: a.Log.Named("smtp")}
 	return nil
 }
@@ -73,7 +73,7 @@ func (a *App) startSMTP() error {
 // start opens the listeners and serves them.
 func (g *mailGateway) start(ctx caddy.Context) error {
 	config := g.settings.server
-	config.Log, config.Delivery = g.log, g.app.Resolved.Timeout
+	config.Log, config.Delivery = g.log, g.app.Global.Timeout
 	config.Passwords = g.app.shared.process.passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
@@ -191,7 +191,7 @@ func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, err
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return nil, nil, site.ErrNoKey
 	}
-	k, exists, err := g.app.Resolved.OpenKey(context.Background(), r.Key)
+	k, exists, err := g.app.Global.OpenKey(context.Background(), r.Key)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -213,7 +213,7 @@ func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, err
 // refused records a refusal of the server.
 func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.app.shared.Metrics.NotSent(g.app.Resolved.ConfiguredKey(r.Key), r.Status)
+		g.app.shared.Metrics.NotSent(g.app.Global.ConfiguredName(r.Key), r.Status)
 	}
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: httpapi.RefusalReason(r.Status, r.Err)},
@@ -228,13 +228,13 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 // receive reads a mail and sends it to its recipients.
 func (g *mailGateway) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
 	app := g.app
-	e, err := app.shared.InFlight.Enter(app.Resolved.InFlight)
+	e, err := app.shared.InFlight.Enter(app.Global.InFlight)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Leave()
-	limits := app.Resolved.Limits
-	limits.Memory = app.shared.Memory.Allocation(app.Resolved.Memory, false)
+	limits := app.Global.Limits
+	limits.Memory = app.shared.Memory.Allocation(app.Global.Memory, false)
 	q, hops, err := api.ReadMail(mail, limits)
 	if err != nil {
 		return nil, err
@@ -308,7 +308,7 @@ func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory
 		return mailReport{err: err}
 	}
 	message.Incident = message.Incident.For(k.Name, site.SourceSMTP)
-	d := dispatch.NewDelivery(g.app.Resolved, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.app.Global, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
 	if err := d.To.Check(&message); err != nil {
 		release()
 		return mailReport{err: err}

@@ -103,7 +103,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*saved.Space]bool{}
-	for _, settings := range append([]*site.Site{a.Resolved}, a.Sites...) {
+	for _, settings := range append([]*site.Site{a.Global}, a.Sites...) {
 		for _, t := range settings.DefaultTargets {
 			f(t.Destination)
 		}

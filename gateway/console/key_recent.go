@@ -271,7 +271,7 @@ func (h *Pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
 	}
-	others := h.App.SettingsOf(state.Site)
+	others := h.App.SitesWithID(state.Site)
 	if others == nil {
 		return true
 	}
@@ -302,7 +302,7 @@ func (h *Pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 	wanted := r.PostForm.Get("destination")
 	var ids []queue.Hash
 	for _, t := range k.Targets {
-		id := q.Hash(site.DestinationOf(t, k.Limits))
+		id := q.Hash(site.DestinationName(t, k.Limits))
 		if wanted == "" || wanted == EncodeDestination(id) {
 			ids = append(ids, id)
 		}

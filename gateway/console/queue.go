@@ -105,7 +105,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 	for name := range h.Resolved.Keys {
 		k := h.Resolved.Configured(name)
 		for _, t := range k.Targets {
-			id := q.Hash(site.DestinationOf(t, k.Limits))
+			id := q.Hash(site.DestinationName(t, k.Limits))
 			d := configured[id]
 			if d == nil {
 				d = &siteDestination{service: t.Service(), url: t.String()}
@@ -159,7 +159,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 // sites may have the same name.
 func (h *Pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Hash(site.DestinationOf(t, k.Limits)) == id })
+	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Hash(site.DestinationName(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.

@@ -100,7 +100,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // Site returns the ID of the site.
-func (h *API) Site() string { return h.App.SiteOf(h.Resolved) }
+func (h *API) Site() string { return h.App.SiteID(h.Resolved) }
 
 // WritePage writes a page in its frame. here is as in frame.
 func (h *API) WritePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {

@@ -54,7 +54,7 @@ func (h *API) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, beat 
 	}
 	if err != nil {
 		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(key), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(key), resp.Status)
 		h.Refuse(r, key, resp.Status, resp.Error, err)
 	}
 	return resp
@@ -217,7 +217,7 @@ func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *no
 // heartbeat.ExpectedBeat returns the beat of an expectation of a key of the site.
 func (h *API) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
-		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Resolved, Key: k, ExpectedBeat: e}
+		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Global, Key: k, ExpectedBeat: e}
 	}
 	return &heartbeat.ExpectedBeat{Site: h.Site(), Settings: h.Resolved, Key: k, ExpectedBeat: e}
 }

@@ -155,7 +155,7 @@ func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Respons
 	resp := h.ErrorResponse(err)
 	if IsChange(r) {
 		if at.access == accessSender {
-			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(at.Key), resp.Status)
+			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), resp.Status)
 		}
 		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
 	}
@@ -169,7 +169,7 @@ func (h *API) notifyNamed(w http.ResponseWriter, r *http.Request, at *Route) *ap
 	resp, err := h.acceptNamed(w, r, at, &name)
 	if err != nil {
 		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(name), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(name), resp.Status)
 		h.Refuse(r, name, resp.Status, resp.Error, err)
 	}
 	return resp

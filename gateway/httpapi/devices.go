@@ -155,7 +155,7 @@ func (h *API) listDevices(w http.ResponseWriter, r *http.Request, name string) e
 }
 
 // DevicePlace returns the place of the devices of a key of the site.
-func (h *API) DevicePlace(k *site.Key) site.Place { return k.DevicePlace(h.Site()) }
+func (h *API) DevicePlace(k *site.Key) site.Place { return k.Place(h.Site()) }
 
 // Invitation returns the invitation to a key that a token stands for. It opens the page of
 // the key for that alone, also if the key has a token. For a key that does not exist, the

@@ -22,7 +22,7 @@ func (h *API) notify(w http.ResponseWriter, r *http.Request, name string) *api.R
 	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(name), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(name), resp.Status)
 		h.Refuse(r, name, resp.Status, resp.Error, err)
 	}
 	if h.Resolved.Page && h.CheckRoute(r, name) == nil {

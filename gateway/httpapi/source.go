@@ -61,7 +61,7 @@ func (h *API) serveSource(w http.ResponseWriter, r *http.Request, a *Route) *api
 		if resp.Status == http.StatusUnauthorized {
 			askForSecret(w, accessSender)
 		}
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(a.Key), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(a.Key), resp.Status)
 		h.Refuse(r, a.Key, resp.Status, resp.Error, err)
 	}
 	if s == nil {

@@ -174,7 +174,7 @@ func SavedHome(space, id string) string {
 }
 
 // DevicePlace returns the place of the devices of k at a site.
-func (k *Key) DevicePlace(siteID string) Place {
+func (k *Key) Place(siteID string) Place {
 	return Place{Home: k.Home(siteID), Key: k.Name}
 }
 
