@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -214,11 +215,11 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	}
 	typ, err := notifier.ParseType(t.Type)
 	if err != nil {
-		return adminError(http.StatusBadRequest, site.PrefixError("type", err))
+		return adminError(http.StatusBadRequest, errs.Prefix("type", err))
 	}
 	tag, err := notifier.ParseTags(t.Tag)
 	if err != nil {
-		return adminError(http.StatusBadRequest, site.PrefixError("tag", err))
+		return adminError(http.StatusBadRequest, errs.Prefix("tag", err))
 	}
 	name := r.PathValue("key")
 	m := &notifier.Message{Title: "Test", Body: cmp.Or(t.Body, "If you can read this, the key "+name+" works."), Type: typ, Time: time.Now()}

@@ -61,7 +61,7 @@ func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*admin
 	out := map[queue.Hash]*adminHealth{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
-			id := q.Queue.Hash(site.DestinationOf(t, limits))
+			id := q.Queue.Hash(site.DestinationName(t, limits))
 			d := out[id]
 			if d == nil {
 				d = &adminHealth{Keys: []string{}, Service: t.Service(), Destination: t.String(), DestinationHealth: newDestinationHealth(&queue.Health{Destination: id})}
@@ -72,7 +72,7 @@ func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*admin
 			}
 		}
 	}
-	for _, s := range append([]*site.Site{a.Resolved}, a.Sites...) {
+	for _, s := range append([]*site.Site{a.Global}, a.Sites...) {
 		for name, k := range s.Keys {
 			add(name, k.Limits, s.Devices.With(k).Targets)
 		}
@@ -132,7 +132,7 @@ func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []noti
 	}
 	ids, out := make([]queue.Hash, len(targets)), make([]DestinationHealth, len(targets))
 	for i, t := range targets {
-		ids[i] = a.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
+		ids[i] = a.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
 		out[i] = newDestinationHealth(&queue.Health{Destination: ids[i]})
 	}
 	states, err := a.Outbox.Queue.Health(ctx, ids...)

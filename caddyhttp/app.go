@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 func init() {
@@ -92,16 +92,16 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if defaults.Push, err = a.Push.resolve(); err != nil {
-		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("push", site.PrefixError("push", err)))
+		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("push", errs.Prefix("push", err)))
 	}
 	if a.settled, err = a.resolve(defaults, a.shared.parse, a.gateway.Engine.Log); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
-	a.gateway.Engine.Resolved = a.settled.Site
-	a.gateway.Engine.Resolved.Devices = newKeyDevices(a, a.gateway.Engine.Resolved).Receivers()
+	a.gateway.Engine.Global = a.settled.Site
+	a.gateway.Engine.Global.Devices = newKeyDevices(a, a.gateway.Engine.Global).Receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
-			return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("configs", site.PrefixError("configs", err)))
+			return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("configs", errs.Prefix("configs", err)))
 		}
 	}
 	if a.Queue != nil {
@@ -116,7 +116,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
 	for _, r := range a.shared.process.logs.expectedBy(ctx) {
-		if _, _, err := r.Find(a.gateway.Engine.Resolved); err != nil {
+		if _, _, err := r.Find(a.gateway.Engine.Global); err != nil {
 			return block.LogRejected(a.gateway.Engine.Log, r.Caddyfile.Describe("log output notify: ", err))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -378,7 +379,7 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 		return err
 	}
 	if err := b.to.Services.validate(); err != nil {
-		return start.WrapErr(site.PrefixError("services", err))
+		return start.WrapErr(errs.Prefix("services", err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 var (
@@ -56,10 +57,10 @@ func loadSecrets(texts []string) (site.Secrets, error) {
 // loadAccess sets the tokens and readers of k.
 func (c *Key) loadAccess(k *site.Key) (err error) {
 	if k.Tokens, err = loadSecrets(c.Tokens); err != nil {
-		return site.PrefixError("token", err)
+		return errs.Prefix("token", err)
 	}
 	if k.Readers, err = loadSecrets(c.Readers); err != nil {
-		return site.PrefixError("reader", err)
+		return errs.Prefix("reader", err)
 	}
 	if slices.ContainsFunc(k.Readers, func(sum [sha256.Size]byte) bool { return slices.Contains(k.Tokens, sum) }) {
 		return site.ErrTokenAndReader
@@ -75,7 +76,7 @@ func (h *Handler) checkReaders() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Keys)) {
 		if k := h.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
-			return h.Caddyfile.Locate(block.KeyPrefix+name, site.PrefixError(block.KeyPrefix+name, errReaderWithout))
+			return h.Caddyfile.Locate(block.KeyPrefix+name, errs.Prefix(block.KeyPrefix+name, errReaderWithout))
 		}
 	}
 	return nil
@@ -89,7 +90,7 @@ func (a *App) checkReaders() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Keys)) {
 		if k := a.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
-			return a.Caddyfile.Locate(block.KeyPrefix+name, site.PrefixError(block.KeyPrefix+name, errReaderNowhere))
+			return a.Caddyfile.Locate(block.KeyPrefix+name, errs.Prefix(block.KeyPrefix+name, errReaderNowhere))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 // Console turns on the console: pages at `/notify/console` that show what keys reach
@@ -42,7 +43,7 @@ func newManagers(manage string, users []string) (*site.Managers, error) {
 		return nil, errors.New("manage must be user or open")
 	}
 	if err := checkManageUsers(users); err != nil {
-		return nil, site.PrefixError("manage_users", err)
+		return nil, errs.Prefix("manage_users", err)
 	}
 	return &site.Managers{Open: manage == manageOpen, Named: users}, nil
 }
@@ -74,7 +75,7 @@ func (s *Settings) resolveManagers(r *settled) error {
 		err = errConsoleDiffers
 	}
 	if err != nil {
-		return s.Caddyfile.Locate("console", site.PrefixError("console", err))
+		return s.Caddyfile.Locate("console", errs.Prefix("console", err))
 	}
 	if !r.Page && s.Console != nil {
 		return s.Caddyfile.Locate("console", errConsoleWithoutPages)

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -22,7 +23,7 @@ import (
 
 // checkEffects returns an error if a setting of the app can have no effect.
 func (a *App) checkEffects() error {
-	if err := checkFallbacks(a.gateway.Engine.Resolved.Keys, a.Queue != nil, a.Caddyfile); err != nil {
+	if err := checkFallbacks(a.gateway.Engine.Global.Keys, a.Queue != nil, a.Caddyfile); err != nil {
 		return err
 	}
 	if err := a.checkKeyQueues(a.Queue != nil); err != nil {
@@ -46,8 +47,8 @@ func (a *App) checkEffects() error {
 		switch {
 		case name == site.SourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
-		case !hasSource(a.gateway.Engine.Resolved, name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Engine.Resolved, name))})
+		case !hasSource(a.gateway.Engine.Global, name):
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Engine.Global, name))})
 		}
 	}
 	return nil
@@ -163,7 +164,7 @@ func (a *App) checkMailKeys() error {
 	}
 	accepts := func(k *site.Key) bool { return k.CheckSource(site.SourceSMTP) == nil }
 	takesMails := func(k *site.Key) bool { return accepts(k) && (len(k.Tokens) == 0 || named(k.Name)) }
-	keys := a.gateway.Engine.Resolved.Keys
+	keys := a.gateway.Engine.Global.Keys
 	for name, source := range a.accepted() {
 		if source == site.SourceSMTP && !takesMails(keys[name]) {
 			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))
@@ -177,7 +178,7 @@ func (a *App) checkMailKeys() error {
 		case len(keys) > 0:
 			err = errors.New("every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept of a key")
 		}
-		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.Locate("smtp", errs.Prefix("smtp", err))
 	}
 	for _, account := range a.SMTP.Accounts {
 		for _, name := range account.Keys {
@@ -189,7 +190,7 @@ func (a *App) checkMailKeys() error {
 				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
 			}
 			if err != nil {
-				return a.Caddyfile.Locate(accountName(account.Username), site.PrefixError("smtp: auth", err))
+				return a.Caddyfile.Locate(accountName(account.Username), errs.Prefix("smtp: auth", err))
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -37,7 +37,7 @@ type identityField struct {
 func (id *Identity) validate() error {
 	for _, f := range id.fields() {
 		if err := f.check(*f.value); err != nil {
-			return site.PrefixError(f.name, err)
+			return errs.Prefix(f.name, err)
 		}
 	}
 	return nil

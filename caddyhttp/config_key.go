@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -196,7 +197,7 @@ func (l *keyLoader) load(name string, c *Key) (*site.Key, error) {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	if err := checkInbox(c.Inbox); err != nil {
-		return nil, l.file.Locate(inboxName(name), site.PrefixError(block.KeyPrefix+name, err))
+		return nil, l.file.Locate(inboxName(name), errs.Prefix(block.KeyPrefix+name, err))
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
 	k := &site.Key{Name: name, Accept: c.Accept, Unqueued: c.Queue != nil && !*c.Queue, Fallback: c.Fallback, Inbox: time.Duration(c.Inbox), Log: l.log}
@@ -216,7 +217,7 @@ func (l *keyLoader) load(name string, c *Key) (*site.Key, error) {
 		err = errVariablesUnused
 	}
 	if err != nil {
-		return nil, l.locate("key "+name, site.PrefixError("variables", err))
+		return nil, l.locate("key "+name, errs.Prefix("variables", err))
 	}
 	imported, err := l.importApprise(name, c.ImportApprise, variables)
 	if err != nil {
@@ -230,10 +231,10 @@ func (l *keyLoader) load(name string, c *Key) (*site.Key, error) {
 	}
 	if err := c.loadRules(k, l.public, l.push); err != nil {
 		rule, _, _ := strings.Cut(err.Error(), ":")
-		return nil, l.file.Locate(ruleName(name, rule), site.PrefixError(block.KeyPrefix+name, err))
+		return nil, l.file.Locate(ruleName(name, rule), errs.Prefix(block.KeyPrefix+name, err))
 	}
 	if beat, err := c.loadExpects(k, l.push); err != nil {
-		return nil, l.file.Locate(expectName(name, beat), site.PrefixError(block.KeyPrefix+name, err))
+		return nil, l.file.Locate(expectName(name, beat), errs.Prefix(block.KeyPrefix+name, err))
 	}
 	l.warnRepeated(k, len(c.URLs))
 	return k, nil
@@ -275,7 +276,7 @@ func (l *keyLoader) locate(setting string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return l.file.Locate(setting, site.PrefixError(setting, err))
+	return l.file.Locate(setting, errs.Prefix(setting, err))
 }
 
 func (l *keyLoader) target(u KeyURL) (notifier.Target, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 // Config is a Caddy configuration that a command reads. Nothing of it is
@@ -159,7 +159,7 @@ func (c *Config) Source(name, key string) (*source.Source, error) {
 	open.Sign, open.Secret, open.Token = "", "", ""
 	src, err := open.load(name)
 	if err != nil {
-		return nil, site.PrefixError("from "+name, err)
+		return nil, errs.Prefix("from "+name, err)
 	}
 	return src, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -106,7 +107,7 @@ func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (
 	}
 	if s.Configs != nil {
 		if r.configs, err = s.Configs.resolve(); err != nil {
-			return nil, s.Caddyfile.Locate("configs", site.PrefixError("configs", err))
+			return nil, s.Caddyfile.Locate("configs", errs.Prefix("configs", err))
 		}
 		if s.Configs.Escalate != nil && r.PublicURL == "" {
 			return nil, s.Caddyfile.Locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
@@ -191,7 +192,7 @@ func (s *Settings) resolveLimits(r *settled) error {
 		err = r.checkInFlight()
 	}
 	if err != nil {
-		return s.Caddyfile.Locate("client_limits", site.PrefixError("client_limits", err))
+		return s.Caddyfile.Locate("client_limits", errs.Prefix("client_limits", err))
 	}
 	a := s.Attachments
 	if a == nil {

@@ -198,7 +198,7 @@ func (s *Settings) resolveSources(r *site.Site) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src, err := s.Sources[name].load(name)
 		if err != nil {
-			return s.Caddyfile.Locate("from "+name, site.PrefixError("from "+name, err))
+			return s.Caddyfile.Locate("from "+name, errs.Prefix("from "+name, err))
 		}
 		if sources == nil {
 			sources = map[string]*source.Source{}

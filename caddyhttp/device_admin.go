@@ -32,7 +32,7 @@ func deviceQueue(r *http.Request) (*App, []site.Definition, *gateway.Rooms, erro
 		return nil, nil, nil, err
 	}
 	definitions := app.gateway.Engine.Homes(r.PathValue("key"))
-	if app.gateway.Engine.Resolved.Push == nil {
+	if app.gateway.Engine.Global.Push == nil {
 		return nil, nil, nil, adminError(http.StatusForbidden, errAdminWithoutPush)
 	}
 	q, err := runningQueue()
@@ -42,15 +42,15 @@ func deviceQueue(r *http.Request) (*App, []site.Definition, *gateway.Rooms, erro
 // linkOf returns the beginning of links to a key: the public URL of the place that defines
 // it or, for a key of the app without one, that of a site.
 func (a *App) linkOf(d site.Definition) string {
-	if d.Settings.PublicURL != "" && d.Settings != a.gateway.Engine.Resolved {
-		return d.Settings.PublicURL
+	if d.Site.PublicURL != "" && d.Site != a.gateway.Engine.Global {
+		return d.Site.PublicURL
 	}
 	for _, h := range a.handlers { // which has the pages
 		if h.api.Resolved.PublicURL != "" && h.api.Resolved.Page {
 			return h.api.Resolved.PublicURL
 		}
 	}
-	return d.Settings.PublicURL
+	return d.Site.PublicURL
 }
 
 // serveInvite makes an invitation to a key of the configuration.
@@ -74,7 +74,7 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return adminError(http.StatusBadRequest, err)
 	}
 	k := definitions[0]
-	token, made, err := q.Devices.Invite(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.gateway.Engine.SiteOf(k.Settings)), x.Tags)
+	token, made, err := q.Devices.Invite(context.WithoutCancel(r.Context()), k.Key.Place(app.gateway.Engine.SiteID(k.Site)), x.Tags)
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
@@ -94,7 +94,7 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.Devices.ListDevices(ctx, d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)))
+		some, err := q.Devices.ListDevices(ctx, d.Key.Place(app.gateway.Engine.SiteID(d.Site)))
 		if err != nil {
 			return adminDeviceError(w, err)
 		}
@@ -111,7 +111,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)), r.PathValue("id"), device.AnyDevice)
+		removed, err = q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), d.Key.Place(app.gateway.Engine.SiteID(d.Site)), r.PathValue("id"), device.AnyDevice)
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
@@ -132,7 +132,7 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.Devices.RemoveAllDevices(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)))
+		removed, err := q.Devices.RemoveAllDevices(context.WithoutCancel(r.Context()), d.Key.Place(app.gateway.Engine.SiteID(d.Site)))
 		for _, x := range removed {
 			q.Devices.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), x.Name, "")
 			all = append(all, x.JSON(nil))

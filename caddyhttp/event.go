@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -147,10 +148,10 @@ func (h *EventHandler) provision(names []string) error {
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
 		if err := placeholder.CheckTextAndValues(text, eventPlaceholders); err != nil {
-			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.Locate(name, errs.Prefix(name, err))
 		}
 		if err := events.CheckData(text, names); err != nil {
-			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
+			return h.Caddyfile.Locate(name, errs.Prefix(name, err))
 		}
 	}
 	var err error
@@ -165,7 +166,7 @@ func (h *EventHandler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.Find(h.app.gateway.Engine.Resolved)
+	_, _, err = h.Find(h.app.gateway.Engine.Global)
 	return err
 }
 

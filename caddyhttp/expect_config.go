@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -58,7 +59,7 @@ func (c *Expect) expression() (notifier.TagExpr, error) {
 		err = site.ErrEmptyTag
 	}
 	if err != nil {
-		err = site.PrefixError("tag", err)
+		err = errs.Prefix("tag", err)
 	}
 	return e, err
 }
@@ -140,7 +141,7 @@ func (k *keyBlock) readExpect() block.Option {
 				err = fmt.Errorf("%s occurs twice; remove one", args[i])
 			default:
 				if err = block.Duration(to)(args[i+1 : i+2]); err != nil {
-					err = site.PrefixError(args[i], err)
+					err = errs.Prefix(args[i], err)
 				}
 			}
 		}
@@ -154,7 +155,7 @@ func (k *keyBlock) readExpect() block.Option {
 			err = fmt.Errorf("the name %s occurs twice; choose another one, or remove one", x.Name)
 		}
 		if err != nil {
-			return at.WrapErr(site.PrefixError("expect", err))
+			return at.WrapErr(errs.Prefix("expect", err))
 		}
 		k.settings.to.Caddyfile.Record(expectName(k.name, x.Name), d)
 		k.Key.Expect = append(k.Key.Expect, x)

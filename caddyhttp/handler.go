@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 func init() {
@@ -87,7 +87,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		owner = h.app.configsOwner(h.app)
 	}
 	if h.api.Saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.api.Log); err != nil {
-		return block.LogRejected(h.api.Log, h.Caddyfile.Locate("configs", site.PrefixError("configs", err)))
+		return block.LogRejected(h.api.Log, h.Caddyfile.Locate("configs", errs.Prefix("configs", err)))
 	}
 	h.api.Resolved.Saved = h.api.Saved.Finder()
 	if err := h.checkReaders(); err != nil {

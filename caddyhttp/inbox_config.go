@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 // The bounds of inbox.
@@ -31,7 +32,7 @@ var (
 // checkInbox returns an error if messages cannot be kept for a time.
 func checkInbox(d caddy.Duration) error {
 	if d != 0 && (time.Duration(d) < minInbox || time.Duration(d) > maxInbox) {
-		return site.PrefixError("inbox", errInboxTime)
+		return errs.Prefix("inbox", errInboxTime)
 	}
 	return nil
 }
@@ -52,7 +53,7 @@ func (s *Settings) inboxError(key string, err error) error {
 	if key != "" {
 		prefix = block.KeyPrefix + key
 	}
-	return s.Caddyfile.Locate(inboxName(key), site.PrefixError(prefix, site.PrefixError("inbox", err)))
+	return s.Caddyfile.Locate(inboxName(key), errs.Prefix(prefix, errs.Prefix("inbox", err)))
 }
 
 // inboxes returns the names of the keys that have inbox.

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -26,8 +27,8 @@ type logSink struct {
 	stderr   io.Writer
 	shared   sharedRef
 	batch    logdigest.Batch
-	skipped  site.LogLimiter // entries of the gateway
-	failed   site.LogLimiter // entries that not every destination has
+	skipped  loglimit.Limiter // entries of the gateway
+	failed   loglimit.Limiter // entries that not every destination has
 }
 
 func newLogSink(w LogWriter) (*logSink, error) {

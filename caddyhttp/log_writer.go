@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -120,16 +120,16 @@ func (w *LogWriter) provision(ctx caddy.Context) error {
 	case w.Interval == 0:
 		w.Interval = caddy.Duration(defaultLogInterval)
 	case w.Interval < caddy.Duration(minLogInterval):
-		return site.PrefixError("interval", errLogInterval)
+		return errs.Prefix("interval", errLogInterval)
 	}
 	switch {
 	case w.Max == 0:
 		w.Max = defaultLogKinds
 	case w.Max < 0 || w.Max > maxLogKinds:
-		return site.PrefixError("max", errLogKinds)
+		return errs.Prefix("max", errLogKinds)
 	}
 	if err := placeholder.CheckTextAndValues(w.Title, logPlaceholders); err != nil {
-		return w.Caddyfile.Locate("title", site.PrefixError("title", err))
+		return w.Caddyfile.Locate("title", errs.Prefix("title", err))
 	}
 	w.Title = markup.OneLine(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
 	if !hasApp(ctx, "notify") {

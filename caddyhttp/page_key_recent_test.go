@@ -129,7 +129,7 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
 	h.app.gateway.Engine.SiteIndex = func() *site.Index {
-		return &site.Index{Ids: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
+		return &site.Index{IDs: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
 	}
 	for _, address := range []string{"/cfg/ops", "/cfg"} {
 		if body := get(t, h, address, "text/html").body; strings.Contains(body, "elivered</strong>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {

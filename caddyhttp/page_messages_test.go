@@ -99,7 +99,7 @@ func TestConsoleMessages(t *testing.T) {
 		t.Errorf("after a restart: %q", got)
 	}
 	h.app.gateway.Engine.SiteIndex = func() *site.Index {
-		return &site.Index{Ids: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
+		return &site.Index{IDs: map[*site.Site]string{h.api.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {h.api.Resolved}}}
 	}
 	if got := listed(page("")); len(got) > 0 {
 		t.Errorf("messages of another site are listed: %q", got)

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 // Push lets phones and browsers subscribe to keys with Web Push. A device is a
@@ -57,7 +58,7 @@ func (c *Push) resolve() (*site.Push, error) {
 	}
 	s := &site.Push{Contact: c.Contact, Who: cmp.Or(c.Devices, device.DevicesInvited), Max: cmp.Or(c.MaxDevices, defaultMaxDevices)}
 	if err := checkContact(c.Contact); c.Contact != "" && err != nil {
-		return nil, site.PrefixError("contact", err)
+		return nil, errs.Prefix("contact", err)
 	}
 	if !slices.Contains([]string{device.DevicesInvited, device.DevicesUsers, devicesOpen}, s.Who) {
 		return nil, errors.New("devices must be invited, users or open")
@@ -67,7 +68,7 @@ func (c *Push) resolve() (*site.Push, error) {
 	}
 	for _, host := range c.Services {
 		if err := device.CheckHost(host); err != nil {
-			return nil, site.PrefixError("services", err)
+			return nil, errs.Prefix("services", err)
 		}
 		s.Hosts = append(s.Hosts, strings.ToLower(host))
 	}
@@ -112,12 +113,12 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		}
 		return a.gateway.Rooms.Devices
 	}
-	return &device.KeyDevices{Started: a.gateway.Engine.Started, Registry: known, Site: func() string { return a.gateway.Engine.SiteOf(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
+	return &device.KeyDevices{Started: a.gateway.Engine.Started, Registry: known, Site: func() string { return a.gateway.Engine.SiteID(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.
 func (a *App) checkPush() error {
-	if a.gateway.Engine.Resolved.Push == nil {
+	if a.gateway.Engine.Global.Push == nil {
 		return nil
 	}
 	at := func(err error) error { return a.Caddyfile.Locate("push", err) }

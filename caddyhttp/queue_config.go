@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
 )
@@ -190,7 +190,7 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 		return err
 	}
 	if err := q.check(); err != nil {
-		return start.WrapErr(site.PrefixError("queue", err))
+		return start.WrapErr(errs.Prefix("queue", err))
 	}
 	return nil
 }

@@ -122,12 +122,12 @@ func TestGivenUpIsNotKept(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, got.status, got.body)
 		}
 	}
-	_, targets, err := (&recipient.Recipient{Key: "k"}).Find(h.app.gateway.Engine.Resolved)
+	_, targets, err := (&recipient.Recipient{Key: "k"}).Find(h.app.gateway.Engine.Global)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := dispatch.NewDelivery(h.app.gateway.Engine.Resolved, site.SourceTest, h.api.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.gateway.Engine.Resolved.Configured("k"))
-	if report, _, err := h.app.gateway.Engine.SendOrQueue(t.Context(), h.app.gateway.Engine.Resolved.Configured("k"), d); err != nil || report.OK() {
+	d := dispatch.NewDelivery(h.app.gateway.Engine.Global, site.SourceTest, h.api.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.gateway.Engine.Global.Configured("k"))
+	if report, _, err := h.app.gateway.Engine.SendOrQueue(t.Context(), h.app.gateway.Engine.Global.Configured("k"), d); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
 	if dead := deadIDs(t, h); len(dead) > 0 || p.count() != 3 {

@@ -253,12 +253,12 @@ func TestQueueChainStored(t *testing.T) {
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
-				k, targets, err := (&recipient.Recipient{Key: "k", Tag: "ops"}).Find(h.app.gateway.Engine.Resolved)
+				k, targets, err := (&recipient.Recipient{Key: "k", Tag: "ops"}).Find(h.app.gateway.Engine.Global)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := outbox.NewSubmission(dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.gateway.Engine.Resolved, Logger: k.Log,
+					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.gateway.Engine.Global, Logger: k.Log,
 					Source: site.SourceEvent, Key: "k", Site: h.api.Site(),
 				}, h.app.gateway.Rooms.Outbox)
 				s.MakeEntry(s.ResultsSoFar())

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -194,7 +195,7 @@ func (c *Rules) resolve() (*rules.Rules, error) {
 		}
 		w, err := rules.ParseWindow(arguments(q.Window, q.Days, q.Zone))
 		if err != nil {
-			return nil, site.PrefixError("quiet", err)
+			return nil, errs.Prefix("quiet", err)
 		}
 		r.Quiet = append(r.Quiet, rules.Quiet{Window: w, Scope: q.scope()})
 	}
@@ -203,7 +204,7 @@ func (c *Rules) resolve() (*rules.Rules, error) {
 		if d.At != "" || d.Every == 0 {
 			moment, err := rules.ParseDigest(arguments(d.At, d.Days, d.Zone))
 			if err != nil {
-				return nil, site.PrefixError("digest", err)
+				return nil, errs.Prefix("digest", err)
 			}
 			r.Digest.Moment = moment
 		} else if len(d.Days) > 0 || d.Zone != "" {
@@ -284,7 +285,7 @@ func (c *Rules) loadRules(k *site.Key, public string, push bool) (err error) {
 		return checkSteps(k, public, push)
 	}
 	for _, t := range k.Targets {
-		if r := k.Rules.For(t.Tags); r != nil && site.Numbered(t.Tags) {
+		if r := k.Rules.For(t.Tags); r != nil && rules.StepOf(t.Tags) != 0 {
 			return fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; add escalate, with which they are steps, limit each rule with tag to other URLs, or write these URLs into a key of their own", c.names()[0])
 		}
 	}
@@ -318,7 +319,7 @@ func checkSteps(k *site.Key, public string, push bool) error {
 		return err
 	}
 	if err := e.CheckSteps(numbers); err != nil && !push {
-		return site.PrefixError("escalate", err)
+		return errs.Prefix("escalate", err)
 	}
 	if numbers, _ := steps(k.DefaultTargets); len(numbers) == 0 && !push {
 		return errors.New("escalate: default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that selects them")
@@ -391,7 +392,7 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *bl
 				return errors.Unwrap(err)
 			}
 			if err != nil {
-				return at.WrapErr(site.PrefixError(name, err))
+				return at.WrapErr(errs.Prefix(name, err))
 			}
 			return nil
 		}}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -126,7 +127,7 @@ func (c *Configs) resolve() (*Configs, error) {
 	}
 	if c.DefaultTag != "" {
 		if _, err := site.ParseDefaultTag(c.DefaultTag); err != nil {
-			return nil, site.PrefixError("default_tag", err)
+			return nil, errs.Prefix("default_tag", err)
 		}
 	}
 	if _, err := c.Rules.resolve(); err != nil {
@@ -188,7 +189,7 @@ func (c *Configs) options() (o saved.Options, err error) {
 	}
 	values, err := newSavedVariables(c)
 	if err != nil {
-		return o, site.PrefixError("variables", err)
+		return o, errs.Prefix("variables", err)
 	}
 	o.Expand = expand(values)
 	return o, nil
@@ -212,7 +213,7 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 	b.to.Caddyfile.Imports = block.ImportsOf(d)
 	if len(args) > 0 {
 		if err := saved.CheckSpace(args[0]); err != nil {
-			return d.WrapErr(site.PrefixError("configs", err))
+			return d.WrapErr(errs.Prefix("configs", err))
 		}
 		c.Space = args[0]
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -101,7 +102,7 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys
 		}
 		keys, err := newSavedKeys(r, spaces, owner, true, sender, zap.NewNop())
 		if err != nil {
-			return nil, nil, handler.Caddyfile.Locate("configs", site.PrefixError("configs", err))
+			return nil, nil, handler.Caddyfile.Locate("configs", errs.Prefix("configs", err))
 		}
 		if keys == nil {
 			continue

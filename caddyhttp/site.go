@@ -46,7 +46,7 @@ func (a *App) indexSites() *site.Index {
 	for i, h := range a.handlers {
 		all[groups[i]] = append(all[groups[i]], addresses[h]...)
 	}
-	x := &site.Index{Ids: map[*site.Site]string{}, ByID: map[string][]*site.Site{}}
+	x := &site.Index{IDs: map[*site.Site]string{}, ByID: map[string][]*site.Site{}}
 	for i, h := range a.handlers {
 		names := slices.Compact(slices.Sorted(slices.Values(all[groups[i]])))
 		if len(names) == 0 {
@@ -54,7 +54,7 @@ func (a *App) indexSites() *site.Index {
 		}
 		sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
 		id := base64.RawURLEncoding.EncodeToString(sum[:siteIDLength])
-		x.Ids[h.api.Resolved] = id
+		x.IDs[h.api.Resolved] = id
 		x.ByID[id] = append(x.ByID[id], h.api.Resolved)
 	}
 	return x

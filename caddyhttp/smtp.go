@@ -24,6 +24,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -43,7 +44,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 	}
 	settings, err := a.SMTP.resolve()
 	if err != nil {
-		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.Locate("smtp", errs.Prefix("smtp", err))
 	}
 	if settings.domain != "" {
 		if _, err := ctx.App("tls"); err != nil { // so that Caddy starts it
@@ -51,9 +52,9 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 		}
 	}
 	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.gateway.Engine.Log); err != nil {
-		return a.Caddyfile.Locate("configs", site.PrefixError("configs", err))
+		return a.Caddyfile.Locate("configs", errs.Prefix("configs", err))
 	}
-	a.gateway.Engine.Resolved.Saved = a.saved.Finder()
+	a.gateway.Engine.Global.Saved = a.saved.Finder()
 	a.mail = &mailGateway{app: a, settings: settings, log: a.gateway.Engine.Log.Named("smtp")}
 	return nil
 }
@@ -64,7 +65,7 @@ func (a *App) startSMTP() error {
 		return nil
 	}
 	if err := a.mail.start(a.emitter.ctx); err != nil {
-		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
+		return a.Caddyfile.Locate("smtp", errs.Prefix("smtp", err))
 	}
 	return nil
 }
@@ -72,11 +73,11 @@ func (a *App) startSMTP() error {
 // start opens the listeners and serves them.
 func (g *mailGateway) start(ctx caddy.Context) error {
 	config := g.settings.server
-	config.Log, config.Delivery = g.log, g.app.gateway.Engine.Resolved.Timeout
+	config.Log, config.Delivery = g.log, g.app.gateway.Engine.Global.Timeout
 	config.Passwords = g.app.shared.process.passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
-		return site.PrefixError("tls", err)
+		return errs.Prefix("tls", err)
 	}
 	plain, err := listenForMail(ctx, g.settings.listen)
 	if err != nil {
@@ -190,7 +191,7 @@ func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, err
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return nil, nil, site.ErrNoKey
 	}
-	k, exists, err := g.app.gateway.Engine.Resolved.OpenKey(context.Background(), r.Key)
+	k, exists, err := g.app.gateway.Engine.Global.OpenKey(context.Background(), r.Key)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -212,7 +213,7 @@ func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, err
 // refused records a refusal of the server.
 func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.app.shared.Metrics.NotSent(g.app.gateway.Engine.Resolved.ConfiguredKey(r.Key), r.Status)
+		g.app.shared.Metrics.NotSent(g.app.gateway.Engine.Global.ConfiguredName(r.Key), r.Status)
 	}
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: httpapi.RefusalReason(r.Status, r.Err)},
@@ -227,13 +228,13 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 // receive reads a mail and sends it to its recipients.
 func (g *mailGateway) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
 	app := g.app
-	e, err := app.shared.InFlight.Enter(app.gateway.Engine.Resolved.InFlight)
+	e, err := app.shared.InFlight.Enter(app.gateway.Engine.Global.InFlight)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Leave()
-	limits := app.gateway.Engine.Resolved.Limits
-	limits.Memory = app.shared.Memory.Allocation(app.gateway.Engine.Resolved.Memory, false)
+	limits := app.gateway.Engine.Global.Limits
+	limits.Memory = app.shared.Memory.Allocation(app.gateway.Engine.Global.Memory, false)
 	q, hops, err := api.ReadMail(mail, limits)
 	if err != nil {
 		return nil, err
@@ -307,7 +308,7 @@ func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory
 		return mailReport{err: err}
 	}
 	message.Incident = message.Incident.For(k.Name, site.SourceSMTP)
-	d := dispatch.NewDelivery(g.app.gateway.Engine.Resolved, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.app.gateway.Engine.Global, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
 	if err := d.To.Check(&message); err != nil {
 		release()
 		return mailReport{err: err}

@@ -151,7 +151,7 @@ func (c *SMTP) check() error {
 		return err
 	}
 	if c.Hostname != "" && !mailHostname.MatchString(c.Hostname) {
-		return site.PrefixError("hostname", errSMTPHostname)
+		return errs.Prefix("hostname", errSMTPHostname)
 	}
 	switch {
 	case c.TLS == nil && len(c.ImplicitTLS) > 0:
@@ -160,13 +160,13 @@ func (c *SMTP) check() error {
 		return errSMTPAuthNoTLS
 	case c.TLS != nil:
 		if err := c.TLS.check(); err != nil {
-			return site.PrefixError("tls", err)
+			return errs.Prefix("tls", err)
 		}
 	}
 	users := map[string]bool{}
 	for _, a := range c.Accounts {
 		if err := a.check(); err != nil {
-			return site.PrefixError("auth", err)
+			return errs.Prefix("auth", err)
 		}
 		if users[a.Username] {
 			return fmt.Errorf("auth: the user %s occurs twice; remove one", a.Username)
@@ -174,7 +174,7 @@ func (c *SMTP) check() error {
 		users[a.Username] = true
 	}
 	if _, _, err := c.trusted(); err != nil {
-		return site.PrefixError("trusted_clients", err)
+		return errs.Prefix("trusted_clients", err)
 	}
 	switch {
 	case c.MaxSize < 0:
@@ -291,13 +291,13 @@ func (c *SMTP) resolve() (*mailSettings, error) {
 		return nil, err
 	}
 	if s.server.Trusted, s.server.Local, err = c.trusted(); err != nil {
-		return nil, site.PrefixError("trusted_clients", err)
+		return nil, errs.Prefix("trusted_clients", err)
 	}
 	if c.TLS != nil {
 		s.domain = c.TLS.Domain
 		s.server.Hostname = cmp.Or(s.server.Hostname, s.domain)
 		if s.certificate, err = c.TLS.load(); err != nil {
-			return nil, site.PrefixError("tls", err)
+			return nil, errs.Prefix("tls", err)
 		}
 	}
 	if s.server.Hostname == "" {
@@ -307,7 +307,7 @@ func (c *SMTP) resolve() (*mailSettings, error) {
 		s.server.Hostname = cmp.Or(s.server.Hostname, "localhost")
 	}
 	if s.server.Accounts, err = loadMailAccounts(c.Accounts); err != nil {
-		return nil, site.PrefixError("auth", err)
+		return nil, errs.Prefix("auth", err)
 	}
 	return s, nil
 }
@@ -360,7 +360,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 	b.to.Caddyfile.Record("smtp", d)
 	start := *d
 	if _, err := parseMailAddresses(args); err != nil {
-		return d.WrapErr(site.PrefixError("smtp", err))
+		return d.WrapErr(errs.Prefix("smtp", err))
 	}
 	err := block.ReadOptional(d, "smtp", block.Options{
 		"implicit_tls": {Usage: "implicit_tls <address...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(addresses []string) error {
@@ -402,7 +402,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 		return err
 	}
 	if err := c.check(); err != nil {
-		return start.WrapErr(site.PrefixError("smtp", err))
+		return start.WrapErr(errs.Prefix("smtp", err))
 	}
 	return nil
 }
@@ -419,7 +419,7 @@ func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
 		}
 		a.Password, a.Keys = args[0], args[1:]
 		if err := a.check(); err != nil {
-			return d.WrapErr(site.PrefixError("auth", err))
+			return d.WrapErr(errs.Prefix("auth", err))
 		}
 		b.to.Caddyfile.Record(accountName(a.Username), d)
 		c.Accounts = append(c.Accounts, a)

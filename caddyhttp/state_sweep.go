@@ -103,7 +103,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*saved.Space]bool{}
-	for _, settings := range append([]*site.Site{a.gateway.Engine.Resolved}, a.gateway.Engine.Sites...) {
+	for _, settings := range append([]*site.Site{a.gateway.Engine.Global}, a.gateway.Engine.Sites...) {
 		for _, t := range settings.DefaultTargets {
 			f(t.Destination)
 		}

@@ -168,7 +168,7 @@ func (q *Rooms) ForgetKey(ctx context.Context, space, id, name, who string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
 	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
-	at := k.DevicePlace("")
+	at := k.Place("")
 	devices, err := q.Devices.RemoveAllDevices(ctx, at)
 	for _, d := range devices {
 		q.Devices.DeviceChanged(device.DeviceRemoved, name, d.Name, who)

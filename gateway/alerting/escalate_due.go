@@ -218,7 +218,7 @@ func (q *Engine) dueIncident(ctx context.Context, name queue.Hash, crowded bool)
 	var k *site.Key
 	var settings *site.Site
 	if x := decodeIncident(b); x != nil {
-		if k, settings, err = app.KeyOf(ctx, x); err != nil {
+		if k, settings, err = app.KeyOfIncident(ctx, x); err != nil {
 			return err
 		}
 		if k != nil && k.Rules != nil {
@@ -383,7 +383,7 @@ func (q *Engine) escalateAgain(ctx context.Context, x *rules.Incident, k *site.K
 // toldOf returns the destinations of a key that were told of an incident, or will be.
 func (q *Engine) toldOf(ctx context.Context, x *rules.Incident, k *site.Key) (to []rules.StepTarget, err error) {
 	for _, t := range k.Targets {
-		b, err := q.Queue.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		b, err := q.Queue.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationName(t, k.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -407,7 +407,7 @@ func (q *Engine) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key)
 		}
 	}
 	for _, t := range k.Targets {
-		b, err := q.Queue.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		b, err := q.Queue.CallersRecord(ctx, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationName(t, k.Limits)))
 		if err != nil {
 			return false, err
 		}
@@ -486,7 +486,7 @@ func FormatDay(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC"
 // Acknowledge notes that somebody takes care of an incident, whose steps end. by is who.
 // ok is false if it is resolved or acknowledged already. x is nil if it is gone.
 func (q *Engine) Acknowledge(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, ok bool, err error) {
-	k, _, err := q.App.Load().KeyOf(ctx, at.Incident)
+	k, _, err := q.App.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}
@@ -526,7 +526,7 @@ func (q *Engine) changeOpening(ctx context.Context, at *StoredIncident, change f
 // Resolve notes on behalf of a person that an incident is over, and tells those who were
 // told of it. ok is false if it is resolved already. x is nil if it is gone.
 func (q *Engine) Resolve(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, ok bool, err error) {
-	k, settings, err := q.App.Load().KeyOf(ctx, at.Incident)
+	k, settings, err := q.App.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}

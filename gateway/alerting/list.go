@@ -176,10 +176,10 @@ func PlacesOfSite(ctx context.Context, r *site.Site, siteID, only string, places
 
 // Places returns the places of all keys, or of those with a name.
 func Places(ctx context.Context, a *site.Directory, key string) ([]string, error) {
-	places, err := PlacesOfSite(ctx, a.Resolved, "", key, nil)
+	places, err := PlacesOfSite(ctx, a.Global, "", key, nil)
 	for _, r := range a.Sites {
 		if err == nil {
-			places, err = PlacesOfSite(ctx, r, a.SiteOf(r), key, places)
+			places, err = PlacesOfSite(ctx, r, a.SiteID(r), key, places)
 		}
 	}
 	return places, err

@@ -195,7 +195,7 @@ func (s *messagePlan) applyRules() {
 	for i, at := range s.To.Positions() {
 		t := s.To.Targets[i]
 		r := s.Rules.For(t.Tags)
-		if site.Numbered(t.Tags) && !r.IsStep() {
+		if rules.StepOf(t.Tags) != 0 && !r.IsStep() {
 			r = nil
 		}
 		if r == nil && !silenced || !s.Entry.Jobs[at].Status.Waits() {
@@ -504,7 +504,7 @@ func (q *Engine) Ended(j *queue.Job) *queue.Ruled {
 	}
 	confirms := r.Step != 0 && j.Status == queue.Delivered && site.IsDevice(queued.DecodeResult(j.Result).Destination)
 	if confirms {
-		u.Names = append(u.Names, q.Receipts.Name(site.HashOfDestination(j.Destination), j.Message.String()))
+		u.Names = append(u.Names, q.Receipts.Name(site.DestinationHash(j.Destination), j.Message.String()))
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Queue.Now()
@@ -534,7 +534,7 @@ func (q *Engine) Ended(j *queue.Job) *queue.Ruled {
 					x.NoteOutcome(j.JobID, r.Step, delivered)
 					x.Ended(now, j.JobID, delivered)
 				} else {
-					x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: r.Step, Target: site.HashOfDestination(j.Destination)})
+					x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: r.Step, Target: site.DestinationHash(j.Destination)})
 				}
 				c.Records[i] = q.incidentRecord(x)
 			} else if confirms {

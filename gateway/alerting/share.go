@@ -261,11 +261,11 @@ func (q *Engine) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 	if w.silences, err = q.SilencesAt(ctx, place); err != nil {
 		return nil, err
 	}
-	if w.key, _, err = q.App.Load().KeyOf(ctx, x); err != nil || w.key == nil {
+	if w.key, _, err = q.App.Load().KeyOfIncident(ctx, x); err != nil || w.key == nil {
 		return w, err
 	}
 	for _, t := range w.key.Targets {
-		b, err := q.Queue.CallersRecord(ctx, q.laneName(place+t.Policy().Key(), site.DestinationOf(t, w.key.Limits)))
+		b, err := q.Queue.CallersRecord(ctx, q.laneName(place+t.Policy().Key(), site.DestinationName(t, w.key.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -295,7 +295,7 @@ func IsQuiet(x *rules.Incident) bool {
 // incident.
 func (q *Engine) subjectsOf(x *rules.Incident, k *site.Key) (names []queue.Hash) {
 	for _, t := range k.Targets {
-		names = append(names, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationOf(t, k.Limits)))
+		names = append(names, q.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationName(t, k.Limits)))
 	}
 	return names
 }
@@ -370,7 +370,7 @@ var ErrUnderWay = api.Errorf(http.StatusConflict, "people are being told of this
 // ForgetIncident forgets an incident, and what destinations know of it, unless people are
 // being told of it or somebody takes care of it. Nobody is told.
 func (q *Engine) ForgetIncident(ctx context.Context, at *StoredIncident) error {
-	k, _, err := q.App.Load().KeyOf(ctx, at.Incident)
+	k, _, err := q.App.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (q *Engine) storeKnown(ctx context.Context, place string) {
 		if err != nil {
 			continue // it is gone
 		}
-		opened[q.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationOf(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
+		opened[q.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
 		err := q.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {

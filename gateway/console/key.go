@@ -121,7 +121,7 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 		d := &p.Destinations[i]
 		d.Health = &health
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
-			hash := states.q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
+			hash := states.q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
 			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
 		}
 	}

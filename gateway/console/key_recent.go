@@ -274,7 +274,7 @@ func (h *queueActions) mayDrop(ctx context.Context, j *queue.Job) bool {
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
 	}
-	others := h.App.Engine.SettingsOf(state.Site)
+	others := h.App.Engine.SitesWithID(state.Site)
 	if others == nil {
 		return true
 	}
@@ -305,7 +305,7 @@ func (h *queueActions) destinationsOfForm(w http.ResponseWriter, r *http.Request
 	wanted := r.PostForm.Get("destination")
 	var ids []queue.Hash
 	for _, t := range k.Targets {
-		id := q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
+		id := q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
 		if wanted == "" || wanted == EncodeDestination(id) {
 			ids = append(ids, id)
 		}

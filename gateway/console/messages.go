@@ -97,7 +97,7 @@ func (h *messagePages) listMessages(r *http.Request, f messageFilter, titles *in
 			list.until = e.Message.Created
 			if m := h.queueMessage(r, e); m.Time.Before(f.since) {
 				list.next = uuid.UUID{}
-			} else if queued.SiteOf(e.Message) == siteID && f.fits(&m) {
+			} else if queued.SiteID(e.Message) == siteID && f.fits(&m) {
 				fitting = append(fitting, m)
 			}
 		}

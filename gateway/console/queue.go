@@ -112,7 +112,7 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 	for name := range h.Resolved.Keys {
 		k := h.Resolved.Configured(name)
 		for _, t := range k.Targets {
-			id := q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits))
+			id := q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
 			d := configured[id]
 			if d == nil {
 				d = &siteDestination{service: t.Service(), url: t.String()}
@@ -166,7 +166,7 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 // sites may have the same name.
 func (h *queuePage) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits)) == id })
+	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.

@@ -45,7 +45,7 @@ func NewSecret() string {
 func Hash(id string) string { return notifier.PrivateHash(id) }
 
 // Shown returns what the destination of d is shown as.
-func (d *Device) Shown() string { return site.Scheme + d.Name }
+func (d *Device) Shown() string { return site.DeviceScheme + d.Name }
 
 // Tags returns the tags of the device.
 func (d *Device) Tags() []string { return slices.Concat(d.Granted, d.Own) }

@@ -63,7 +63,7 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	if q == nil {
 		return k
 	}
-	devices := q.Devices.Of(k.DevicePlace(x.Site()))
+	devices := q.Devices.Of(k.Place(x.Site()))
 	if devices == nil {
 		return k
 	}

@@ -57,7 +57,7 @@ func (c *deviceCache) Any() bool {
 
 // RefreshDevices reads the devices that other gateways may have changed.
 func (q *Registry) RefreshDevices(ctx context.Context) {
-	if q.App.Load().Resolved.Push == nil || !q.Shared && q.Devices.Known.Load() != nil {
+	if q.App.Load().Global.Push == nil || !q.Shared && q.Devices.Known.Load() != nil {
 		return
 	}
 	if err := q.Devices.Read(ctx, q); err != nil && q.Devices.Known.Load() == nil && ctx.Err() == nil {

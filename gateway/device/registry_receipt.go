@@ -120,7 +120,7 @@ func (q *Registry) confirmStep(ctx context.Context, x *Receipt) error {
 	if err != nil {
 		return outbox.IgnoreNotFound(err)
 	}
-	i := slices.IndexFunc(e.Jobs, func(j queue.Job) bool { return site.HashOfDestination(j.Destination) == x.Target })
+	i := slices.IndexFunc(e.Jobs, func(j queue.Job) bool { return site.DestinationHash(j.Destination) == x.Target })
 	if i < 0 || len(e.Jobs[i].Ruled) == 0 {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (q *Registry) SetReceipts(ctx context.Context, m *api.QueuedMessage) {
 		}
 		at := x.Received.UTC()
 		for i := range m.Results {
-			if m.Results[i].Destination == site.Scheme+x.Name && m.Results[i].Status == notifier.Delivered {
+			if m.Results[i].Destination == site.DeviceScheme+x.Name && m.Results[i].Status == notifier.Delivered {
 				m.Results[i].Received = &at
 			}
 		}

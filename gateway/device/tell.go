@@ -48,7 +48,7 @@ type SiteSettings struct {
 // other destination, or be gone.
 func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
 	app := q.App.Load()
-	settings, siteID := app.SettingsOfKey(ctx, of)
+	settings, siteID := app.FindPlace(ctx, of)
 	if settings == nil {
 		settings, siteID = at.Settings, at.Site
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
 
 // Limits of the background queue.
@@ -16,7 +16,7 @@ const (
 // Background sends the messages of events and logs, so that the code that emits
 // or logs them does not wait for a destination. The zero value is ready for use.
 type Background struct {
-	Dropped site.LogLimiter // messages for which the queue had no room
+	Dropped loglimit.Limiter // messages for which the queue had no room
 
 	mu      sync.Mutex
 	queue   []func()

@@ -171,7 +171,7 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 func (s *Dispatcher) Conclude(d Delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
 	if !d.Attempt { // which was counted before
-		s.Metrics.Sent(d.Settings.ConfiguredKey(d.Key), outcome, d.Message.Attachments)
+		s.Metrics.Sent(d.Settings.ConfiguredName(d.Key), outcome, d.Message.Attachments)
 	}
 	s.Metrics.Made(made)
 	if d.Attempt && outcome != site.OutcomeDelivered {

@@ -34,9 +34,9 @@ func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
 			}
 		}
 	}
-	add("", a.Resolved, false)
+	add("", a.Global, false)
 	for _, r := range a.Sites {
-		add(a.SiteOf(r), r, true)
+		add(a.SiteID(r), r, true)
 	}
 	return out
 }
@@ -44,7 +44,7 @@ func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
 // expectedBeatOf returns the beat that a record is about, or nil if the configuration does
 // not expect it.
 func expectedBeatOf(a *site.Directory, b *rules.Beat) *ExpectedBeat {
-	for _, r := range a.SettingsOf(b.Site) {
+	for _, r := range a.SitesWithID(b.Site) {
 		if k := r.Keys[b.Key]; k != nil && k.OfSite == (b.Site != "") && k.Expect(b.Name) != nil {
 			return &ExpectedBeat{b.Site, r, k, k.Expect(b.Name)}
 		}

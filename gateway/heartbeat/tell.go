@@ -141,7 +141,7 @@ func (q *Monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rule
 	}}
 	app := q.App.Load()
 	if before.State != rules.BeatOK && !before.Gone.IsZero() && q.Queue.Now().Sub(before.Gone) >= goneTime {
-		for _, r := range app.SettingsOf(before.Site) {
+		for _, r := range app.SitesWithID(before.Site) {
 			k := r.Keys[before.Key]
 			if k == nil || k.Unqueued {
 				continue

@@ -12,7 +12,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
@@ -105,7 +104,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}
 	if resp.Status == http.StatusUnauthorized {
-		site.AskForSecret(w, at.access)
+		askForSecret(w, at.access)
 	}
 	if h.Has.Console && api.PrefersHTML(r) {
 		resp.Frame = h.pages.Frame(r, "")
@@ -165,7 +164,7 @@ func ClientAddress(r *http.Request) netip.Addr {
 // something, also a page of an origin that may send messages.
 func CheckOwnOrigin(r *http.Request) error {
 	if http.NewCrossOriginProtection().Check(r) != nil {
-		return site.ErrForeignChange
+		return errForeignChange
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type Base struct {
 }
 
 // Site returns the ID of the site.
-func (h *Base) Site() string { return h.App.Engine.SiteOf(h.Resolved) }
+func (h *Base) Site() string { return h.App.Engine.SiteID(h.Resolved) }
 
 // WritePage writes a page in its frame. here is the route of the place of the navigation that
 // the page is in; "" for none.

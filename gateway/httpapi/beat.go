@@ -60,7 +60,7 @@ func (h *Beats) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, bea
 	}
 	if err != nil {
 		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(key), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(key), resp.Status)
 		h.Refuse(r, key, resp.Status, resp.Error, err)
 	}
 	return resp
@@ -223,7 +223,7 @@ func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *no
 // heartbeat.ExpectedBeat returns the beat of an expectation of a key of the site.
 func (h *Beats) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
-		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Resolved, Key: k, ExpectedBeat: e}
+		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Global, Key: k, ExpectedBeat: e}
 	}
 	return &heartbeat.ExpectedBeat{Site: h.Site(), Settings: h.Resolved, Key: k, ExpectedBeat: e}
 }

@@ -127,18 +127,18 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 		return nil
 	}
 	openManagement := h.Resolved.Managers != nil && h.Resolved.Managers.Open
-	if at.access == site.AccessManage && openManagement {
+	if at.access == accessManage && openManagement {
 		return errConfigIDManage // whoever may send must not be able to read and change the key
 	}
 	k, _, err := h.Resolved.OpenKey(r.Context(), at.Key)
 	switch {
 	case err == nil:
-		req := site.NewSourceRequest(r)
+		req := source.NewRequest(r)
 		// A token is no right to read what the destinations are.
-		if !(at.access == site.AccessReader && openManagement) && source.HasToken(req, k.Tokens.Has) {
+		if !(at.access == accessReader && openManagement) && source.HasToken(req, k.Tokens.Has) {
 			return nil
 		}
-		if at.access == site.AccessReader && source.HasToken(req, k.Readers.Has) {
+		if at.access == accessReader && source.HasToken(req, k.Readers.Has) {
 			return nil
 		}
 	case !errors.Is(err, site.ErrNoKey):
@@ -154,8 +154,8 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Response {
 	resp := h.ErrorResponse(err)
 	if IsChange(r) {
-		if at.access == site.AccessSender {
-			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(at.Key), resp.Status)
+		if at.access == accessSender {
+			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), resp.Status)
 		}
 		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
 	}
@@ -169,7 +169,7 @@ func (h *notifications) notifyNamed(w http.ResponseWriter, r *http.Request, at *
 	resp, err := h.acceptNamed(w, r, at, &name)
 	if err != nil {
 		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(name), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(name), resp.Status)
 		h.Refuse(r, name, resp.Status, resp.Error, err)
 	}
 	return resp

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -144,7 +145,7 @@ func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) e
 // listDevices writes the devices of a key for who may manage.
 func (h *Devices) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.MayManage(r); err != nil {
-		if errors.Is(err, site.ErrManageOff) {
+		if errors.Is(err, errManageOff) {
 			err = errDevicesOff
 		}
 		return err
@@ -161,7 +162,7 @@ func (h *Devices) listDevices(w http.ResponseWriter, r *http.Request, name strin
 }
 
 // DevicePlace returns the place of the devices of a key of the site.
-func (h *Devices) DevicePlace(k *site.Key) site.Place { return k.DevicePlace(h.Site()) }
+func (h *Devices) DevicePlace(k *site.Key) site.Place { return k.Place(h.Site()) }
 
 // Invitation returns the invitation to a key that a token stands for. It opens the page of
 // the key for that alone, also if the key has a token. For a key that does not exist, the
@@ -216,7 +217,7 @@ func (h *Devices) checkDevice(x *device.Change) error {
 	err := x.Check(h.Resolved.Push.Hosts, site.CheckTag)
 	if err == nil && x.Subscription != nil {
 		if err = h.Resolved.Limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
-			err = site.PrefixError("subscription", err)
+			err = errs.Prefix("subscription", err)
 		}
 	}
 	if err != nil {

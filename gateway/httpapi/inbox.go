@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -227,7 +228,7 @@ func (h *Inboxes) InboxReader(r *http.Request, name string) (*InboxReader, error
 		return nil, err
 	}
 	if k.Inbox == 0 {
-		return nil, &api.Error{Status: http.StatusNotFound, Err: site.ErrNoInbox(name)}
+		return nil, &api.Error{Status: http.StatusNotFound, Err: fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)}
 	}
 	q, err := h.App.Open(k)
 	if err != nil {
@@ -255,7 +256,7 @@ func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, name string)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return nil, err
 	}
-	if err != nil || !source.Lookup("ntfy").HasToken(site.NewSourceRequest(r), k.Readers.Has) {
+	if err != nil || !source.Lookup("ntfy").HasToken(source.NewRequest(r), k.Readers.Has) {
 		return nil, inbox.ErrNotReader
 	}
 	return k, nil

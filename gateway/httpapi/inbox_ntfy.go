@@ -6,7 +6,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // ntfyReader is one of ntfy's clients.
@@ -97,7 +96,7 @@ func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType s
 // writeNtfyError writes an error as ntfy's clients read it.
 func writeNtfyError(w http.ResponseWriter, resp *api.Response) {
 	if resp.Status == http.StatusUnauthorized {
-		site.AskForSecret(w, site.AccessReader)
+		askForSecret(w, accessReader)
 	}
 	w.Header().Del("Content-Type")
 	_ = WriteJSON(w, resp.Status, map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error}) // these values have JSON

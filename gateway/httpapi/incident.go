@@ -16,7 +16,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -87,7 +86,7 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 	foreign := r.Method == http.MethodPost && isForeignChange(r)
 	if foreign {
 		if hasIdentity(r) {
-			return "", "", nil, site.ErrForeignChange
+			return "", "", nil, errForeignChange
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}

@@ -139,7 +139,7 @@ func (h *Messages) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.
 	if err != nil {
 		return nil, outbox.MessageError(err)
 	}
-	if queued.SiteOf(e.Message) != h.Site() {
+	if queued.SiteID(e.Message) != h.Site() {
 		return nil, outbox.ErrNoMessage
 	}
 	return e, nil

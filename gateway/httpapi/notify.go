@@ -33,7 +33,7 @@ func (h *notifications) notify(w http.ResponseWriter, r *http.Request, name stri
 	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(name), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(name), resp.Status)
 		h.Refuse(r, name, resp.Status, resp.Error, err)
 	}
 	if h.Resolved.Page && h.sender.CheckRoute(r, name) == nil {
@@ -99,7 +99,7 @@ func (h *notifications) read(w http.ResponseWriter, r *http.Request, name string
 		return dispatch.Delivery{}, err
 	}
 	if d.Idempotency.Key != "" {
-		bindKey(&d.Idempotency, k.TokenSum(site.NewSourceRequest(r), new(source.Format)))
+		bindKey(&d.Idempotency, k.TokenSum(source.NewRequest(r), new(source.Format)))
 	}
 	return d, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -37,7 +38,7 @@ func RefusalReason(status int, err error) string {
 	switch {
 	case errors.Is(err, errStatelessOff):
 		return metrics.RefusalStateless
-	case errors.Is(err, site.ErrCrossOrigin), errors.Is(err, site.ErrForeignChange):
+	case errors.Is(err, site.ErrCrossOrigin), errors.Is(err, errForeignChange):
 		return metrics.RefusalOrigin
 	}
 	if reason, ok := refusalReasons[status]; ok {
@@ -80,7 +81,7 @@ type RefusalLog struct {
 
 // loggedRefusals are the refusals with one metrics.RefusalID.
 type loggedRefusals struct {
-	limiter site.LogLimiter
+	limiter loglimit.Limiter
 	mu      sync.Mutex
 	Last    history.Refusal
 }

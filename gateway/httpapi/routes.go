@@ -10,6 +10,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
+// access says who may use a route.
+type access string
+
+const (
+	accessAnyone access = "anyone" // who can send the request; Caddy's matchers and authentication decide
+	accessSender access = "sender" // who may send to the key or, without a key, to URLs of the request
+	accessReader access = "reader" // who may read what the key's destinations are
+	accessInbox  access = "inbox"  // who may read the messages that the key keeps
+	accessHolder access = "holder" // who knows the ID of the message
+	accessDevice access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
+	accessManage access = "manage" // who may manage (see site.Managers)
+)
+
 // RouteSpec is one row of the table of routes.
 type RouteSpec struct {
 	// Pattern is the path. A name in braces stands for one segment, and {REST...}
@@ -19,7 +32,7 @@ type RouteSpec struct {
 	// Methods are the methods of the HTTP API. Sources may have others.
 	Methods []string
 
-	access site.Access
+	access access
 
 	// On reports whether a site with these settings has the route. nil means that
 	// every site has it.
@@ -53,45 +66,45 @@ func RouteSpecs() []RouteSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
 	return []RouteSpec{
-		{RouteNotify, both, site.AccessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
-		{RouteOpenAPI, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }},
-		{RouteHealth, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveHealth }},
-		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }},
-		{site.RouteIncidents, get, site.AccessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }},
-		{RouteIncident, both, site.AccessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }},
-		{RouteConsole, get, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleKey, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleMessages, get, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleMessage, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleQueue, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleSilences, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleIncidents, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteWorker, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteManifest, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }},
-		{RouteIcon, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteIconSmall, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteIconLarge, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteBadge, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{site.RouteNotifyKey, both, site.AccessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
-		{RouteSilences, both, site.AccessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
-		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
-		{RouteInbox, get, site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
-		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
-		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }},
-		{RouteDevices, both, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
-		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
-		{RouteDeviceTest, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }},
-		{RouteReceipts, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }},
-		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, func(h *API) handler { return h.sources.serveSource }},
-		{RouteAdd, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteGet, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteDel, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteKeys, get, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteKey, both, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteURLs, get, site.AccessReader, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteStatus, get, site.AccessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteDetails, get, site.AccessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteNotify, both, accessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
+		{RouteOpenAPI, get, accessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }},
+		{RouteHealth, get, accessAnyone, nil, func(h *API) handler { return h.serveHealth }},
+		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }},
+		{site.RouteIncidents, get, accessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }},
+		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }},
+		{RouteConsole, get, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleKey, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleMessages, get, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleMessage, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleQueue, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleSilences, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleIncidents, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteWorker, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteManifest, get, accessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }},
+		{RouteIcon, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteIconSmall, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteIconLarge, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteBadge, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{site.RouteNotifyKey, both, accessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
+		{RouteSilences, both, accessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
+		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
+		{RouteInbox, get, accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
+		{RouteInboxStream, get[:1], accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
+		{RouteNtfyInbox, get[:1], accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }},
+		{RouteDevices, both, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
+		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }},
+		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }},
+		{RouteAdd, post, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteGet, post, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteDel, post, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteKeys, get, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteKey, both, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteURLs, get, accessReader, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteStatus, get, accessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteDetails, get, accessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
 	}
 }
 

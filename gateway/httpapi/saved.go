@@ -85,7 +85,7 @@ func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) 
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if at.access == site.AccessManage {
+	if at.access == accessManage {
 		if err := h.MayManageSaved(r); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := h.MayManage(r); err != nil {
-		if errors.Is(err, site.ErrManageOff) {
+		if errors.Is(err, errManageOff) {
 			err = errSilencesOff
 		}
 		return err

@@ -66,9 +66,9 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 	if err != nil {
 		resp = h.ErrorResponse(err)
 		if resp.Status == http.StatusUnauthorized {
-			site.AskForSecret(w, site.AccessSender)
+			askForSecret(w, accessSender)
 		}
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(a.Key), resp.Status)
+		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(a.Key), resp.Status)
 		h.Refuse(r, a.Key, resp.Status, resp.Error, err)
 	}
 	if s == nil {

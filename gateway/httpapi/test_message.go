@@ -47,7 +47,7 @@ func SendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definition
 		c := *m
 		wg.Go(func() {
 			to := &api.Selection{Targets: targets}
-			reports[i] = a.Shared.Send(r.Context(), dispatch.NewDelivery(d.Settings, site.SourceTest, a.SiteOf(d.Settings), &c, to).ToKey(d.Key))
+			reports[i] = a.Shared.Send(r.Context(), dispatch.NewDelivery(d.Site, site.SourceTest, a.SiteID(d.Site), &c, to).ToKey(d.Key))
 		})
 	}
 	wg.Wait()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -20,8 +20,8 @@ import (
 type Box struct {
 	*Store
 	outbox *outbox.Outbox
-	full   site.LogLimiter // messages that were removed because the inboxes had no room
-	Slow   site.LogLimiter // readers
+	full   loglimit.Limiter // messages that were removed because the inboxes had no room
+	Slow   loglimit.Limiter // readers
 }
 
 // inboxShare is the share of the queue that all inboxes may take: at most max_size /

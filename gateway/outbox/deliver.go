@@ -307,12 +307,12 @@ func (a *Engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 // to one that had this policy. If none has it, or the site does not exist any
 // more, the strictest rules of all of them hold.
 func (a *Engine) siteRules(siteID string, then *egress.Policy) (*site.Site, *egress.Policy, site.ServiceRules) {
-	handlers, gone := a.SettingsOf(siteID), false
+	handlers, gone := a.SitesWithID(siteID), false
 	if handlers == nil {
 		handlers, gone = a.Sites, true
 	}
 	if len(handlers) == 0 {
-		handlers = []*site.Site{a.Resolved}
+		handlers = []*site.Site{a.Global}
 	}
 	if i := slices.IndexFunc(handlers, func(s *site.Site) bool { return s.Limits.Egress.Key() == then.Key() }); i >= 0 && !gone {
 		handlers = handlers[i : i+1]
@@ -324,7 +324,7 @@ func (a *Engine) siteRules(siteID string, then *egress.Policy) (*site.Site, *egr
 	}
 	settings := handlers[0]
 	if len(handlers) > 1 {
-		settings = a.Resolved
+		settings = a.Global
 	}
 	return settings, egress.Strictest(policies...), services
 }

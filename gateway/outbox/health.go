@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -245,7 +245,7 @@ type lineBudget struct {
 	begin time.Time
 	lines int // since begin
 
-	omitted site.LogLimiter
+	omitted loglimit.Limiter
 }
 
 // MaxLines is the number of lines a minute.

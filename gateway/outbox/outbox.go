@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -31,7 +31,7 @@ type Outbox struct {
 
 	Undecided undecidedSends
 	Policy    Policy
-	unstored  site.LogLimiter // messages that were sent without the queue, because it was full
+	unstored  loglimit.Limiter // messages that were sent without the queue, because it was full
 
 	Failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up

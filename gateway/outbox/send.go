@@ -81,7 +81,7 @@ func (a *Engine) Post(k *site.Key, targets []notifier.Target, m *notifier.Messag
 		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)
 	}
-	d := dispatch.NewDelivery(a.Resolved, source, "", m, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(a.Global, source, "", m, &api.Selection{Targets: targets}).ToKey(k)
 	if !log {
 		d.Logger = nil
 	}

@@ -528,7 +528,7 @@ func (s *Submission) ResultsSoFar() []notifier.Result {
 
 // destination returns what the queue knows the i-th target by.
 func (s *Submission) destination(i int) string {
-	return site.DestinationOf(s.To.Targets[i], s.To.Limits)
+	return site.DestinationName(s.To.Targets[i], s.To.Limits)
 }
 
 // observe tells the queue how the delivery to the i-th target has ended, which it

@@ -21,7 +21,7 @@ func hasMessage(status notifier.Status) bool {
 }
 
 func isFailedDevice(destination string, status notifier.Status) bool {
-	return status == notifier.Failed && strings.HasPrefix(destination, site.Scheme)
+	return status == notifier.Failed && strings.HasPrefix(destination, site.DeviceScheme)
 }
 
 // IgnoreDevices marks the failures of devices as optional if another destination of the

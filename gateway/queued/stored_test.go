@@ -218,7 +218,7 @@ func TestDamaged(t *testing.T) {
 	if _, err := DecodeRuled(wire.AppendText(nil, 2, wire.AppendText(nil, 2, "\x0a\x05"))); err == nil {
 		t.Error("a damaged mark is decoded")
 	}
-	if SiteOf(&queue.Message{Summary: damaged}) != "" || Step(&queue.Job{Ruled: damaged[:1]}) != 0 {
+	if SiteID(&queue.Message{Summary: damaged}) != "" || Step(&queue.Job{Ruled: damaged[:1]}) != 0 {
 		t.Error("a damaged record has a value")
 	}
 }

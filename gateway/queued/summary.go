@@ -45,7 +45,7 @@ func (s *Summary) Decode(b []byte) error { return wire.Decode(b, s, (*Summary).f
 
 // SiteOf returns the ID of the site that a stored message came to. A damaged one came to
 // no site of HTTP.
-func SiteOf(m *queue.Message) string {
+func SiteID(m *queue.Message) string {
 	var s Summary
 	if s.Decode(m.Summary) != nil {
 		return ""

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -38,8 +39,8 @@ type Keys struct {
 	defaults site.DefaultTag  // of every key
 	Log      *zap.Logger
 
-	Adding   sync.Mutex      // held while a destination is added to a key
-	reserved site.LogLimiter // of messages to keys that have reserved names
+	Adding   sync.Mutex       // held while a destination is added to a key
+	reserved loglimit.Limiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex
 	Keys   map[string]*savedKey

@@ -11,14 +11,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
-	"github.com/caddy-notify/caddy-notify/internal/percent"
-)
-
-// Errors for who may not manage.
-var (
-	ErrManageOff  = api.Errorf(http.StatusForbidden, "saved configurations cannot be read or changed here; the operator can allow it with configs { manage }")
-	ErrManageUser = api.Errorf(http.StatusForbidden, "managing keys here needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
-	ErrManageName = api.Errorf(http.StatusForbidden, "only the users that the operator names in manage may manage keys here; log in as one of them")
 )
 
 // minSecret is the minimum length of a secret of a key, in characters.
@@ -30,7 +22,6 @@ var (
 	ErrSecretTwice    = errors.New("a secret occurs twice; remove one")
 	ErrTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl rand -hex 16")
 	ErrNoToken        = api.Errorf(http.StatusUnauthorized, "a token of the key is missing or wrong; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
-	ErrNoReader       = api.Errorf(http.StatusUnauthorized, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
 	ErrMailUnnamed    = api.Errorf(http.StatusForbidden, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
 )
 
@@ -81,7 +72,7 @@ func (r *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, e
 // body.
 func (r *Site) KeyToSend(req *http.Request, name string) (*Key, error) {
 	k, _, err := r.OpenKey(req.Context(), name)
-	if err == nil && len(k.Tokens) > 0 && !source.HasToken(NewSourceRequest(req), k.Tokens.Has) {
+	if err == nil && len(k.Tokens) > 0 && !source.HasToken(source.NewRequest(req), k.Tokens.Has) {
 		err = ErrNoToken
 	}
 	return k, err
@@ -98,17 +89,4 @@ func (k *Key) TokenSum(req *source.Request, f *source.Format) (sum string) {
 		return true
 	})
 	return sum
-}
-
-func NewSourceRequest(r *http.Request) *source.Request {
-	return &source.Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
-}
-
-// AskForSecret tells the client of a 401 how it can send a secret. The script of a device
-// knows its own; Basic would make the browser ask somebody for a password.
-func AskForSecret(w http.ResponseWriter, a Access) {
-	if a != AccessDevice {
-		w.Header().Set("WWW-Authenticate", `Basic realm="notify", charset="UTF-8"`)
-	}
-	w.Header().Add("WWW-Authenticate", "Bearer")
 }

@@ -19,7 +19,7 @@ func TimeOrNil(t time.Time) *time.Time {
 // limits. A destination that a client decides is another one than that of the
 // operator with the same URL, so that what clients send to it delays nothing of the
 // operator's.
-func DestinationOf(t notifier.Target, limits *notifier.Limits) string {
+func DestinationName(t notifier.Target, limits *notifier.Limits) string {
 	if limits != nil {
 		return ofClients + t.Hash()
 	}
@@ -30,13 +30,13 @@ func DestinationOf(t notifier.Target, limits *notifier.Limits) string {
 const ofClients = "client "
 
 // HashOfDestination returns the hash of the destination with a name of DestinationOf.
-func HashOfDestination(name string) string { return strings.TrimPrefix(name, ofClients) }
+func DestinationHash(name string) string { return strings.TrimPrefix(name, ofClients) }
 
 // IsDevice reports whether what is shown of a destination is that of a device.
-func IsDevice(shown string) bool { return strings.HasPrefix(shown, Scheme) }
+func IsDevice(shown string) bool { return strings.HasPrefix(shown, DeviceScheme) }
 
 // Scheme begins what a device is shown as. No URL can have it.
-const Scheme = "device://"
+const DeviceScheme = "device://"
 
 // Place names a key among those of all sites and spaces.
 type Place struct {

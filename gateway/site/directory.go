@@ -16,8 +16,8 @@ import (
 // Directory has the sites of a configuration. What comes in by mail, from events and from
 // logs belongs to the site of the app: the settings that all sites share, with its keys.
 type Directory struct {
-	Resolved *Site   // of the app
-	Sites    []*Site // of the handlers, which add theirs in Provision
+	Global *Site   // of the app
+	Sites  []*Site // of the handlers, which add theirs in Provision
 
 	SiteIndex func() *Index // not called before all apps are provisioned
 }
@@ -32,28 +32,28 @@ type Directory struct {
 // addresses. What comes in by mail, from events and from logs belongs to the
 // site of the app, whose ID is "".
 type Index struct {
-	Ids  map[*Site]string
+	IDs  map[*Site]string
 	ByID map[string][]*Site
 }
 
 // SiteOf returns the ID of the site with these settings. It is called when all
 // apps are provisioned, because the ID depends on the routes of all servers.
-func (a *Directory) SiteOf(settings *Site) string { return a.SiteIndex().Ids[settings] }
+func (a *Directory) SiteID(settings *Site) string { return a.SiteIndex().IDs[settings] }
 
 // SettingsOf returns the settings of the handlers of a site, or nil if the
 // configuration does not have the site.
-func (a *Directory) SettingsOf(siteID string) []*Site {
+func (a *Directory) SitesWithID(siteID string) []*Site {
 	if siteID == "" {
-		return []*Site{a.Resolved}
+		return []*Site{a.Global}
 	}
 	return a.SiteIndex().ByID[siteID]
 }
 
 // Definition is a key with the settings of the place that defines it.
 type Definition struct {
-	Key      *Key
-	Settings *Site
-	Scope    string // global or site
+	Key   *Key
+	Site  *Site
+	Scope string // global or site
 }
 
 // Definitions returns the keys of the app and its sites, by name. A key that
@@ -68,13 +68,13 @@ func (a *Directory) Definitions() map[string][]Definition {
 			}
 		}
 	}
-	add(a.Resolved, "global")
+	add(a.Global, "global")
 	for _, settings := range a.Sites {
 		add(settings, "site")
 	}
 	for _, all := range out {
 		for i, d := range all {
-			all[i].Key = d.Settings.Devices.With(d.Key)
+			all[i].Key = d.Site.Devices.With(d.Key)
 		}
 	}
 	return out
@@ -83,13 +83,13 @@ func (a *Directory) Definitions() map[string][]Definition {
 // Homes returns a key once for each place that defines it: the app, or a site.
 func (a *Directory) Homes(name string) (out []Definition) {
 	seen := map[string]bool{}
-	for _, r := range append([]*Site{a.Resolved}, a.Sites...) {
+	for _, r := range append([]*Site{a.Global}, a.Sites...) {
 		k := r.Keys[name]
-		if k == nil || seen[k.Home(a.SiteOf(r))] {
+		if k == nil || seen[k.Home(a.SiteID(r))] {
 			continue
 		}
-		seen[k.Home(a.SiteOf(r))] = true
-		out = append(out, Definition{Key: k, Settings: r})
+		seen[k.Home(a.SiteID(r))] = true
+		out = append(out, Definition{Key: k, Site: r})
 	}
 	return out
 }
@@ -106,11 +106,11 @@ func SameTarget(a, b notifier.Target) bool {
 
 // SettingsOfKey returns the settings that have the key of a place, and the ID of their site;
 // nil if it is gone.
-func (a *Directory) SettingsOfKey(ctx context.Context, of Place) (*Site, string) {
-	for _, s := range append([]*Site{a.Resolved}, a.Sites...) {
-		siteID := a.SiteOf(s)
+func (a *Directory) FindPlace(ctx context.Context, of Place) (*Site, string) {
+	for _, s := range append([]*Site{a.Global}, a.Sites...) {
+		siteID := a.SiteID(s)
 		k, err := s.Key(ctx, of.Key)
-		if err == nil && k.DevicePlace(siteID) == of {
+		if err == nil && k.Place(siteID) == of {
 			return s, siteID
 		}
 	}
@@ -122,14 +122,14 @@ func (a *Directory) SettingsOfKey(ctx context.Context, of Place) (*Site, string)
 // the configuration does not have the site any more, for example because its
 // address has changed, they are those of all sites.
 func (a *Directory) Candidates(siteID string) []*Site {
-	settings := a.SettingsOf(siteID)
+	settings := a.SitesWithID(siteID)
 	if settings == nil {
 		settings = a.Sites
 	}
 	if siteID == "" {
 		return settings
 	}
-	return append(slices.Clip(settings), a.Resolved)
+	return append(slices.Clip(settings), a.Global)
 }
 
 // SpaceName returns the name of the space of a saved key.
@@ -138,7 +138,7 @@ func (d *Definition) SpaceName() string { return cmp.Or(d.Key.Space, configstore
 // SavedDefinitions returns the saved keys with a name, one of each space.
 func (a *Directory) SavedDefinitions(ctx context.Context, name string) (out []Definition, err error) {
 	seen := map[string]bool{}
-	for _, s := range append([]*Site{a.Resolved}, a.Sites...) {
+	for _, s := range append([]*Site{a.Global}, a.Sites...) {
 		if !s.Saved.On() || seen[s.Saved.Space] {
 			continue
 		}
@@ -157,7 +157,7 @@ func (a *Directory) SavedDefinitions(ctx context.Context, name string) (out []De
 
 // KeyOf returns the key of an incident, and the settings that have it; nil if it is gone.
 // The error is one of saved keys that cannot be read.
-func (a *Directory) KeyOf(ctx context.Context, x *rules.Incident) (*Key, *Site, error) {
+func (a *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key, *Site, error) {
 	for _, s := range a.Candidates(x.Site) {
 		k, err := s.Key(ctx, x.Key)
 		if err == nil && k.Home(x.Site) == x.Home {
@@ -180,7 +180,7 @@ func Numbered(tags []string) bool {
 
 // HasRules reports whether a key of the app or of a site has rules.
 func (a *Directory) HasRules() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Resolved), func(r *Site) bool {
+	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Global), func(r *Site) bool {
 		if !r.Saved.Rules.Empty() {
 			return true
 		}
@@ -211,7 +211,7 @@ func (k *Key) Expect(name string) *ExpectedBeat {
 
 // ExpectsBeats reports whether a key of the app or of a site expects beats.
 func (a *Directory) ExpectsBeats() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Resolved), func(r *Site) bool {
+	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Global), func(r *Site) bool {
 		for _, k := range r.Keys {
 			if len(k.Expects) > 0 {
 				return true

@@ -174,18 +174,13 @@ func SavedHome(space, id string) string {
 }
 
 // DevicePlace returns the place of the devices of k at a site.
-func (k *Key) DevicePlace(siteID string) Place {
+func (k *Key) Place(siteID string) Place {
 	return Place{Home: k.Home(siteID), Key: k.Name}
 }
 
 // HasDevice reports whether a device has subscribed to the key.
 func (k *Key) HasDevice() bool {
 	return slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return IsDevice(t.String()) })
-}
-
-// ErrNoInbox is returned for a key without inbox.
-func ErrNoInbox(name string) error {
-	return fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)
 }
 
 var ErrEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")

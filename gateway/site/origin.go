@@ -76,6 +76,4 @@ func (r *Site) CheckOrigin(req *http.Request) error {
 	return ErrCrossOrigin
 }
 
-var ErrForeignChange = api.Errorf(http.StatusForbidden, "a page of another site sent this request; only the site's own pages may change something here")
-
 var ErrCrossOrigin = api.Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")

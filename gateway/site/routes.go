@@ -5,19 +5,6 @@ import (
 	"strings"
 )
 
-// Access says who may use a route.
-type Access string
-
-const (
-	AccessAnyone Access = "anyone" // who can send the request; Caddy's matchers and authentication decide
-	AccessSender Access = "sender" // who may send to the key or, without a key, to URLs of the request
-	AccessReader Access = "reader" // who may read what the key's destinations are
-	AccessInbox  Access = "inbox"  // who may read the messages that the key keeps
-	AccessHolder Access = "holder" // who knows the ID of the message
-	AccessDevice Access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
-	AccessManage Access = "manage" // who may manage (see managers)
-)
-
 // The patterns of the routes.
 const (
 	RouteNotifyKey = "/notify/{KEY}"

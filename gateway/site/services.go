@@ -55,7 +55,7 @@ func (r ServiceRules) Check(d *notifier.Destination) error {
 
 // ServiceNames returns the names of the services that the configuration sends to.
 func (a *Directory) ServiceNames() (names []string) {
-	for _, s := range append(slices.Clip(a.Sites), a.Resolved) {
+	for _, s := range append(slices.Clip(a.Sites), a.Global) {
 		for _, t := range s.DefaultTargets {
 			names = append(names, t.Service())
 		}

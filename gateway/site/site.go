@@ -128,7 +128,7 @@ func (r *Site) Configured(name string) *Key {
 }
 
 // ConfiguredKey returns name if a key of the configuration has it, and otherwise "".
-func (r *Site) ConfiguredKey(name string) string {
+func (r *Site) ConfiguredName(name string) string {
 	if r.Keys[name] == nil {
 		return ""
 	}
@@ -173,7 +173,7 @@ func (r *Site) HasInboxes() bool {
 
 // HasInboxes reports whether a key of the app or of a site has an inbox.
 func (a *Directory) HasInboxes() bool {
-	if a.Resolved.HasInboxes() {
+	if a.Global.HasInboxes() {
 		return true
 	}
 	for _, r := range a.Sites {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -133,6 +134,12 @@ type Request struct {
 	Time   time.Time  // when the request arrived
 
 	decoded any // JSON payload that the read function of an API has found; nil for none
+}
+
+// NewRequest returns the headers and the query of r, in which clients send tokens. Its body
+// is not read.
+func NewRequest(r *http.Request) *Request {
+	return &Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
 }
 
 // Message is the message of a request.

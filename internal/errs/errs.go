@@ -1,10 +1,11 @@
-// Package errs returns the cause of a context as an error, and texts of errors
-// without details of this machine.
+// Package errs returns the cause of a context as an error, errors with the name of a setting,
+// and texts of errors without details of this machine.
 package errs
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 )
 
@@ -16,6 +17,9 @@ func ContextError(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// Prefix returns err with the name of the setting that it is about.
+func Prefix(name string, err error) error { return fmt.Errorf("%s: %w", name, err) }
 
 // WithoutPath returns err without the path of the file that an operation failed
 // on, because clients must not see paths of this machine.

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -38,7 +39,7 @@ func (r *Recipient) Check() error {
 		return err
 	}
 	if _, err := r.expression(); err != nil {
-		return site.PrefixError("tag", err)
+		return errs.Prefix("tag", err)
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, err
 	}
 	e, err := r.expression()
 	if err != nil {
-		return nil, nil, site.PrefixError("tag", err)
+		return nil, nil, errs.Prefix("tag", err)
 	}
 	targets := k.Select(e)
 	if len(targets) == 0 && !settings.Devices.On() { // otherwise a device may have the tag later
@@ -72,7 +73,7 @@ func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, err
 
 // Post sends a message to the recipient in the background, as [outbox.Engine.Post] does.
 func (r *Recipient) Post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	k, targets, err := r.Find(a.Resolved)
+	k, targets, err := r.Find(a.Global)
 	if err != nil {
 		return err
 	}

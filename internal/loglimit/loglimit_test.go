@@ -1,15 +1,17 @@
-package site
+package loglimit_test
 
 import (
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
 
-func TestLogLimiter(t *testing.T) {
+func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a LogLimiter
+		var a loglimit.Limiter
 		var reports []int
 		report := func(n int) { reports = append(reports, n) }
 		for range 5 {
