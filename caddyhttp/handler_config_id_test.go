@@ -133,7 +133,7 @@ func TestConfigIDLimits(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_body 1KiB\nclient_limits {\nin_flight 1\nmemory 128KiB\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\n"
 	on, off := newGateway(t, block+"config_id on", ""), newGateway(t, block, "")
-	e, err := on.shared.InFlight.EnterClient(on.Resolved.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
+	e, err := on.shared.InFlight.EnterClient(on.Resolved.Limits.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
 	if err != nil {
 		t.Fatal(err)
 	}

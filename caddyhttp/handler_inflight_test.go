@@ -106,7 +106,7 @@ func TestOverloadSettings(t *testing.T) {
 		block, global string
 		want          int
 	}{{"", "", defaultMaxInFlight}, {"", "max_in_flight 7", 7}, {"max_in_flight 8", "max_in_flight 7", 8}} {
-		if got := newGateway(t, tt.block, tt.global).Resolved.MaxInFlight; got != tt.want {
+		if got := newGateway(t, tt.block, tt.global).Resolved.Limits.InFlight.Total; got != tt.want {
 			t.Errorf("%q below %q: %d, want %d", tt.block, tt.global, got, tt.want)
 		}
 	}

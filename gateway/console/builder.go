@@ -342,7 +342,7 @@ func (h *Pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 // otherwise those of messages with URLs.
 func (h *Pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
-	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.InFlight, httpapi.ClientAddress(r))
+	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.Limits.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
 		return nil, nil, err
 	}

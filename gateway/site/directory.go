@@ -17,7 +17,7 @@ import (
 // logs belongs to the site of the app: the settings that all sites share, with its keys.
 type Directory struct {
 	Global *Site   // of the app
-	Sites    []*Site // of the handlers, which add theirs in Provision
+	Sites  []*Site // of the handlers, which add theirs in Provision
 
 	SiteIndex func() *Index // not called before all apps are provisioned
 }
@@ -51,9 +51,9 @@ func (a *Directory) SitesWithID(siteID string) []*Site {
 
 // Definition is a key with the settings of the place that defines it.
 type Definition struct {
-	Key      *Key
-	Site *Site
-	Scope    string // global or site
+	Key   *Key
+	Site  *Site
+	Scope string // global or site
 }
 
 // Definitions returns the keys of the app and its sites, by name. A key that
