@@ -22,18 +22,18 @@ import (
 type DestinationHealth struct {
 	ID           string                   `json:"id,omitempty"` // for POST /notify/destinations/{id}/retry
 	State        metrics.DestinationState `json:"state"`
-	LastSuccess  *time.Time               `json:"last_success,omitempty"`
-	FailingSince *time.Time               `json:"failing_since,omitempty"`
+	LastSuccess  time.Time                `json:"last_success,omitzero"`
+	FailingSince time.Time                `json:"failing_since,omitzero"`
 	LastError    string                   `json:"last_error,omitempty"`
 	Waiting      int                      `json:"waiting"` // deliveries
-	WaitingSince *time.Time               `json:"waiting_since,omitempty"`
+	WaitingSince time.Time                `json:"waiting_since,omitzero"`
 }
 
 func newDestinationHealth(h *queue.Health) DestinationHealth {
 	out := DestinationHealth{
 		ID: base64.RawURLEncoding.EncodeToString(h.Destination[:]), State: metrics.StateUnknown,
-		LastSuccess: site.TimeOrNil(h.LastSuccess), FailingSince: site.TimeOrNil(h.FailingSince), LastError: h.LastError,
-		Waiting: h.Waiting, WaitingSince: site.TimeOrNil(h.WaitingSince),
+		LastSuccess: h.LastSuccess.UTC(), FailingSince: h.FailingSince.UTC(), LastError: h.LastError,
+		Waiting: h.Waiting, WaitingSince: h.WaitingSince.UTC(),
 	}
 	switch {
 	case h.Down():

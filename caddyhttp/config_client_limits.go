@@ -54,12 +54,12 @@ func (r *settled) resolveClientLimits() error {
 		Retry:      retry,
 		Wait:       cmp.Or(time.Duration(c.Wait), defaultWait),
 	}
-	r.InFlight = site.NewInFlightLimits(r.MaxInFlight, c.InFlight, c.InFlightPerAddress)
+	r.Limits.InFlight = site.NewInFlightLimits(r.Limits.InFlight.Total, c.InFlight, c.InFlightPerAddress)
 	minimum := r.Limits.MinMemory()
 	if c.Memory > 0 && c.Memory < minimum {
 		return fmt.Errorf("memory is %s; it must be at least 8 times max_body, %s", humanize.IBytes(uint64(c.Memory)), humanize.IBytes(uint64(minimum)))
 	}
-	r.Memory = cmp.Or(c.Memory, max(defaultMemory, minimum))
+	r.Limits.Memory = cmp.Or(c.Memory, max(defaultMemory, minimum))
 	return nil
 }
 
@@ -67,10 +67,10 @@ func (r *settled) resolveClientLimits() error {
 // one that it is a part of.
 func (r *settled) checkInFlight() error {
 	c := r.client
-	if c.InFlight > r.MaxInFlight {
-		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, r.MaxInFlight)
+	if c.InFlight > r.Limits.InFlight.Total {
+		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, r.Limits.InFlight.Total)
 	}
-	if all := r.InFlight.Clients; c.InFlightPerAddress > all {
+	if all := r.Limits.InFlight.Clients; c.InFlightPerAddress > all {
 		by := ""
 		if c.InFlight == 0 {
 			by = ", half of max_in_flight"

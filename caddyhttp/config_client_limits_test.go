@@ -30,8 +30,8 @@ func TestClientLimits(t *testing.T) {
 		"the site replaces the app's": {"client_limits {\nretry 1\n}", block, notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second}, site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62}, 256 << 20},
 	} {
 		r := newGateway(t, tt.site, tt.global).api.Resolved
-		if *r.Limits.Client != tt.client || r.InFlight != tt.inFlight || r.Memory != tt.memory {
-			t.Errorf("%s: %+v, %+v, %d", name, *r.Limits.Client, r.InFlight, r.Memory)
+		if *r.Limits.Client != tt.client || r.Limits.InFlight != tt.inFlight || r.Limits.Memory != tt.memory {
+			t.Errorf("%s: %+v, %+v, %d", name, *r.Limits.Client, r.Limits.InFlight, r.Limits.Memory)
 		}
 	}
 	for want, s := range map[string]Settings{

@@ -36,7 +36,7 @@ func (c *Config) Key(name string) (*LoadedKey, error) {
 		return nil, err
 	}
 	k := r.Keys[name]
-	return &LoadedKey{Targets: k.Targets, Identity: r.Identity, Timeout: r.Timeout, key: k}, nil
+	return &LoadedKey{Targets: k.Targets, Identity: r.Identity, Timeout: r.Limits.Timeout, key: k}, nil
 }
 
 // resolveKey returns the settings of the place that defines a key, with no other

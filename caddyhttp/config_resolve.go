@@ -43,12 +43,14 @@ func defaultSettings() (*settled, error) {
 	identity := notifier.DefaultIdentity()
 	r := &settled{Site: &site.Site{
 		Stateless: true,
-		Limits: api.Limits{
-			MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
-			RemoteFiles: true, FetchTimeout: notifier.DefaultTimeout, Egress: policy,
+		Limits: site.Limits{
+			Limits: api.Limits{
+				MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
+				RemoteFiles: true, FetchTimeout: notifier.DefaultTimeout, Egress: policy,
+			},
+			Timeout:  notifier.DefaultTimeout,
+			InFlight: site.InFlightLimits{Total: defaultMaxInFlight},
 		},
-		Timeout:     notifier.DefaultTimeout,
-		MaxInFlight: defaultMaxInFlight,
 		Page:        true,
 		OriginCheck: http.NewCrossOriginProtection(),
 		Identity:    &identity,
@@ -175,14 +177,14 @@ func (s *Settings) resolveLimits(r *settled) error {
 	case s.Timeout < 0:
 		return errors.New("timeout is negative; it must be a duration above 0, such as 30s")
 	case s.Timeout > 0:
-		r.Timeout = time.Duration(s.Timeout)
-		r.Limits.FetchTimeout = r.Timeout
+		r.Limits.Timeout = time.Duration(s.Timeout)
+		r.Limits.FetchTimeout = r.Limits.Timeout
 	}
 	switch {
 	case s.MaxInFlight < 0:
 		return fmt.Errorf("max_in_flight is %d; it must be a number of messages above 0", s.MaxInFlight)
 	case s.MaxInFlight > 0:
-		r.MaxInFlight = s.MaxInFlight
+		r.Limits.InFlight.Total = s.MaxInFlight
 	}
 	if s.ClientLimits != nil {
 		r.client = *s.ClientLimits

@@ -7,7 +7,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -36,13 +35,13 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 		e := b.Expected.ExpectedBeat
 		x := heartbeat.AdminBeat{
 			Key: b.Expected.Key.Name, Scope: "global", Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace),
-			State: b.State(now), Last: site.TimeOrNil(b.Beat.Last), Due: site.TimeOrNil(b.Due), Late: site.TimeOrNil(b.Late),
+			State: b.State(now), Last: b.Beat.Last.UTC(), Due: b.Due.UTC(), Late: b.Late.UTC(),
 		}
 		if b.Expected.Key.OfSite {
 			x.Scope = "site"
 		}
 		if b.Beat.State != rules.BeatOK {
-			x.Since = site.TimeOrNil(b.Beat.Since)
+			x.Since = b.Beat.Since.UTC()
 		}
 		out.Beats = append(out.Beats, x)
 	}

@@ -37,7 +37,7 @@ func TestBeatsShown(t *testing.T) {
 	var got []string
 	for _, b := range all.Beats {
 		line := b.Key + " " + b.Scope + " " + b.Name + " " + b.Every + " " + b.Grace + " " + b.State
-		if b.Due == nil || b.Late == nil || !b.Late.After(*b.Due) || (b.Since != nil) != (b.State != "on_time") || (b.Last == nil) != (b.Name == "quick") {
+		if b.Due.IsZero() || b.Late.IsZero() || !b.Late.After(b.Due) || (!b.Since.IsZero()) != (b.State != "on_time") || (b.Last.IsZero()) != (b.Name == "quick") {
 			t.Errorf("%+v", b)
 		}
 		got = append(got, line)
@@ -94,10 +94,10 @@ func TestWatchdogShown(t *testing.T) {
 			return w
 		}
 		h := start()
-		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).LastSuccess != nil })
+		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && !state(h).LastSuccess.IsZero() })
 		o.answer(http.StatusTeapot)
 		caddyhttptest.Eventually(t, func() bool { return state(h).State == "failing" })
-		since := *state(h).FailingSince
+		since := state(h).FailingSince
 		stopApp(t, h)
 		h = start()
 		for _, path := range []string{"/notify/console", "/notify/console/keys/ops"} {
@@ -108,11 +108,11 @@ func TestWatchdogShown(t *testing.T) {
 				}
 			}
 		}
-		if w := state(h); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess == nil || w.Interval != "1s" || strings.Contains(w.LastError, "s3cret") {
+		if w := state(h); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess.IsZero() || w.Interval != "1s" || strings.Contains(w.LastError, "s3cret") {
 			t.Errorf("after a restart: %+v", w)
 		}
 		o.answer(http.StatusOK)
-		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).FailingSince == nil })
+		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).FailingSince.IsZero() })
 		if body := get(t, h, "/notify/console", browser).body; strings.Contains(body, "The watchdog is not told") {
 			t.Error("the page shows a watchdog that works")
 		}

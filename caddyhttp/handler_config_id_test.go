@@ -4,11 +4,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // withID returns a POST of a form whose header names a key, once for each of ids.
@@ -133,7 +135,7 @@ func TestConfigIDLimits(t *testing.T) {
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_body 1KiB\nclient_limits {\nin_flight 1\nmemory 128KiB\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\n"
 	on, off := newGateway(t, block+"config_id on", ""), newGateway(t, block, "")
-	e, err := on.shared.InFlight.EnterClient(on.api.Resolved.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
+	e, err := on.shared.InFlight.EnterClient(on.api.Resolved.Limits.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,9 +156,12 @@ func TestConfigIDLimits(t *testing.T) {
 		t.Errorf("to a URL, with room: %d %s", got.status, got.body)
 	}
 	for h, what := range map[*Handler]string{on: "with config_id", off: "without"} {
-		if f := &h.shared.InFlight; f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 || h.shared.Memory.Held() != 0 {
-			t.Errorf("%s: %d, %d, %v under way afterwards", what, f.Total, f.Clients, f.ByAddress)
+		e, err := h.shared.InFlight.EnterClient(site.InFlightLimits{Total: 1, Clients: 1, PerAddress: 1}, netip.Addr{})
+		if err != nil || h.shared.Memory.Held() != 0 {
+			t.Errorf("%s: %v: something is under way afterwards", what, err)
+			continue
 		}
+		e.Leave()
 	}
 }
 

@@ -3,11 +3,9 @@ package caddyhttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -106,7 +104,7 @@ func TestOverloadSettings(t *testing.T) {
 		block, global string
 		want          int
 	}{{"", "", defaultMaxInFlight}, {"", "max_in_flight 7", 7}, {"max_in_flight 8", "max_in_flight 7", 8}} {
-		if got := newGateway(t, tt.block, tt.global).api.Resolved.MaxInFlight; got != tt.want {
+		if got := newGateway(t, tt.block, tt.global).api.Resolved.Limits.InFlight.Total; got != tt.want {
 			t.Errorf("%q below %q: %d, want %d", tt.block, tt.global, got, tt.want)
 		}
 	}
@@ -132,87 +130,5 @@ func TestClientAddress(t *testing.T) {
 		if got := httpapi.ClientAddress(httpapi.WithEnvironment(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), &requestEnvironment)).String(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
-	}
-}
-
-// TestInFlightShares checks that messages with URLs have a share of the limit,
-// and each client has a share of that. Finished messages do not count.
-func TestInFlightShares(t *testing.T) {
-	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	limits := site.NewInFlightLimits(32, 0, 0)
-	var f site.InFlight
-	enter := func(from netip.Addr, want string) site.Admission {
-		t.Helper()
-		e, err := f.EnterClient(limits, from)
-		if got := fmt.Sprint(err); !strings.Contains(got, want) {
-			t.Fatalf("%s, want %s", got, want)
-		}
-		return e
-	}
-	var entries []site.Admission
-	for range 2 {
-		entries = append(entries, enter(a, "nil"))
-	}
-	enter(a, "from your address are under way, at most 2")
-	for i := range 14 {
-		entries = append(entries, enter(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), "nil"))
-	}
-	enter(b, "URLs of clients under way, at most 16")
-	if _, err := f.EnterFetch(limits, b); err == nil {
-		t.Error("a message for a key fetches files beside the limit")
-	}
-	for range 16 {
-		e, err := f.Enter(limits)
-		if err != nil {
-			t.Fatalf("a message for a key: %v", err)
-		}
-		entries = append(entries, e)
-	}
-	if _, err := f.Enter(limits); err == nil || !strings.Contains(err.Error(), "at most 32 (max_in_flight)") {
-		t.Errorf("a message too many: %v", err)
-	}
-	for _, e := range entries {
-		e.Leave()
-	}
-	if f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 {
-		t.Errorf("%d, %d, %v are left", f.Total, f.Clients, f.ByAddress)
-	}
-	if l := site.NewInFlightLimits(1, 0, 0); l != (site.InFlightLimits{Total: 1, Clients: 1, PerAddress: 1}) {
-		t.Errorf("of one: %v", l)
-	}
-	if l := site.NewInFlightLimits(100, 90, 7); l != (site.InFlightLimits{Total: 100, Clients: 90, PerAddress: 7}) {
-		t.Errorf("as set: %v", l)
-	}
-}
-
-// TestUnverifiedInFlight checks that a message counts among those of clients until its
-// token or signature is verified.
-func TestUnverifiedInFlight(t *testing.T) {
-	from := netip.MustParseAddr("192.0.2.1")
-	limits := site.NewInFlightLimits(16, 0, 0)
-	var f site.InFlight
-	e, err := f.EnterUnverified(limits, from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.EnterUnverified(limits, from); err == nil || !strings.Contains(err.Error(), "from your address whose token or signature has not been verified are under way, at most 1") {
-		t.Errorf("a second one of its address: %v", err)
-	}
-	if _, err := f.EnterClient(limits, from); err == nil {
-		t.Error("a message with URLs of its address has room")
-	}
-	e.Verified()
-	if f.Total != 1 || f.Clients != 0 || len(f.ByAddress) != 0 {
-		t.Errorf("verified: %d, %d, %v", f.Total, f.Clients, f.ByAddress)
-	}
-	e.Verified()
-	if other, err := f.EnterUnverified(limits, from); err != nil {
-		t.Errorf("after the first is verified: %v", err)
-	} else {
-		other.Leave()
-	}
-	e.Leave()
-	if f.Total != 0 || f.Clients != 0 || len(f.ByAddress) != 0 {
-		t.Errorf("%d, %d, %v are left", f.Total, f.Clients, f.ByAddress)
 	}
 }

@@ -286,9 +286,18 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	type call = describedCall
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }
 	busy := func() func() {
-		f := &h.shared.InFlight
-		f.Total += 5
-		return func() { f.Total -= 5 }
+		entries := make([]site.Admission, 5)
+		for i := range entries {
+			var err error
+			if entries[i], err = h.shared.InFlight.Enter(h.api.Resolved.Limits.InFlight); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return func() {
+			for i := range entries {
+				entries[i].Leave()
+			}
+		}
 	}
 	tmp := os.TempDir()
 	noTempDir := func() func() {

@@ -128,7 +128,7 @@ func TestNtfyAttachInMarkup(t *testing.T) {
 func TestAttachWithoutRoomToFetch(t *testing.T) {
 	s, camera := caddyhttptest.NewStation(t), cameras(t)
 	h := newGateway(t, open+"client_limits {\nin_flight 1\n}\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
-	e, err := h.shared.InFlight.EnterFetch(h.api.Resolved.InFlight, httpapi.ClientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
+	e, err := h.shared.InFlight.EnterFetch(h.api.Resolved.Limits.InFlight, httpapi.ClientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

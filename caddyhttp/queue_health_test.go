@@ -174,10 +174,10 @@ func TestDestinations(t *testing.T) {
 	watch.mu.Unlock()
 	caddyhttptest.Eventually(t, func() bool { all := list(); return all.Down == 1 && all.Destinations[0].Waiting == 3 })
 	d := list().Destinations[0]
-	if d.State != metrics.StateDown || len(d.Keys) != 1 || d.Keys[0] != "k" || d.FailingSince == nil || d.WaitingSince == nil || !strings.Contains(d.LastError, "503") || d.Service != "JSON" {
+	if d.State != metrics.StateDown || len(d.Keys) != 1 || d.Keys[0] != "k" || d.FailingSince.IsZero() || d.WaitingSince.IsZero() || !strings.Contains(d.LastError, "503") || d.Service != "JSON" {
 		t.Errorf("%+v", d)
 	}
-	if last := list().Destinations[2]; last.State != metrics.StateKnown || last.LastSuccess == nil {
+	if last := list().Destinations[2]; last.State != metrics.StateKnown || last.LastSuccess.IsZero() {
 		t.Errorf("the best: %+v", last)
 	}
 	if status, text := ask(t, "GET", "/notify/keys/k", ""); status != 200 || !strings.Contains(text, `"state":"down"`) || !strings.Contains(text, `"waiting":3`) {
@@ -203,7 +203,7 @@ func TestDestinations(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if all := list(); all.Failing != 1 || all.Destinations[0].State != metrics.StateFailing || all.Destinations[0].FailingSince == nil || !strings.Contains(all.Destinations[0].LastError, "401") {
+	if all := list(); all.Failing != 1 || all.Destinations[0].State != metrics.StateFailing || all.Destinations[0].FailingSince.IsZero() || !strings.Contains(all.Destinations[0].LastError, "401") {
 		t.Errorf("with a wrong token: %+v", all)
 	}
 	if _, text := ask(t, "GET", "/metrics", ""); !strings.Contains(text, "\n"+`caddy_notify_destinations{state="failing"} 1`) {

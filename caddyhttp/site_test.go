@@ -16,7 +16,7 @@ func siteIDs(t *testing.T, text string) map[string][]string {
 	app := provisionCaddyfile(t, text)
 	out := map[string][]string{}
 	for _, h := range app.handlers {
-		name := h.api.Resolved.Timeout.String()
+		name := h.api.Resolved.Limits.Timeout.String()
 		if id := h.api.Site(); id == "" {
 			t.Errorf("the site %s has no ID", name)
 		} else if !slices.Contains(out[name], id) {

@@ -73,7 +73,7 @@ func (a *App) startSMTP() error {
 // start opens the listeners and serves them.
 func (g *mailGateway) start(ctx caddy.Context) error {
 	config := g.settings.server
-	config.Log, config.Delivery = g.log, g.app.gateway.Engine.Global.Timeout
+	config.Log, config.Delivery = g.log, g.app.gateway.Engine.Global.Limits.Timeout
 	config.Passwords = g.app.shared.process.passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
@@ -228,13 +228,13 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 // receive reads a mail and sends it to its recipients.
 func (g *mailGateway) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
 	app := g.app
-	e, err := app.shared.InFlight.Enter(app.gateway.Engine.Global.InFlight)
+	e, err := app.shared.InFlight.Enter(app.gateway.Engine.Global.Limits.InFlight)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Leave()
-	limits := app.gateway.Engine.Global.Limits
-	limits.Memory = app.shared.Memory.Allocation(app.gateway.Engine.Global.Memory, false)
+	limits := app.gateway.Engine.Global.Limits.Limits
+	limits.Memory = app.shared.Memory.Allocation(app.gateway.Engine.Global.Limits.Memory, false)
 	q, hops, err := api.ReadMail(mail, limits)
 	if err != nil {
 		return nil, err

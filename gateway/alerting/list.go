@@ -197,10 +197,10 @@ type IncidentJSON struct {
 	Source   string   `json:"source"`             // of the message that opened it
 	Tags     []string `json:"tags"`               // of the destinations
 
-	Opened     time.Time  `json:"opened"`
-	Changed    time.Time  `json:"changed"` // its last message
-	Resolved   *time.Time `json:"resolved,omitempty"`
-	ResolvedBy string     `json:"resolved_by,omitempty"` // who did so, if no message did
+	Opened     time.Time `json:"opened"`
+	Changed    time.Time `json:"changed"` // its last message
+	Resolved   time.Time `json:"resolved,omitzero"`
+	ResolvedBy string    `json:"resolved_by,omitempty"` // who did so, if no message did
 
 	Acknowledged *acknowledgementJSON `json:"acknowledged,omitempty"`
 	Escalation   *escalationJSON      `json:"escalation,omitempty"`
@@ -208,17 +208,17 @@ type IncidentJSON struct {
 }
 
 type acknowledgementJSON struct {
-	By    string     `json:"by"`
-	At    time.Time  `json:"at"`
-	Until *time.Time `json:"until,omitempty"` // when the escalation begins again
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until,omitzero"` // when the escalation begins again
 }
 
 type escalationJSON struct {
-	Step      int        `json:"step"`  // that was begun last
-	Steps     []int      `json:"steps"` // the numbers of all
-	Round     int        `json:"round"`
-	Next      *time.Time `json:"next,omitempty"` // when the next step begins
-	Exhausted bool       `json:"exhausted"`      // all rounds have ended
+	Step      int       `json:"step"`  // that was begun last
+	Steps     []int     `json:"steps"` // the numbers of all
+	Round     int       `json:"round"`
+	Next      time.Time `json:"next,omitzero"` // when the next step begins
+	Exhausted bool      `json:"exhausted"`     // all rounds have ended
 }
 
 type begunStepJSON struct {
@@ -232,13 +232,13 @@ type begunStepJSON struct {
 func NewIncidentJSON(x *rules.Incident) IncidentJSON {
 	out := IncidentJSON{
 		ID: x.ID, Key: x.Key, State: string(x.Stage()), Type: string(x.Type), Title: x.Title, Incident: x.Name, Source: x.Source,
-		Tags: append([]string{}, x.Tags...), Opened: x.Opened, Changed: x.Changed, Resolved: site.TimeOrNil(x.Resolved), ResolvedBy: x.ResolvedBy,
+		Tags: append([]string{}, x.Tags...), Opened: x.Opened, Changed: x.Changed, Resolved: x.Resolved.UTC(), ResolvedBy: x.ResolvedBy,
 	}
 	if a := x.Acknowledged; x.IsAcknowledged() {
-		out.Acknowledged = &acknowledgementJSON{a.By, a.At, site.TimeOrNil(a.Until)}
+		out.Acknowledged = &acknowledgementJSON{a.By, a.At, a.Until.UTC()}
 	}
 	if e := &x.Escalation; e.Round > 0 {
-		out.Escalation = &escalationJSON{e.Step, IncidentSteps(x), e.Round, site.TimeOrNil(e.Next), e.Exhausted}
+		out.Escalation = &escalationJSON{e.Step, IncidentSteps(x), e.Round, e.Next.UTC(), e.Exhausted}
 	}
 	for _, s := range x.Begun {
 		out.Begun = append(out.Begun, begunStepJSON{s.Round, s.Step, s.At, cmp.Or(string(s.Outcome), "sending")})

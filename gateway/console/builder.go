@@ -345,7 +345,7 @@ func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) 
 // otherwise those of messages with URLs.
 func (h *builder) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
-	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.InFlight, httpapi.ClientAddress(r))
+	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.Limits.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
 		return nil, nil, err
 	}

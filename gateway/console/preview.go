@@ -30,7 +30,7 @@ func (h *sendPages) servePreview(w http.ResponseWriter, r *http.Request, name st
 		return h.ErrorResponse(err)
 	}
 	// A preview is not an alert, so it counts like a message without a key.
-	e, err := h.Shared.InFlight.EnterClient(h.Resolved.InFlight, httpapi.ClientAddress(r))
+	e, err := h.Shared.InFlight.EnterClient(h.Resolved.Limits.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
 		return h.ErrorResponse(err)
 	}

@@ -154,7 +154,7 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
 	}
 	return s.Sender.Start(ctx, d.Message, d.To.Targets, notifier.Options{
-		Timeout:   d.Settings.Timeout,
+		Timeout:   d.Settings.Limits.Timeout,
 		Transient: d.To.Transient,
 		Logger:    d.Logger,
 		Repeated:  d.Repeated,

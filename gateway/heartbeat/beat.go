@@ -263,16 +263,16 @@ func (q *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
 
 // AdminBeat is the JSON of a beat that a key expects.
 type AdminBeat struct {
-	Key   string     `json:"key"`
-	Scope string     `json:"scope"` // global or site
-	Name  string     `json:"name"`
-	Every string     `json:"every"`
-	Grace string     `json:"grace"`
-	State string     `json:"state"`           // on_time, in_grace, late or failed
-	Since *time.Time `json:"since,omitempty"` // it is late or has failed
-	Last  *time.Time `json:"last,omitempty"`  // when the last one came
-	Due   *time.Time `json:"due,omitempty"`   // when the next one is due
-	Late  *time.Time `json:"late,omitempty"`  // when it is late
+	Key   string    `json:"key"`
+	Scope string    `json:"scope"` // global or site
+	Name  string    `json:"name"`
+	Every string    `json:"every"`
+	Grace string    `json:"grace"`
+	State string    `json:"state"`          // on_time, in_grace, late or failed
+	Since time.Time `json:"since,omitzero"` // it is late or has failed
+	Last  time.Time `json:"last,omitzero"`  // when the last one came
+	Due   time.Time `json:"due,omitzero"`   // when the next one is due
+	Late  time.Time `json:"late,omitzero"`  // when it is late
 }
 
 // The states of beats that have no problem, in the admin API and in metrics. The others

@@ -8,7 +8,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -72,11 +71,11 @@ func (q *Monitor) noteWatchdog(ctx context.Context, outcome error) {
 
 // WatchdogJSON is the watchdog as the admin API shows it.
 type WatchdogJSON struct {
-	State        string     `json:"state"` // ok, failing or, before the first call, unknown
-	Interval     string     `json:"interval"`
-	LastSuccess  *time.Time `json:"last_success,omitempty"`
-	FailingSince *time.Time `json:"failing_since,omitempty"`
-	LastError    string     `json:"last_error,omitempty"`
+	State        string    `json:"state"` // ok, failing or, before the first call, unknown
+	Interval     string    `json:"interval"`
+	LastSuccess  time.Time `json:"last_success,omitzero"`
+	FailingSince time.Time `json:"failing_since,omitzero"`
+	LastError    string    `json:"last_error,omitempty"`
 }
 
 // Watchdog returns what is known of the watchdog, or nil if there is none.
@@ -90,7 +89,7 @@ func (q *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
 		return nil, err
 	}
 	s := DecodeWatchdog(b)
-	out := &WatchdogJSON{"unknown", rules.FormatTime(w.Interval), site.TimeOrNil(s.Success), site.TimeOrNil(s.Since), s.Problem}
+	out := &WatchdogJSON{"unknown", rules.FormatTime(w.Interval), s.Success.UTC(), s.Since.UTC(), s.Problem}
 	switch {
 	case s.Problem != "":
 		out.State = "failing"
@@ -103,8 +102,8 @@ func (q *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
 // WatchdogTrouble returns what is wrong with the watchdog, or nil.
 func (q *Monitor) WatchdogTrouble(ctx context.Context) *view.Trouble {
 	w, err := q.Watchdog(ctx)
-	if err != nil || w == nil || w.FailingSince == nil {
+	if err != nil || w == nil || w.FailingSince.IsZero() {
 		return nil
 	}
-	return &view.Trouble{What: "The watchdog is not told that the gateway works", Since: *w.FailingSince, Cause: w.LastError}
+	return &view.Trouble{What: "The watchdog is not told that the gateway works", Since: w.FailingSince, Cause: w.LastError}
 }

@@ -204,7 +204,7 @@ func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *
 		err = keyErr
 	case keyErr == nil:
 		// What counted as a message to the key takes a place among those with URLs.
-		if err = e.Distrust(h.Resolved.InFlight, ClientAddress(r)); err == nil {
+		if err = e.Distrust(h.Resolved.Limits.InFlight, ClientAddress(r)); err == nil {
 			err = q.Distrust()
 		}
 	}

@@ -211,24 +211,24 @@ func (h *Sender) sourceOf(r *http.Request) string {
 
 // Limits returns the limits of a request. client means that it may have URLs.
 func (h *Sender) Limits(client bool) api.Limits {
-	l := h.Resolved.Limits
-	l.Memory = h.Shared.Memory.Allocation(h.Resolved.Memory, client)
+	l := h.Resolved.Limits.Limits
+	l.Memory = h.Shared.Memory.Allocation(h.Resolved.Limits.Memory, client)
 	return l
 }
 
 // Enter counts the message of r in. Without a key, it may have URLs.
 func (h *Sender) Enter(r *http.Request, name string) (site.Admission, error) {
 	if name == "" {
-		return h.Shared.InFlight.EnterClient(h.Resolved.InFlight, ClientAddress(r))
+		return h.Shared.InFlight.EnterClient(h.Resolved.Limits.InFlight, ClientAddress(r))
 	}
-	return h.Shared.InFlight.Enter(h.Resolved.InFlight)
+	return h.Shared.InFlight.Enter(h.Resolved.Limits.InFlight)
 }
 
 // attachments returns the attachments of q. While files are fetched from
 // addresses of the client, a message for a key counts like one with URLs.
 func (h *Sender) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
-		e, err := h.Shared.InFlight.EnterFetch(h.Resolved.InFlight, ClientAddress(r))
+		e, err := h.Shared.InFlight.EnterFetch(h.Resolved.Limits.InFlight, ClientAddress(r))
 		if err != nil && !q.SkipFetches(err) {
 			return nil, err
 		}

@@ -276,9 +276,9 @@ func asPost(r *http.Request) *http.Request {
 // and its signature need no further check.
 func (h *sources) enterSource(r *http.Request, verified bool) (site.Admission, error) {
 	if verified {
-		return h.Shared.InFlight.Enter(h.Resolved.InFlight)
+		return h.Shared.InFlight.Enter(h.Resolved.Limits.InFlight)
 	}
-	return h.Shared.InFlight.EnterUnverified(h.Resolved.InFlight, ClientAddress(r))
+	return h.Shared.InFlight.EnterUnverified(h.Resolved.Limits.InFlight, ClientAddress(r))
 }
 
 // readSource reads the message of an authenticated request and sets it as the content

@@ -104,7 +104,7 @@ func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 	if j.Incident != "" && app.Shared.Incidents.Replaced(j.Incident, message, t.Target) {
 		return queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	}
-	memory := app.Shared.Memory.Allocation(t.Settings.Memory, text.Untrusted)
+	memory := app.Shared.Memory.Allocation(t.Settings.Limits.Memory, text.Untrusted)
 	defer memory.Close()
 	if n := int64(len(message.Title) + len(message.Body)); n > notifier.SmallText && !memory.Take(copiesOfQueuedText*n) {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeMemory}

@@ -2,18 +2,9 @@ package site
 
 import (
 	"strings"
-	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
-
-func TimeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
 
 // DestinationOf returns what the queue knows a target by, in messages with these
 // limits. A destination that a client decides is another one than that of the

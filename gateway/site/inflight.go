@@ -14,9 +14,9 @@ import (
 // reloads, because they share the memory of the process.
 type InFlight struct {
 	mu        sync.Mutex
-	Total     int
-	Clients   int                // messages with addresses in the request, and unverified ones
-	ByAddress map[netip.Addr]int // of clients, by their own address
+	total     int
+	clients   int                // messages with addresses in the request, and unverified ones
+	byAddress map[netip.Addr]int // of clients, by their own address
 }
 
 // InFlightLimits bounds the messages under way. Part of it is for messages for
@@ -78,26 +78,26 @@ func (f *InFlight) EnterFetch(l InFlightLimits, from netip.Addr) (Admission, err
 // add counts e in. The caller holds the lock.
 func (f *InFlight) add(l InFlightLimits, e Admission) (Admission, error) {
 	switch {
-	case e.total && f.Total >= l.Total:
+	case e.total && f.total >= l.Total:
 		return Admission{}, errTooMany("the gateway has too many messages under way, at most %d (max_in_flight)", l.Total)
-	case e.unverified && f.Clients >= l.Clients:
+	case e.unverified && f.clients >= l.Clients:
 		return Admission{}, errTooMany("too many requests whose token or signature has not been verified are under way, at most %d (client_limits in_flight)", l.Clients)
-	case e.unverified && f.ByAddress[e.from] >= l.PerAddress:
+	case e.unverified && f.byAddress[e.from] >= l.PerAddress:
 		return Admission{}, errTooMany("too many requests from your address whose token or signature has not been verified are under way, at most %d (client_limits in_flight_per_address)", l.PerAddress)
-	case e.client && f.Clients >= l.Clients:
+	case e.client && f.clients >= l.Clients:
 		return Admission{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (client_limits in_flight)", l.Clients)
-	case e.client && f.ByAddress[e.from] >= l.PerAddress:
+	case e.client && f.byAddress[e.from] >= l.PerAddress:
 		return Admission{}, errTooMany("too many messages with URLs from your address are under way, at most %d (client_limits in_flight_per_address)", l.PerAddress)
 	}
 	if e.total {
-		f.Total++
+		f.total++
 	}
 	if e.client {
-		if f.ByAddress == nil {
-			f.ByAddress = map[netip.Addr]int{}
+		if f.byAddress == nil {
+			f.byAddress = map[netip.Addr]int{}
 		}
-		f.Clients++
-		f.ByAddress[e.from]++
+		f.clients++
+		f.byAddress[e.from]++
 	}
 	e.f = f
 	return e, nil
@@ -130,7 +130,7 @@ func (e *Admission) Leave() {
 	e.f.mu.Lock()
 	defer e.f.mu.Unlock()
 	if e.total {
-		e.f.Total--
+		e.f.total--
 	}
 	if e.client {
 		e.leaveClients()
@@ -139,9 +139,9 @@ func (e *Admission) Leave() {
 
 // leaveClients removes e from the messages of clients. The caller holds the lock.
 func (e *Admission) leaveClients() {
-	e.f.Clients--
-	if e.f.ByAddress[e.from]--; e.f.ByAddress[e.from] == 0 {
-		delete(e.f.ByAddress, e.from)
+	e.f.clients--
+	if e.f.byAddress[e.from]--; e.f.byAddress[e.from] == 0 {
+		delete(e.f.byAddress, e.from)
 	}
 }
 
@@ -149,7 +149,7 @@ func (e *Admission) leaveClients() {
 func (f *InFlight) Load() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.Total
+	return f.total
 }
 
 // errTooMany returns the error for a message that is not read because too many

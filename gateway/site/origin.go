@@ -27,7 +27,7 @@ func NewOriginCheck(trusted []string) (*http.CrossOriginProtection, error) {
 		if text == anyOrigin {
 			continue
 		}
-		origin, err := ParseOrigin(text)
+		origin, err := parseOrigin(text)
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +43,9 @@ func NewOriginCheck(trusted []string) (*http.CrossOriginProtection, error) {
 
 var errOrigin = errors.New("it is not an origin; write a scheme and a host, such as https://example.com or https://example.com:8443, without a path or wildcard and with an international name in its xn-- form, or * for all origins")
 
-// ParseOrigin returns an origin as browsers write it (WHATWG URL, section 4.7):
+// parseOrigin returns an origin as browsers write it (WHATWG URL, section 4.7):
 // in lower case and without the default port.
-func ParseOrigin(text string) (string, error) {
+func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Path != "" || strings.ContainsAny(text, "?#") {
 		return "", errOrigin

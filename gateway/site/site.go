@@ -21,11 +21,7 @@ type Site struct {
 	ConfigID       bool              // X-Apprise-Config-ID names keys without a token, too
 	DefaultTargets []notifier.Target // of default_urls
 	Services       *ServiceRule      // nil for all
-	Limits         api.Limits
-	Timeout        time.Duration
-	MaxInFlight    int
-	InFlight       InFlightLimits
-	Memory         int64
+	Limits         Limits
 	PropagateTrace bool
 	Page           bool
 	OriginCheck    *http.CrossOriginProtection // nil for no check
@@ -37,6 +33,14 @@ type Site struct {
 	Devices Receivers
 
 	PublicURL string // the beginning of links to the gateway; "" if it is not known
+}
+
+// Limits bound what clients can make a site do.
+type Limits struct {
+	api.Limits                // of the body and the files of a request, and of URLs in it
+	Timeout    time.Duration  // of a delivery to one destination, with all attempts
+	InFlight   InFlightLimits // of messages under way
+	Memory     int64          // of requests under way, in bytes
 }
 
 // Finder finds the saved keys of a site. The zero value finds none.

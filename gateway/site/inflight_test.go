@@ -1,0 +1,90 @@
+package site
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// TestInFlightShares checks that messages with URLs have a share of the limit,
+// and each client has a share of that. Finished messages do not count.
+func TestInFlightShares(t *testing.T) {
+	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	limits := NewInFlightLimits(32, 0, 0)
+	var f InFlight
+	enter := func(from netip.Addr, want string) Admission {
+		t.Helper()
+		e, err := f.EnterClient(limits, from)
+		if got := fmt.Sprint(err); !strings.Contains(got, want) {
+			t.Fatalf("%s, want %s", got, want)
+		}
+		return e
+	}
+	var entries []Admission
+	for range 2 {
+		entries = append(entries, enter(a, "nil"))
+	}
+	enter(a, "from your address are under way, at most 2")
+	for i := range 14 {
+		entries = append(entries, enter(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), "nil"))
+	}
+	enter(b, "URLs of clients under way, at most 16")
+	if _, err := f.EnterFetch(limits, b); err == nil {
+		t.Error("a message for a key fetches files beside the limit")
+	}
+	for range 16 {
+		e, err := f.Enter(limits)
+		if err != nil {
+			t.Fatalf("a message for a key: %v", err)
+		}
+		entries = append(entries, e)
+	}
+	if _, err := f.Enter(limits); err == nil || !strings.Contains(err.Error(), "at most 32 (max_in_flight)") {
+		t.Errorf("a message too many: %v", err)
+	}
+	for _, e := range entries {
+		e.Leave()
+	}
+	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
+		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
+	}
+	if l := NewInFlightLimits(1, 0, 0); l != (InFlightLimits{Total: 1, Clients: 1, PerAddress: 1}) {
+		t.Errorf("of one: %v", l)
+	}
+	if l := NewInFlightLimits(100, 90, 7); l != (InFlightLimits{Total: 100, Clients: 90, PerAddress: 7}) {
+		t.Errorf("as set: %v", l)
+	}
+}
+
+// TestUnverifiedInFlight checks that a message counts among those of clients until its
+// token or signature is verified.
+func TestUnverifiedInFlight(t *testing.T) {
+	from := netip.MustParseAddr("192.0.2.1")
+	limits := NewInFlightLimits(16, 0, 0)
+	var f InFlight
+	e, err := f.EnterUnverified(limits, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.EnterUnverified(limits, from); err == nil || !strings.Contains(err.Error(), "from your address whose token or signature has not been verified are under way, at most 1") {
+		t.Errorf("a second one of its address: %v", err)
+	}
+	if _, err := f.EnterClient(limits, from); err == nil {
+		t.Error("a message with URLs of its address has room")
+	}
+	e.Verified()
+	if f.total != 1 || f.clients != 0 || len(f.byAddress) != 0 {
+		t.Errorf("verified: %d, %d, %v", f.total, f.clients, f.byAddress)
+	}
+	e.Verified()
+	if other, err := f.EnterUnverified(limits, from); err != nil {
+		t.Errorf("after the first is verified: %v", err)
+	} else {
+		other.Leave()
+	}
+	e.Leave()
+	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
+		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
+	}
+}
