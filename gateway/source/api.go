@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -257,23 +258,12 @@ func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 		r.decoded = fields(form)
 		return r.decoded, nil
 	}
-	data, err := decodeJSON(text)
+	data, err := payload.Decode(text)
 	if err != nil {
 		return nil, errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", program, err)
 	}
 	r.decoded = data
 	return data, nil
-}
-
-// list returns the first max objects of an array.
-func list(v any, max int) (out []map[string]any) {
-	all, _ := v.([]any)
-	for _, item := range all {
-		if m, ok := item.(map[string]any); ok && len(out) < max {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // lines collects the lines of a body. Its methods ignore empty text.
@@ -329,7 +319,7 @@ func fact(name, value string) string {
 
 // image adds the address of an image.
 func (m *Message) image(v any) {
-	if s := text(v); isAddress(s) && len(m.Images) < maxImages {
+	if s := payload.Text(v); isAddress(s) && len(m.Images) < maxImages {
 		m.Images = append(m.Images, s)
 	}
 }
@@ -371,7 +361,7 @@ func (m *Message) check(program string, r *Request) (*Message, error) {
 // echo makes the answer repeat a value of the request, unless it is missing or longer
 // than a body: it stays in memory until the message is delivered.
 func (m *Message) echo(name string, v any) {
-	if v == nil || v == "" || size(v) > maxBody {
+	if v == nil || v == "" || payload.Size(v) > maxBody {
 		return
 	}
 	if m.sent == nil {

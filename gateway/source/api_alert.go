@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -26,16 +27,16 @@ const (
 func (l *lines) details(v any, ignored ...string) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		l.add(markup.TruncateBytes(text(v), maxDetail))
+		l.add(markup.TruncateBytes(payload.Text(v), maxDetail))
 		return
 	}
 	shown := 0
 	for i, name := range slices.Sorted(maps.Keys(object)) {
 		if shown == maxFacts || i == maxNamesOfDetails {
-			l.add("and " + text(len(object)-i) + " more")
+			l.add("and " + payload.Text(len(object)-i) + " more")
 			break
 		}
-		value := strings.TrimSpace(markup.TruncateBytes(text(object[name]), maxDetail))
+		value := strings.TrimSpace(markup.TruncateBytes(payload.Text(object[name]), maxDetail))
 		if value == "" || slices.Contains(ignored, name) || l.has(value) {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -109,11 +110,11 @@ func TestIDs(t *testing.T) {
 	replies := map[string]func(Outcome) Reply{"ntfy": replyNtfy, "gotify": replyGotify, "discord": replyDiscord}
 	for name, reply := range replies {
 		id := func(o Outcome) any {
-			v, err := decodeJSON(reply(o).Body)
+			v, err := payload.Decode(reply(o).Body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return get(v, "id")
+			return payload.Get(v, "id")
 		}
 		seen := map[any]bool{}
 		for range 5 {
@@ -174,13 +175,13 @@ func TestHostileClients(t *testing.T) {
 						try(r)
 					}
 				}
-				data, err := decodeJSON(c.Body)
+				data, err := payload.Decode(c.Body)
 				if object, ok := data.(map[string]any); err != nil || !ok || len(object) == 0 {
 					continue
 				}
 				for _, variant := range hostileVariants(data, seen) {
 					r := c.Request
-					r.Body = []byte(encodeJSON(variant))
+					r.Body = []byte(payload.Encode(variant))
 					try(r)
 				}
 			}

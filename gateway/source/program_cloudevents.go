@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
 func init() {
@@ -54,7 +56,7 @@ func readCloudEvents(r *Request) (any, error) {
 		return fields(r.Form), nil
 	}
 	structured := strings.HasPrefix(media, "application/cloudevents")
-	data, err := decodeJSON(text)
+	data, err := payload.Decode(text)
 	if err != nil && (structured || r.Header.Get("Ce-Type") == "") {
 		return nil, errorf(http.StatusBadRequest, "the payload of CloudEvents must be JSON: %w", err)
 	}
@@ -77,7 +79,7 @@ func readCloudEvents(r *Request) (any, error) {
 			event[strings.ToLower(attribute)] = eventAttribute(values[0])
 		}
 	}
-	if data = valueOr(data, nil); data != nil {
+	if data = payload.Or(data, nil); data != nil {
 		event["data"] = data
 	}
 	return event, nil
@@ -96,7 +98,7 @@ func decodeEventData(v any) {
 		return
 	}
 	event["data"] = string(raw)
-	if data, err := decodeJSON(raw); err == nil && data != nil {
+	if data, err := payload.Decode(raw); err == nil && data != nil {
 		event["data"] = data
 	}
 	delete(event, "data_base64")

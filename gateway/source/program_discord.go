@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -69,42 +70,42 @@ func readDiscord(_ context.Context, r *Request) (*Message, error) {
 	}
 	m := &Message{Format: "markdown", Dialect: markup.DialectDiscord}
 	for _, name := range []string{"content", "embeds", "components", "username"} {
-		m.echo(name, get(data, name))
+		m.echo(name, payload.Get(data, name))
 	}
 	var body lines
-	body.add(text(get(data, "content")))
-	embeds, _ := get(data, "embeds").([]any)
-	for i, e := range list(embeds, maxEmbeds) {
-		title, address := text(e["title"]), text(e["url"])
+	body.add(payload.Text(payload.Get(data, "content")))
+	embeds, _ := payload.Get(data, "embeds").([]any)
+	for i, e := range payload.Objects(embeds, maxEmbeds) {
+		title, address := payload.Text(e["title"]), payload.Text(e["url"])
 		if i == 0 && title != "" {
 			m.Title = m.Dialect.Readable(title, time.UTC)
 		} else {
 			body.link(title, address)
 		}
-		body.link(text(get(e, "author", "name")), text(get(e, "author", "url")))
-		body.add(text(e["description"]))
-		for _, f := range list(e["fields"], maxFacts) {
-			body.add(fact(text(f["name"]), text(f["value"])))
+		body.link(payload.Text(payload.Get(e, "author", "name")), payload.Text(payload.Get(e, "author", "url")))
+		body.add(payload.Text(e["description"]))
+		for _, f := range payload.Objects(e["fields"], maxFacts) {
+			body.add(fact(payload.Text(f["name"]), payload.Text(f["value"])))
 		}
 		if i == 0 && title != "" && isAddress(address) {
 			body.add(address)
 		}
-		body.add(text(get(e, "footer", "text")))
-		if color, ok := toFloat(e["color"]); ok {
-			m.raise(typeOfColor(int64(toInt(color))))
+		body.add(payload.Text(payload.Get(e, "footer", "text")))
+		if color, ok := payload.Float(e["color"]); ok {
+			m.raise(typeOfColor(int64(payload.Int(color))))
 		}
-		m.image(get(e, "image", "url"))
-		m.image(get(e, "thumbnail", "url"))
+		m.image(payload.Get(e, "image", "url"))
+		m.image(payload.Get(e, "thumbnail", "url"))
 	}
 	if more := len(embeds) - maxEmbeds; more > 0 {
 		body.add("and " + strconv.Itoa(more) + " more")
 	}
 	left := maxComponents
-	m.discordComponents(get(data, "components"), &body, &left)
-	if question := text(get(data, "poll", "question", "text")); question != "" {
+	m.discordComponents(payload.Get(data, "components"), &body, &left)
+	if question := payload.Text(payload.Get(data, "poll", "question", "text")); question != "" {
 		body.add(question)
-		for _, a := range list(get(data, "poll", "answers"), maxEmbeds) {
-			body.add("- " + text(get(a, "poll_media", "text")))
+		for _, a := range payload.Objects(payload.Get(data, "poll", "answers"), maxEmbeds) {
+			body.add("- " + payload.Text(payload.Get(a, "poll_media", "text")))
 		}
 	}
 	m.Body = body.String()
@@ -127,27 +128,27 @@ const (
 // components instead of content and embeds. left is the number of components that may
 // still be read.
 func (m *Message) discordComponents(v any, body *lines, left *int) {
-	for _, c := range list(v, maxComponents) {
+	for _, c := range payload.Objects(v, maxComponents) {
 		if *left--; *left < 0 {
 			return
 		}
-		switch toInt(c["type"]) {
+		switch payload.Int(c["type"]) {
 		case discordButton:
-			if address := text(c["url"]); isAddress(address) {
-				body.link(text(c["label"]), address)
+			if address := payload.Text(c["url"]); isAddress(address) {
+				body.link(payload.Text(c["label"]), address)
 			}
 		case discordText:
-			body.add(text(c["content"]))
+			body.add(payload.Text(c["content"]))
 		case discordThumbnail:
-			m.image(get(c, "media", "url"))
+			m.image(payload.Get(c, "media", "url"))
 		case discordGallery:
-			for _, item := range list(c["items"], maxEmbeds) {
-				body.add(text(item["description"]))
-				m.image(get(item, "media", "url"))
+			for _, item := range payload.Objects(c["items"], maxEmbeds) {
+				body.add(payload.Text(item["description"]))
+				m.image(payload.Get(item, "media", "url"))
 			}
 		}
-		if color, ok := toFloat(c["accent_color"]); ok {
-			m.raise(typeOfColor(int64(toInt(color))))
+		if color, ok := payload.Float(c["accent_color"]); ok {
+			m.raise(typeOfColor(int64(payload.Int(color))))
 		}
 		m.discordComponents(c["components"], body, left)
 		if accessory := c["accessory"]; accessory != nil {
@@ -243,7 +244,7 @@ func discordMessage(o Outcome, id string, edited any) Reply {
 	name := discordName
 	for field, value := range o.Message.sent {
 		if field == "username" {
-			name = text(value)
+			name = payload.Text(value)
 			continue
 		}
 		out[field] = value

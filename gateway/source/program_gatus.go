@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
 func init() {
@@ -43,7 +45,7 @@ func readGatus(r *Request) (any, error) {
 		return fields(r.Form), nil
 	}
 	if looksLikeJSON(r.Body) {
-		data, err := decodeJSON(r.Body)
+		data, err := payload.Decode(r.Body)
 		if err != nil {
 			return nil, errorf(http.StatusBadRequest, "the payload of Gatus must be JSON or lines of text: %w", err)
 		}
@@ -57,7 +59,7 @@ func readGatus(r *Request) (any, error) {
 			last = name
 			out[name] = strings.TrimSpace(value)
 		} else if last != "" {
-			out[last] = text(out[last]) + "\n" + s
+			out[last] = payload.Text(out[last]) + "\n" + s
 		}
 	}
 	return out, nil

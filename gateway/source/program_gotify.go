@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -35,7 +36,7 @@ func readGotify(_ context.Context, r *Request) (*Message, error) {
 		return nil, err
 	}
 	field := func(name string) any {
-		if v := get(data, name); v != nil {
+		if v := payload.Get(data, name); v != nil {
 			return v
 		}
 		if v := r.Query.Get(name); v != "" {
@@ -43,26 +44,26 @@ func readGotify(_ context.Context, r *Request) (*Message, error) {
 		}
 		return nil
 	}
-	message := text(field("message"))
+	message := payload.Text(field("message"))
 	if strings.TrimSpace(message) == "" {
 		return nil, errorf(http.StatusBadRequest, "the field message is required")
 	}
-	m := &Message{Title: text(field("title"))}
+	m := &Message{Title: payload.Text(field("title"))}
 	m.rate(gotifyType(field("priority")), stateOfText(m.Title, message))
 	extras := field("extras")
-	if text(get(extras, "client::display", "contentType")) == "text/markdown" {
+	if payload.Text(payload.Get(extras, "client::display", "contentType")) == "text/markdown" {
 		m.Format = "markdown"
 	}
 	var body lines
 	body.add(message)
-	if address := text(get(extras, "client::notification", "click", "url")); isAddress(address) {
+	if address := payload.Text(payload.Get(extras, "client::notification", "click", "url")); isAddress(address) {
 		body.add(address)
 	}
-	m.image(get(extras, "client::notification", "bigImageUrl"))
+	m.image(payload.Get(extras, "client::notification", "bigImageUrl"))
 	m.Body = body.String()
 	m.echo("message", message)
 	m.echo("title", cmp.Or(m.Title, gotifyApp))
-	m.echo("priority", toInt(field("priority")))
+	m.echo("priority", payload.Int(field("priority")))
 	m.echo("extras", extras)
 	return m.check("Gotify", r)
 }
@@ -74,7 +75,7 @@ const gotifyApp = "caddy-notify"
 // gotifyType returns the type for a priority from 0 to 10: failure from 8 on, where
 // clients of Gotify make a loud sound, and warning from 5 on.
 func gotifyType(priority any) notifier.Type {
-	f, ok := toFloat(priority)
+	f, ok := payload.Float(priority)
 	switch {
 	case !ok:
 		return ""

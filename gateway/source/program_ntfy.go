@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -50,7 +51,7 @@ type ntfyMessage struct {
 // the names in the headers or the query string. Apprise sends JSON with the priority
 // in a header.
 func (n ntfyMessage) field(names ...string) string {
-	if value := text(get(n.json, names[0])); value != "" && value != "[]" {
+	if value := payload.Text(payload.Get(n.json, names[0])); value != "" && value != "[]" {
 		return value
 	}
 	for _, name := range names {
@@ -87,7 +88,7 @@ func readNtfy(_ context.Context, r *Request) (*Message, error) {
 	n := ntfyMessage{request: r}
 	topic, sequence, _ := strings.Cut(r.Path, "/")
 	if r.Path == "" {
-		data, err := decodeJSON(r.Body)
+		data, err := payload.Decode(r.Body)
 		r.decoded = data
 		if _, ok := data.(map[string]any); err != nil || !ok {
 			return nil, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
@@ -111,7 +112,7 @@ func readNtfy(_ context.Context, r *Request) (*Message, error) {
 	message := strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
 	switch {
 	case n.json != nil:
-		message = text(get(n.json, "message"))
+		message = payload.Text(payload.Get(n.json, "message"))
 	case len(m.Attach) == 0 && (filename != "" || message != "" && len(r.Body) > 0 || !utf8.Valid(r.Body)):
 		if len(r.Body) > 0 {
 			m.File = path.Base("/" + filename)
@@ -224,9 +225,9 @@ func stateOfIcon(address string) notifier.Type {
 
 // tags returns the tags.
 func (n ntfyMessage) tags() (out []string) {
-	if tags, ok := get(n.json, "tags").([]any); ok {
+	if tags, ok := payload.Get(n.json, "tags").([]any); ok {
 		for _, t := range tags[:min(len(tags), maxTags)] {
-			out = append(out, text(t))
+			out = append(out, payload.Text(t))
 		}
 		return out
 	}

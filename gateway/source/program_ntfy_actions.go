@@ -3,6 +3,7 @@ package source
 import (
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -13,7 +14,7 @@ type ntfyAction struct{ action, label, url string }
 // actions returns the links of the buttons. It adds a warning to m for buttons that
 // are something else.
 func (n ntfyMessage) actions(m *Message) (links []ntfyAction) {
-	all, ok := readNtfyActions(get(n.json, "actions"), n.field("actions", "action"))
+	all, ok := readNtfyActions(payload.Get(n.json, "actions"), n.field("actions", "action"))
 	if !ok {
 		m.Warnings = append(m.Warnings, "ntfy's actions cannot be read, so they have no effect")
 	}
@@ -33,15 +34,15 @@ func (n ntfyMessage) actions(m *Message) (links []ntfyAction) {
 func readNtfyActions(v any, s string) (out []ntfyAction, ok bool) {
 	if v == nil && strings.HasPrefix(s, "[") {
 		var err error
-		if v, err = decodeJSON([]byte(s)); err != nil {
+		if v, err = payload.Decode([]byte(s)); err != nil {
 			return nil, false
 		}
 	}
 	if v == nil {
 		return parseNtfyActions(s)
 	}
-	for _, a := range list(v, maxFacts) {
-		out = append(out, ntfyAction{strings.ToLower(text(a["action"])), text(a["label"]), text(a["url"])})
+	for _, a := range payload.Objects(v, maxFacts) {
+		out = append(out, ntfyAction{strings.ToLower(payload.Text(a["action"])), payload.Text(a["label"]), payload.Text(a["url"])})
 	}
 	return out, true
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -110,16 +111,16 @@ func readOpsgenieAlert(_ context.Context, r *Request) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	field := func(name string) string { return strings.TrimSpace(text(get(data, name))) }
+	field := func(name string) string { return strings.TrimSpace(payload.Text(payload.Get(data, name))) }
 	if field("message") == "" {
 		return nil, errorf(http.StatusBadRequest, "the field message is missing")
 	}
 	m := &Message{Incident: cmp.Or(field("alias"), newDedupKey(r))}
 	m.opsgeniePriority(field("priority"), notifier.Failure)
-	if tags, ok := get(data, "tags").([]any); ok {
+	if tags, ok := payload.Get(data, "tags").([]any); ok {
 		var names []string
 		for _, tag := range tags[:min(len(tags), maxTags)] {
-			names = append(names, text(tag))
+			names = append(names, payload.Text(tag))
 		}
 		m.Tags = validTags(strings.Join(names, ","))
 	}
@@ -128,16 +129,16 @@ func readOpsgenieAlert(_ context.Context, r *Request) (*Message, error) {
 	description := strings.TrimPrefix(field("description"), m.Title+"\n") // Grafana's repeats it
 	body.add(markup.TruncateBytes(description, maxBody))
 	body.add(markup.TruncateBytes(field("note"), maxDetail))
-	details := get(data, "details")
+	details := payload.Get(data, "details")
 	body.details(details, "image_urls")
 	for _, f := range []struct{ label, value string }{
-		{"Entity", field("entity")}, {"Source", field("source")}, {"User", field("user")}, {"Responders", opsgenieNames(get(data, "responders"))},
+		{"Entity", field("entity")}, {"Source", field("source")}, {"User", field("user")}, {"Responders", opsgenieNames(payload.Get(data, "responders"))},
 	} {
 		if !body.has(f.value) && !strings.Contains(m.Title, f.value) {
 			body.origin(f.label, f.value)
 		}
 	}
-	for address := range strings.SplitSeq(text(get(details, "image_urls")), ",") { // Grafana's
+	for address := range strings.SplitSeq(payload.Text(payload.Get(details, "image_urls")), ",") { // Grafana's
 		m.image(strings.TrimSpace(address))
 	}
 	m.Body = body.String()
@@ -171,7 +172,7 @@ func opsgenieNames(v any) string {
 	}
 	var names []string
 	for _, v := range all[:min(len(all), maxFacts)] {
-		name := text(valueOr(valueOr(get(v, "name"), get(v, "username")), get(v, "id")))
+		name := payload.Text(payload.Or(payload.Or(payload.Get(v, "name"), payload.Get(v, "username")), payload.Get(v, "id")))
 		if name = strings.TrimSpace(markup.TruncateBytes(name, maxDetail)); name != "" {
 			names = append(names, name)
 		}
@@ -210,9 +211,9 @@ func readOpsgenieAction(r *Request, a *opsgenieAction) (*Message, error) {
 	m.headline(t.state+": "+m.Alert, &body)
 	body.add(t.String())
 	if a.name != "notes" {
-		body.add(markup.TruncateBytes(text(get(data, "note")), maxDetail))
+		body.add(markup.TruncateBytes(payload.Text(payload.Get(data, "note")), maxDetail))
 	}
-	body.origin("By", cmp.Or(text(get(data, "user")), text(get(data, "source"))))
+	body.origin("By", cmp.Or(payload.Text(payload.Get(data, "user")), payload.Text(payload.Get(data, "source"))))
 	m.Body = body.String()
 	m.echo(opsgenieAlias, alias)
 	return m.check("Opsgenie", r)
@@ -244,7 +245,7 @@ func readOpsgenieAcknowledge(m *Message, _ any, text *opsgenieText) error {
 // readOpsgenieField returns a function that reads an action with a text in a field.
 func readOpsgenieField(state, field, prefix string) func(*Message, any, *opsgenieText) error {
 	return func(m *Message, data any, t *opsgenieText) error {
-		value := strings.TrimSpace(text(get(data, field)))
+		value := strings.TrimSpace(payload.Text(payload.Get(data, field)))
 		if value == "" {
 			return errorf(http.StatusBadRequest, "the field %s is missing", field)
 		}
@@ -258,7 +259,7 @@ func readOpsgenieField(state, field, prefix string) func(*Message, any, *opsgeni
 // field.
 func readOpsgenieName(state string, t notifier.Type, field string) func(*Message, any, *opsgenieText) error {
 	return func(m *Message, data any, text *opsgenieText) error {
-		name := opsgenieNames(get(data, field))
+		name := opsgenieNames(payload.Get(data, field))
 		if name == "" {
 			return errorf(http.StatusBadRequest, "the field %s is missing", field)
 		}
@@ -269,7 +270,7 @@ func readOpsgenieName(state string, t notifier.Type, field string) func(*Message
 }
 
 func readOpsgeniePriority(m *Message, data any, t *opsgenieText) error {
-	priority := strings.TrimSpace(text(get(data, "priority")))
+	priority := strings.TrimSpace(payload.Text(payload.Get(data, "priority")))
 	if priority == "" {
 		return errorf(http.StatusBadRequest, "the field priority is missing")
 	}
@@ -289,7 +290,7 @@ func replyOpsgenie(action string) func(o Outcome) Reply {
 		if o.Message.Skip {
 			result = opsgenieNothing
 		}
-		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{action, text(o.Message.sent[opsgenieAlias]), o.Time}, map[string]any{"result": result})
+		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{action, payload.Text(o.Message.sent[opsgenieAlias]), o.Time}, map[string]any{"result": result})
 	}
 }
 

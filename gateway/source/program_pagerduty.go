@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -38,16 +39,16 @@ func readPagerDuty(ctx context.Context, r *Request) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Message{Incident: strings.TrimSpace(text(get(data, "dedup_key")))}
-	summary := strings.TrimSpace(text(get(data, "payload", "summary")))
+	m := &Message{Incident: strings.TrimSpace(payload.Text(payload.Get(data, "dedup_key")))}
+	summary := strings.TrimSpace(payload.Text(payload.Get(data, "payload", "summary")))
 	state := notifier.Open
-	switch action := text(get(data, "event_action")); action {
+	switch action := payload.Text(payload.Get(data, "event_action")); action {
 	case "trigger":
 		if summary == "" {
 			return nil, errorf(http.StatusBadRequest, "the field payload.summary is missing")
 		}
 		m.Incident = cmp.Or(m.Incident, newDedupKey(r))
-		m.Type = m.pagerDutyType(text(get(data, "payload", "severity")))
+		m.Type = m.pagerDutyType(payload.Text(payload.Get(data, "payload", "severity")))
 	case "acknowledge", "resolve":
 		if m.Incident == "" {
 			return nil, errorf(http.StatusBadRequest, "the field dedup_key is missing; it says which alert to %s", action)
@@ -79,7 +80,7 @@ func readPagerDutyChange(ctx context.Context, r *Request) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	summary := text(get(data, "payload", "summary"))
+	summary := payload.Text(payload.Get(data, "payload", "summary"))
 	if strings.TrimSpace(summary) == "" {
 		return nil, errorf(http.StatusBadRequest, "the field payload.summary is missing")
 	}
@@ -106,13 +107,13 @@ func (m *Message) pagerDutyType(severity string) string {
 
 // pagerDutyText adds what an event has besides its summary.
 func (m *Message) pagerDutyText(ctx context.Context, data any, body *lines) {
-	client, address := text(get(data, "client")), text(get(data, "client_url"))
-	details := get(data, "payload", "custom_details")
+	client, address := payload.Text(payload.Get(data, "client")), payload.Text(payload.Get(data, "client_url"))
+	details := payload.Get(data, "payload", "custom_details")
 	ignored := m.alertmanagerDetails(ctx, details, address, body)
 	body.details(details, ignored...)
 	var place []string
 	for _, name := range []string{"source", "component", "group", "class"} {
-		value := strings.TrimSpace(text(get(data, "payload", name)))
+		value := strings.TrimSpace(payload.Text(payload.Get(data, "payload", name)))
 		// Grafana sets the class and the group to default.
 		if value != "" && value != "default" && value != client && !strings.Contains(m.Title, value) {
 			place = append(place, name+": "+markup.TruncateBytes(value, maxDetail))
@@ -121,16 +122,16 @@ func (m *Message) pagerDutyText(ctx context.Context, data any, body *lines) {
 	if s := strings.Join(place, ", "); s != "" {
 		body.add(strings.ToUpper(s[:1]) + s[1:])
 	}
-	links := list(get(data, "links"), maxFacts)
+	links := payload.Objects(payload.Get(data, "links"), maxFacts)
 	for _, l := range append(links, map[string]any{"text": client, "href": address}) {
-		if href := text(l["href"]); isAddress(href) && !body.has(href) {
-			body.add(fact(text(l["text"]), href))
+		if href := payload.Text(l["href"]); isAddress(href) && !body.has(href) {
+			body.add(fact(payload.Text(l["text"]), href))
 		}
 	}
-	for _, image := range list(get(data, "images"), maxImages) {
+	for _, image := range payload.Objects(payload.Get(data, "images"), maxImages) {
 		m.image(image["src"])
-		if href := text(valueOr(image["href"], image["src"])); isAddress(href) && !body.has(href) {
-			body.add(fact(text(image["alt"]), href))
+		if href := payload.Text(payload.Or(image["href"], image["src"])); isAddress(href) && !body.has(href) {
+			body.add(fact(payload.Text(image["alt"]), href))
 		}
 	}
 }
@@ -139,7 +140,7 @@ func (m *Message) pagerDutyText(ctx context.Context, data any, body *lines) {
 // as for its own webhook. It returns the names of the details that need no further line:
 // those, and the numbers of alerts, which Grafana sends as well.
 func (m *Message) alertmanagerDetails(ctx context.Context, details any, address string, body *lines) []string {
-	firing, resolved := get(details, "firing"), get(details, "resolved")
+	firing, resolved := payload.Get(details, "firing"), payload.Get(details, "resolved")
 	if firing == nil && resolved == nil {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (m *Message) alertmanagerDetails(ctx context.Context, details any, address 
 	if err != nil {
 		return counts
 	}
-	message, err := alertmanager.Read(ctx, &Request{Body: []byte(encodeJSON(map[string]any{"alerts": alerts, "externalURL": address}))})
+	message, err := alertmanager.Read(ctx, &Request{Body: []byte(payload.Encode(map[string]any{"alerts": alerts, "externalURL": address}))})
 	if err != nil {
 		return counts
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -52,27 +53,27 @@ func slackMessage(data any) *Message {
 	m := &Message{Format: "markdown", Dialect: markup.DialectSlack}
 	var body lines
 	left := maxElements
-	blocks := m.slackBlocks(list(get(data, "blocks"), maxBlocks), &body, &left)
+	blocks := m.slackBlocks(payload.Objects(payload.Get(data, "blocks"), maxBlocks), &body, &left)
 	if blocks == 0 { // text repeats the blocks for clients that cannot show them
-		body.add(text(get(data, "markdown_text")))
-		body.add(slackMarkup(text(valueOr(get(data, "text"), get(data, "msg"))))) // msg is Rocket.Chat's
+		body.add(payload.Text(payload.Get(data, "markdown_text")))
+		body.add(slackMarkup(payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))) // msg is Rocket.Chat's
 	}
-	switch text(get(data, "priority", "priority")) { // Mattermost's
+	switch payload.Text(payload.Get(data, "priority", "priority")) { // Mattermost's
 	case "urgent":
 		m.raise(notifier.Failure)
 	case "important":
 		m.raise(notifier.Warning)
 	}
-	attachments, _ := get(data, "attachments").([]any)
-	if one, ok := get(data, "attachments").(map[string]any); ok {
+	attachments, _ := payload.Get(data, "attachments").([]any)
+	if one, ok := payload.Get(data, "attachments").(map[string]any); ok {
 		attachments = []any{one}
 	}
-	all := list(attachments, maxBlocks)
+	all := payload.Objects(attachments, maxBlocks)
 	for _, a := range all {
 		m.slackAttachment(a, &body, len(all) == 1)
 	}
 	if more := len(attachments) - maxBlocks; more > 0 {
-		body.add("and " + text(more) + " more")
+		body.add("and " + payload.Text(more) + " more")
 	}
 	m.Body = body.String()
 	m.rate(notifier.Type(m.Type), m.stateWithoutColor())
@@ -82,12 +83,12 @@ func slackMessage(data any) *Message {
 // slackAttachment adds an attachment, the older form of a message before blocks. The
 // only attachment of a message can have its title.
 func (m *Message) slackAttachment(a map[string]any, body *lines, only bool) {
-	m.raise(slackColor(text(a["color"])))
-	title, pretext, fallback := slackTitle(a["title"]), slackMarkup(text(a["pretext"])), slackTitle(a["fallback"])
-	link, content := text(a["title_link"]), text(valueOr(a["text"], a["msg"])) // msg is Rocket.Chat's
-	nested := list(a["blocks"], maxBlocks)
+	m.raise(slackColor(payload.Text(a["color"])))
+	title, pretext, fallback := slackTitle(a["title"]), slackMarkup(payload.Text(a["pretext"])), slackTitle(a["fallback"])
+	link, content := payload.Text(a["title_link"]), payload.Text(payload.Or(a["text"], a["msg"])) // msg is Rocket.Chat's
+	nested := payload.Objects(a["blocks"], maxBlocks)
 	isTitle := only && m.Title == "" && !slices.ContainsFunc(nested, isHeader)
-	empty := title == "" && content == "" && len(list(a["fields"], 1)) == 0 && len(nested) == 0
+	empty := title == "" && content == "" && len(payload.Objects(a["fields"], 1)) == 0 && len(nested) == 0
 	switch {
 	case isTitle && title != "":
 		m.Title = title
@@ -101,12 +102,12 @@ func (m *Message) slackAttachment(a map[string]any, body *lines, only bool) {
 		body.add(pretext)
 		body.link(title, link)
 	}
-	if author := text(a["author_name"]); author == "" || !strings.HasPrefix(m.Title, author) {
-		body.link(author, text(a["author_link"]))
+	if author := payload.Text(a["author_name"]); author == "" || !strings.HasPrefix(m.Title, author) {
+		body.link(author, payload.Text(a["author_link"]))
 	}
 	body.add(slackMarkup(content))
-	for _, f := range list(a["fields"], maxFacts) {
-		body.add(fact(slackMarkup(text(f["title"])), slackMarkup(text(f["value"]))))
+	for _, f := range payload.Objects(a["fields"], maxFacts) {
+		body.add(fact(slackMarkup(payload.Text(f["title"])), slackMarkup(payload.Text(f["value"]))))
 	}
 	if isTitle && title != "" && isAddress(link) {
 		body.add(link)
@@ -115,17 +116,17 @@ func (m *Message) slackAttachment(a map[string]any, body *lines, only bool) {
 	if blocks := m.slackBlocks(nested, body, &left); blocks == 0 && empty && pretext == "" {
 		body.add(fallback)
 	}
-	for _, action := range list(a["actions"], maxFacts) {
-		if isAddress(text(action["url"])) {
-			body.link(text(action["text"]), text(action["url"]))
+	for _, action := range payload.Objects(a["actions"], maxFacts) {
+		if isAddress(payload.Text(action["url"])) {
+			body.link(payload.Text(action["text"]), payload.Text(action["url"]))
 		}
 	}
-	body.add(slackMarkup(text(a["footer"])))
-	m.image(valueOr(a["image_url"], a["thumb_url"]))
+	body.add(slackMarkup(payload.Text(a["footer"])))
+	m.image(payload.Or(a["image_url"], a["thumb_url"]))
 }
 
 // isHeader reports whether a block is a header.
-func isHeader(b map[string]any) bool { return text(b["type"]) == "header" }
+func isHeader(b map[string]any) bool { return payload.Text(b["type"]) == "header" }
 
 // isTitleLike reports whether a text can be a title: it is one short line.
 func isTitleLike(s string) bool {

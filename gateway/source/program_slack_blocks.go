@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -18,42 +19,42 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) i
 			break
 		}
 		before := len(body.parts)
-		switch text(b["type"]) {
+		switch payload.Text(b["type"]) {
 		case "header":
 			if m.Title == "" {
-				m.Title = slackTitle(get(b, "text", "text"))
+				m.Title = slackTitle(payload.Get(b, "text", "text"))
 				shown++
 			} else {
 				body.add(slackText(b["text"]))
 			}
 		case "section":
 			body.add(slackText(b["text"]))
-			for _, f := range list(b["fields"], maxFacts) {
+			for _, f := range payload.Objects(b["fields"], maxFacts) {
 				body.add(slackText(f))
 			}
 			m.slackElement(b["accessory"], body)
 		case "context":
 			var parts []string
-			for _, e := range list(b["elements"], maxFacts) {
+			for _, e := range payload.Objects(b["elements"], maxFacts) {
 				if s := slackText(e); s != "" {
 					parts = append(parts, s)
 				}
 			}
 			body.add(strings.Join(parts, " "))
 		case "markdown":
-			body.add(text(b["text"]))
+			body.add(payload.Text(b["text"]))
 		case "rich_text":
 			body.add(richText(b["elements"], left))
 		case "image":
 			body.add(slackText(b["title"]))
-			m.image(valueOr(b["image_url"], get(b, "slack_file", "url")))
+			m.image(payload.Or(b["image_url"], payload.Get(b, "slack_file", "url")))
 		case "actions":
-			for _, e := range list(b["elements"], maxFacts) {
+			for _, e := range payload.Objects(b["elements"], maxFacts) {
 				m.slackElement(e, body)
 			}
 		case "alert":
 			body.add(slackText(b["text"]))
-			switch text(b["level"]) {
+			switch payload.Text(b["level"]) {
 			case "error":
 				m.raise(notifier.Failure)
 			case "warning":
@@ -65,34 +66,34 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) i
 			for _, name := range []string{"title", "subtitle", "body", "subtext"} {
 				body.add(slackText(b[name]))
 			}
-			m.image(get(b, "hero_image", "image_url"))
-			for _, e := range list(b["actions"], maxFacts) {
+			m.image(payload.Get(b, "hero_image", "image_url"))
+			for _, e := range payload.Objects(b["actions"], maxFacts) {
 				m.slackElement(e, body)
 			}
 		case "carousel":
-			m.slackBlocks(list(b["elements"], maxBlocks), body, left)
+			m.slackBlocks(payload.Objects(b["elements"], maxBlocks), body, left)
 		case "container":
 			body.add(slackText(b["title"]))
 			body.add(slackText(b["subtitle"]))
-			m.slackBlocks(list(b["child_blocks"], maxBlocks), body, left)
+			m.slackBlocks(payload.Objects(b["child_blocks"], maxBlocks), body, left)
 		case "plan":
-			body.add(text(b["title"]))
-			m.slackBlocks(list(b["tasks"], maxBlocks), body, left)
+			body.add(payload.Text(b["title"]))
+			m.slackBlocks(payload.Objects(b["tasks"], maxBlocks), body, left)
 		case "task_card":
-			body.add(fact(text(b["status"]), text(b["title"])))
-			body.add(richText(get(b, "output", "elements"), left))
+			body.add(fact(payload.Text(b["status"]), payload.Text(b["title"])))
+			body.add(richText(payload.Get(b, "output", "elements"), left))
 		case "table", "data_table":
-			body.add(text(b["caption"]))
+			body.add(payload.Text(b["caption"]))
 			rows, _ := b["rows"].([]any)
 			for _, row := range rows[:min(len(rows), maxBlocks)] {
 				body.add(slackRow(row, left))
 			}
 		case "layout":
-			body.add(text(b["label"]))
-			m.slackBlocks(list(b["fallback"], maxBlocks), body, left)
+			body.add(payload.Text(b["label"]))
+			m.slackBlocks(payload.Objects(b["fallback"], maxBlocks), body, left)
 		case "video":
-			body.link(text(get(b, "title", "text")), text(valueOr(b["title_url"], b["video_url"])))
-			body.add(text(get(b, "description", "text")))
+			body.link(payload.Text(payload.Get(b, "title", "text")), payload.Text(payload.Or(b["title_url"], b["video_url"])))
+			body.add(payload.Text(payload.Get(b, "description", "text")))
 			m.image(b["thumbnail_url"])
 		}
 		if len(body.parts) > before {
@@ -104,22 +105,22 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) i
 
 // slackElement adds the link and the image of an element.
 func (m *Message) slackElement(v any, body *lines) {
-	if address := text(get(v, "url")); isAddress(address) {
-		body.link(slackText(get(v, "text")), address)
+	if address := payload.Text(payload.Get(v, "url")); isAddress(address) {
+		body.link(slackText(payload.Get(v, "text")), address)
 	}
-	m.image(get(v, "image_url"))
+	m.image(payload.Get(v, "image_url"))
 }
 
 // slackRow returns the cells of a table row, separated by bars. left is as for
 // slackBlocks.
 func slackRow(row any, left *int) string {
 	var cells []string
-	for _, c := range list(row, maxFacts) {
+	for _, c := range payload.Objects(row, maxFacts) {
 		if *left--; *left < 0 {
 			break
 		}
-		s := text(valueOr(c["text"], c["value"]))
-		if text(c["type"]) == "rich_text" {
+		s := payload.Text(payload.Or(c["text"], c["value"]))
+		if payload.Text(c["type"]) == "rich_text" {
 			s = strings.TrimSpace(richText(c["elements"], left))
 		}
 		cells = append(cells, s)
@@ -129,8 +130,8 @@ func slackRow(row any, left *int) string {
 
 // slackText returns a text object as Markdown.
 func slackText(v any) string {
-	s := text(get(v, "text"))
-	if text(get(v, "type")) == "mrkdwn" {
+	s := payload.Text(payload.Get(v, "text"))
+	if payload.Text(payload.Get(v, "type")) == "mrkdwn" {
 		return slackMarkup(s)
 	}
 	return slackLiteral(markup.ReplaceEmojis(s))
@@ -140,39 +141,39 @@ func slackText(v any) string {
 // slackBlocks.
 func richText(v any, left *int) string {
 	var b strings.Builder
-	for _, e := range list(v, maxNested) {
+	for _, e := range payload.Objects(v, maxNested) {
 		if *left--; *left < 0 {
 			break
 		}
-		switch text(e["type"]) {
+		switch payload.Text(e["type"]) {
 		case "rich_text_section", "rich_text_quote":
 			b.WriteString(richText(e["elements"], left) + "\n")
 		case "rich_text_preformatted":
 			b.WriteString("```\n" + strings.Trim(richText(e["elements"], left), "\n") + "\n```\n")
 		case "rich_text_list":
-			for _, item := range list(e["elements"], maxNested) {
+			for _, item := range payload.Objects(e["elements"], maxNested) {
 				b.WriteString("- " + strings.TrimSpace(richText([]any{item}, left)) + "\n")
 			}
 		case "link":
 			var l lines
-			l.link(text(e["text"]), text(e["url"]))
+			l.link(payload.Text(e["text"]), payload.Text(e["url"]))
 			b.WriteString(l.String())
 		case "emoji":
 			b.WriteString(slackEmoji(e))
 		case "user":
-			b.WriteString("<@" + text(e["user_id"]) + ">")
+			b.WriteString("<@" + payload.Text(e["user_id"]) + ">")
 		case "channel":
-			b.WriteString("<#" + text(e["channel_id"]) + ">")
+			b.WriteString("<#" + payload.Text(e["channel_id"]) + ">")
 		case "usergroup":
-			b.WriteString("<!subteam^" + text(e["usergroup_id"]) + ">")
+			b.WriteString("<!subteam^" + payload.Text(e["usergroup_id"]) + ">")
 		case "broadcast":
-			b.WriteString("<!" + text(e["range"]) + ">")
+			b.WriteString("<!" + payload.Text(e["range"]) + ">")
 		case "date":
-			b.WriteString("<!date^" + text(e["timestamp"]) + "^" + text(e["format"]) + "|" + text(e["fallback"]) + ">")
+			b.WriteString("<!date^" + payload.Text(e["timestamp"]) + "^" + payload.Text(e["format"]) + "|" + payload.Text(e["fallback"]) + ">")
 		case "color":
-			b.WriteString(text(e["value"]))
+			b.WriteString(payload.Text(e["value"]))
 		default:
-			b.WriteString(richStyle(text(e["text"]), e["style"]))
+			b.WriteString(richStyle(payload.Text(e["text"]), e["style"]))
 		}
 	}
 	return b.String()
@@ -180,7 +181,7 @@ func richText(v any, left *int) string {
 
 // richStyle returns a text of a rich text in its style.
 func richStyle(s string, style any) string {
-	if get(style, "code") == true && s != "" {
+	if payload.Get(style, "code") == true && s != "" {
 		return "`" + s + "`"
 	}
 	s = slackLiteral(s)
@@ -190,7 +191,7 @@ func richStyle(s string, style any) string {
 	}
 	before, after, _ := strings.Cut(s, inner)
 	for _, mark := range []struct{ name, sign string }{{"strike", "~~"}, {"italic", "_"}, {"bold", "**"}} {
-		if get(style, mark.name) == true {
+		if payload.Get(style, mark.name) == true {
 			inner = mark.sign + inner + mark.sign
 		}
 	}
@@ -200,10 +201,10 @@ func richStyle(s string, style any) string {
 // slackEmoji returns an emoji of a rich text, or its name if it is one of a workspace.
 func slackEmoji(e map[string]any) string {
 	var b strings.Builder
-	for code := range strings.SplitSeq(text(e["unicode"]), "-") {
+	for code := range strings.SplitSeq(payload.Text(e["unicode"]), "-") {
 		if n, err := strconv.ParseInt(code, 16, 32); err == nil && n > 0 {
 			b.WriteRune(rune(n))
 		}
 	}
-	return cmp.Or(b.String(), markup.ReplaceEmojis(":"+text(e["name"])+":"))
+	return cmp.Or(b.String(), markup.ReplaceEmojis(":"+payload.Text(e["name"])+":"))
 }

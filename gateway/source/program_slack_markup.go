@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -81,7 +82,7 @@ func slackLiteral(s string) string { return slackLookAlike.ReplaceAllString(s, `
 
 // slackTitle returns a text of a title, without markup.
 func slackTitle(v any) string {
-	s := slackReference.ReplaceAllStringFunc(text(v), func(ref string) string {
+	s := slackReference.ReplaceAllStringFunc(payload.Text(v), func(ref string) string {
 		m := slackReference.FindStringSubmatch(ref)
 		if isAddress(m[1]) {
 			return cmp.Or(m[2], m[1])

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
 // The REST API of Mattermost is for bots, with a token in Authorization: Bearer. See
@@ -37,17 +39,17 @@ func readMattermost(_ context.Context, r *Request) (*Message, error) {
 	}
 	r.decoded = nil // the address says what it is
 	m, err := slackMessage(map[string]any{
-		"text": get(data, "message"), "attachments": get(data, "props", "attachments"), "priority": get(data, "metadata", "priority"),
+		"text": payload.Get(data, "message"), "attachments": payload.Get(data, "props", "attachments"), "priority": payload.Get(data, "metadata", "priority"),
 	}).check("Mattermost", r)
-	if files, _ := get(data, "file_ids").([]any); err != nil && len(files) > 0 {
+	if files, _ := payload.Get(data, "file_ids").([]any); err != nil && len(files) > 0 {
 		m, err = &Message{Skip: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	m.echo("message", text(get(data, "message")))
+	m.echo("message", payload.Text(payload.Get(data, "message")))
 	for _, name := range []string{"channel_id", "root_id", "file_ids", "props"} {
-		m.echo(name, get(data, name))
+		m.echo(name, payload.Get(data, name))
 	}
 	return m, nil
 }
@@ -95,15 +97,15 @@ func mattermostPost(o Outcome) map[string]any {
 	at := o.Time.UnixMilli()
 	return map[string]any{
 		"id": strings.ToLower(o.textID(mattermostIDLength)), "create_at": at, "update_at": at, "edit_at": 0, "delete_at": 0, "is_pinned": false,
-		"user_id": mattermostID(slackName), "channel_id": text(sent["channel_id"]), "root_id": text(sent["root_id"]), "message": text(sent["message"]),
-		"type": "", "hashtags": "", "pending_post_id": "", "file_ids": valueOr(sent["file_ids"], []any{}), "props": valueOr(sent["props"], map[string]any{}), "metadata": map[string]any{},
+		"user_id": mattermostID(slackName), "channel_id": payload.Text(sent["channel_id"]), "root_id": payload.Text(sent["root_id"]), "message": payload.Text(sent["message"]),
+		"type": "", "hashtags": "", "pending_post_id": "", "file_ids": payload.Or(sent["file_ids"], []any{}), "props": payload.Or(sent["props"], map[string]any{}), "metadata": map[string]any{},
 	}
 }
 
 func mattermostFiles(o Outcome) map[string]any {
 	infos := []any{}
 	for i := range max(o.Request.Files, 1) {
-		infos = append(infos, map[string]any{"id": mattermostID(o.textID(rocketIDLength) + text(i)), "user_id": mattermostID(slackName), "create_at": o.Time.UnixMilli()})
+		infos = append(infos, map[string]any{"id": mattermostID(o.textID(rocketIDLength) + payload.Text(i)), "user_id": mattermostID(slackName), "create_at": o.Time.UnixMilli()})
 	}
 	return map[string]any{"file_infos": infos, "client_ids": []any{}}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
 // The REST API of Rocket.Chat is for programs that post as a user, with a token in the
@@ -39,17 +41,17 @@ func readRocket(_ context.Context, r *Request) (*Message, error) {
 		return nil, err
 	}
 	r.decoded = nil // the address says what it is
-	if message, ok := get(data, "message").(map[string]any); ok {
+	if message, ok := payload.Get(data, "message").(map[string]any); ok {
 		data = message
 	}
 	m, err := slackMessage(data).check("Rocket.Chat", r)
 	if err != nil {
 		return nil, err
 	}
-	m.echo("msg", text(valueOr(get(data, "text"), get(data, "msg"))))
-	m.echo("alias", get(data, "alias"))
-	m.echo("channel", text(get(data, "channel")))
-	m.echo("rid", text(valueOr(get(data, "roomId"), get(data, "rid"))))
+	m.echo("msg", payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))
+	m.echo("alias", payload.Get(data, "alias"))
+	m.echo("channel", payload.Text(payload.Get(data, "channel")))
+	m.echo("rid", payload.Text(payload.Or(payload.Get(data, "roomId"), payload.Get(data, "rid"))))
 	return m, nil
 }
 
@@ -85,12 +87,12 @@ const (
 
 func rocketPosted(o Outcome) map[string]any {
 	sent := o.Message.sent
-	channel := cmp.Or(text(sent["channel"]), text(sent["rid"]), rocketRoom)
+	channel := cmp.Or(payload.Text(sent["channel"]), payload.Text(sent["rid"]), rocketRoom)
 	at := o.Time.UTC().Format(rocketTime)
 	return map[string]any{
 		"ts": o.Time.UnixMilli(), "channel": strings.TrimLeft(channel, "#@"),
 		"message": map[string]any{
-			"_id": o.textID(rocketIDLength), "rid": cmp.Or(text(sent["rid"]), rocketRoom), "msg": text(sent["msg"]), "alias": text(sent["alias"]),
+			"_id": o.textID(rocketIDLength), "rid": cmp.Or(payload.Text(sent["rid"]), rocketRoom), "msg": payload.Text(sent["msg"]), "alias": payload.Text(sent["alias"]),
 			"ts": at, "_updatedAt": at, "parseUrls": true, "groupable": false, "u": rocketAccount(),
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -104,7 +105,7 @@ func readSlackWeb(r *Request, method slackMethod) (*Message, error) {
 		if data[name] = nil; s == "" {
 			continue
 		}
-		v, err := decodeJSON([]byte(s))
+		v, err := payload.Decode([]byte(s))
 		if err != nil {
 			return nil, slackErrorf("invalid_arguments", "%s must be JSON: %w", name, err)
 		}
@@ -177,7 +178,7 @@ func readSlackUpdate(r *Request, data map[string]any) (*Message, error) {
 
 // readSlackUploadURL checks a request for an address to post a file to.
 func readSlackUploadURL(_ *Request, data map[string]any) (*Message, error) {
-	if text(data["filename"]) == "" {
+	if payload.Text(data["filename"]) == "" {
 		return nil, slackErrorf("invalid_arguments", "filename is missing")
 	}
 	return &Message{Skip: true}, nil
@@ -203,7 +204,7 @@ func readSlackUploaded(_ context.Context, r *Request) (*Message, error) {
 // readSlackUpload reads the comment on files that were posted. Without one, there is
 // nothing to send.
 func readSlackUpload(r *Request, data map[string]any) (*Message, error) {
-	if len(list(data["files"], 1)) == 0 {
+	if len(payload.Objects(data["files"], 1)) == 0 {
 		return nil, slackErrorf("invalid_arguments", "files is missing")
 	}
 	m, err := slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]}).check("Slack", r)
@@ -215,12 +216,12 @@ func readSlackUpload(r *Request, data map[string]any) (*Message, error) {
 
 // readSlackFile reads a file with its comment, or the text of a file.
 func readSlackFile(r *Request, data map[string]any) (*Message, error) {
-	content := text(data["content"])
+	content := payload.Text(data["content"])
 	if content == "" && r.Files == 0 {
 		return nil, slackErrorf("no_file_data", "the request has neither a file nor content")
 	}
 	m := slackMessage(map[string]any{"text": data["initial_comment"]})
-	m.Title = text(valueOr(data["title"], data["filename"]))
+	m.Title = payload.Text(payload.Or(data["title"], data["filename"]))
 	var body lines
 	body.add(m.Body)
 	if content != "" {
@@ -247,15 +248,17 @@ func slackAuth(o Outcome) map[string]any {
 
 func slackPosted(o Outcome) map[string]any { return slackAnswer(o, o.timestampID()) }
 
-func slackUpdated(o Outcome) map[string]any { return slackAnswer(o, text(o.Message.sent["ts"])) }
+func slackUpdated(o Outcome) map[string]any {
+	return slackAnswer(o, payload.Text(o.Message.sent["ts"]))
+}
 
 // slackAnswer returns the answer about a message whose ID is ts.
 func slackAnswer(o Outcome, ts string) map[string]any {
 	sent := o.Message.sent
 	return map[string]any{
-		"channel": cmp.Or(text(sent["channel"]), slackRoom), "ts": ts, "message_ts": ts, "text": text(sent["text"]),
+		"channel": cmp.Or(payload.Text(sent["channel"]), slackRoom), "ts": ts, "message_ts": ts, "text": payload.Text(sent["text"]),
 		"message": map[string]any{
-			"type": "message", "subtype": "bot_message", "text": text(sent["text"]), "username": cmp.Or(text(sent["username"]), slackName),
+			"type": "message", "subtype": "bot_message", "text": payload.Text(sent["text"]), "username": cmp.Or(payload.Text(sent["username"]), slackName),
 			"bot_id": slackBot, "ts": ts,
 		},
 	}
@@ -266,7 +269,7 @@ func slackAnswer(o Outcome, ts string) map[string]any {
 func slackUploadURL(o Outcome) map[string]any {
 	r := o.Request
 	id := "F" + o.textID(10)
-	query := url.Values{"filename": {text(o.Message.sent["filename"])}}
+	query := url.Values{"filename": {payload.Text(o.Message.sent["filename"])}}
 	if token := cmp.Or(schemeToken(r.Header.Get("Authorization"), "Bearer"), r.Query.Get("token"), r.field("token")); token != "" {
 		query.Set("token", token)
 	}
@@ -283,8 +286,8 @@ func replySlackUploaded(o Outcome) Reply {
 
 func slackUploaded(o Outcome) map[string]any {
 	files := []any{}
-	for _, f := range list(o.Message.sent["files"], maxFacts) {
-		files = append(files, map[string]any{"id": text(f["id"]), "title": text(f["title"])})
+	for _, f := range payload.Objects(o.Message.sent["files"], maxFacts) {
+		files = append(files, map[string]any{"id": payload.Text(f["id"]), "title": payload.Text(f["title"])})
 	}
 	return map[string]any{"files": files}
 }
@@ -292,6 +295,6 @@ func slackUploaded(o Outcome) map[string]any {
 func slackFile(o Outcome) map[string]any {
 	sent := o.Message.sent
 	return map[string]any{"file": map[string]any{
-		"id": "F" + o.textID(10), "created": o.Time.Unix(), "name": text(sent["filename"]), "title": text(valueOr(sent["title"], sent["filename"])),
+		"id": "F" + o.textID(10), "created": o.Time.Unix(), "name": payload.Text(sent["filename"]), "title": payload.Text(payload.Or(sent["title"], sent["filename"])),
 	}}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
@@ -41,7 +42,7 @@ func (s *Source) payload(r *Request) (any, error) {
 // decode decodes a JSON payload. A payload that is not JSON becomes the field
 // Format.Text of an object, if the format has such a field.
 func (s *Source) decode(text []byte) (any, error) {
-	data, err := decodeJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
+	data, err := payload.Decode(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
 	if err != nil && s.Format.Text != "" {
 		return map[string]any{s.Format.Text: strings.ToValidUTF8(string(text), "\uFFFD")}, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
@@ -61,7 +62,7 @@ func (c condition) holds(data any) bool {
 // in reports whether the field exists in v at the end of steps.
 func (p fieldPath) in(v any, steps []string) bool {
 	if len(steps) == 0 {
-		return p.value == "" || text(v) == p.value
+		return p.value == "" || payload.Text(v) == p.value
 	}
 	if steps[0] == elements {
 		list, _ := v.([]any)
@@ -270,7 +271,7 @@ func (r *Request) anyPayload() any {
 			body = []byte(value)
 		}
 	}
-	data, err := decodeJSON(body)
+	data, err := payload.Decode(body)
 	if err != nil {
 		return fields(form)
 	}

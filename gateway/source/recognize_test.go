@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
@@ -161,8 +162,8 @@ func TestForeignErrors(t *testing.T) {
 // TestConditions checks the syntax of Format.Has.
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
-		row, payload string
-		want         bool
+		row, sent string
+		want      bool
 	}{
 		{"a", `{"a":1}`, true},
 		{"a", `{"a":null}`, true},
@@ -180,13 +181,13 @@ func TestConditions(t *testing.T) {
 		{"a=x|b=y", `{"a":"y","b":"x"}`, false},
 		{"a?", `{"a":1}`, true},
 	} {
-		data, err := decodeJSON([]byte(tt.payload))
+		data, err := payload.Decode([]byte(tt.sent))
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := parseHas([]string{tt.row})[0]
 		if got := c.holds(data); got != tt.want || c.optional != strings.HasSuffix(tt.row, "?") {
-			t.Errorf("%s holds for %s: %v", tt.row, tt.payload, got)
+			t.Errorf("%s holds for %s: %v", tt.row, tt.sent, got)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -185,8 +186,8 @@ func TestTextPayloads(t *testing.T) {
 // another type, very long, or an array of 100,000 items. Only a value of the first
 // level whose name is not in seen becomes long, to save time.
 func hostileVariants(v any, seen map[string]bool) []any {
-	long := make([]any, 10*maxItems) // as decodeJSON returns it
-	for i := range maxItems {
+	long := make([]any, 10*payload.MaxItems) // as payload.Decode returns it
+	for i := range payload.MaxItems {
 		long[i] = map[string]any{"status": "firing", "labels": map[string]any{"a": "b"}, "name": "x"}
 	}
 	types := []any{nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true, []any{}, []any{nil, 1, "x", []any{}}, map[string]any{}, map[string]any{"": nil}}
@@ -246,14 +247,14 @@ func TestHostilePayloads(t *testing.T) {
 			t.Parallel()
 			s, seen := withImages(t, name), map[string]bool{}
 			for _, sample := range samples {
-				data, err := decodeJSON(sample.body)
+				data, err := payload.Decode(sample.body)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, variant := range hostileVariants(data, seen) {
 					req := sample.new()
 					if s.Format.api != nil || s.Format.payload != nil {
-						req.Body = []byte(encodeJSON(variant))
+						req.Body = []byte(payload.Encode(variant))
 						check(t, sample.path, s, req)
 						continue
 					}
@@ -261,7 +262,7 @@ func TestHostilePayloads(t *testing.T) {
 					for _, c := range []templatePair{s.title, s.body, s.typ, s.tag, s.format, s.skip, s.images} {
 						if _, err := c.execute(t.Context(), variant, req.Header, &m); err != nil {
 							if e, ok := errors.AsType[*TemplateError](err); !ok || e.Line == 0 || !errors.Is(err, errTooMuch) {
-								t.Errorf("%s: %.200s: %v", sample.path, encodeJSON(variant), err)
+								t.Errorf("%s: %.200s: %v", sample.path, payload.Encode(variant), err)
 							}
 						}
 					}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -459,7 +460,7 @@ func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if formats[s.config.Name] != nil && count(items(data)) == 0 {
+	if formats[s.config.Name] != nil && payload.Len(items(data)) == 0 {
 		return nil, s.emptyError()
 	}
 	if err := s.checkProgram(r, data); err != nil {

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
 // TokenPlace is a place in a request where a program can put a token.
@@ -137,11 +139,11 @@ func (r *Request) field(name string) string {
 		return r.Form.Get(name)
 	}
 	if looksLikeJSON(r.Body) {
-		data, err := decodeJSON(r.Body)
+		data, err := payload.Decode(r.Body)
 		if err != nil {
 			return ""
 		}
-		return text(get(data, name))
+		return payload.Text(payload.Get(data, name))
 	}
 	form, err := parseForm(string(r.Body))
 	if err != nil {

@@ -1,8 +1,16 @@
-package source
+// Package payload decodes the JSON that other programs send, and reads values of it.
+//
+// A decoded value is nil, a string, a bool, an int64, a float64, a []any or a
+// map[string]any. Programs leave out fields or give them another type than their
+// documentation says. So only Decode fails: for the other functions, what is missing
+// or of another type is nil, "", 0 or empty.
+//
+//	data, err := payload.Decode(body)
+//	summary := payload.Text(payload.Get(data, "payload", "summary"))
+package payload
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,20 +19,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of a decoded payload. decodeJSON leaves out what exceeds them, so that a
+// MaxItems is the number of elements that Decode decodes of one array. The others are nil.
+const MaxItems = 1000
+
+// Further limits of a decoded payload. Decode leaves out what exceeds them, so that a
 // message about too many alerts still arrives.
 const (
-	maxItems  = 1000    // decoded elements of one array; the others are nil
 	maxValues = 100_000 // decoded values of the payload
 	maxDepth  = 100     // nested arrays and objects
 	maxCount  = 1 << 20 // elements of all arrays, decoded or not
 )
 
-// decodeJSON decodes a JSON text into nil, string, bool, int64, float64, []any and
+// Decode decodes a JSON text into nil, string, bool, int64, float64, []any and
 // map[string]any. Values that exceed the limits become nil. An array keeps its length
 // up to maxCount elements. The members of the outermost object are there even if they
 // are null; those of other objects are left out.
-func decodeJSON(text []byte) (any, error) {
+func Decode(text []byte) (any, error) {
 	d := &decoder{
 		Decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),
 		values:  maxValues, count: maxCount,
@@ -110,7 +120,7 @@ func (d *decoder) array(depth int) (any, error) {
 	for d.PeekKind() != ']' {
 		var v any
 		var err error
-		if len(out) < maxItems {
+		if len(out) < MaxItems {
 			v, err = d.value(depth + 1)
 		} else {
 			err = d.SkipValue()
@@ -137,75 +147,4 @@ func number(s string) any {
 		return s
 	}
 	return f
-}
-
-// text returns a value as text: nil as "", an array or object as JSON.
-func text(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case int:
-		return strconv.Itoa(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case error:
-		return v.Error()
-	}
-	return encodeJSON(v)
-}
-
-// encodeJSON returns v as JSON without HTML escapes.
-func encodeJSON(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return ""
-	}
-	return string(bytes.TrimRight(b.Bytes(), "\n"))
-}
-
-// get returns the member at the path of names in nested objects, or nil.
-func get(v any, names ...string) any {
-	for _, name := range names {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[name]
-	}
-	return v
-}
-
-// size returns the approximate length of a value as text, in bytes.
-func size(v any) int {
-	switch v := v.(type) {
-	case string:
-		return len(v)
-	case []any:
-		n := 2
-		for _, item := range v {
-			n += size(item) + 1
-		}
-		return n
-	case []string:
-		n := 2
-		for _, item := range v {
-			n += len(item) + 3
-		}
-		return n
-	case map[string]any:
-		n := 2
-		for name, item := range v {
-			n += len(name) + size(item) + 6
-		}
-		return n
-	}
-	return 8
 }
