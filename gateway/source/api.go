@@ -3,19 +3,11 @@ package source
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/binary"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
-	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // api is an API that programs speak to a chat or push service. Its endpoints read
@@ -66,11 +58,7 @@ type endpoint struct {
 	public bool
 }
 
-var (
-	postMethods = []string{http.MethodPost, http.MethodPut}
-	getMethods  = []string{http.MethodGet}
-	anyMethod   = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-)
+var postMethods = []string{http.MethodPost, http.MethodPut}
 
 // allowed returns the accepted methods.
 func (e *endpoint) allowed() []string {
@@ -242,7 +230,7 @@ func (s *Source) PublicReply(r *Request) *Reply {
 // payload is an object with all fields of the form. jsonPayload sets r.decoded.
 func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 	form := r.Form
-	if form == nil && !looksLikeJSON(r.Body) {
+	if form == nil && !payload.LooksLikeJSON(r.Body) {
 		var err error
 		if form, err = parseForm(string(r.Body)); err != nil {
 			return nil, err
@@ -264,163 +252,4 @@ func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 	}
 	r.decoded = data
 	return data, nil
-}
-
-// lines collects the lines of a body. Its methods ignore empty text.
-type lines struct{ parts []string }
-
-// maxBody is the maximum length of the body that an API makes from a payload, in
-// bytes.
-const maxBody = 64 << 10
-
-func (l *lines) add(s string) {
-	if s = strings.TrimSpace(s); s != "" {
-		l.parts = append(l.parts, s)
-	}
-}
-
-// link adds a Markdown link. If the text or a valid address is missing, it adds the
-// other one.
-func (l *lines) link(text, address string) {
-	switch {
-	case !isAddress(address):
-		l.add(text)
-	case strings.TrimSpace(text) == "":
-		l.add(address)
-	default:
-		l.add(markdownLink(text, address))
-	}
-}
-
-// markdownLink returns a link in Markdown.
-func markdownLink(text, address string) string {
-	return "[" + strings.NewReplacer("[", "(", "]", ")").Replace(text) + "](" + address + ")"
-}
-
-func (l *lines) String() string {
-	s := strings.Join(l.parts, "\n")
-	if len(s) > maxBody {
-		s = strings.ToValidUTF8(s[:maxBody], "") + "…"
-	}
-	return s
-}
-
-// maxFacts is the maximum number of fields, buttons or cells to read of one part of a
-// message.
-const maxFacts = 25
-
-// fact returns a field of an attachment or embed as a line.
-func fact(name, value string) string {
-	if name == "" || value == "" {
-		return name + value
-	}
-	return name + ": " + value
-}
-
-// image adds the address of an image.
-func (m *Message) image(v any) {
-	if s := payload.Text(v); isAddress(s) && len(m.Images) < maxImages {
-		m.Images = append(m.Images, s)
-	}
-}
-
-// raise sets the type to t if t is more serious.
-func (m *Message) raise(t notifier.Type) {
-	if severity(t) > severity(notifier.Type(m.Type)) {
-		m.Type = string(t)
-	}
-}
-
-// severity returns the place of a type in the order of raise, or 0 if it has none.
-func severity(t notifier.Type) int {
-	switch t {
-	case notifier.Info:
-		return 1
-	case notifier.Success:
-		return 2
-	case notifier.Warning:
-		return 3
-	case notifier.Failure:
-		return 4
-	}
-	return 0
-}
-
-// check returns m, or an error if m has no content. A title without a body becomes
-// the body.
-func (m *Message) check(program string, r *Request) (*Message, error) {
-	if m.Body == "" {
-		m.Title, m.Body = "", m.Title
-	}
-	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && r.Files == 0 {
-		return nil, errorf(http.StatusBadRequest, "the message for %s %w", program, errNoText)
-	}
-	return m, nil
-}
-
-// echo makes the answer repeat a value of the request, unless it is missing or longer
-// than a body: it stays in memory until the message is delivered.
-func (m *Message) echo(name string, v any) {
-	if v == nil || v == "" || payload.Size(v) > maxBody {
-		return
-	}
-	if m.sent == nil {
-		m.sent = map[string]any{}
-	}
-	m.sent[name] = v
-}
-
-// errNoText is returned for a message without content.
-var errNoText = errors.New("has no text")
-
-// markEdited adds to the body what chats show behind a message that was changed. The
-// gateway cannot change what a destination has, so a change is a message of its own.
-func (m *Message) markEdited() {
-	if m.Body != "" {
-		m.Body += "\n"
-	}
-	m.Body += "(edited)"
-}
-
-// jsonReply returns a reply with v as JSON.
-func jsonReply(status int, v any) Reply {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return Reply{Status: http.StatusInternalServerError}
-	}
-	return Reply{Status: status, ContentType: "application/json", Body: append(body, '\n')}
-}
-
-// entropy returns bytes that differ from those of any other message. They follow from
-// the ID of the message if it has one, so that a repeated request has the same.
-func (o *Outcome) entropy() (b [sha256.Size]byte) {
-	if o.ID != "" {
-		return sha256.Sum256([]byte(o.ID))
-	}
-	_, _ = rand.Read(b[:]) // it never returns an error
-	return b
-}
-
-// textID returns an ID of n letters and digits for the message, n being at most 52.
-func (o *Outcome) textID(n int) string {
-	b := o.entropy()
-	return base32.StdEncoding.EncodeToString(b[:])[:n]
-}
-
-// snowflakeEpoch is the time at which the IDs of Discord begin.
-const snowflakeEpoch = 1420070400000
-
-// numericID returns an ID for the message: the milliseconds since 2015, followed by
-// random bits. With 22 bits it is like the IDs of Discord. Clients that read numbers as
-// floating-point numbers take at most 12 bits.
-func (o *Outcome) numericID(bits int) uint64 {
-	b := o.entropy()
-	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
-}
-
-// timestampID returns an ID for the message as Slack has them: the time in seconds,
-// with six digits after the point.
-func (o *Outcome) timestampID() string {
-	b := o.entropy()
-	return fmt.Sprintf("%d.%06d", o.Time.Unix(), binary.BigEndian.Uint64(b[:])%1_000_000)
 }

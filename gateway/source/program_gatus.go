@@ -44,7 +44,7 @@ func readGatus(r *Request) (any, error) {
 	if r.Form != nil {
 		return fields(r.Form), nil
 	}
-	if looksLikeJSON(r.Body) {
+	if payload.LooksLikeJSON(r.Body) {
 		data, err := payload.Decode(r.Body)
 		if err != nil {
 			return nil, errorf(http.StatusBadRequest, "the payload of Gatus must be JSON or lines of text: %w", err)

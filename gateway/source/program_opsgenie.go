@@ -29,13 +29,18 @@ func init() {
 		Reads:  []string{"gotify"}, // a message is all that an alert needs
 		Tokens: []TokenPlace{{Scheme: "GenieKey"}},
 		api: &api{
-			// Some clients ask for the address of the API, others for that of the alerts.
-			clean:     func(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, "v2/alerts"), "/") },
+			clean:     opsgeniePath,
 			endpoints: opsgenieEndpoints(),
 			images:    true,
 			alerts:    true,
 		},
 	})
+}
+
+// opsgeniePath returns a path below that of the alerts. Some clients ask for the address of
+// the API, others for that of the alerts.
+func opsgeniePath(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, "v2/alerts"), "/")
 }
 
 // opsgenieAction is what a client can do with an alert.
@@ -222,7 +227,7 @@ func readOpsgenieAction(r *Request, a *opsgenieAction) (*Message, error) {
 // opsgenieAliasOf returns the identifier in the path of a request whose last segment is
 // name. The ID of an alert is its alias.
 func opsgenieAliasOf(r *Request, name string) string {
-	alias := formats["opsgenie"].api.path(r.Path)
+	alias := opsgeniePath(r.Path)
 	if name != "" {
 		alias = strings.TrimSuffix(alias, "/"+name)
 	}
@@ -328,7 +333,7 @@ func parseOpsgenieRequest(id string) (q opsgenieRequest, ok bool) {
 
 // opsgenieStatus returns the request whose outcome r asks for.
 func opsgenieStatus(r *Request) (opsgenieRequest, bool) {
-	return parseOpsgenieRequest(strings.TrimPrefix(formats["opsgenie"].api.path(r.Path), "requests/"))
+	return parseOpsgenieRequest(strings.TrimPrefix(opsgeniePath(r.Path), "requests/"))
 }
 
 func readOpsgenieStatus(_ context.Context, r *Request) (*Message, error) {

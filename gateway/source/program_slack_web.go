@@ -78,7 +78,7 @@ func slackWebEndpoints() []endpoint {
 func isSlackMethod(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	family, method, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
-	return first == apiSegment || slices.Contains(slackFamilies, family) && slackMethodName.MatchString(method)
+	return first == "api" || slices.Contains(slackFamilies, family) && slackMethodName.MatchString(method)
 }
 
 // slackMethodName matches what follows the family in the name of a method.
@@ -270,7 +270,7 @@ func slackUploadURL(o Outcome) map[string]any {
 	r := o.Request
 	id := "F" + o.textID(10)
 	query := url.Values{"filename": {payload.Text(o.Message.sent["filename"])}}
-	if token := cmp.Or(schemeToken(r.Header.Get("Authorization"), "Bearer"), r.Query.Get("token"), r.field("token")); token != "" {
+	if token := cmp.Or(r.bearer(), r.Query.Get("token"), r.field("token")); token != "" {
 		query.Set("token", token)
 	}
 	return map[string]any{"file_id": id, "upload_url": r.Address + "/upload/v1/" + id + "?" + query.Encode()}

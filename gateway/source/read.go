@@ -22,7 +22,7 @@ func (s *Source) payload(r *Request) (any, error) {
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	form := r.Form
-	if form == nil && media == "application/x-www-form-urlencoded" && !looksLikeJSON(r.Body) {
+	if form == nil && media == "application/x-www-form-urlencoded" && !payload.LooksLikeJSON(r.Body) {
 		var err error
 		if form, err = parseForm(string(r.Body)); err != nil {
 			return nil, err
@@ -50,13 +50,6 @@ func (s *Source) decode(text []byte) (any, error) {
 		return nil, errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", s.Format.Program, err)
 	}
 	return data, nil
-}
-
-// looksLikeJSON reports whether a body is a JSON object or array. Programs that set no
-// Content-Type send JSON that is declared as a form.
-func looksLikeJSON(text []byte) bool {
-	text = bytes.TrimSpace(text)
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // parseForm parses an encoded form.

@@ -262,12 +262,12 @@ var formFields = []string{"payload", "payload_json", "data"}
 // JSON of the body or of a form.
 func (r *Request) anyPayload() any {
 	form := r.Form
-	if form == nil && !looksLikeJSON(r.Body) {
+	if form == nil && !payload.LooksLikeJSON(r.Body) {
 		form, _ = parseForm(string(r.Body))
 	}
 	body := r.Body
 	for _, name := range formFields {
-		if value := form.Get(name); looksLikeJSON([]byte(value)) {
+		if value := form.Get(name); payload.LooksLikeJSON([]byte(value)) {
 			body = []byte(value)
 		}
 	}

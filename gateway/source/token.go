@@ -59,7 +59,7 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 		}
 	}
 	auth := r.Header.Get("Authorization")
-	try(schemeToken(auth, "Bearer"))
+	try(r.bearer())
 	for _, p := range slices.Concat(usualPlaces, f.Tokens) {
 		if p.Header != "" {
 			try(r.Header.Get(p.Header))
@@ -115,6 +115,9 @@ func schemeToken(auth, scheme string) string {
 	return strings.TrimSpace(token)
 }
 
+// bearer returns the token in Authorization: Bearer, or "".
+func (r *Request) bearer() string { return schemeToken(r.Header.Get("Authorization"), "Bearer") }
+
 // basicPassword returns the password of Basic authentication, or the user name if the
 // password is empty.
 func basicPassword(auth string) string {
@@ -138,7 +141,7 @@ func (r *Request) field(name string) string {
 	if r.Form != nil {
 		return r.Form.Get(name)
 	}
-	if looksLikeJSON(r.Body) {
+	if payload.LooksLikeJSON(r.Body) {
 		data, err := payload.Decode(r.Body)
 		if err != nil {
 			return ""

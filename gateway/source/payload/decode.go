@@ -148,3 +148,10 @@ func number(s string) any {
 	}
 	return f
 }
+
+// LooksLikeJSON reports whether a body is a JSON object or array. Programs that set no
+// Content-Type send JSON that is declared as a form.
+func LooksLikeJSON(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}

@@ -91,7 +91,7 @@ func TestClients(t *testing.T) {
 				}
 				o.Status, o.Error, o.Code, o.ID = e.Status, e.Error(), e.Code, ""
 			} else {
-				b.WriteString(o.Message.golden())
+				b.WriteString(goldenText(o.Message))
 			}
 			reply := s.Reply(o)
 			if reply == nil {

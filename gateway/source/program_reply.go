@@ -1,0 +1,60 @@
+package source
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// Methods of endpoints.
+var (
+	getMethods = []string{http.MethodGet}
+	anyMethod  = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+)
+
+// jsonReply returns a reply with v as JSON.
+func jsonReply(status int, v any) Reply {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return Reply{Status: http.StatusInternalServerError}
+	}
+	return Reply{Status: status, ContentType: "application/json", Body: append(body, '\n')}
+}
+
+// entropy returns bytes that differ from those of any other message. They follow from
+// the ID of the message if it has one, so that a repeated request has the same.
+func (o Outcome) entropy() (b [sha256.Size]byte) {
+	if o.ID != "" {
+		return sha256.Sum256([]byte(o.ID))
+	}
+	_, _ = rand.Read(b[:]) // it never returns an error
+	return b
+}
+
+// textID returns an ID of n letters and digits for the message, n being at most 52.
+func (o Outcome) textID(n int) string {
+	b := o.entropy()
+	return base32.StdEncoding.EncodeToString(b[:])[:n]
+}
+
+// snowflakeEpoch is the time at which the IDs of Discord begin.
+const snowflakeEpoch = 1420070400000
+
+// numericID returns an ID for the message: the milliseconds since 2015, followed by
+// random bits. With 22 bits it is like the IDs of Discord. Clients that read numbers as
+// floating-point numbers take at most 12 bits.
+func (o Outcome) numericID(bits int) uint64 {
+	b := o.entropy()
+	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
+}
+
+// timestampID returns an ID for the message as Slack has them: the time in seconds,
+// with six digits after the point.
+func (o Outcome) timestampID() string {
+	b := o.entropy()
+	return fmt.Sprintf("%d.%06d", o.Time.Unix(), binary.BigEndian.Uint64(b[:])%1_000_000)
+}
