@@ -17,8 +17,8 @@ const maxFields = 1000
 
 // payload returns the data for the templates.
 func (s *Source) payload(r *Request) (any, error) {
-	if s.Format.payload != nil {
-		return s.Format.payload(r)
+	if s.Format.Payload != nil {
+		return s.Format.Payload(r)
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	form := r.Form
@@ -32,9 +32,9 @@ func (s *Source) payload(r *Request) (any, error) {
 	case form != nil && form.Get(s.Format.Field) != "":
 		return s.decode([]byte(form.Get(s.Format.Field)))
 	case form != nil:
-		return fields(form), nil
+		return FormFields(form), nil
 	case len(bytes.TrimSpace(r.Body)) == 0:
-		return fields(r.Query), nil
+		return FormFields(r.Query), nil
 	}
 	return s.decode(r.Body)
 }
@@ -47,7 +47,7 @@ func (s *Source) decode(text []byte) (any, error) {
 		return map[string]any{s.Format.Text: strings.ToValidUTF8(string(text), "\uFFFD")}, nil
 	}
 	if err != nil {
-		return nil, errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", s.Format.Program, err)
+		return nil, Errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", s.Format.Program, err)
 	}
 	return data, nil
 }
@@ -55,14 +55,14 @@ func (s *Source) decode(text []byte) (any, error) {
 // parseForm parses an encoded form.
 func parseForm(s string) (url.Values, error) {
 	if strings.Count(s, "&") >= maxFields {
-		return nil, errorf(http.StatusBadRequest, "the form has more than %d fields", maxFields)
+		return nil, Errorf(http.StatusBadRequest, "the form has more than %d fields", maxFields)
 	}
 	return percent.ParseForm(s), nil
 }
 
-// fields returns the fields of a form or query string as an object. It leaves out the
+// FormFields returns the fields of a form or query string as an object. It leaves out the
 // parameters of the gateway: token, tag and tags.
-func fields(form url.Values) map[string]any {
+func FormFields(form url.Values) map[string]any {
 	out := map[string]any{}
 	for name, values := range form {
 		if !slices.Contains([]string{"token", "tag", "tags"}, name) && len(values) > 0 {

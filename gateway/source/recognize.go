@@ -164,14 +164,14 @@ func (s *Source) checkProgram(r *Request, data any) error {
 // its read function accepts: it returns an error only if the payload is one of another
 // program. err is the error of the read function.
 func (s *Source) checkProgramOfAPI(r *Request, err error) error {
-	best := recognize(r.Header, r.decoded)
+	best := recognize(r.Header, r.Payload)
 	if len(best) == 0 || slices.Contains(best, s.Format) {
 		return err
 	}
 	if err == nil && slices.ContainsFunc(best, func(b *Format) bool { return slices.Contains(s.Format.Reads, b.Name) }) {
 		return nil
 	}
-	return s.foreignError(r.decoded, r.decoded, best)
+	return s.foreignError(r.Payload, r.Payload, best)
 }
 
 // foreignError returns the error for a payload that is not one of the source's program.
@@ -197,7 +197,7 @@ func (s *Source) foreignError(data, sent any, best []*Format) *Error {
 		reasons = append(reasons, "it looks like one of "+enumerate(programs, "or")+", whose addresses end with "+enumerate(addresses, "and"))
 	}
 	reasons = append(reasons, s.describe(sent))
-	return errorf(http.StatusBadRequest, "this is no payload of %s: %s", s.Format.Program, strings.Join(reasons, "; "))
+	return Errorf(http.StatusBadRequest, "this is no payload of %s: %s", s.Format.Program, strings.Join(reasons, "; "))
 }
 
 // direct is what a message for the API of the gateway itself has.
@@ -273,7 +273,7 @@ func (r *Request) anyPayload() any {
 	}
 	data, err := payload.Decode(body)
 	if err != nil {
-		return fields(form)
+		return FormFields(form)
 	}
 	return data
 }

@@ -234,7 +234,7 @@ func isSNS(address string) bool {
 // Confirmation returns the address that confirms a subscription of Amazon SNS,
 // or "" if r does not ask to confirm one. r must have passed Authenticate.
 func (s *Source) Confirmation(r *Request) string {
-	if s.Format.Scheme != schemeSNS && s.config.Scheme != schemeSNS {
+	if s.Format.Scheme != SchemeSNS && s.config.Scheme != SchemeSNS {
 		return ""
 	}
 	data, err := payload.Decode(r.Body)

@@ -59,7 +59,7 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 		}
 	}
 	auth := r.Header.Get("Authorization")
-	try(r.bearer())
+	try(r.Bearer())
 	for _, p := range slices.Concat(usualPlaces, f.Tokens) {
 		if p.Header != "" {
 			try(r.Header.Get(p.Header))
@@ -71,7 +71,7 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 			try(r.Query.Get(p.Query))
 		}
 		if p.Path {
-			try(f.api.pathToken(r))
+			try(f.API.pathToken(r))
 		}
 		if p.Basic {
 			try(basicPassword(auth))
@@ -84,7 +84,7 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 			}
 		}
 		if p.Field != "" {
-			try(r.field(p.Field))
+			try(r.Field(p.Field))
 		}
 	}
 	return found
@@ -115,8 +115,8 @@ func schemeToken(auth, scheme string) string {
 	return strings.TrimSpace(token)
 }
 
-// bearer returns the token in Authorization: Bearer, or "".
-func (r *Request) bearer() string { return schemeToken(r.Header.Get("Authorization"), "Bearer") }
+// Bearer returns the token in Authorization: Bearer, or "".
+func (r *Request) Bearer() string { return schemeToken(r.Header.Get("Authorization"), "Bearer") }
 
 // basicPassword returns the password of Basic authentication, or the user name if the
 // password is empty.
@@ -136,8 +136,8 @@ func basicPassword(auth string) string {
 	return password
 }
 
-// field returns a field of the form or JSON object in the body, or "".
-func (r *Request) field(name string) string {
+// Field returns a field of the form or JSON object in the body, or "".
+func (r *Request) Field(name string) string {
 	if r.Form != nil {
 		return r.Form.Get(name)
 	}
