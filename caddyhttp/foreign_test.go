@@ -86,13 +86,13 @@ func TestForeignPayloads(t *testing.T) {
 		if f.IsAPI() || f.Signed {
 			continue
 		}
-		files, err := filepath.Glob("../gateway/source/testdata/" + f.Name + "/*.json")
+		files, err := filepath.Glob("../gateway/source/programs/testdata/" + f.Name + "/*.json")
 		if err != nil || len(files) == 0 {
 			t.Fatal("no samples of "+f.Name, err)
 		}
 		shown := 0
 		for _, file := range files {
-			text := sample(t, strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), "../gateway/source/testdata/"), ".json"))
+			text := sample(t, strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), "../gateway/source/programs/testdata/"), ".json"))
 			for _, payload := range withHostileTexts(t, text) {
 				if got := post(t, h, "/notify/ops/"+f.Name, typeJSON, payload); got.status != 200 {
 					continue // the text was needed to recognize the payload

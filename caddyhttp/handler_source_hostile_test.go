@@ -44,7 +44,7 @@ func TestHostileRequests(t *testing.T) {
 				}
 			}
 		}
-		files, err := filepath.Glob("../gateway/source/testdata/" + f.Name + "/*.json")
+		files, err := filepath.Glob("../gateway/source/programs/testdata/" + f.Name + "/*.json")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no samples", f.Name)
 		}

@@ -22,10 +22,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
-// sample returns a payload of a program from the test data of package source.
+// sample returns a payload of a program from the test data of package programs.
 func sample(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../gateway/source/testdata/" + name + ".json")
+	text, err := os.ReadFile("../gateway/source/programs/testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}

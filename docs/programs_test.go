@@ -22,7 +22,7 @@ func TestPrograms(t *testing.T) {
 		if !regexp.MustCompile(regexp.QuoteMeta(address) + "[`/?]").MatchString(page) {
 			t.Errorf("the pages have no address of %s", f.Name)
 		}
-		files, err := filepath.Glob(filepath.Join(root, "gateway/source/testdata", f.Name, "*.json"))
+		files, err := filepath.Glob(filepath.Join(root, "gateway/source/programs/testdata", f.Name, "*.json"))
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s has no samples", f.Name)
 		}

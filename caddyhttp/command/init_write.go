@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
-	"golang.org/x/crypto/bcrypt"
 )
 
 // What the Caddyfile of init calls things: as in the examples of the documentation.
@@ -108,13 +107,13 @@ its line.`)
 	} else {
 		w.comment("Who has the password may send. Without a domain name, it is not encrypted on its way.")
 		w.open(c.site)
-		hash, err := bcrypt.GenerateFromPassword([]byte(c.password), passwordCost)
+		hash, err := hashPassword(c.password)
 		if err != nil {
-			return nil, fmt.Errorf("hashing the password: %w", err)
+			return nil, err
 		}
 		w.comment("The password is in " + secret(passwordFile, c.password) + ". caddy hash-password makes the\nhash of another one.")
 		w.open("basic_auth")
-		w.line(initUser + " " + string(hash))
+		w.line(initUser + " " + hash)
 		w.close()
 	}
 	w.line("")

@@ -74,18 +74,27 @@ const passwordFile = "password"
 // remembers a password that was right.
 const passwordCost = 12
 
+// hashPassword returns the hash of a password for basic_auth.
+func hashPassword(password string) (string, error) {
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), passwordCost)
+	if err != nil {
+		return "", fmt.Errorf("hashing the password: %w", err)
+	}
+	return string(hash), nil
+}
+
 // writeLogin writes the login of the site.
 func (m *migration) writeLogin(w *caddyfileWriter) error {
-	hash, err := bcrypt.GenerateFromPassword([]byte(m.login.password), passwordCost)
+	hash, err := hashPassword(m.login.password)
 	if err != nil {
-		return fmt.Errorf("hashing the password: %w", err)
+		return err
 	}
 	directive := "basic_auth"
 	if m.login.realm != "" {
 		directive += " bcrypt " + quote(m.login.realm)
 	}
 	w.open(directive)
-	w.line(quote(m.login.user) + " " + string(hash))
+	w.line(quote(m.login.user) + " " + hash)
 	w.close()
 	return nil
 }

@@ -57,7 +57,7 @@ instead, such as alerts.example.com, and Caddy gets a certificate for it.`)
 		if taken[name]++; taken[name] > 1 {
 			name = fmt.Sprintf("%s.%d", name, taken[name])
 		}
-		w.writeKey(k, func(kind string, i int, text string) string {
+		writeKey(w, k, func(kind string, i int, text string) string {
 			return secret(fmt.Sprintf("%s.%s%d", name, kind, i+1), text)
 		})
 	}
@@ -115,7 +115,7 @@ also allows private addresses: allow those that your clients need.`)
 }
 
 // writeKey writes a key. secret returns the placeholder for a secret.
-func (w *caddyfileWriter) writeKey(k migratedKey, secret func(kind string, i int, text string) string) {
+func writeKey(w *caddyfileWriter, k migratedKey, secret func(kind string, i int, text string) string) {
 	w.open("key " + k.name)
 	for i, u := range k.urls {
 		w.comment(u.label)
@@ -136,15 +136,18 @@ func (w *caddyfileWriter) writeKey(k migratedKey, secret func(kind string, i int
 
 // caddyfileWriter writes the indented lines of a Caddyfile.
 type caddyfileWriter struct {
-	strings.Builder
+	text  strings.Builder
 	depth int
 }
+
+// String returns the text.
+func (w *caddyfileWriter) String() string { return w.text.String() }
 
 func (w *caddyfileWriter) line(text string) {
 	if text != "" {
 		text = strings.Repeat("\t", w.depth) + text
 	}
-	w.WriteString(text + "\n")
+	w.text.WriteString(text + "\n")
 }
 
 func (w *caddyfileWriter) comment(text string) {

@@ -32,7 +32,7 @@ func TestPreviewCommand(t *testing.T) {
 }
 `
 	writeFile(t, config, text)
-	payload := func(name string) string { return "@../../gateway/source/testdata/" + name + ".json" }
+	payload := func(name string) string { return "@../../gateway/source/programs/testdata/" + name + ".json" }
 	for _, tt := range []struct {
 		args  string
 		stdin string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	_ "github.com/caddy-notify/caddy-notify/gateway/source/programs" // a site has all built-in sources
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 

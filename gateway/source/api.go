@@ -3,96 +3,85 @@ package source
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/binary"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
-// api is an API that programs speak to a chat or push service. Its endpoints read
+// API is an API that programs speak to a chat or push service. Its endpoints read
 // requests and answer them as the service does. It replaces the templates.
-type api struct {
-	// endpoints are what clients can ask for. If several have a path, the first one
+type API struct {
+	// Endpoints are what clients can ask for. If several have a path, the first one
 	// that has the method, too, counts.
-	endpoints []endpoint
+	Endpoints []Endpoint
 
-	// clean returns a path without what clients may add in front. nil means that
+	// Clean returns a path without what clients may add in front. nil means that
 	// clients add nothing.
-	clean func(path string) string
+	Clean func(path string) string
 
-	// images means that messages can have Images.
-	images bool
+	// Images means that messages can have Images.
+	Images bool
 
-	// alerts means that the API is that of an incident tool. A text of the payload must not
+	// Alerts means that the API is that of an incident tool. A text of the payload must not
 	// mention people unless the operator says so: clients put texts of others into alerts,
 	// and say nothing to a chat.
-	alerts bool
+	Alerts bool
 }
 
-// endpoint is what the clients of an API can ask for at some addresses.
-type endpoint struct {
-	// methods are the accepted methods; nil means POST and PUT.
-	methods []string
+// Endpoint is what the clients of an API can ask for at some addresses.
+type Endpoint struct {
+	// Methods are the accepted methods; nil means POST and PUT.
+	Methods []string
 
-	// paths are the accepted paths below the source's address. * is any segment, ** at
+	// Paths are the accepted paths below the source's address. * is any segment, ** at
 	// the beginning is one or more segments, and {token} is any segment that may be the
 	// token.
 	//
 	// A path with {token} is that of a webhook. It counts only if nothing else matches,
 	// and it matches nothing that begins with the segment api: an address of an API is
 	// not taken for one with a token.
-	paths []string
+	Paths []string
 
-	// other reports whether a path is accepted that no endpoint has among paths without
+	// Other reports whether a path is accepted that no endpoint has among paths without
 	// {token}. nil accepts none.
-	other func(path string) bool
+	Other func(path string) bool
 
-	// read returns the message of a request. nil means that a request sends nothing.
-	read func(ctx context.Context, r *Request) (*Message, error)
+	// Read returns the message of a request. nil means that a request sends nothing.
+	Read func(ctx context.Context, r *Request) (*Message, error)
 
-	// reply returns the answer.
-	reply func(o Outcome) Reply
+	// Reply returns the answer.
+	Reply func(o Outcome) Reply
 
-	// public means that the answer needs neither a token nor a key that exists.
-	public bool
+	// Public means that the answer needs neither a token nor a key that exists.
+	Public bool
 }
 
-var (
-	postMethods = []string{http.MethodPost, http.MethodPut}
-	getMethods  = []string{http.MethodGet}
-	anyMethod   = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-)
+var postMethods = []string{http.MethodPost, http.MethodPut}
 
 // allowed returns the accepted methods.
-func (e *endpoint) allowed() []string {
-	if e.methods == nil {
+func (e *Endpoint) allowed() []string {
+	if e.Methods == nil {
 		return postMethods
 	}
-	return e.methods
+	return e.Methods
 }
 
 // The ranks of matches. Of the endpoints that have a path, those with the lowest rank
 // count.
 const (
-	rankPath  = iota // by one of paths
-	rankOther        // by other
-	rankToken        // by one of paths with {token}
+	rankPath  = iota // by one of Paths
+	rankOther        // by Other
+	rankToken        // by one of Paths with {token}
 	rankNone         // not at all
 )
 
 // match returns the rank of the match between path and the endpoint, and the segment of
 // the path for the token, or "".
-func (e *endpoint) match(path string) (rank int, token string) {
+func (e *Endpoint) match(path string) (rank int, token string) {
 	segments := strings.Split(path, "/")
-	for _, p := range e.paths {
+	for _, p := range e.Paths {
 		if end, many := strings.CutPrefix(p, "**"); many {
 			if first, found := strings.CutSuffix(path, end); found && first != "" {
 				return rankPath, ""
@@ -114,7 +103,7 @@ func (e *endpoint) match(path string) (rank int, token string) {
 			return rank, token
 		}
 	}
-	if e.other != nil && e.other(path) {
+	if e.Other != nil && e.Other(path) {
 		return rankOther, ""
 	}
 	return rankNone, ""
@@ -124,29 +113,29 @@ func (e *endpoint) match(path string) (rank int, token string) {
 const apiSegment = "api"
 
 // path returns the path of an endpoint for the path of a request.
-func (a *api) path(path string) string {
-	if a.clean == nil {
+func (a *API) path(path string) string {
+	if a.Clean == nil {
 		return path
 	}
-	return a.clean(path)
+	return a.Clean(path)
 }
 
 // match is an endpoint that has a path, and the segment of the path for the token, or "".
 type match struct {
-	*endpoint
+	*Endpoint
 	token string
 }
 
 // matches returns the endpoints that have a path.
-func (a *api) matches(path string) (out []match) {
+func (a *API) matches(path string) (out []match) {
 	best := rankNone
-	for i := range a.endpoints {
-		rank, token := a.endpoints[i].match(a.path(path))
+	for i := range a.Endpoints {
+		rank, token := a.Endpoints[i].match(a.path(path))
 		if rank < best {
 			best, out = rank, nil
 		}
 		if rank == best && rank != rankNone {
-			out = append(out, match{&a.endpoints[i], token})
+			out = append(out, match{&a.Endpoints[i], token})
 		}
 	}
 	return out
@@ -154,7 +143,7 @@ func (a *api) matches(path string) (out []match) {
 
 // methods returns the methods of requests to a path. There are none if the API has no
 // such path.
-func (a *api) methods(path string) (out []string) {
+func (a *API) methods(path string) (out []string) {
 	for _, m := range a.matches(path) {
 		out = append(out, m.allowed()...)
 	}
@@ -165,18 +154,18 @@ func (a *api) methods(path string) (out []string) {
 // endpoint returns the endpoint of a request and the segment of its path for the
 // token. Without one for its method, the endpoint is the first with its path, which
 // answers the error; without one of these, it is nil.
-func (a *api) endpoint(r *Request) (*endpoint, string) {
+func (a *API) endpoint(r *Request) (*Endpoint, string) {
 	all := a.matches(r.Path)
 	if len(all) == 0 {
 		return nil, ""
 	}
 	i := slices.IndexFunc(all, func(m match) bool { return slices.Contains(m.allowed(), cmp.Or(r.Method, http.MethodPost)) })
 	m := all[max(i, 0)]
-	return m.endpoint, m.token
+	return m.Endpoint, m.token
 }
 
 // pathToken returns the segment of the path of r for the token, or "".
-func (a *api) pathToken(r *Request) string {
+func (a *API) pathToken(r *Request) string {
 	_, token := a.endpoint(r)
 	return token
 }
@@ -184,15 +173,15 @@ func (a *api) pathToken(r *Request) string {
 // readAPI returns the message of a request to an API. A type in the query string takes
 // the place of one that follows from a priority or a colour.
 func (s *Source) readAPI(ctx context.Context, r *Request) (*Message, error) {
-	e, _ := s.Format.api.endpoint(r)
+	e, _ := s.Format.API.endpoint(r)
 	if e == nil {
-		return nil, errorf(http.StatusNotFound, "%s has no such address", s.Format.Program)
+		return nil, Errorf(http.StatusNotFound, "%s has no such address", s.Format.Program)
 	}
-	if e.read == nil {
+	if e.Read == nil {
 		return &Message{Skip: true}, nil
 	}
-	m, err := e.read(ctx, r)
-	if r.decoded != nil {
+	m, err := e.Read(ctx, r)
+	if r.Payload != nil {
 		err = s.checkProgramOfAPI(r, err)
 	}
 	if err != nil {
@@ -211,37 +200,38 @@ func (s *Source) readAPI(ctx context.Context, r *Request) (*Message, error) {
 // Reply returns the answer in the format of the API, or nil if the format is not an
 // API.
 func (s *Source) Reply(o Outcome) *Reply {
-	if s.Format.api == nil {
+	if s.Format.API == nil {
 		return nil
 	}
-	e, _ := s.Format.api.endpoint(o.Request)
+	e, _ := s.Format.API.endpoint(o.Request)
 	if e == nil {
 		return nil
 	}
-	reply := e.reply(o)
+	reply := e.Reply(o)
 	return &reply
 }
 
 // PublicReply returns the answer to a request that needs neither a token nor a key
 // that exists, or nil if there is none.
 func (s *Source) PublicReply(r *Request) *Reply {
-	if s.Format.api == nil {
+	if s.Format.API == nil {
 		return nil
 	}
-	e, _ := s.Format.api.endpoint(r)
-	if e == nil || !e.public || !slices.Contains(e.allowed(), r.Method) {
+	e, _ := s.Format.API.endpoint(r)
+	if e == nil || !e.Public || !slices.Contains(e.allowed(), r.Method) {
 		return nil
 	}
-	reply := e.reply(Outcome{Status: http.StatusOK, Time: r.Time, Request: r, Message: &Message{Skip: true}})
+	reply := e.Reply(Outcome{Status: http.StatusOK, Time: r.Time, Request: r, Message: &Message{Skip: true}})
 	return &reply
 }
 
-// jsonPayload returns the JSON payload of a request to an API: the body, or the last
+// JSONPayload returns the JSON payload of a request to an API: the body, or the last
 // non-empty field of a form among names. If a form has none of these fields, the
-// payload is an object with all fields of the form. jsonPayload sets r.decoded.
-func (r *Request) jsonPayload(program string, names ...string) (any, error) {
+// payload is an object with all fields of the form. JSONPayload sets r.Payload, too. program
+// is named in errors.
+func (r *Request) JSONPayload(program string, names ...string) (any, error) {
 	form := r.Form
-	if form == nil && !looksLikeJSON(r.Body) {
+	if form == nil && !payload.LooksLikeJSON(r.Body) {
 		var err error
 		if form, err = parseForm(string(r.Body)); err != nil {
 			return nil, err
@@ -254,183 +244,13 @@ func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 		}
 	}
 	if form != nil && (r.Form != nil || len(form) > 0) && string(text) == string(r.Body) {
-		r.decoded = fields(form)
-		return r.decoded, nil
+		r.Payload = FormFields(form)
+		return r.Payload, nil
 	}
-	data, err := decodeJSON(text)
+	data, err := payload.Decode(text)
 	if err != nil {
-		return nil, errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", program, err)
+		return nil, Errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", program, err)
 	}
-	r.decoded = data
+	r.Payload = data
 	return data, nil
-}
-
-// list returns the first max objects of an array.
-func list(v any, max int) (out []map[string]any) {
-	all, _ := v.([]any)
-	for _, item := range all {
-		if m, ok := item.(map[string]any); ok && len(out) < max {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// lines collects the lines of a body. Its methods ignore empty text.
-type lines struct{ parts []string }
-
-// maxBody is the maximum length of the body that an API makes from a payload, in
-// bytes.
-const maxBody = 64 << 10
-
-func (l *lines) add(s string) {
-	if s = strings.TrimSpace(s); s != "" {
-		l.parts = append(l.parts, s)
-	}
-}
-
-// link adds a Markdown link. If the text or a valid address is missing, it adds the
-// other one.
-func (l *lines) link(text, address string) {
-	switch {
-	case !isAddress(address):
-		l.add(text)
-	case strings.TrimSpace(text) == "":
-		l.add(address)
-	default:
-		l.add(markdownLink(text, address))
-	}
-}
-
-// markdownLink returns a link in Markdown.
-func markdownLink(text, address string) string {
-	return "[" + strings.NewReplacer("[", "(", "]", ")").Replace(text) + "](" + address + ")"
-}
-
-func (l *lines) String() string {
-	s := strings.Join(l.parts, "\n")
-	if len(s) > maxBody {
-		s = strings.ToValidUTF8(s[:maxBody], "") + "…"
-	}
-	return s
-}
-
-// maxFacts is the maximum number of fields, buttons or cells to read of one part of a
-// message.
-const maxFacts = 25
-
-// fact returns a field of an attachment or embed as a line.
-func fact(name, value string) string {
-	if name == "" || value == "" {
-		return name + value
-	}
-	return name + ": " + value
-}
-
-// image adds the address of an image.
-func (m *Message) image(v any) {
-	if s := text(v); isAddress(s) && len(m.Images) < maxImages {
-		m.Images = append(m.Images, s)
-	}
-}
-
-// raise sets the type to t if t is more serious.
-func (m *Message) raise(t notifier.Type) {
-	if severity(t) > severity(notifier.Type(m.Type)) {
-		m.Type = string(t)
-	}
-}
-
-// severity returns the place of a type in the order of raise, or 0 if it has none.
-func severity(t notifier.Type) int {
-	switch t {
-	case notifier.Info:
-		return 1
-	case notifier.Success:
-		return 2
-	case notifier.Warning:
-		return 3
-	case notifier.Failure:
-		return 4
-	}
-	return 0
-}
-
-// check returns m, or an error if m has no content. A title without a body becomes
-// the body.
-func (m *Message) check(program string, r *Request) (*Message, error) {
-	if m.Body == "" {
-		m.Title, m.Body = "", m.Title
-	}
-	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && r.Files == 0 {
-		return nil, errorf(http.StatusBadRequest, "the message for %s %w", program, errNoText)
-	}
-	return m, nil
-}
-
-// echo makes the answer repeat a value of the request, unless it is missing or longer
-// than a body: it stays in memory until the message is delivered.
-func (m *Message) echo(name string, v any) {
-	if v == nil || v == "" || size(v) > maxBody {
-		return
-	}
-	if m.sent == nil {
-		m.sent = map[string]any{}
-	}
-	m.sent[name] = v
-}
-
-// errNoText is returned for a message without content.
-var errNoText = errors.New("has no text")
-
-// markEdited adds to the body what chats show behind a message that was changed. The
-// gateway cannot change what a destination has, so a change is a message of its own.
-func (m *Message) markEdited() {
-	if m.Body != "" {
-		m.Body += "\n"
-	}
-	m.Body += "(edited)"
-}
-
-// jsonReply returns a reply with v as JSON.
-func jsonReply(status int, v any) Reply {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return Reply{Status: http.StatusInternalServerError}
-	}
-	return Reply{Status: status, ContentType: "application/json", Body: append(body, '\n')}
-}
-
-// entropy returns bytes that differ from those of any other message. They follow from
-// the ID of the message if it has one, so that a repeated request has the same.
-func (o *Outcome) entropy() (b [sha256.Size]byte) {
-	if o.ID != "" {
-		return sha256.Sum256([]byte(o.ID))
-	}
-	_, _ = rand.Read(b[:]) // it never returns an error
-	return b
-}
-
-// textID returns an ID of n letters and digits for the message, n being at most 52.
-func (o *Outcome) textID(n int) string {
-	b := o.entropy()
-	return base32.StdEncoding.EncodeToString(b[:])[:n]
-}
-
-// snowflakeEpoch is the time at which the IDs of Discord begin.
-const snowflakeEpoch = 1420070400000
-
-// numericID returns an ID for the message: the milliseconds since 2015, followed by
-// random bits. With 22 bits it is like the IDs of Discord. Clients that read numbers as
-// floating-point numbers take at most 12 bits.
-func (o *Outcome) numericID(bits int) uint64 {
-	b := o.entropy()
-	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
-}
-
-// timestampID returns an ID for the message as Slack has them: the time in seconds,
-// with six digits after the point.
-func (o *Outcome) timestampID() string {
-	b := o.entropy()
-	return fmt.Sprintf("%d.%06d", o.Time.Unix(), binary.BigEndian.Uint64(b[:])%1_000_000)
 }

@@ -3,8 +3,8 @@
 //
 // A [Format] describes the requests of one program: the address of its
 // documentation, and the text templates that make a title, a body and a type from
-// its payload. Each program has one file. To add a program, add a file for it, and
-// samples of its requests with the expected messages under testdata.
+// its payload. The built-in formats are in package programs, which must be imported for
+// them to exist. A program calls [Register] in an init function.
 //
 // A [Source] is a Format with the settings of the operator. Use it in three steps:
 //

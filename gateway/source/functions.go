@@ -18,6 +18,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -41,7 +42,7 @@ func FunctionNames() []string { return slices.Clone(functionNames) }
 func (r *run) functions() map[string]any {
 	return map[string]any{
 		"_step":  r.step,
-		"_get":   func(v any, names ...string) (any, error) { return get(v, names...), r.charge(0) },
+		"_get":   func(v any, names ...string) (any, error) { return payload.Get(v, names...), r.charge(0) },
 		"_items": r.rangeItems,
 		"_print": func(v any) (string, error) { return r.text(v) },
 
@@ -67,7 +68,7 @@ func (r *run) functions() map[string]any {
 		"date":       r.date,
 		"default":    r.valueOr,
 		"duration":   r.duration,
-		"first":      func(n, v any) (any, error) { return firstItems(items(v), toInt(n)), r.charge(0) },
+		"first":      func(n, v any) (any, error) { return firstItems(items(v), payload.Int(n)), r.charge(0) },
 		"fromJSON":   r.fromJSON,
 		"hasPrefix":  r.textTest(strings.HasPrefix),
 		"hasSuffix":  r.textTest(strings.HasSuffix),
@@ -76,7 +77,7 @@ func (r *run) functions() map[string]any {
 		"json":       r.json,
 		"line":       func(v any) (string, error) { return r.mapText(v, firstLine) },
 		"lower":      func(v any) (string, error) { return r.mapText(v, strings.ToLower) },
-		"more":       func(n, v any) (int, error) { have, err := r.length(v); return max(have-max(toInt(n), 0), 0), err },
+		"more":       func(n, v any) (int, error) { have, err := r.length(v); return max(have-max(payload.Int(n), 0), 0), err },
 		"pairs":      r.pairs,
 		"pick":       r.pick,
 		"plain":      r.plain,
@@ -96,7 +97,7 @@ const jsonWork = 8
 
 // text returns v as text and charges its size.
 func (r *run) text(v any) (string, error) {
-	n := size(v)
+	n := payload.Size(v)
 	switch v.(type) {
 	case []any, []string, map[string]any:
 		n *= jsonWork
@@ -104,7 +105,7 @@ func (r *run) text(v any) (string, error) {
 	if err := r.charge(n); err != nil {
 		return "", err
 	}
-	return text(v), nil
+	return payload.Text(v), nil
 }
 
 // texts returns values as texts and charges their sizes.
@@ -120,10 +121,10 @@ func (r *run) texts(values ...any) ([]string, error) {
 }
 
 func (r *run) json(v any) (string, error) {
-	if err := r.charge(jsonWork * size(v)); err != nil {
+	if err := r.charge(jsonWork * payload.Size(v)); err != nil {
 		return "", err
 	}
-	return encodeJSON(v), nil
+	return payload.Encode(v), nil
 }
 
 // mapText returns f of v as text.
@@ -192,20 +193,7 @@ func (r *run) length(v any) (int, error) {
 		}
 		return utf8.RuneCountInString(s), nil
 	}
-	return count(v), r.charge(0)
-}
-
-// count returns the number of elements or members of v, or 0.
-func count(v any) int {
-	switch v := v.(type) {
-	case []any:
-		return len(v)
-	case []string:
-		return len(v)
-	case map[string]any:
-		return len(v)
-	}
-	return 0
+	return payload.Len(v), r.charge(0)
 }
 
 // firstItems returns the first n elements of an array.
@@ -228,13 +216,13 @@ func (r *run) index(v any, keys ...any) (any, error) {
 	for _, key := range keys {
 		switch list := v.(type) {
 		case []any:
-			n := toInt(key)
+			n := payload.Int(key)
 			if _, isText := key.(string); isText || n < 0 || n >= len(list) {
 				return nil, nil
 			}
 			v = list[n]
 		case []string:
-			n := toInt(key)
+			n := payload.Int(key)
 			if n < 0 || n >= len(list) {
 				return nil, nil
 			}
@@ -254,83 +242,19 @@ func (r *run) index(v any, keys ...any) (any, error) {
 
 // valueOr is the function default of templates.
 func (r *run) valueOr(other, v any) (any, error) {
-	read, empty := isEmpty(v)
+	read, empty := payload.IsEmpty(v)
 	if err := r.charge(read); err != nil || !empty {
 		return v, err
 	}
 	return other, nil
 }
 
-// valueOr returns v, or other if v is empty.
-func valueOr(v, other any) any {
-	if _, empty := isEmpty(v); empty {
-		return other
-	}
-	return v
-}
-
-// isEmpty reports whether v is nil, false, a blank text, or an array or object without
-// elements, and how many bytes of a text it has read.
-func isEmpty(v any) (read int, empty bool) {
-	switch v := v.(type) {
-	case nil:
-		return 0, true
-	case string:
-		if read = strings.IndexFunc(v, func(c rune) bool { return !unicode.IsSpace(c) }); read < 0 {
-			return len(v), true
-		}
-		return read, false
-	case bool:
-		return 0, !v
-	case []any, []string, map[string]any:
-		return 0, count(v) == 0
-	}
-	return 0, false
-}
-
-// maxNumber is the maximum length of a text that is read as a number or a time, in bytes.
-const maxNumber = 400
-
-// toFloat returns the value of a number or of a text with a number, and reports
-// whether v is one.
-func toFloat(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), true
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	case string:
-		if len(v) > maxNumber {
-			return 0, false
-		}
-		f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-		return f, err == nil && !math.IsNaN(f)
-	}
-	return 0, false
-}
-
-// toInt returns the integer part of a number within the range of int32, or 0.
-func toInt(v any) int {
-	f, _ := toFloat(v)
-	return int(max(math.MinInt32, min(f, math.MaxInt32)))
-}
-
-func isNumber(v any) bool {
-	switch v.(type) {
-	case int, int64, float64:
-		return true
-	}
-	return false
-}
-
 // compare compares a and b by value if one is a number and the other can be one, and
 // otherwise as text.
 func (r *run) compare(a, b any) (int, error) {
-	if isNumber(a) || isNumber(b) {
-		x, ok1 := toFloat(a)
-		y, ok2 := toFloat(b)
+	if payload.IsNumber(a) || payload.IsNumber(b) {
+		x, ok1 := payload.Float(a)
+		y, ok2 := payload.Float(b)
 		if ok1 && ok2 {
 			return cmp.Compare(x, y), r.charge(0)
 		}
@@ -392,7 +316,7 @@ func (r *run) printf(format any, args ...any) (string, error) {
 				return "", err
 			}
 		}
-		longest = max(longest, size(args[i]))
+		longest = max(longest, payload.Size(args[i]))
 	}
 	if err := r.charge(16 * len(f)); err != nil { // of the search for verbs
 		return "", err
@@ -433,10 +357,10 @@ func firstLine(s string) string {
 
 func (r *run) cut(n, v any) (string, error) {
 	return r.mapText(v, func(s string) string {
-		if utf8.RuneCountInString(s) <= toInt(n) {
+		if utf8.RuneCountInString(s) <= payload.Int(n) {
 			return s
 		}
-		return strings.TrimSpace(string([]rune(s)[:max(toInt(n)-1, 0)])) + "…"
+		return strings.TrimSpace(string([]rune(s)[:max(payload.Int(n)-1, 0)])) + "…"
 	})
 }
 
@@ -452,11 +376,14 @@ func (r *run) date(layout, v any) (string, error) {
 	return r.chargeResult(t.Format(form), nil)
 }
 
+// maxTime is the maximum length of a text that is read as a time, in bytes.
+const maxTime = 400
+
 // toTime parses a time in RFC 3339 or a similar form, or a number of seconds or
 // milliseconds since 1970.
 func toTime(v any) (time.Time, bool) {
-	if isNumber(v) {
-		f, _ := toFloat(v)
+	if payload.IsNumber(v) {
+		f, _ := payload.Float(v)
 		if math.Abs(f) > 1e11 { // the year 5138 in seconds
 			f /= 1000
 		}
@@ -466,7 +393,7 @@ func toTime(v any) (time.Time, bool) {
 		return time.Unix(int64(f), 0).UTC(), true
 	}
 	s, ok := v.(string)
-	if !ok || len(s) > maxNumber {
+	if !ok || len(s) > maxTime {
 		return time.Time{}, false
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05 -0700 MST"} {
@@ -479,7 +406,7 @@ func toTime(v any) (time.Time, bool) {
 
 // duration returns a number of seconds as text with its two largest units.
 func (r *run) duration(v any) (string, error) {
-	seconds, ok := toFloat(v)
+	seconds, ok := payload.Float(v)
 	if !ok || math.Abs(seconds) > 1e12 {
 		return r.text(v)
 	}
@@ -515,7 +442,7 @@ func formatSeconds(seconds float64) string {
 }
 
 func (r *run) fileSize(v any) (string, error) {
-	n, ok := toFloat(v)
+	n, ok := payload.Float(v)
 	if !ok || n < 0 || n >= math.MaxInt64 {
 		return r.text(v)
 	}
@@ -530,7 +457,7 @@ func (r *run) fromJSON(v any) (any, error) {
 	if err := r.charge(jsonWork * len(s)); err != nil {
 		return nil, err
 	}
-	out, err := decodeJSON([]byte(s))
+	out, err := payload.Decode([]byte(s))
 	if err != nil {
 		return nil, nil // invalid JSON is empty, like a missing field
 	}
@@ -548,7 +475,7 @@ func (r *run) headerValue(name any) (string, error) {
 	case "Authorization", "Cookie", "Proxy-Authorization":
 		return "", nil
 	}
-	if err := r.charge(size(r.header[key])); err != nil {
+	if err := r.charge(payload.Size(r.header[key])); err != nil {
 		return "", err
 	}
 	return strings.ToValidUTF8(strings.Join(r.header[key], ", "), "\uFFFD"), nil
@@ -571,7 +498,7 @@ func (r *run) join(separator, v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := r.charge(len(s)*len(parts) + size(parts)); err != nil {
+	if err := r.charge(len(s)*len(parts) + payload.Size(parts)); err != nil {
 		return "", err
 	}
 	return strings.Join(parts, s), nil
@@ -600,8 +527,8 @@ func (r *run) pick(v any, names ...any) (any, error) {
 		return nil, err
 	}
 	for _, key := range keys {
-		member := get(v, key)
-		read, empty := isEmpty(member)
+		member := payload.Get(v, key)
+		read, empty := payload.IsEmpty(member)
 		if err := r.charge(read); err != nil {
 			return nil, err
 		}
@@ -709,7 +636,7 @@ func (r *run) filter(name, value, list any, want bool) (any, error) {
 	}
 	var out []any
 	for _, item := range all {
-		same, err := r.equal(get(item, key), value)
+		same, err := r.equal(payload.Get(item, key), value)
 		if err != nil {
 			return nil, err
 		}

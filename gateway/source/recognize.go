@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
@@ -61,7 +62,7 @@ func (c condition) holds(data any) bool {
 // in reports whether the field exists in v at the end of steps.
 func (p fieldPath) in(v any, steps []string) bool {
 	if len(steps) == 0 {
-		return p.value == "" || text(v) == p.value
+		return p.value == "" || payload.Text(v) == p.value
 	}
 	if steps[0] == elements {
 		list, _ := v.([]any)
@@ -163,14 +164,14 @@ func (s *Source) checkProgram(r *Request, data any) error {
 // its read function accepts: it returns an error only if the payload is one of another
 // program. err is the error of the read function.
 func (s *Source) checkProgramOfAPI(r *Request, err error) error {
-	best := recognize(r.Header, r.decoded)
+	best := recognize(r.Header, r.Payload)
 	if len(best) == 0 || slices.Contains(best, s.Format) {
 		return err
 	}
 	if err == nil && slices.ContainsFunc(best, func(b *Format) bool { return slices.Contains(s.Format.Reads, b.Name) }) {
 		return nil
 	}
-	return s.foreignError(r.decoded, r.decoded, best)
+	return s.foreignError(r.Payload, r.Payload, best)
 }
 
 // foreignError returns the error for a payload that is not one of the source's program.
@@ -196,7 +197,7 @@ func (s *Source) foreignError(data, sent any, best []*Format) *Error {
 		reasons = append(reasons, "it looks like one of "+enumerate(programs, "or")+", whose addresses end with "+enumerate(addresses, "and"))
 	}
 	reasons = append(reasons, s.describe(sent))
-	return errorf(http.StatusBadRequest, "this is no payload of %s: %s", s.Format.Program, strings.Join(reasons, "; "))
+	return Errorf(http.StatusBadRequest, "this is no payload of %s: %s", s.Format.Program, strings.Join(reasons, "; "))
 }
 
 // direct is what a message for the API of the gateway itself has.
@@ -261,18 +262,18 @@ var formFields = []string{"payload", "payload_json", "data"}
 // JSON of the body or of a form.
 func (r *Request) anyPayload() any {
 	form := r.Form
-	if form == nil && !looksLikeJSON(r.Body) {
+	if form == nil && !payload.LooksLikeJSON(r.Body) {
 		form, _ = parseForm(string(r.Body))
 	}
 	body := r.Body
 	for _, name := range formFields {
-		if value := form.Get(name); looksLikeJSON([]byte(value)) {
+		if value := form.Get(name); payload.LooksLikeJSON([]byte(value)) {
 			body = []byte(value)
 		}
 	}
-	data, err := decodeJSON(body)
+	data, err := payload.Decode(body)
 	if err != nil {
-		return fields(form)
+		return FormFields(form)
 	}
 	return data
 }

@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// The signature schemes.
+// The signature schemes, for Scheme of a [Format] and a [Config].
 const (
-	schemeFlux     = "flux"     // fluxcd.io, generic webhook with HMAC
-	schemeGitHub   = "github"   // docs.github.com, validating webhook deliveries
-	schemeGrafana  = "grafana"  // grafana.com, webhook notifier
-	schemeSentry   = "sentry"   // docs.sentry.io, integration platform webhooks
-	schemeStripe   = "stripe"   // docs.stripe.com, webhook signatures
-	schemeStandard = "standard" // standardwebhooks.com, docs.svix.com/receiving/verifying-payloads/how-manual
-	schemeSlack    = "slack"    // docs.slack.dev, verifying requests from Slack
-	schemeSNS      = "sns"      // docs.aws.amazon.com, verifying SNS messages
+	SchemeFlux     = "flux"     // fluxcd.io, generic webhook with HMAC
+	SchemeGitHub   = "github"   // docs.github.com, validating webhook deliveries
+	SchemeGrafana  = "grafana"  // grafana.com, webhook notifier
+	SchemeSentry   = "sentry"   // docs.sentry.io, integration platform webhooks
+	SchemeStripe   = "stripe"   // docs.stripe.com, webhook signatures
+	SchemeStandard = "standard" // standardwebhooks.com, docs.svix.com/receiving/verifying-payloads/how-manual
+	SchemeSlack    = "slack"    // docs.slack.dev, verifying requests from Slack
+	SchemeSNS      = "sns"      // docs.aws.amazon.com, verifying SNS messages
 )
 
 // Schemes returns the names of the signature schemes.
 func Schemes() []string {
-	return []string{schemeFlux, schemeGitHub, schemeGrafana, schemeSentry, schemeStripe, schemeStandard, schemeSlack, schemeSNS}
+	return []string{SchemeFlux, SchemeGitHub, SchemeGrafana, SchemeSentry, SchemeStripe, SchemeStandard, SchemeSlack, SchemeSNS}
 }
 
 // NeedsSecret reports whether a scheme needs a secret.
-func NeedsSecret(scheme string) bool { return scheme != schemeSNS }
+func NeedsSecret(scheme string) bool { return scheme != SchemeSNS }
 
 // signatureAge is the maximum difference between the time of a signature and now, for
 // schemes that sign a time.
@@ -67,15 +67,15 @@ func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) 
 	switch scheme {
 	case "":
 		return nil, nil
-	case schemeFlux:
+	case SchemeFlux:
 		return prefixed(key, "X-Signature"), nil
-	case schemeGitHub:
+	case SchemeGitHub:
 		return prefixed(key, "X-Hub-Signature-256"), nil
-	case schemeSentry:
+	case SchemeSentry:
 		return func(_ context.Context, r *Request, _ Fetcher) error {
 			return checkHex(key, r.Body, r.Header.Get("Sentry-Hook-Signature"))
 		}, nil
-	case schemeGrafana:
+	case SchemeGrafana:
 		return func(_ context.Context, r *Request, _ Fetcher) error {
 			signed := r.Body
 			for _, name := range []string{"X-Grafana-Alerting-Timestamp", "X-Grafana-Alerting-Signature-Timestamp"} {
@@ -89,7 +89,7 @@ func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) 
 			}
 			return checkHex(key, signed, r.Header.Get("X-Grafana-Alerting-Signature"))
 		}, nil
-	case schemeSlack:
+	case SchemeSlack:
 		return func(_ context.Context, r *Request, _ Fetcher) error {
 			at := r.Header.Get("X-Slack-Request-Timestamp")
 			sum, ok := strings.CutPrefix(r.Header.Get("X-Slack-Signature"), "v0=")
@@ -101,9 +101,9 @@ func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) 
 			}
 			return checkHex(key, concat("v0:"+at+":", r.Body), sum)
 		}, nil
-	case schemeStripe:
+	case SchemeStripe:
 		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStripe(key, r) }, nil
-	case schemeStandard:
+	case SchemeStandard:
 		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 		if err != nil {
 			return nil, errors.New("the secret of the scheme standard must be base64, with whsec_ before it or not")
@@ -112,7 +112,7 @@ func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) 
 			return nil, fmt.Errorf("the secret of the scheme standard has %d bytes and must have at least %d; copy all of it from the program that sends", len(raw), minSecret)
 		}
 		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStandard(raw, r) }, nil
-	case schemeSNS:
+	case SchemeSNS:
 		return newSNS(roots).verify, nil
 	}
 	return nil, fmt.Errorf("there is no signature scheme %s; use %s", scheme, strings.Join(Schemes(), ", "))

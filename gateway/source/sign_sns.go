@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
@@ -59,11 +60,11 @@ func newSNS(roots *x509.CertPool) *sns { return &sns{roots: roots, chains: map[s
 
 // verify implements verifier.
 func (s *sns) verify(ctx context.Context, r *Request, fetch Fetcher) error {
-	data, err := decodeJSON(r.Body)
+	data, err := payload.Decode(r.Body)
 	if err != nil {
 		return fmt.Errorf("the body is not JSON: %w", err)
 	}
-	field := func(name string) string { return text(get(data, name)) }
+	field := func(name string) string { return payload.Text(payload.Get(data, name)) }
 	signature, err := base64.StdEncoding.DecodeString(field("Signature"))
 	if err != nil || len(signature) == 0 {
 		return errNoSignature
@@ -233,14 +234,14 @@ func isSNS(address string) bool {
 // Confirmation returns the address that confirms a subscription of Amazon SNS,
 // or "" if r does not ask to confirm one. r must have passed Authenticate.
 func (s *Source) Confirmation(r *Request) string {
-	if s.Format.Scheme != schemeSNS && s.config.Scheme != schemeSNS {
+	if s.Format.Scheme != SchemeSNS && s.config.Scheme != SchemeSNS {
 		return ""
 	}
-	data, err := decodeJSON(r.Body)
-	if err != nil || text(get(data, "Type")) != "SubscriptionConfirmation" {
+	data, err := payload.Decode(r.Body)
+	if err != nil || payload.Text(payload.Get(data, "Type")) != "SubscriptionConfirmation" {
 		return ""
 	}
-	if address := text(get(data, "SubscribeURL")); isSNS(address) {
+	if address := payload.Text(payload.Get(data, "SubscribeURL")); isSNS(address) {
 		return address
 	}
 	return ""

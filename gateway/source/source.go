@@ -7,251 +7,14 @@ import (
 	"maps"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
-
-// Format describes the requests of a program.
-type Format struct {
-	// Name is the name of the source in addresses.
-	Name string
-
-	// Program is the name of the program.
-	Program string
-
-	// Doc is the address of the documentation of the format.
-	Doc string
-
-	// Checked is the newest version of the program, or the date of its source code,
-	// that the format was compared with. It is empty if the format was only compared
-	// with messages of the program.
-	Checked string
-
-	// Has are the fields that make a payload one of the program. Each row is a condition:
-	// one of its fields must exist; null counts. An error names the first one. The fields
-	// are separated by |: a.b is a member of an object, a[].b a member of an element of an
-	// array, and a=text a field with this text.
-	//
-	// A payload must meet all conditions, except those that end with ?. It belongs to the
-	// format of which it meets the most; those that end with ? count half.
-	Has []string
-
-	// Header is the name of a header that all requests of the program have, and no others;
-	// "" for none. Its requests need not meet the conditions.
-	Header string
-
-	// Reads are the names of other formats whose payloads the format reads as well.
-	Reads []string
-
-	// Templates make the message. They are empty if api is set.
-	Templates
-
-	// Field is the name of the form field with the JSON payload, or "".
-	Field string
-
-	// Text is the name of the payload field for a body that is not JSON. If it is
-	// empty, such a body is refused.
-	Text string
-
-	// Tokens are the places where the program can put a token, in addition to those of
-	// [HasToken].
-	Tokens []TokenPlace
-
-	// Scheme is the signature scheme of the program; "" for none.
-	Scheme string
-
-	// Signed means that requests must always have a signature of Scheme. It is for
-	// schemes that need no secret.
-	Signed bool
-
-	// Handshake means that senders ask with OPTIONS and the header
-	// WebHook-Request-Origin whether they may post.
-	Handshake bool
-
-	// payload returns the data for the templates. If it is nil, the data is the JSON
-	// of the body or of Field, or else the fields of a form or of the query string.
-	payload func(r *Request) (any, error)
-
-	api *api
-
-	// files means that a form of the program can have images as files.
-	files bool
-
-	conditions []condition // of Has
-}
-
-// hasImages reports whether a message of the format can have images.
-func (f *Format) hasImages() bool {
-	return f.Images != "" || f.files || f.api != nil && f.api.images
-}
-
-// Templates are the templates of a message, as texts.
-type Templates struct {
-	Title  string
-	Body   string
-	Type   string // a type, or a common word of alerting
-	Tag    string // preferred tags of the message, separated by commas or spaces
-	Format string // of the body; default text
-	Skip   string // "true" if there is nothing to send
-
-	// Incident names what the message is about. All messages about one alert have
-	// the same text: choose what stays the same from the first message to the last.
-	Incident string
-
-	// Alerts are the identifiers of the alerts of a group that are open, separated by
-	// white space: one that joins is a new state of the incident.
-	Alerts string
-
-	Images string // addresses of images, one per line
-}
-
-// IsAPI reports whether the format is an API. Clients of an API expect an answer in
-// its format.
-func (f *Format) IsAPI() bool { return f.api != nil }
-
-// HasAlerts reports whether the format is the API of an incident tool, whose clients open
-// alerts and later close them by their names.
-func (f *Format) HasAlerts() bool { return f.api != nil && f.api.alerts }
-
-// Request is a request in the format of a program.
-type Request struct {
-	Method  string // "" for POST
-	Address string // of the source, as the client knows it; "" if there is none
-
-	Header http.Header
-	Query  url.Values
-	Path   string     // below the source's address, without slashes at its ends and empty segments
-	Body   []byte     // raw body; nil for a multipart form, and before it is read
-	Form   url.Values // the fields of a multipart form; nil for another body
-	Files  int        // number of files of a multipart form
-	Time   time.Time  // when the request arrived
-
-	decoded any // JSON payload that the read function of an API has found; nil for none
-}
-
-// NewRequest returns the headers and the query of r, in which clients send tokens. Its body
-// is not read.
-func NewRequest(r *http.Request) *Request {
-	return &Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
-}
-
-// Message is the message of a request.
-type Message struct {
-	Title   string
-	Body    string
-	Type    string   // info, success, warning or failure; "" for info
-	Format  string   // text, markdown or html, for the body; "" for text
-	Tags    []string // preferred tags: they select only if a destination has one
-	OwnTags bool     // the parameters tag and tags of the query string are among Tags
-	Attach  []RemoteFile
-	Images  []string // addresses of images to attach; one that cannot be fetched is left out
-
-	// Incident is what the message is about, or "". Alerts are the identifiers of the
-	// alerts that are open in it, if the program tells.
-	Incident string
-	Alerts   []string
-
-	// Acknowledged means that somebody takes care of the incident.
-	Acknowledged bool
-
-	// Alert is the name of an alert that the text has because there is nothing else to
-	// say what the message is about, or "".
-	Alert string
-
-	// Dialect is the chat whose Markdown the body is, or "".
-	Dialect markup.Dialect
-
-	// Foreign means that the text must not mention people: see [notifier.Message].
-	Foreign bool
-
-	// File is the name of the file that the body of the request is, or "" if the body
-	// is not a file.
-	File string
-
-	// Skip means that there is nothing to send.
-	Skip bool
-
-	// Warnings are for the sender.
-	Warnings []string
-
-	// sent is what the answer to a client of an API repeats of its message, by the
-	// names of the answer.
-	sent map[string]any
-}
-
-// RemoteFile is a file to attach.
-type RemoteFile struct {
-	URL  string
-	Name string // "" for the name that the address has
-}
-
-// Outcome is the outcome of a request, for the answer to a client of an API.
-type Outcome struct {
-	Status  int    // HTTP status of the answer
-	Error   string // "" for success
-	Code    string // of the [Error]
-	ID      string // ID of the message; may be empty
-	Time    time.Time
-	Took    time.Duration // from Time to the answer
-	Request *Request
-	Message *Message // nil if the request could not be read
-}
-
-// Reply is an HTTP answer in the format of an API.
-type Reply struct {
-	Status      int
-	ContentType string
-	Body        []byte
-}
-
-// Error is returned when a request is refused.
-type Error struct {
-	Status int    // HTTP status of the answer
-	Code   string // of the error in the program's API; "" for the usual one of Status
-	Err    error
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.Err.Error() }
-
-// Unwrap returns e.Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-func errorf(status int, format string, args ...any) *Error {
-	return &Error{Status: status, Err: fmt.Errorf(format, args...)}
-}
-
-// formats are the built-in formats by name. The init functions of the program files
-// register them.
-var formats = map[string]*Format{}
-
-// register adds a built-in format.
-func register(f Format) {
-	if formats[f.Name] != nil {
-		panic("source: " + f.Name + " is registered twice")
-	}
-	f.conditions = parseHas(f.Has)
-	formats[f.Name] = &f
-}
-
-// Formats returns the built-in formats in alphabetical order.
-func Formats() []*Format {
-	var out []*Format
-	for _, name := range slices.Sorted(maps.Keys(formats)) {
-		out = append(out, formats[name])
-	}
-	return out
-}
-
-// Lookup returns the built-in format with the name, or nil.
-func Lookup(name string) *Format { return formats[name] }
 
 // Config has the settings of a source.
 type Config struct {
@@ -300,45 +63,77 @@ func New(c Config) (*Source, error) { return newSource(c, nil) }
 
 // newSource is like New with the roots of certificates, or nil for those of the system.
 func newSource(c Config, roots *x509.CertPool) (*Source, error) {
-	s := &Source{config: c, types: map[string]notifier.Type{}}
-	base := formats[c.Name]
-	s.Format = base
-	if base == nil {
-		s.Format = &Format{Name: c.Name, Program: c.Name}
+	s := &Source{config: c, Format: formats[c.Name]}
+	if s.Format == nil {
 		if c.Title == "" && c.Body == "" {
-			names := slices.Sorted(maps.Keys(formats))
-			if similar := notifier.Similar(c.Name, names); len(similar) > 0 {
-				names = similar
-			}
-			return nil, fmt.Errorf("there is no built-in source %s; give it a title or a body, or use one of %s", c.Name, strings.Join(names, ", "))
+			return nil, noFormatError(c.Name)
 		}
+		s.Format = &Format{Name: c.Name, Program: c.Name}
 	}
-	if s.Format.api != nil && (c.Templates != Templates{} || len(c.Types) > 0) {
-		return nil, fmt.Errorf("%s is an API, whose messages need no templates; it takes sign, token and images", c.Name)
+	if err := c.check(s.Format); err != nil {
+		return nil, err
 	}
-	if c.Images && base != nil && !base.hasImages() {
-		return nil, fmt.Errorf("images on has no effect, because %s sends no images; remove it", base.Program)
+	var err error
+	if s.types, err = parseTypes(c.Types); err != nil {
+		return nil, err
+	}
+	if err := s.parseTemplates(); err != nil {
+		return nil, err
+	}
+	scheme := c.Scheme
+	if scheme == "" && s.Format.Signed {
+		scheme = s.Format.Scheme
+	}
+	s.verify, err = newVerifier(scheme, c.Secret, roots)
+	return s, err
+}
+
+// noFormatError returns the error for a source without templates whose name no built-in
+// format has.
+func noFormatError(name string) error {
+	names := slices.Sorted(maps.Keys(formats))
+	if similar := notifier.Similar(name, names); len(similar) > 0 {
+		names = similar
+	}
+	return fmt.Errorf("there is no built-in source %s; give it a title or a body, or use one of %s", name, strings.Join(names, ", "))
+}
+
+// check returns an error for a setting that has no effect on the format, or a wrong value.
+func (c *Config) check(f *Format) error {
+	if f.API != nil && (c.Templates != Templates{} || len(c.Types) > 0) {
+		return fmt.Errorf("%s is an API, whose messages need no templates; it takes sign, token and images", c.Name)
+	}
+	if c.Images && formats[c.Name] != nil && !f.HasImages() {
+		return fmt.Errorf("images on has no effect, because %s sends no images; remove it", f.Program)
 	}
 	// Only a template with actions can yield a format that is not its own text.
 	if f := c.Templates.Format; !strings.Contains(f, "{{") {
 		if _, err := markup.ParseFormat(f); err != nil {
-			return nil, fmt.Errorf("the template format: %q is not a format; write text, markdown or html", markup.TruncateBytes(f, 40))
+			return fmt.Errorf("the template format: %q is not a format; write text, markdown or html", markup.TruncateBytes(f, 40))
 		}
 	}
 	if c.Token != "" && strings.TrimSpace(c.Token) == "" {
-		return nil, errEmptySecret
+		return errEmptySecret
 	}
-	for word, name := range c.Types {
+	return nil
+}
+
+// parseTypes returns the types for words in lower case.
+func parseTypes(words map[string]string) (map[string]notifier.Type, error) {
+	types := map[string]notifier.Type{}
+	for word, name := range words {
 		t, err := notifier.ParseType(name)
 		if err != nil || strings.TrimSpace(name) == "" {
 			return nil, fmt.Errorf("types: %s=%s: use info, success, warning or failure", word, name)
 		}
-		s.types[strings.ToLower(word)] = t
+		types[strings.ToLower(word)] = t
 	}
-	builtin := Templates{}
-	if base != nil {
-		builtin = base.Templates
-	}
+	return types, nil
+}
+
+// parseTemplates parses the operator's templates and the built-in ones.
+func (s *Source) parseTemplates() (err error) {
+	c, builtin := s.config, s.Format.Templates
 	for _, t := range []struct {
 		to              *templatePair
 		name            string
@@ -354,28 +149,25 @@ func newSource(c Config, roots *x509.CertPool) (*Source, error) {
 		{&s.alerts, "alerts", c.Templates.Alerts, builtin.Alerts},
 		{&s.images, "images", c.Templates.Images, builtin.Images},
 	} {
-		var err error
-		if t.custom != "" {
-			if t.to.custom, err = ParseTemplate(t.name, t.custom); err != nil {
-				return nil, err
-			}
+		if t.to.custom, err = parseOptional(t.name, t.custom); err != nil {
+			return err
 		}
-		if t.builtin != "" {
-			if t.to.builtin, err = ParseTemplate(t.name, t.builtin); err != nil {
-				return nil, err
-			}
+		if t.to.builtin, err = parseOptional(t.name, t.builtin); err != nil {
+			return err
 		}
 	}
 	if s.body.custom != nil && s.format.custom == nil {
 		s.format = templatePair{} // the built-in format is for the built-in body
 	}
-	scheme := c.Scheme
-	if scheme == "" && s.Format.Signed {
-		scheme = s.Format.Scheme
+	return nil
+}
+
+// parseOptional parses a template, or returns nil if text is empty.
+func parseOptional(name, text string) (*Template, error) {
+	if text == "" {
+		return nil, nil
 	}
-	var err error
-	s.verify, err = newVerifier(scheme, c.Secret, roots)
-	return s, err
+	return ParseTemplate(name, text)
 }
 
 var builtins sync.Map // by name, of func() (*Source, error)
@@ -394,8 +186,8 @@ func Builtin(name string) (*Source, error) {
 // are none if the source has no such path.
 func (s *Source) Methods(path string) []string {
 	switch {
-	case s.Format.api != nil:
-		return s.Format.api.methods(path)
+	case s.Format.API != nil:
+		return s.Format.API.methods(path)
 	case path == "":
 		return postMethods
 	}
@@ -444,29 +236,29 @@ func (s *Source) Authenticate(ctx context.Context, r *Request, fetch Fetcher) er
 		return errSignedForm
 	}
 	if err := s.verify(ctx, r, fetch); err != nil {
-		return errorf(http.StatusUnauthorized, "the signature was not accepted: %w", err)
+		return Errorf(http.StatusUnauthorized, "the signature was not accepted: %w", err)
 	}
 	return nil
 }
 
-var errSignedForm = errorf(http.StatusUnauthorized, "a multipart form has no signature; have the program send JSON")
+var errSignedForm = Errorf(http.StatusUnauthorized, "a multipart form has no signature; have the program send JSON")
 
 // tokenError returns the error for a request without the token of the source.
 func (s *Source) tokenError() *Error {
-	return errorf(http.StatusUnauthorized, "the request has no token or a wrong one; enter the token of the source %s in the program that sends", s.config.Name)
+	return Errorf(http.StatusUnauthorized, "the request has no token or a wrong one; enter the token of the source %s in the program that sends", s.config.Name)
 }
 
 // Read returns the message of a request. The error is an [*Error] if the request
 // cannot be read. The templates stop when ctx is done, and after templateTimeout.
 func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
-	if s.Format.api != nil {
+	if s.Format.API != nil {
 		return s.readAPI(ctx, r)
 	}
 	data, err := s.payload(r)
 	if err != nil {
 		return nil, err
 	}
-	if formats[s.config.Name] != nil && count(items(data)) == 0 {
+	if formats[s.config.Name] != nil && payload.Len(items(data)) == 0 {
 		return nil, s.emptyError()
 	}
 	if err := s.checkProgram(r, data); err != nil {
@@ -494,9 +286,9 @@ func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
 	if err != nil {
 		return nil, &Error{Status: http.StatusBadRequest, Err: err}
 	}
-	m.Tags = validTags(tags)
+	m.Tags = ValidTags(tags)
 	if _, err := markup.ParseFormat(format); err != nil {
-		return nil, errorf(http.StatusBadRequest, "the template format: %w", err)
+		return nil, Errorf(http.StatusBadRequest, "the template format: %w", err)
 	}
 	m.Format = format
 	if m.Body == "" {
@@ -513,12 +305,12 @@ func (s *Source) mentions() bool {
 	if s.config.Mentions != nil {
 		return *s.config.Mentions
 	}
-	return s.Format.api != nil && !s.Format.api.alerts
+	return s.Format.API != nil && !s.Format.API.Alerts
 }
 
 // emptyError returns the error for a payload without content.
 func (s *Source) emptyError() *Error {
-	return errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends", s.Format.Program)
+	return Errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends", s.Format.Program)
 }
 
 // execute runs the operator's template or, if there is none or it fails, the built-in
@@ -556,38 +348,4 @@ func (s *Source) typeOf(word string, m *Message) string {
 
 // TakesFiles reports whether the files of a multipart form are attached. They are for
 // an API, and for any other format if Config.Images is set.
-func (s *Source) TakesFiles() bool { return s.Format.api != nil || s.config.Images }
-
-// maxTags is the maximum number of tags of a message.
-const maxTags = 50
-
-// validTags returns the valid tags in a text. It leaves out tags with a special
-// meaning: all, always, and numbers.
-func validTags(s string) (out []string) {
-	for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
-		tag = strings.ToLower(tag)
-		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && strings.Trim(tag, "0123456789") != "" && len(out) < maxTags && !slices.Contains(out, tag) {
-			out = append(out, tag)
-		}
-	}
-	return out
-}
-
-// maxImages is the maximum number of images of a message.
-const maxImages = 3
-
-// addresses returns the HTTP and HTTPS addresses in a text that has one per line.
-func addresses(s string) (out []string) {
-	for line := range strings.Lines(s) {
-		line = strings.TrimSpace(line)
-		if isAddress(line) && !slices.Contains(out, line) && len(out) < maxImages {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-// isAddress reports whether s begins as an HTTP or HTTPS address and has no spaces.
-func isAddress(s string) bool {
-	return (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")) && !strings.ContainsAny(s, " \t\r\n")
-}
+func (s *Source) TakesFiles() bool { return s.Format.API != nil || s.config.Images }

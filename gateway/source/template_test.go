@@ -11,17 +11,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // runTemplate parses a template and executes it on a JSON payload.
-func runTemplate(t testing.TB, text, payload string) (string, error) {
+func runTemplate(t testing.TB, text, sent string) (string, error) {
 	t.Helper()
 	tmpl, err := ParseTemplate("body", text)
 	if err != nil {
 		return "", err
 	}
-	data, err := decodeJSON([]byte(payload))
+	data, err := payload.Decode([]byte(sent))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +99,8 @@ func TestTemplateCost(t *testing.T) {
 		`{{printf .s .s .s}}`, `{{replace "" .s .s}}`, `{{replace "s" .s .s}}`, `{{join .s (split "" .s)}}`, `{{range split "" .s}}{{$x := json $}}{{end}}`,
 		`{{range split "" .s}}{{range split "" $.s}}{{end}}{{end}}`, `{{plain .h}}`, `{{$x := .s}}{{range split "" .s}}{{$x = print $x $.s}}{{end}}`,
 	} {
-		payload := `{"s":` + encodeJSON(long) + `,"h":` + encodeJSON(strings.Repeat("<div>", 100_000)) + `}`
-		if _, err := runTemplate(t, text, payload); err != nil {
+		sent := `{"s":` + payload.Encode(long) + `,"h":` + payload.Encode(strings.Repeat("<div>", 100_000)) + `}`
+		if _, err := runTemplate(t, text, sent); err != nil {
 			if _, ok := errors.AsType[*TemplateError](err); !ok {
 				t.Errorf("%s: %v", text, err)
 			}
@@ -197,7 +198,7 @@ func TestFunctionsCharge(t *testing.T) {
 			t.Errorf("%s charges %d, %v", name, maxWork-r.work, err)
 		}
 	}
-	if _, ok := toFloat(digits); ok {
+	if _, ok := payload.Float(digits); ok {
 		t.Error("a megabyte of digits is read as a number")
 	}
 }
@@ -293,23 +294,6 @@ func TestTemplateRounds(t *testing.T) {
 	}
 }
 
-func TestDecodeLimits(t *testing.T) {
-	many := `[` + strings.Repeat(`{"a":[1,2,3]},`, 99_999) + `1]`
-	v, err := decodeJSON([]byte(many))
-	list, _ := v.([]any)
-	if err != nil || len(list) != 100_000 || list[maxItems-1] == nil || list[maxItems] != nil {
-		t.Errorf("%d items, %v", len(list), err)
-	}
-	if _, err := decodeJSON([]byte(strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200))); err != nil {
-		t.Error("a deep object:", err)
-	}
-	for _, text := range []string{``, `{`, `{"a"`, `{"a":1}x`, `nul`, `[1,]`, strings.Repeat("[", 1<<20)} {
-		if _, err := decodeJSON([]byte(text)); err == nil {
-			t.Errorf("invalid JSON is accepted: %.20s", text)
-		}
-	}
-}
-
 func TestCheckLeftOver(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{{.a}}`: false, `{{ $x := .a }}{{$x}}`: false, `plain`: false, `{a}`: false, `{{"{"}}`: false,
@@ -328,8 +312,8 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload := regexp.MustCompile("(?s)```text\n(.*?)```").FindSubmatch(page)
-	if payload == nil {
+	sent := regexp.MustCompile("(?s)```text\n(.*?)```").FindSubmatch(page)
+	if sent == nil {
 		t.Fatal("the page has no payload")
 	}
 	examples := regexp.MustCompile("(?m)^\\| `([^`]*)` \\| `([^`]*)` \\| (`[^`]*`|nothing) \\|").FindAllStringSubmatch(string(page), -1)
@@ -344,7 +328,7 @@ func TestDocumentation(t *testing.T) {
 		if m[3] == "nothing" {
 			want = ""
 		}
-		got, err := runTemplate(t, text, string(payload[1]))
+		got, err := runTemplate(t, text, string(sent[1]))
 		if err != nil || strings.ReplaceAll(got, "\n", " ") != want {
 			t.Errorf("%s: got %q, %v; the page says %q", text, got, err, want)
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
 // TokenPlace is a place in a request where a program can put a token.
@@ -57,7 +59,7 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 		}
 	}
 	auth := r.Header.Get("Authorization")
-	try(schemeToken(auth, "Bearer"))
+	try(r.Bearer())
 	for _, p := range slices.Concat(usualPlaces, f.Tokens) {
 		if p.Header != "" {
 			try(r.Header.Get(p.Header))
@@ -69,7 +71,7 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 			try(r.Query.Get(p.Query))
 		}
 		if p.Path {
-			try(f.api.pathToken(r))
+			try(f.API.pathToken(r))
 		}
 		if p.Basic {
 			try(basicPassword(auth))
@@ -82,7 +84,7 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 			}
 		}
 		if p.Field != "" {
-			try(r.field(p.Field))
+			try(r.Field(p.Field))
 		}
 	}
 	return found
@@ -113,6 +115,9 @@ func schemeToken(auth, scheme string) string {
 	return strings.TrimSpace(token)
 }
 
+// Bearer returns the token in Authorization: Bearer, or "".
+func (r *Request) Bearer() string { return schemeToken(r.Header.Get("Authorization"), "Bearer") }
+
 // basicPassword returns the password of Basic authentication, or the user name if the
 // password is empty.
 func basicPassword(auth string) string {
@@ -131,17 +136,17 @@ func basicPassword(auth string) string {
 	return password
 }
 
-// field returns a field of the form or JSON object in the body, or "".
-func (r *Request) field(name string) string {
+// Field returns a field of the form or JSON object in the body, or "".
+func (r *Request) Field(name string) string {
 	if r.Form != nil {
 		return r.Form.Get(name)
 	}
-	if looksLikeJSON(r.Body) {
-		data, err := decodeJSON(r.Body)
+	if payload.LooksLikeJSON(r.Body) {
+		data, err := payload.Decode(r.Body)
 		if err != nil {
 			return ""
 		}
-		return text(get(data, name))
+		return payload.Text(payload.Get(data, name))
 	}
 	form, err := parseForm(string(r.Body))
 	if err != nil {

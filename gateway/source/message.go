@@ -1,0 +1,160 @@
+package source
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Request is a request in the format of a program.
+type Request struct {
+	Method  string // "" for POST
+	Address string // of the source, as the client knows it; "" if there is none
+
+	Header http.Header
+	Query  url.Values
+	Path   string     // below the source's address, without slashes at its ends and empty segments
+	Body   []byte     // raw body; nil for a multipart form, and before it is read
+	Form   url.Values // the fields of a multipart form; nil for another body
+	Files  int        // number of files of a multipart form
+	Time   time.Time  // when the request arrived
+
+	// Payload is the JSON payload that Read of an [Endpoint] has found. If it is one of
+	// another program, the request is refused. Read leaves or sets it nil if the address
+	// says already which program has sent the request.
+	Payload any
+}
+
+// NewRequest returns the headers and the query of r, in which clients send tokens. Its body
+// is not read.
+func NewRequest(r *http.Request) *Request {
+	return &Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
+}
+
+// Message is the message of a request.
+type Message struct {
+	Title   string
+	Body    string
+	Type    string   // info, success, warning or failure; "" for info
+	Format  string   // text, markdown or html, for the body; "" for text
+	Tags    []string // preferred tags: they select only if a destination has one
+	OwnTags bool     // the parameters tag and tags of the query string are among Tags
+	Attach  []RemoteFile
+	Images  []string // addresses of images to attach; one that cannot be fetched is left out
+
+	// Incident is what the message is about, or "". Alerts are the identifiers of the
+	// alerts that are open in it, if the program tells.
+	Incident string
+	Alerts   []string
+
+	// Acknowledged means that somebody takes care of the incident.
+	Acknowledged bool
+
+	// Alert is the name of an alert that the text has because there is nothing else to
+	// say what the message is about, or "".
+	Alert string
+
+	// Dialect is the chat whose Markdown the body is, or "".
+	Dialect markup.Dialect
+
+	// Foreign means that the text must not mention people: see [notifier.Message].
+	Foreign bool
+
+	// File is the name of the file that the body of the request is, or "" if the body
+	// is not a file.
+	File string
+
+	// Skip means that there is nothing to send.
+	Skip bool
+
+	// Warnings are for the sender.
+	Warnings []string
+
+	// Echo has what Reply of an [Endpoint] repeats of the message, by the names of the
+	// answer. Read sets it. It stays in memory until the message is delivered.
+	Echo map[string]any
+}
+
+// RemoteFile is a file to attach.
+type RemoteFile struct {
+	URL  string
+	Name string // "" for the name that the address has
+}
+
+// Outcome is the outcome of a request, for the answer to a client of an API.
+type Outcome struct {
+	Status  int    // HTTP status of the answer
+	Error   string // "" for success
+	Code    string // of the [Error]
+	ID      string // ID of the message; may be empty
+	Time    time.Time
+	Took    time.Duration // from Time to the answer
+	Request *Request
+	Message *Message // nil if the request could not be read
+}
+
+// Reply is an HTTP answer in the format of an API.
+type Reply struct {
+	Status      int
+	ContentType string
+	Body        []byte
+}
+
+// Error is returned when a request is refused.
+type Error struct {
+	Status int    // HTTP status of the answer
+	Code   string // of the error in the program's API; "" for the usual one of Status
+	Err    error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns e.Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns an error with an HTTP status. %w wraps an error, as in [fmt.Errorf].
+func Errorf(status int, format string, args ...any) *Error {
+	return &Error{Status: status, Err: fmt.Errorf(format, args...)}
+}
+
+// MaxTags is the maximum number of tags of a message.
+const MaxTags = 50
+
+// ValidTags returns the valid tags in a text. It leaves out tags with a special
+// meaning: all, always, and numbers.
+func ValidTags(s string) (out []string) {
+	for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
+		tag = strings.ToLower(tag)
+		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && strings.Trim(tag, "0123456789") != "" && len(out) < MaxTags && !slices.Contains(out, tag) {
+			out = append(out, tag)
+		}
+	}
+	return out
+}
+
+// MaxImages is the maximum number of images of a message.
+const MaxImages = 3
+
+// addresses returns the HTTP and HTTPS addresses in a text that has one per line.
+func addresses(s string) (out []string) {
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		if IsAddress(line) && !slices.Contains(out, line) && len(out) < MaxImages {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// IsAddress reports whether s begins as an HTTP or HTTPS address and has no spaces.
+func IsAddress(s string) bool {
+	return (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")) && !strings.ContainsAny(s, " \t\r\n")
+}

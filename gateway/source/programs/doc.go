@@ -1,0 +1,12 @@
+// Package programs has the formats of the built-in sources, one file a program. Importing it
+// registers them with package source: it exports nothing.
+//
+// Most formats are data: the fields that make a payload one of the program, and text
+// templates. The API of a chat or push service has functions that read its requests and
+// write its answers. What these share is in message.go, lines.go, alert.go, state.go,
+// color.go and reply.go; the parts of templates that several programs share are in
+// templates_*.go.
+//
+// Samples of requests are in testdata, in a folder for each program, with the messages
+// that they make.
+package programs

@@ -1,0 +1,109 @@
+package programs
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+func init() {
+	source.Register(source.Format{
+		Name:    "gotify",
+		Program: "Gotify",
+		Doc:     "https://gotify.net/docs/pushmsg",
+		Checked: "3.0.0",
+		Has:     []string{"message", "priority|extras?"},
+		API: &source.API{
+			Endpoints: []source.Endpoint{
+				{Paths: []string{"", "message"}, Read: readGotify, Reply: replyGotify},
+				{Methods: getMethods, Paths: []string{"version"}, Reply: replyGotifyVersion, Public: true},
+				{Methods: getMethods, Paths: []string{"health"}, Reply: replyGotifyHealth, Public: true},
+			},
+			Images: true,
+		},
+	})
+}
+
+func readGotify(_ context.Context, r *source.Request) (*source.Message, error) {
+	data, err := r.JSONPayload("Gotify")
+	if err != nil {
+		return nil, err
+	}
+	field := func(name string) any {
+		if v := payload.Get(data, name); v != nil {
+			return v
+		}
+		if v := r.Query.Get(name); v != "" {
+			return v
+		}
+		return nil
+	}
+	message := payload.Text(field("message"))
+	if strings.TrimSpace(message) == "" {
+		return nil, source.Errorf(http.StatusBadRequest, "the field message is required")
+	}
+	m := &source.Message{Title: payload.Text(field("title"))}
+	rate(m, gotifyType(field("priority")), stateOfText(m.Title, message))
+	extras := field("extras")
+	if payload.Text(payload.Get(extras, "client::display", "contentType")) == "text/markdown" {
+		m.Format = "markdown"
+	}
+	var body lines
+	body.add(message)
+	if address := payload.Text(payload.Get(extras, "client::notification", "click", "url")); source.IsAddress(address) {
+		body.add(address)
+	}
+	addImage(m, payload.Get(extras, "client::notification", "bigImageUrl"))
+	m.Body = body.String()
+	echo(m, "message", message)
+	echo(m, "title", cmp.Or(m.Title, gotifyApp))
+	echo(m, "priority", payload.Int(field("priority")))
+	echo(m, "extras", extras)
+	return checkContent(m, "Gotify", r)
+}
+
+// gotifyApp is the name of the application that messages without a title have as their
+// title in answers.
+const gotifyApp = "caddy-notify"
+
+// gotifyType returns the type for a priority from 0 to 10: failure from 8 on, where
+// clients of Gotify make a loud sound, and warning from 5 on.
+func gotifyType(priority any) notifier.Type {
+	f, ok := payload.Float(priority)
+	switch {
+	case !ok:
+		return ""
+	case f >= 8:
+		return notifier.Failure
+	case f >= 5:
+		return notifier.Warning
+	}
+	return notifier.Info
+}
+
+// replyGotify answers with the message or an error.
+func replyGotify(o source.Outcome) source.Reply {
+	if o.Error != "" {
+		return jsonReply(o.Status, map[string]any{"error": http.StatusText(o.Status), "errorCode": o.Status, "errorDescription": o.Error})
+	}
+	out := map[string]any{"id": numericID(o, 12), "appid": 1, "date": o.Time.UTC().Format(time.RFC3339Nano)}
+	maps.Copy(out, o.Message.Echo)
+	return jsonReply(http.StatusOK, out)
+}
+
+// replyGotifyVersion answers with the version of Gotify whose API this is. Commands ask
+// for it when they are set up.
+func replyGotifyVersion(source.Outcome) source.Reply {
+	return jsonReply(http.StatusOK, map[string]any{"version": source.Lookup("gotify").Checked, "commit": "", "buildDate": ""})
+}
+
+func replyGotifyHealth(source.Outcome) source.Reply {
+	return jsonReply(http.StatusOK, map[string]any{"health": "green", "database": "green"})
+}

@@ -1,0 +1,295 @@
+package programs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+func init() {
+	source.Register(source.Format{
+		Name:    "ntfy",
+		Program: "ntfy",
+		Doc:     "https://docs.ntfy.sh/publish/",
+		Checked: "2.13.0",
+		Has:     []string{"topic", "message|title|attach|click?", "title|priority?", "tags|click|attach|markdown?"},
+		Tokens:  []source.TokenPlace{{Encoded: "auth"}},
+		API: &source.API{Endpoints: []source.Endpoint{
+			{Methods: getMethods, Paths: []string{"v1/health"}, Reply: replyNtfyHealth, Public: true},
+			{Paths: []string{"", "*"}, Read: readNtfy, Reply: replyNtfy},
+			{Methods: getMethods, Paths: []string{"*/publish", "*/send", "*/trigger"}, Read: readNtfy, Reply: replyNtfy},
+			// Since version 2.16, the second segment names a message that may be sent again,
+			// marked as read, or deleted.
+			{Paths: []string{"*/*"}, Read: readNtfy, Reply: replyNtfy},
+			{Methods: []string{http.MethodPut}, Paths: []string{"*/*/clear", "*/*/read"}, Reply: replyNtfyEvent("message_clear")},
+			{Methods: []string{http.MethodDelete}, Paths: []string{"*/*"}, Reply: replyNtfyEvent("message_delete")},
+		}},
+	})
+}
+
+// ntfyMessage is a message for ntfy. Its fields are in a JSON object, in headers or in
+// the query string.
+type ntfyMessage struct {
+	request *source.Request
+	json    any // nil for a message that is not JSON
+}
+
+// field returns the field with the first name in the JSON object, or else with any of
+// the names in the headers or the query string. Apprise sends JSON with the priority
+// in a header.
+func (n ntfyMessage) field(names ...string) string {
+	if value := payload.Text(payload.Get(n.json, names[0])); value != "" && value != "[]" {
+		return value
+	}
+	for _, name := range names {
+		for _, value := range []string{n.request.Header.Get("X-" + name), n.header(name), n.request.Query.Get("x-" + name), n.request.Query.Get(name)} {
+			if value = strings.TrimSpace(decodeWords(value)); value != "" {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// header returns a header. It returns "" for the header Priority of HTTP (RFC 9218),
+// which browsers send.
+func (n ntfyMessage) header(name string) string {
+	value := n.request.Header.Get(name)
+	if name == "priority" && httpPriority.MatchString(value) {
+		return ""
+	}
+	return value
+}
+
+var httpPriority = lazyregexp.New(`^u=\d(,\s*(i|\d))?$`)
+
+// decodeWords decodes the encoded words of RFC 2047.
+func decodeWords(s string) string {
+	if d, err := new(mime.WordDecoder).DecodeHeader(s); err == nil {
+		s = d
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
+	n := ntfyMessage{request: r}
+	topic, sequence, _ := strings.Cut(r.Path, "/")
+	if r.Path == "" {
+		data, err := payload.Decode(r.Body)
+		r.Payload = data
+		if _, ok := data.(map[string]any); err != nil || !ok {
+			return nil, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
+		}
+		n.json = data
+		topic = n.field("topic")
+	}
+	if template := n.field("template", "tpl"); template != "" && !slices.Contains([]string{"0", "no", "false"}, strings.ToLower(template)) {
+		return nil, ntfyErrorf("40000", "ntfy's templates are not run here; post the payload to the source of its program, such as …/grafana in place of …/ntfy/…, or to a source with templates of your own")
+	}
+	m := &source.Message{Title: n.field("title", "t"), OwnTags: true}
+	echo(m, "topic", topic)
+	if isTrue(n.field("markdown", "md")) || strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/markdown") {
+		m.Format = "markdown"
+	}
+	var body lines
+	filename := n.field("filename", "file", "f")
+	if err := n.attach(m, filename); err != nil {
+		return nil, err
+	}
+	message := strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
+	switch {
+	case n.json != nil:
+		message = payload.Text(payload.Get(n.json, "message"))
+	case len(m.Attach) == 0 && (filename != "" || message != "" && len(r.Body) > 0 || !utf8.Valid(r.Body)):
+		if len(r.Body) > 0 {
+			m.File = path.Base("/" + filename)
+			if m.File == "/" {
+				m.File = "attachment"
+			}
+		}
+	case message == "":
+		message = string(r.Body)
+	}
+	body.add(message)
+	tags := n.tags()
+	m.Tags = source.ValidTags(strings.Join(tags, ","))
+	priority := n.priority(m)
+	icon := n.field("icon")
+	rate(m, priority, worse(worse(stateOfTags(tags), stateOfText(m.Title, message)), stateOfIcon(icon)))
+	click := n.field("click")
+	links := n.actions(m)
+	if !slices.ContainsFunc(links, func(a ntfyAction) bool { return a.url == click }) {
+		links = append(links, ntfyAction{url: click})
+	}
+	for _, l := range links {
+		if m.Format == "markdown" && source.IsAddress(l.url) {
+			body.link(l.label, l.url)
+		} else {
+			body.add(fact(l.label, l.url))
+		}
+	}
+	for _, ignored := range [][]string{{"delay", "at", "in"}, {"email", "e-mail", "mail", "e"}, {"call"}} {
+		if value := n.field(ignored...); value != "" {
+			m.Warnings = append(m.Warnings, "ntfy's "+ignored[0]+" has no effect here")
+		}
+	}
+	m.Body = body.String()
+	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
+		m.Body, message = "triggered", "triggered" // as ntfy does
+	}
+	if r.Method == http.MethodGet { // the second segment says what to do
+		sequence = ""
+	}
+	sequence = cmp.Or(sequence, n.field("sequence_id", "sequence-id", "sid"))
+	if sequence != "" {
+		m.Incident = topic + "/" + sequence
+	}
+	for name, value := range map[string]string{"title": m.Title, "message": message, "click": click, "icon": icon, "sequence_id": sequence} {
+		echo(m, name, value)
+	}
+	if len(tags) > 0 {
+		echo(m, "tags", tags)
+	}
+	if m.Format == "markdown" {
+		echo(m, "content_type", "text/markdown")
+	}
+	return checkContent(m, "ntfy", r)
+}
+
+// ntfyErrorf returns an error with one of ntfy's numbers.
+func ntfyErrorf(code, format string, args ...any) *source.Error {
+	err := source.Errorf(http.StatusBadRequest, format, args...)
+	err.Code = code
+	return err
+}
+
+// attach adds the file at an address.
+func (n ntfyMessage) attach(m *source.Message, filename string) error {
+	address := n.field("attach", "a")
+	if address == "" {
+		return nil
+	}
+	if !source.IsAddress(address) {
+		return ntfyErrorf("40013", "attach must be an address that begins with http:// or https://")
+	}
+	m.Attach = []source.RemoteFile{{URL: address, Name: filename}}
+	name := cmp.Or(filename, path.Base(address))
+	echo(m, "attachment", map[string]any{"name": name, "url": address})
+	return nil
+}
+
+// priority returns the type that the priority means, or "" for none.
+func (n ntfyMessage) priority(m *source.Message) notifier.Type {
+	priority := n.field("priority", "prio", "p")
+	if priority == "" {
+		return ""
+	}
+	t, known := notifier.TypeOfPriority(priority)
+	if !known {
+		m.Warnings = append(m.Warnings, "ntfy has no such priority, so the message has the type info")
+	}
+	if number, ok := ntfyPriorities[strings.ToLower(priority)]; ok {
+		echo(m, "priority", number)
+	}
+	return t
+}
+
+var ntfyPriorities = map[string]int{
+	"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5,
+}
+
+// appriseIcon matches the addresses of the icons with which Apprise shows the type of
+// a message.
+var appriseIcon = lazyregexp.New(`/apprise-(success|warning|failure)-`)
+
+// stateOfIcon returns the type that the address of an icon shows, or "".
+func stateOfIcon(address string) notifier.Type {
+	if m := appriseIcon.FindStringSubmatch(address); m != nil {
+		return notifier.Type(m[1])
+	}
+	return ""
+}
+
+// tags returns the tags.
+func (n ntfyMessage) tags() (out []string) {
+	if tags, ok := payload.Get(n.json, "tags").([]any); ok {
+		for _, t := range tags[:min(len(tags), source.MaxTags)] {
+			out = append(out, payload.Text(t))
+		}
+		return out
+	}
+	for tag := range strings.SplitSeq(n.field("tags", "tag", "ta"), ",") {
+		if tag = strings.TrimSpace(tag); tag != "" && len(out) < source.MaxTags {
+			out = append(out, tag)
+		}
+	}
+	return out
+}
+
+func isTrue(s string) bool {
+	switch strings.ToLower(s) {
+	case "1", "true", "yes":
+		return true
+	}
+	return false
+}
+
+// replyNtfy answers with the message or an error.
+func replyNtfy(o source.Outcome) source.Reply {
+	if o.Error != "" {
+		return ntfyError(o)
+	}
+	out := map[string]any{"id": textID(o, ntfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(12 * time.Hour).Unix(), "event": "message"}
+	maps.Copy(out, o.Message.Echo)
+	if len(o.Message.Warnings) > 0 {
+		out["warnings"] = o.Message.Warnings
+	}
+	return jsonReply(http.StatusOK, out)
+}
+
+const ntfyIDLength = 12
+
+// ntfyError answers with an error and the number that ntfy has for it.
+func ntfyError(o source.Outcome) source.Reply {
+	number := o.Status*100 + 1
+	if o.Status == http.StatusBadRequest {
+		number = 40000
+	}
+	out := map[string]any{"code": json.Number(cmp.Or(o.Code, strconv.Itoa(number))), "http": o.Status, "error": o.Error}
+	if o.Status == http.StatusUnauthorized || o.Status == http.StatusForbidden {
+		out["link"] = "https://ntfy.sh/docs/publish/#authentication"
+	}
+	return jsonReply(o.Status, out)
+}
+
+// replyNtfyEvent returns a function that answers with an event about a message.
+func replyNtfyEvent(event string) func(o source.Outcome) source.Reply {
+	return func(o source.Outcome) source.Reply {
+		if o.Error != "" {
+			return ntfyError(o)
+		}
+		topic, rest, _ := strings.Cut(o.Request.Path, "/")
+		id, _, _ := strings.Cut(rest, "/")
+		return jsonReply(http.StatusOK, map[string]any{
+			"id": textID(o, ntfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
+		})
+	}
+}
+
+func replyNtfyHealth(source.Outcome) source.Reply {
+	return jsonReply(http.StatusOK, map[string]any{"healthy": true})
+}

@@ -1,0 +1,362 @@
+package programs
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+func init() {
+	source.Register(source.Format{
+		Name:    "opsgenie",
+		Program: "Opsgenie",
+		Doc:     "https://docs.opsgenie.com/docs/alert-api",
+		Checked: "Alert API v2",
+		Has: []string{
+			"message", "alias|responders|visibleTo|entity|priority=P1|priority=P2|priority=P3|priority=P4|priority=P5",
+			"description|source|details|tags?", "alias?",
+		},
+		Reads:  []string{"gotify"}, // a message is all that an alert needs
+		Tokens: []source.TokenPlace{{Scheme: "GenieKey"}},
+		API: &source.API{
+			Clean:     opsgeniePath,
+			Endpoints: opsgenieEndpoints(),
+			Images:    true,
+			Alerts:    true,
+		},
+	})
+}
+
+// opsgeniePath returns a path below that of the alerts. Some clients ask for the address of
+// the API, others for that of the alerts.
+func opsgeniePath(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, "v2/alerts"), "/")
+}
+
+// opsgenieAction is what a client can do with an alert.
+type opsgenieAction struct {
+	methods []string
+	name    string // the last segment of the path; "" for the alert itself
+	action  string // as the status of the request names it
+
+	// read makes the message from the body. nil means that the action changes something
+	// that the gateway does not have, and the answer says so.
+	read func(m *source.Message, data any, text *opsgenieText) error
+}
+
+// opsgenieText is the text of a message about what somebody did with an alert: "STATE:
+// ALIAS", then the lines.
+type opsgenieText struct {
+	state string
+	lines
+}
+
+var (
+	patchMethods  = []string{http.MethodPost, http.MethodPut, http.MethodPatch}
+	deleteMethods = []string{http.MethodDelete}
+)
+
+// opsgenieActions are the actions on alerts. What only the alert in Opsgenie has, such as
+// its tags, cannot be changed here.
+var opsgenieActions = []opsgenieAction{
+	{nil, "close", "Close", readOpsgenieState("Closed", notifier.Success)},
+	{deleteMethods, "", "Delete", readOpsgenieState("Deleted", notifier.Success)},
+	{nil, "acknowledge", "Acknowledge", readOpsgenieAcknowledge},
+	{nil, "unacknowledge", "UnAcknowledge", readOpsgenieState("No longer acknowledged", notifier.Info)},
+	{nil, "notes", "AddNote", readOpsgenieField("Note", "note", "")},
+	{nil, "snooze", "Snooze", readOpsgenieField("Snoozed", "endTime", "Until ")},
+	{nil, "assign", "Assign", readOpsgenieName("Assigned", notifier.Info, "owner")},
+	{nil, "escalate", "Escalate", readOpsgenieName("Escalated", notifier.Warning, "escalation")},
+	{nil, "responders", "AddResponder", readOpsgenieName("Responder added", notifier.Info, "responder")},
+	{nil, "teams", "AddTeam", readOpsgenieName("Team added", notifier.Info, "team")},
+	{patchMethods, "priority", "UpdatePriority", readOpsgeniePriority},
+	{patchMethods, "message", "UpdateMessage", nil},
+	{patchMethods, "description", "UpdateDescription", nil},
+	{append(patchMethods, http.MethodDelete), "tags", "UpdateTags", nil},
+	{append(patchMethods, http.MethodDelete), "details", "UpdateDetails", nil},
+}
+
+// opsgenieEndpoints returns the endpoints of the alert API. An alias may have slashes.
+func opsgenieEndpoints() []source.Endpoint {
+	out := []source.Endpoint{
+		{Paths: []string{""}, Read: readOpsgenieAlert, Reply: replyOpsgenie("Create")},
+		{Methods: getMethods, Paths: []string{"requests/*"}, Read: readOpsgenieStatus, Reply: replyOpsgenieStatus},
+	}
+	for _, a := range opsgenieActions {
+		path := "**/" + a.name
+		if a.name == "" {
+			path = "*"
+		}
+		out = append(out, source.Endpoint{
+			Methods: a.methods, Paths: []string{path}, Reply: replyOpsgenie(a.action),
+			Read: func(_ context.Context, r *source.Request) (*source.Message, error) { return readOpsgenieAction(r, &a) },
+		})
+	}
+	return append(out, source.Endpoint{Methods: anyMethod, Paths: []string{"", "**"}, Read: readOpsgenieUnknown, Reply: replyOpsgenie("")})
+}
+
+// readOpsgenieUnknown refuses a request for something that the gateway does not have.
+func readOpsgenieUnknown(context.Context, *source.Request) (*source.Message, error) {
+	return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this address of Opsgenie, because it keeps no alerts; it takes POST …/v2/alerts and POST …/v2/alerts/{alias}/close, acknowledge and notes")
+}
+
+// readOpsgenieAlert reads a new alert.
+func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, error) {
+	data, err := r.JSONPayload("Opsgenie")
+	if err != nil {
+		return nil, err
+	}
+	field := func(name string) string { return strings.TrimSpace(payload.Text(payload.Get(data, name))) }
+	if field("message") == "" {
+		return nil, source.Errorf(http.StatusBadRequest, "the field message is missing")
+	}
+	m := &source.Message{Incident: cmp.Or(field("alias"), newDedupKey(r))}
+	setOpsgeniePriority(m, field("priority"), notifier.Failure)
+	if tags, ok := payload.Get(data, "tags").([]any); ok {
+		var names []string
+		for _, tag := range tags[:min(len(tags), source.MaxTags)] {
+			names = append(names, payload.Text(tag))
+		}
+		m.Tags = source.ValidTags(strings.Join(names, ","))
+	}
+	var body lines
+	setHeadline(m, field("message"), &body)
+	description := strings.TrimPrefix(field("description"), m.Title+"\n") // Grafana's repeats it
+	body.add(markup.TruncateBytes(description, maxBody))
+	body.add(markup.TruncateBytes(field("note"), maxDetail))
+	details := payload.Get(data, "details")
+	body.details(details, "image_urls")
+	for _, f := range []struct{ label, value string }{
+		{"Entity", field("entity")}, {"Source", field("source")}, {"User", field("user")}, {"Responders", opsgenieNames(payload.Get(data, "responders"))},
+	} {
+		if !body.has(f.value) && !strings.Contains(m.Title, f.value) {
+			body.origin(f.label, f.value)
+		}
+	}
+	for address := range strings.SplitSeq(payload.Text(payload.Get(details, "image_urls")), ",") { // Grafana's
+		addImage(m, strings.TrimSpace(address))
+	}
+	m.Body = body.String()
+	echo(m, opsgenieAlias, m.Incident)
+	return checkContent(m, "Opsgenie", r)
+}
+
+// setOpsgeniePriority sets the type for a priority from P1 to P5. An alert without one has
+// the type t.
+func setOpsgeniePriority(m *source.Message, priority string, t notifier.Type) {
+	switch strings.ToUpper(priority) {
+	case "":
+	case "P1", "P2":
+		t = notifier.Failure
+	case "P3", "P4":
+		t = notifier.Warning
+	case "P5":
+		t = notifier.Info
+	default:
+		m.Warnings = append(m.Warnings, "Opsgenie has no such priority; write P1 to P5")
+	}
+	m.Type = string(t)
+}
+
+// opsgenieNames returns the names in an object with a name, a user name or an ID, or in a
+// list of these.
+func opsgenieNames(v any) string {
+	all, ok := v.([]any)
+	if !ok {
+		all = []any{v}
+	}
+	var names []string
+	for _, v := range all[:min(len(all), maxFacts)] {
+		name := payload.Text(payload.Or(payload.Or(payload.Get(v, "name"), payload.Get(v, "username")), payload.Get(v, "id")))
+		if name = strings.TrimSpace(markup.TruncateBytes(name, maxDetail)); name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// opsgenieAlias is the alias of an alert among the values that answers repeat.
+const opsgenieAlias = "alias"
+
+// readOpsgenieAction reads what a client does with an alert.
+func readOpsgenieAction(r *source.Request, a *opsgenieAction) (*source.Message, error) {
+	if kind := r.Query.Get("identifierType"); kind == "tiny" {
+		return nil, source.Errorf(http.StatusBadRequest, "the gateway gives alerts no tiny ID; use the alias")
+	}
+	alias := opsgenieAliasOf(r, a.name)
+	if a.read == nil {
+		m := &source.Message{Skip: true}
+		echo(m, opsgenieAlias, alias)
+		return m, nil
+	}
+	var data any
+	if len(r.Body) > 0 || len(r.Form) > 0 {
+		var err error
+		if data, err = r.JSONPayload("Opsgenie"); err != nil {
+			return nil, err
+		}
+		r.Payload = nil // the address says what it is
+	}
+	m := &source.Message{Incident: alias, Alert: shortAlias(alias)}
+	var t opsgenieText
+	if err := a.read(m, data, &t); err != nil {
+		return nil, err
+	}
+	var body lines
+	setHeadline(m, t.state+": "+m.Alert, &body)
+	body.add(t.String())
+	if a.name != "notes" {
+		body.add(markup.TruncateBytes(payload.Text(payload.Get(data, "note")), maxDetail))
+	}
+	body.origin("By", cmp.Or(payload.Text(payload.Get(data, "user")), payload.Text(payload.Get(data, "source"))))
+	m.Body = body.String()
+	echo(m, opsgenieAlias, alias)
+	return checkContent(m, "Opsgenie", r)
+}
+
+// opsgenieAliasOf returns the identifier in the path of a request whose last segment is
+// name. The ID of an alert is its alias.
+func opsgenieAliasOf(r *source.Request, name string) string {
+	alias := opsgeniePath(r.Path)
+	if name != "" {
+		alias = strings.TrimSuffix(alias, "/"+name)
+	}
+	return alias
+}
+
+// readOpsgenieState returns a function that reads a change of an alert's state.
+func readOpsgenieState(state string, t notifier.Type) func(*source.Message, any, *opsgenieText) error {
+	return func(m *source.Message, _ any, text *opsgenieText) error {
+		m.Type, text.state = string(t), state
+		return nil
+	}
+}
+
+func readOpsgenieAcknowledge(m *source.Message, _ any, text *opsgenieText) error {
+	m.Type, m.Acknowledged, text.state = string(notifier.Info), true, "Acknowledged"
+	return nil
+}
+
+// readOpsgenieField returns a function that reads an action with a text in a field.
+func readOpsgenieField(state, field, prefix string) func(*source.Message, any, *opsgenieText) error {
+	return func(m *source.Message, data any, t *opsgenieText) error {
+		value := strings.TrimSpace(payload.Text(payload.Get(data, field)))
+		if value == "" {
+			return source.Errorf(http.StatusBadRequest, "the field %s is missing", field)
+		}
+		m.Type, t.state = string(notifier.Info), state
+		t.add(prefix + markup.TruncateBytes(value, maxBody))
+		return nil
+	}
+}
+
+// readOpsgenieName returns a function that reads an action with somebody's name in a
+// field.
+func readOpsgenieName(state string, t notifier.Type, field string) func(*source.Message, any, *opsgenieText) error {
+	return func(m *source.Message, data any, text *opsgenieText) error {
+		name := opsgenieNames(payload.Get(data, field))
+		if name == "" {
+			return source.Errorf(http.StatusBadRequest, "the field %s is missing", field)
+		}
+		m.Type, text.state = string(t), state
+		text.add(name)
+		return nil
+	}
+}
+
+func readOpsgeniePriority(m *source.Message, data any, t *opsgenieText) error {
+	priority := strings.TrimSpace(payload.Text(payload.Get(data, "priority")))
+	if priority == "" {
+		return source.Errorf(http.StatusBadRequest, "the field priority is missing")
+	}
+	setOpsgeniePriority(m, priority, notifier.Info)
+	t.state = "Priority " + markup.TruncateBytes(priority, 40)
+	return nil
+}
+
+// replyOpsgenie returns a function that answers to a request for an action. The ID of the
+// request says what it was, because clients ask for its outcome.
+func replyOpsgenie(action string) func(o source.Outcome) source.Reply {
+	return func(o source.Outcome) source.Reply {
+		if o.Error != "" {
+			return opsgenieReply(o, o.Status, opsgenieRequest{"Error", "", o.Time}, map[string]any{"message": o.Error})
+		}
+		result := "Request will be processed"
+		if o.Message.Skip {
+			result = opsgenieNothing
+		}
+		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{action, payload.Text(o.Message.Echo[opsgenieAlias]), o.Time}, map[string]any{"result": result})
+	}
+}
+
+// opsgenieNothing is the result of an action that sends nothing.
+const opsgenieNothing = "Nothing was sent: the gateway keeps no alert that it could change"
+
+// opsgenieReply answers with the fields that all answers of Opsgenie have.
+func opsgenieReply(o source.Outcome, status int, q opsgenieRequest, fields map[string]any) source.Reply {
+	fields["took"], fields["requestId"] = o.Took.Seconds(), q.id()
+	return jsonReply(status, fields)
+}
+
+// opsgenieRequest is a request that was answered.
+type opsgenieRequest struct {
+	action, alias string
+	time          time.Time
+}
+
+// id returns the ID, which says all about the request: the gateway keeps none.
+func (q opsgenieRequest) id() string {
+	return fmt.Sprintf("%s-%d-%s", q.action, q.time.UnixMilli(), base64.RawURLEncoding.EncodeToString([]byte(q.alias)))
+}
+
+// parseOpsgenieRequest parses an ID.
+func parseOpsgenieRequest(id string) (q opsgenieRequest, ok bool) {
+	action, rest, _ := strings.Cut(id, "-")
+	millis, alias, _ := strings.Cut(rest, "-")
+	n, err := strconv.ParseInt(millis, 10, 64)
+	name, err2 := base64.RawURLEncoding.DecodeString(alias)
+	if err != nil || err2 != nil || len(name) == 0 {
+		return q, false
+	}
+	return opsgenieRequest{action, strings.ToValidUTF8(string(name), "\uFFFD"), time.UnixMilli(n)}, true
+}
+
+// opsgenieStatus returns the request whose outcome r asks for.
+func opsgenieStatus(r *source.Request) (opsgenieRequest, bool) {
+	return parseOpsgenieRequest(strings.TrimPrefix(opsgeniePath(r.Path), "requests/"))
+}
+
+func readOpsgenieStatus(_ context.Context, r *source.Request) (*source.Message, error) {
+	if _, ok := opsgenieStatus(r); !ok {
+		return nil, source.Errorf(http.StatusNotFound, "there is no such request; the ID is the requestId of an answer")
+	}
+	return &source.Message{Skip: true}, nil
+}
+
+// replyOpsgenieStatus answers with the outcome of a request. A request with an ID was
+// accepted: its message was delivered or will be, if the action has one.
+func replyOpsgenieStatus(o source.Outcome) source.Reply {
+	if o.Error != "" {
+		return replyOpsgenie("")(o)
+	}
+	q, _ := opsgenieStatus(o.Request)
+	status, sent := q.action+" was sent", !slices.ContainsFunc(opsgenieActions, func(a opsgenieAction) bool { return a.action == q.action && a.read == nil })
+	if !sent {
+		status = opsgenieNothing
+	}
+	return opsgenieReply(o, http.StatusOK, opsgenieRequest{"Status", q.alias, o.Time}, map[string]any{"data": map[string]any{
+		"success": sent, "isSuccess": sent, "action": q.action, "status": status, "processedAt": q.time.UTC().Format(time.RFC3339Nano),
+		"alertId": q.alias, "alias": q.alias, "integrationId": "",
+	}})
+}

@@ -1,0 +1,62 @@
+package programs
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+)
+
+// Methods of endpoints.
+var (
+	getMethods = []string{http.MethodGet}
+	anyMethod  = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+)
+
+// jsonReply returns a reply with v as JSON.
+func jsonReply(status int, v any) source.Reply {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return source.Reply{Status: http.StatusInternalServerError}
+	}
+	return source.Reply{Status: status, ContentType: "application/json", Body: append(body, '\n')}
+}
+
+// entropy returns bytes that differ from those of any other message. They follow from
+// the ID of the message if it has one, so that a repeated request has the same.
+func entropy(o source.Outcome) (b [sha256.Size]byte) {
+	if o.ID != "" {
+		return sha256.Sum256([]byte(o.ID))
+	}
+	_, _ = rand.Read(b[:]) // it never returns an error
+	return b
+}
+
+// textID returns an ID of n letters and digits for the message, n being at most 52.
+func textID(o source.Outcome, n int) string {
+	b := entropy(o)
+	return base32.StdEncoding.EncodeToString(b[:])[:n]
+}
+
+// snowflakeEpoch is the time at which the IDs of Discord begin.
+const snowflakeEpoch = 1420070400000
+
+// numericID returns an ID for the message: the milliseconds since 2015, followed by
+// random bits. With 22 bits it is like the IDs of Discord. Clients that read numbers as
+// floating-point numbers take at most 12 bits.
+func numericID(o source.Outcome, bits int) uint64 {
+	b := entropy(o)
+	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
+}
+
+// timestampID returns an ID for the message as Slack has them: the time in seconds,
+// with six digits after the point.
+func timestampID(o source.Outcome) string {
+	b := entropy(o)
+	return fmt.Sprintf("%d.%06d", o.Time.Unix(), binary.BigEndian.Uint64(b[:])%1_000_000)
+}

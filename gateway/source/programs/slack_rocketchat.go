@@ -1,0 +1,122 @@
+package programs
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+)
+
+// The REST API of Rocket.Chat is for programs that post as a user, with a token in the
+// header X-Auth-Token. Alertmanager has it as rocketchat_configs. See
+// https://developer.rocket.chat/apidocs/post-message.
+
+// rocketAPI is the beginning of the paths of the REST API.
+const rocketAPI = "api/v1"
+
+// rocketEndpoints returns the endpoints of the REST API. Their paths are not those of a
+// webhook: a client takes the answer of a webhook for an error, and sends again.
+func rocketEndpoints() []source.Endpoint {
+	return []source.Endpoint{
+		{Paths: []string{rocketAPI + "/chat.postMessage", rocketAPI + "/chat.sendMessage"}, Read: readRocket, Reply: replyRocket(rocketPosted)},
+		{Paths: []string{rocketAPI + "/login"}, Reply: replyRocket(rocketSession)},
+		{Methods: []string{http.MethodGet, http.MethodPost}, Paths: []string{rocketAPI + "/logout", rocketAPI + "/me"}, Reply: replyRocket(rocketMe)},
+		{Methods: getMethods, Paths: []string{rocketAPI + "/info", "api/info"}, Reply: replyRocket(rocketInfo), Public: true},
+		{Methods: anyMethod, Other: isBelow(rocketAPI), Read: readRocketUnknown, Reply: replyRocket(nil)},
+	}
+}
+
+// isBelow returns a function that reports whether a path is prefix, or is below it.
+func isBelow(prefix string) func(path string) bool {
+	return func(path string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+}
+
+// readRocket reads a message: the fields of chat.postMessage, or those of
+// chat.sendMessage, which are below message.
+func readRocket(_ context.Context, r *source.Request) (*source.Message, error) {
+	data, err := r.JSONPayload("Rocket.Chat")
+	if err != nil {
+		return nil, err
+	}
+	r.Payload = nil // the address says what it is
+	if message, ok := payload.Get(data, "message").(map[string]any); ok {
+		data = message
+	}
+	m, err := checkContent(slackMessage(data), "Rocket.Chat", r)
+	if err != nil {
+		return nil, err
+	}
+	echo(m, "msg", payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))
+	echo(m, "alias", payload.Get(data, "alias"))
+	echo(m, "channel", payload.Text(payload.Get(data, "channel")))
+	echo(m, "rid", payload.Text(payload.Or(payload.Get(data, "roomId"), payload.Get(data, "rid"))))
+	return m, nil
+}
+
+// readRocketUnknown refuses a method that the gateway does not have.
+func readRocketUnknown(context.Context, *source.Request) (*source.Message, error) {
+	return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this method of Rocket.Chat; it has chat.postMessage and chat.sendMessage")
+}
+
+// replyRocket returns a function that answers with the fields of answer, or with an
+// error. Alertmanager sends a message again if the answer is not this JSON.
+func replyRocket(answer func(o source.Outcome) map[string]any) func(o source.Outcome) source.Reply {
+	return func(o source.Outcome) source.Reply {
+		switch {
+		case o.Error == "":
+			out := answer(o)
+			out["success"] = true
+			return jsonReply(http.StatusOK, out)
+		case o.Status == http.StatusUnauthorized:
+			return jsonReply(o.Status, map[string]any{"success": false, "status": "error", "message": o.Error, "error": o.Error})
+		}
+		return jsonReply(o.Status, map[string]any{"success": false, "error": o.Error})
+	}
+}
+
+// rocketIDLength is the length of an ID in Rocket.Chat.
+const rocketIDLength = 17
+
+// The ID of the user in answers, and of the room if the client names none.
+const (
+	rocketUser = "caddynotify000000"
+	rocketRoom = "GENERAL"
+)
+
+func rocketPosted(o source.Outcome) map[string]any {
+	sent := o.Message.Echo
+	channel := cmp.Or(payload.Text(sent["channel"]), payload.Text(sent["rid"]), rocketRoom)
+	at := o.Time.UTC().Format(rocketTime)
+	return map[string]any{
+		"ts": o.Time.UnixMilli(), "channel": strings.TrimLeft(channel, "#@"),
+		"message": map[string]any{
+			"_id": textID(o, rocketIDLength), "rid": cmp.Or(payload.Text(sent["rid"]), rocketRoom), "msg": payload.Text(sent["msg"]), "alias": payload.Text(sent["alias"]),
+			"ts": at, "_updatedAt": at, "parseUrls": true, "groupable": false, "u": rocketAccount(),
+		},
+	}
+}
+
+// rocketTime is the layout of times in Rocket.Chat.
+const rocketTime = "2006-01-02T15:04:05.000Z"
+
+func rocketAccount() map[string]any {
+	return map[string]any{"_id": rocketUser, "username": slackName, "name": slackName}
+}
+
+// rocketSession answers to a login. The password is the token, so that what follows has
+// it in X-Auth-Token.
+func rocketSession(o source.Outcome) map[string]any {
+	token := cmp.Or(o.Request.Field("password"), textID(o, rocketIDLength))
+	return map[string]any{"status": "success", "data": map[string]any{"userId": rocketUser, "authToken": token, "me": rocketAccount()}}
+}
+
+func rocketMe(source.Outcome) map[string]any {
+	out := rocketAccount()
+	out["status"] = "success"
+	return out
+}
+
+func rocketInfo(source.Outcome) map[string]any { return map[string]any{"version": "8.0"} }

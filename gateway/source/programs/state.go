@@ -1,0 +1,107 @@
+package programs
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// rate sets the type of a message whose API has a priority instead of a type.
+// priority is the type that it means, or "". state is what else the message says, or
+// "". A success stays one with any priority, because programs announce the end of an
+// alert as urgently as the alert.
+func rate(m *source.Message, priority, state notifier.Type) {
+	m.Type = string(priority)
+	if state == notifier.Success {
+		m.Type = string(state)
+		return
+	}
+	raiseType(m, state)
+}
+
+// stateWithoutColor returns the state that the text of m names, or "" if m has a type:
+// a colour says more than words.
+func stateWithoutColor(m *source.Message) notifier.Type {
+	if m.Type != "" {
+		return ""
+	}
+	return stateOfText(m.Title, m.Body)
+}
+
+// worse returns the more serious one of two states.
+func worse(a, b notifier.Type) notifier.Type {
+	if severity(b) > severity(a) {
+		return b
+	}
+	return a
+}
+
+// stateTags are tags for ntfy, most of them names of emojis, with which programs mark
+// the state of what a message is about.
+var stateTags = map[string]notifier.Type{
+	"white_check_mark": notifier.Success, "heavy_check_mark": notifier.Success, "ballot_box_with_check": notifier.Success,
+	"green_circle": notifier.Success, "large_green_circle": notifier.Success, "green_square": notifier.Success,
+	"+1": notifier.Success, "thumbsup": notifier.Success, "tada": notifier.Success,
+	"resolved": notifier.Success, "recovered": notifier.Success, "success": notifier.Success,
+	"warning": notifier.Warning, "yellow_circle": notifier.Warning, "orange_circle": notifier.Warning,
+	"x": notifier.Failure, "red_circle": notifier.Failure, "rotating_light": notifier.Failure, "no_entry": notifier.Failure,
+	"no_entry_sign": notifier.Failure, "stop_sign": notifier.Failure, "skull": notifier.Failure, "sos": notifier.Failure,
+	"fire": notifier.Failure, "boom": notifier.Failure,
+	"critical": notifier.Failure, "error": notifier.Failure, "failure": notifier.Failure, "failed": notifier.Failure,
+}
+
+// stateOfTags returns the state that tags for ntfy name, or "". The most serious one
+// counts.
+func stateOfTags(tags []string) (t notifier.Type) {
+	for _, tag := range tags {
+		t = worse(t, stateTags[strings.ToLower(strings.TrimSpace(tag))])
+	}
+	return t
+}
+
+// stateRunes are emojis with the same purpose in texts.
+var stateRunes = map[rune]notifier.Type{
+	'✅': notifier.Success, '✔': notifier.Success, '☑': notifier.Success, '🟢': notifier.Success, '🟩': notifier.Success,
+	'⚠': notifier.Warning, '🟡': notifier.Warning, '🟠': notifier.Warning,
+	'❌': notifier.Failure, '🔴': notifier.Failure, '🚨': notifier.Failure, '⛔': notifier.Failure, '🚫': notifier.Failure, '🛑': notifier.Failure,
+	'💀': notifier.Failure, '🆘': notifier.Failure,
+}
+
+var (
+	// stateWord matches a word in capitals with which a text begins: "CLEAR, …" of
+	// Netdata, "OK - …" of plugins for Nagios.
+	stateWord = lazyregexp.New(`^([A-Z]{2,20})(?:,| -) `)
+
+	// statePhrase matches a sentence about a state.
+	statePhrase = lazyregexp.New(`(?i)\b(?:is|are|has been|have been) (?:now )?(resolved|recovered|firing|triggered)\b`)
+
+	// stateEnd matches the end of a text about a state: "… is up", "… is DOWN".
+	stateEnd = lazyregexp.New(`(?i)\bis (?:now |back )?(up|down)(?: again)?[^\pL\pN]{0,8}$`)
+)
+
+// stateOfText returns the state that a title or, if it names none, the first line of a
+// body names with words or emojis, or "". The most serious one counts.
+func stateOfText(title, body string) notifier.Type {
+	const most = 1000 // bytes; a text says it at its beginning
+	title, body = markup.TruncateBytes(title, most), markup.TruncateBytes(markup.FirstLine(body), most)
+	return cmp.Or(notifier.TypeOfTitle(title), stateOfLine(title), notifier.TypeOfTitle(body), stateOfLine(body))
+}
+
+// stateOfLine returns the state that a line names with an emoji or a sentence, or "".
+func stateOfLine(s string) (t notifier.Type) {
+	for _, r := range s {
+		t = worse(t, stateRunes[r])
+	}
+	for _, pattern := range []*lazyregexp.Regexp{stateWord, statePhrase, stateEnd} {
+		if m := pattern.FindStringSubmatch(s); m != nil {
+			if state, known := notifier.TypeOfWord(m[1]); known && state != notifier.Info {
+				t = worse(t, state)
+			}
+		}
+	}
+	return t
+}

@@ -1,0 +1,95 @@
+package programs
+
+import (
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// TestStateOfText checks which texts tell a state, with titles and texts of programs
+// that use ntfy and Gotify.
+func TestStateOfText(t *testing.T) {
+	for _, tt := range []struct {
+		title, body string
+		want        notifier.Type
+	}{
+		{"Uptime-Kuma", "[Shop] [✅ Up] 200 - OK", notifier.Success},
+		{"Uptime-Kuma", "[Shop] [🔴 Down] timeout", notifier.Failure},
+		{"[RESOLVED] DiskFull", "", notifier.Success},
+		{"[FIRING:2] DiskFull", "", notifier.Failure},
+		{"[WARN] DiskFull", "", notifier.Warning},
+		{"CLEAR, disk = 20%, on db1", "", notifier.Success},
+		{"CRITICAL, disk = 91%, on db1", "", notifier.Failure},
+		{"Warning: disk", "", notifier.Warning},
+		{"OK - db1", "", notifier.Success},
+		{"🚨 Resolved: DiskFull", "", notifier.Success}, // the word counts
+		{"🚨 ✅ DiskFull", "", notifier.Failure},         // the most serious one
+		{"[CRITICAL] [RESOLVED] DiskFull", "", notifier.Success},
+		{"[FIRING:1, RESOLVED:2] DiskFull", "", notifier.Failure},
+		{"db1", "[RESOLVED] DiskFull", notifier.Success},
+		{"db1 is DOWN", "✅ 3 other checks", notifier.Failure}, // the title counts
+		{"db1 is DOWN", "", notifier.Failure},
+		{"“Nightly backup” is UP", "", notifier.Success},
+		{"db1 is back up.", "", notifier.Success},
+		{"Gatus: shop", "An alert for `shop` has been resolved after passing successfully", notifier.Success},
+		{"", "An alert has been triggered due to having failed", notifier.Failure},
+
+		{"nginx is up to date", "", ""},
+		{"is it up", "", ""},
+		{"Open: the door", "", ""},
+		{"Backup: done", "", ""},
+		{"Not resolved yet", "", ""},
+		{"Info: disk", "", ""},
+		{"Report", "line\n✅ line 2", ""}, // only the first line
+		{"", "", ""},
+	} {
+		if got := stateOfText(tt.title, tt.body); got != tt.want {
+			t.Errorf("%q %q: %q, want %q", tt.title, tt.body, got, tt.want)
+		}
+	}
+}
+
+// TestRate checks the type that follows from a priority and a state.
+func TestRate(t *testing.T) {
+	for _, tt := range []struct{ priority, state, want notifier.Type }{
+		{notifier.Failure, notifier.Success, notifier.Success},
+		{"", notifier.Success, notifier.Success},
+		{notifier.Info, notifier.Failure, notifier.Failure},
+		{notifier.Failure, notifier.Warning, notifier.Failure},
+		{notifier.Warning, "", notifier.Warning},
+		{"", "", ""},
+	} {
+		var m source.Message
+		if rate(&m, tt.priority, tt.state); m.Type != string(tt.want) {
+			t.Errorf("%q and %q: %q, want %q", tt.priority, tt.state, m.Type, tt.want)
+		}
+	}
+}
+
+// TestNtfyActions checks the short format of buttons.
+func TestNtfyActions(t *testing.T) {
+	for text, want := range map[string][]ntfyAction{
+		"view, Open portal, https://home.nest.com/":                      {{"view", "Open portal", "https://home.nest.com/"}},
+		"view, Open, https://a/?x=1; view, label='a, \\'b\\'; c', url=b": {{"view", "Open", "https://a/?x=1"}, {"view", "a, 'b'; c", "b"}},
+		"action = VIEW, label=x , clear=true, url=y;":                    {{"view", "x", "y"}},
+		`view, "Look ma, \"quotes\"", u`:                                 {{"view", `Look ma, "quotes"`, "u"}},
+		"":                                                               nil,
+	} {
+		got, ok := parseNtfyActions(text)
+		if !ok || len(got) != len(want) {
+			t.Errorf("%s: %+v, %v", text, got, ok)
+			continue
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%s: %+v", text, got[i])
+			}
+		}
+	}
+	for _, text := range []string{`view, "x`, `view, "x"y, z`, `'`} {
+		if got, ok := parseNtfyActions(text); ok {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
