@@ -78,6 +78,16 @@ func (c *firstConfig) files(out string) (files []folder.File, err error) {
 
 After a change: caddy reload --config with the same file. A mistake is refused, with
 its line.`)
+	c.writeOptions(w, secret)
+	if err := c.writeSite(w, secret); err != nil {
+		return nil, err
+	}
+	return append(files, folder.File{Path: filepath.Join(out, folder.Caddyfile), Text: w.String()}), nil
+}
+
+// writeOptions writes the global options: the key and the events. secret returns the path of
+// a file with a secret.
+func (c *firstConfig) writeOptions(w *folder.CaddyfileWriter, secret func(name, text string) string) {
 	w.Open("")
 	w.Open("notify")
 	if c.keep {
@@ -102,6 +112,10 @@ its line.`)
 	w.Close()
 	w.Close()
 	w.Line("")
+}
+
+// writeSite writes the site. secret is as for writeOptions.
+func (c *firstConfig) writeSite(w *folder.CaddyfileWriter, secret func(name, text string) string) error {
 	if c.site == "" {
 		w.Comment("Programs on this machine may send, without a password. Before you remove bind, put\nbasic_auth in front of notify.")
 		w.Open("http://" + initPort)
@@ -111,7 +125,7 @@ its line.`)
 		w.Open(c.site)
 		hash, err := folder.HashPassword(c.password)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		w.Comment("The password is in " + secret(folder.Password, c.password) + ". caddy hash-password makes the\nhash of another one.")
 		w.Open("basic_auth")
@@ -127,7 +141,7 @@ its line.`)
 	w.Comment("Without this, a message to a mistyped address would look sent.")
 	w.Line("respond 404")
 	w.Close()
-	return append(files, folder.File{Path: filepath.Join(out, folder.Caddyfile), Text: w.String()}), nil
+	return nil
 }
 
 // report writes what was written and what to do next.
