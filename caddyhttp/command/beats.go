@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -51,7 +52,7 @@ when the last one came, when the next one is due and when it is late. The last l
 is about the watchdog that queue beat calls. It uses the admin API of the server.
 `,
 		Args: cobra.NoArgs,
-		RunE: withExitCode(f.beats),
+		RunE: exit.WithCode(f.beats),
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
 	f.connect(cmd)

@@ -13,6 +13,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -46,7 +48,7 @@ URLs are given as for "caddy notify send".
 		Example: `  caddy notify check discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js
   caddy notify check --dry-run --body "disk full" @/etc/notify.urls
   caddy notify check --key ops --config /etc/caddy/Caddyfile`,
-		RunE: withExitCode(f.run),
+		RunE: exit.WithCode(f.run),
 	}
 	f.bind(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "Print the HTTP requests, with secrets masked, and send nothing")
@@ -77,7 +79,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 			fmt.Fprintln(out)
 		}
 		if c.err != nil {
-			fmt.Fprintf(out, "%s\n  error    %v\n", numbered("URL", i, len(checks)), c.err)
+			fmt.Fprintf(out, "%s\n  error    %v\n", words.Numbered("URL", i, len(checks)), c.err)
 			unusable++
 			continue
 		}
@@ -160,7 +162,7 @@ func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, r
 		return usable, err
 	}
 	for i, part := range r.Messages {
-		if _, err := io.WriteString(w, "  "+numbered("message", i, len(r.Messages))+" ("+string(part.Format)+")\n"+indent(formatMessage(part), "    ")); err != nil {
+		if _, err := io.WriteString(w, "  "+words.Numbered("message", i, len(r.Messages))+" ("+string(part.Format)+")\n"+words.Indent(formatMessage(part), "    ")); err != nil {
 			return usable, err
 		}
 	}
@@ -173,7 +175,7 @@ func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, r
 func printRequests(w io.Writer, r *notifier.DryRun) error {
 	var b strings.Builder
 	for i, text := range r.Requests {
-		b.WriteString("  " + numbered("request", i, len(r.Requests)) + "\n" + indent(text, "    "))
+		b.WriteString("  " + words.Numbered("request", i, len(r.Requests)) + "\n" + words.Indent(text, "    "))
 	}
 	for _, to := range r.Connections {
 		b.WriteString("  connection to " + to + "\n")

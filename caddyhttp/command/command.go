@@ -7,6 +7,9 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/migrate"
 )
 
 func init() {
@@ -33,7 +36,7 @@ Exit codes:
 
 // addCommands adds the subcommands to cmd, the command notify.
 func addCommands(cmd *cobra.Command) {
-	cmd.RunE = withExitCode(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = exit.WithCode(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
@@ -45,31 +48,5 @@ func addCommands(cmd *cobra.Command) {
 	})
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(initCommand(), sendCommand(), servicesCommand(), checkCommand(), previewCommand(), migrateCommand(), queueCommand(), incidentsCommand(), silenceCommand(), inviteCommand(), devicesCommand(), beatsCommand(), versionCommand())
-}
-
-// exitPartial is the exit code for a partialError. Every other error has the
-// exit code 1, as in all commands of Caddy.
-const exitPartial = 2
-
-// partialError is returned when a command has done its work in part: a message
-// was sent but not every required destination has it, or not everything was
-// moved.
-type partialError struct{ text string }
-
-func (e *partialError) Error() string { return e.text }
-
-// withExitCode makes a partialError of run exit with its code. Caddy takes
-// exit codes above 1 only from its own type of command functions.
-func withExitCode(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		partial, ok := errors.AsType[*partialError](err)
-		if !ok {
-			return err
-		}
-		cmd.SilenceErrors = true
-		cmd.PrintErrln("Error:", partial)
-		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return exitPartial, nil })(cmd, args)
-	}
+	cmd.AddCommand(initCommand(), sendCommand(), servicesCommand(), checkCommand(), previewCommand(), migrate.Command(), queueCommand(), incidentsCommand(), silenceCommand(), inviteCommand(), devicesCommand(), beatsCommand(), versionCommand())
 }

@@ -15,6 +15,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/commandtest"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/internal/version"
@@ -25,20 +26,9 @@ import (
 // It returns the output and the exit code.
 func command(t *testing.T, stdin string, args ...string) (out, errs string, code int) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd := &cobra.Command{Use: "notify", SilenceUsage: true}
+	cmd := &cobra.Command{Use: "notify"}
 	addCommands(cmd)
-	cmd.SetArgs(args)
-	cmd.SetIn(strings.NewReader(stdin))
-	cmd.SetOut(&stdout)
-	cmd.SetErr(&stderr)
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		code = 1
-		if n, err := strconv.Atoi(strings.TrimPrefix(err.Error(), "exiting with status ")); err == nil {
-			code = n
-		}
-	}
-	return stdout.String(), stderr.String(), code
+	return commandtest.Run(t, cmd, stdin, args...)
 }
 
 // serve runs a server with global options of notify, and a site with options of its own,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -35,7 +36,7 @@ the key: it becomes a destination of it, with the tags. The link is for one devi
   caddy notify invite ops --tag 1:oncall
 `,
 		Args: cobra.ExactArgs(1),
-		RunE: withExitCode(f.run),
+		RunE: exit.WithCode(f.run),
 	}
 	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "A tag of the device, such as ops, 1:oncall or always; may be repeated")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
@@ -110,7 +111,7 @@ func devicesListCommand() *cobra.Command {
 		Use:   "list <key>",
 		Short: "Lists the devices of a key",
 		Args:  cobra.ExactArgs(1),
-		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
+		RunE: exit.WithCode(func(cmd *cobra.Command, args []string) error {
 			body, err := f.askWith(http.MethodGet, "/notify/keys/"+url.PathEscape(args[0])+"/devices", nil)
 			if err != nil {
 				return err
@@ -135,7 +136,7 @@ func devicesRevokeCommand() *cobra.Command {
 			}
 			return cobra.ExactArgs(2)(cmd, args)
 		},
-		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
+		RunE: exit.WithCode(func(cmd *cobra.Command, args []string) error {
 			path := "/notify/keys/" + url.PathEscape(args[0]) + "/devices"
 			if !all {
 				path += "/" + url.PathEscape(args[1])

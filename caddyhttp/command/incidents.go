@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -57,7 +58,7 @@ somebody has acknowledged, and what is resolved and not forgotten yet. The
 subcommands change one of them. They use the admin API of the server.
 `,
 		Args: cobra.NoArgs,
-		RunE: withExitCode(f.list),
+		RunE: exit.WithCode(f.list),
 	}
 	cmd.Flags().StringVar(&f.key, "key", "", "List those of a key")
 	cmd.Flags().StringVar(&f.state, "state", "", "List those in a state: open, acknowledged or resolved")
@@ -71,7 +72,7 @@ subcommands change one of them. They use the admin API of the server.
 			Use:   c.name + " <id>... [--by <name>]",
 			Short: c.short,
 			Args:  cobra.MinimumNArgs(1),
-			RunE:  withExitCode(func(cmd *cobra.Command, ids []string) error { return f.change(cmd, ids, c.name, c.done) }),
+			RunE:  exit.WithCode(func(cmd *cobra.Command, ids []string) error { return f.change(cmd, ids, c.name, c.done) }),
 		}
 		change.Flags().StringVar(&f.by, "by", userName(), "Who does it")
 		f.connect(change)
@@ -90,7 +91,7 @@ Forgets incidents, and what destinations know of them. Nobody is told. An
 incident of which people are being told, or of which somebody takes care, has to
 be resolved first. With --key, all others of the key are forgotten.
 `,
-		RunE: withExitCode(f.forget),
+		RunE: exit.WithCode(f.forget),
 	}
 	cmd.Flags().StringVar(&f.key, "key", "", "Forget those of a key")
 	cmd.Flags().StringVar(&f.state, "state", "", "Of the key, forget those in a state: open, acknowledged or resolved")

@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/folder"
 )
 
 // initFlags are the flags of the command init.
@@ -62,7 +63,7 @@ Exit codes:
   caddy notify init --site alerts.example.com --out /etc/caddy/notify
   printenv NTFY_URL | caddy notify init --to @- --keep=false`,
 		Args: cobra.NoArgs,
-		RunE: withExitCode(f.run),
+		RunE: exit.WithCode(f.run),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "out", "o", "notify", "The folder for the Caddyfile and the secrets")
@@ -74,12 +75,12 @@ Exit codes:
 }
 
 func (f *initFlags) run(cmd *cobra.Command, _ []string) error {
-	out, err := secretsRoot(f.out)
+	out, err := folder.Path(f.out)
 	if err != nil {
 		return err
 	}
 	const remedy = "choose another folder with --out, or change what is there"
-	if err := checkAbsent([]string{filepath.Join(out, caddyfileName), filepath.Join(out, secretsFolder, initKey), filepath.Join(out, secretsFolder, passwordFile)}, remedy); err != nil {
+	if err := folder.CheckAbsent([]string{filepath.Join(out, folder.Caddyfile), filepath.Join(out, folder.Secrets, initKey), filepath.Join(out, folder.Secrets, folder.Password)}, remedy); err != nil {
 		return err
 	}
 	a := &asker{out: cmd.ErrOrStderr()}
@@ -94,10 +95,10 @@ func (f *initFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFiles(out, files, false, remedy); err != nil {
+	if err := folder.Write(out, files, false, remedy); err != nil {
 		return err
 	}
-	if err := checkWritten(filepath.Join(out, caddyfileName)); err != nil {
+	if err := folder.Check(filepath.Join(out, folder.Caddyfile)); err != nil {
 		return fmt.Errorf("the files are written, but the Caddyfile does not load: %w", err)
 	}
 	if err := first.report(cmd.OutOrStdout(), out); err != nil {
@@ -199,29 +200,4 @@ func (c *firstConfig) sendTest(cmd *cobra.Command) error {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	return undelivered(report)
-}
-
-// secretsRoot returns the absolute path of --out, below which a Caddyfile names files.
-func secretsRoot(folder string) (string, error) {
-	out, err := filepath.Abs(folder)
-	if err != nil {
-		return "", fmt.Errorf("--out: %w", err)
-	}
-	if !placeholder.IsWhole("{file." + out + "}") {
-		return "", fmt.Errorf("--out: the Caddyfile cannot name files in %s, because the path has a space, a quote or a brace; choose another folder", out)
-	}
-	return out, nil
-}
-
-// checkAbsent returns an error if one of the files exists.
-func checkAbsent(paths []string, remedy string) error {
-	for _, path := range paths {
-		switch _, err := os.Lstat(path); {
-		case err == nil:
-			return fmt.Errorf("%s exists already, so nothing was written; %s", path, remedy)
-		case !errors.Is(err, os.ErrNotExist):
-			return fmt.Errorf("writing the Caddyfile: %w", err)
-		}
-	}
-	return nil
 }

@@ -12,6 +12,10 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/folder"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestInit runs the command without a terminal: what it writes loads, only the user can
@@ -47,7 +51,7 @@ func TestInit(t *testing.T) {
 		"HTTP":         {args: "--site http://alerts.example.com:80 --to " + destination, want: []string{"\nhttp://alerts.example.com:80 {\n"}, says: " http://alerts.example.com:80/notify/ops\n", url: destination},
 		"a file":       {args: "--to @" + file, url: destination + "/file", says: "delivered  JSON"},
 		"stdin":        {args: "--to @-", stdin: destination + "\n", url: destination, says: "delivered  JSON"},
-		"it fails":     {args: "--to " + destination + "/broken/", code: exitPartial, says: "failed  JSON", url: destination + "/broken"},
+		"it fails":     {args: "--to " + destination + "/broken/", code: exit.PartialCode, says: "failed  JSON", url: destination + "/broken"},
 		"a webhook":    {args: "--no-test --to https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", url: "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", says: "Start the gateway"},
 		"a bot":        {args: "--no-test --to 123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh", url: "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh", says: "Start the gateway"},
 		"no test":      {args: "--no-test --to json://127.0.0.1:1/", url: "json://127.0.0.1:1", says: "Start the gateway"},
@@ -55,7 +59,9 @@ func TestInit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Contains(tt.args, "--site") {
-				skipHashes(t)
+				if racetest.Enabled {
+					t.Skip("hashes take half a minute with the race detector")
+				}
 			}
 			got.Store("")
 			out := filepath.Join(t.TempDir(), "out")
@@ -69,7 +75,7 @@ func TestInit(t *testing.T) {
 			if strings.Contains(stdout+stderr, "secretsecret") {
 				t.Errorf("a secret shows:\n%s%s", stdout, stderr)
 			}
-			text, err := os.ReadFile(filepath.Join(out, caddyfileName))
+			text, err := os.ReadFile(filepath.Join(out, folder.Caddyfile))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,15 +87,15 @@ func TestInit(t *testing.T) {
 			if tt.lacks != "" && strings.Contains(string(text), tt.lacks) {
 				t.Errorf("the Caddyfile has %q:\n%s", tt.lacks, text)
 			}
-			if url, err := os.ReadFile(filepath.Join(out, secretsFolder, initKey)); err != nil || strings.TrimRight(string(url), "/\n") != tt.url {
+			if url, err := os.ReadFile(filepath.Join(out, folder.Secrets, initKey)); err != nil || strings.TrimRight(string(url), "/\n") != tt.url {
 				t.Errorf("the URL is %s, %v, want %s", url, err, tt.url)
 			}
-			if err := checkWritten(filepath.Join(out, caddyfileName)); err != nil {
+			if err := folder.Check(filepath.Join(out, folder.Caddyfile)); err != nil {
 				t.Errorf("it does not load: %v", err)
 			}
 			checkInitModes(t, out)
 			if _, hash, ok := strings.Cut(string(text), initUser+" $"); ok {
-				password, err := os.ReadFile(filepath.Join(out, secretsFolder, passwordFile))
+				password, err := os.ReadFile(filepath.Join(out, folder.Secrets, folder.Password))
 				hash, _, _ = strings.Cut(hash, "\n")
 				if err != nil || bcrypt.CompareHashAndPassword([]byte("$"+hash), []byte(strings.TrimSpace(string(password)))) != nil {
 					t.Errorf("the hash is not that of the password: %v", err)
@@ -150,9 +156,9 @@ func TestInitMistakes(t *testing.T) {
 
 // TestInitExisting checks that no file is replaced, whichever exists.
 func TestInitExisting(t *testing.T) {
-	for _, name := range []string{caddyfileName, filepath.Join(secretsFolder, initKey), filepath.Join(secretsFolder, passwordFile)} {
+	for _, name := range []string{folder.Caddyfile, filepath.Join(folder.Secrets, initKey), filepath.Join(folder.Secrets, folder.Password)} {
 		out := t.TempDir()
-		if err := os.Mkdir(filepath.Join(out, secretsFolder), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(out, folder.Secrets), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, filepath.Join(out, name), "mine")

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/folder"
 )
 
 // What the Caddyfile of init calls things: as in the examples of the documentation.
@@ -63,76 +65,90 @@ func (c *firstConfig) address() string {
 
 // files returns the files of the configuration in a folder: those with secrets, and
 // then the Caddyfile.
-func (c *firstConfig) files(out string) (files []newFile, err error) {
+func (c *firstConfig) files(out string) (files []folder.File, err error) {
 	secret := func(name, text string) string {
-		path := filepath.Join(out, secretsFolder, name)
-		files = append(files, newFile{path, text + "\n"})
+		path := filepath.Join(out, folder.Secrets, name)
+		files = append(files, folder.File{Path: path, Text: text + "\n"})
 		return path
 	}
-	w := new(caddyfileWriter)
-	w.comment(`Written by "caddy notify init". Start it with
+	w := new(folder.CaddyfileWriter)
+	w.Comment(`Written by "caddy notify init". Start it with
 
-	caddy run --config ` + filepath.Join(out, caddyfileName) + `
+	caddy run --config ` + filepath.Join(out, folder.Caddyfile) + `
 
 After a change: caddy reload --config with the same file. A mistake is refused, with
 its line.`)
-	w.open("")
-	w.open("notify")
+	c.writeOptions(w, secret)
+	if err := c.writeSite(w, secret); err != nil {
+		return nil, err
+	}
+	return append(files, folder.File{Path: filepath.Join(out, folder.Caddyfile), Text: w.String()}), nil
+}
+
+// writeOptions writes the global options: the key and the events. secret returns the path of
+// a file with a secret.
+func (c *firstConfig) writeOptions(w *folder.CaddyfileWriter, secret func(name, text string) string) {
+	w.Open("")
+	w.Open("notify")
 	if c.keep {
-		w.comment("Keeps messages that cannot be delivered at once, and tries again, also after a\ncrash or a restart.")
-		w.line("queue")
+		w.Comment("Keeps messages that cannot be delivered at once, and tries again, also after a\ncrash or a restart.")
+		w.Line("queue")
 	} else {
-		w.comment("Remove the # to keep messages that cannot be delivered at once, and to try again,\nalso after a crash or a restart.\nqueue")
+		w.Comment("Remove the # to keep messages that cannot be delivered at once, and to try again,\nalso after a crash or a restart.\nqueue")
 	}
-	w.line("")
-	w.comment("Every site below may use this key. Its address ends with its name.")
-	w.open("key " + initKey)
-	w.comment("The notification URL (" + c.service + ") is in a separate file, because it is a secret.")
-	w.line("url {file." + secret(initKey, c.url) + "}")
-	w.line("")
-	w.comment("More destinations: with the tag phone, \"tag=phone\" in a message chooses it.\nurl ntfys://ntfy.sh/my-alerts phone")
-	w.close()
-	w.close()
-	w.line("")
-	w.comment("A certificate that cannot be renewed becomes a message, too.")
-	w.open("events")
-	w.line("on cert_failed notify " + initKey)
-	w.close()
-	w.close()
-	w.line("")
+	w.Line("")
+	w.Comment("Every site below may use this key. Its address ends with its name.")
+	w.Open("key " + initKey)
+	w.Comment("The notification URL (" + c.service + ") is in a separate file, because it is a secret.")
+	w.Line("url {file." + secret(initKey, c.url) + "}")
+	w.Line("")
+	w.Comment("More destinations: with the tag phone, \"tag=phone\" in a message chooses it.\nurl ntfys://ntfy.sh/my-alerts phone")
+	w.Close()
+	w.Close()
+	w.Line("")
+	w.Comment("A certificate that cannot be renewed becomes a message, too.")
+	w.Open("events")
+	w.Line("on cert_failed notify " + initKey)
+	w.Close()
+	w.Close()
+	w.Line("")
+}
+
+// writeSite writes the site. secret is as for writeOptions.
+func (c *firstConfig) writeSite(w *folder.CaddyfileWriter, secret func(name, text string) string) error {
 	if c.site == "" {
-		w.comment("Programs on this machine may send, without a password. Before you remove bind, put\nbasic_auth in front of notify.")
-		w.open("http://" + initPort)
-		w.line("bind 127.0.0.1")
+		w.Comment("Programs on this machine may send, without a password. Before you remove bind, put\nbasic_auth in front of notify.")
+		w.Open("http://" + initPort)
+		w.Line("bind 127.0.0.1")
 	} else {
-		w.comment("Who has the password may send. Without a domain name, it is not encrypted on its way.")
-		w.open(c.site)
-		hash, err := hashPassword(c.password)
+		w.Comment("Who has the password may send. Without a domain name, it is not encrypted on its way.")
+		w.Open(c.site)
+		hash, err := folder.HashPassword(c.password)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		w.comment("The password is in " + secret(passwordFile, c.password) + ". caddy hash-password makes the\nhash of another one.")
-		w.open("basic_auth")
-		w.line(initUser + " " + hash)
-		w.close()
+		w.Comment("The password is in " + secret(folder.Password, c.password) + ". caddy hash-password makes the\nhash of another one.")
+		w.Open("basic_auth")
+		w.Line(initUser + " " + hash)
+		w.Close()
 	}
-	w.line("")
-	w.open("notify")
-	w.comment("Clients cannot bring notification URLs of their own.")
-	w.line("stateless off")
-	w.close()
-	w.line("")
-	w.comment("Without this, a message to a mistyped address would look sent.")
-	w.line("respond 404")
-	w.close()
-	return append(files, newFile{filepath.Join(out, caddyfileName), w.String()}), nil
+	w.Line("")
+	w.Open("notify")
+	w.Comment("Clients cannot bring notification URLs of their own.")
+	w.Line("stateless off")
+	w.Close()
+	w.Line("")
+	w.Comment("Without this, a message to a mistyped address would look sent.")
+	w.Line("respond 404")
+	w.Close()
+	return nil
 }
 
 // report writes what was written and what to do next.
 func (c *firstConfig) report(w io.Writer, out string) error {
-	caddyfile, user := filepath.Join(out, caddyfileName), ""
+	caddyfile, user := filepath.Join(out, folder.Caddyfile), ""
 	if c.site != "" {
-		user = fmt.Sprintf("-u %s:\"$(cat %s)\" ", initUser, filepath.Join(out, secretsFolder, passwordFile))
+		user = fmt.Sprintf("-u %s:\"$(cat %s)\" ", initUser, filepath.Join(out, folder.Secrets, folder.Password))
 	}
 	_, err := fmt.Fprintf(w, `Written: %s, and its secrets in %s
 
@@ -143,6 +159,6 @@ Start the gateway:
 Send a message, in another terminal:
 
   curl %s-d "title=Disk" -d "body=91%% full" %s/notify/%s
-`, caddyfile, filepath.Join(out, secretsFolder), caddyfile, user, c.address(), initKey)
+`, caddyfile, filepath.Join(out, folder.Secrets), caddyfile, user, c.address(), initKey)
 	return err
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -49,7 +51,7 @@ message.
   caddy notify preview --from backup --config /etc/caddy/Caddyfile --key ops @payload.json
   caddy notify preview --from github --header "X-GitHub-Event: push" --json @push.json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: withExitCode(f.run),
+		RunE: exit.WithCode(f.run),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "Name of the source (required)")
@@ -209,6 +211,6 @@ func (m previewMessage) print(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s", indent(m.Body, "  "))
+	_, err := fmt.Fprintf(w, "\n%s", words.Indent(m.Body, "  "))
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -58,13 +59,13 @@ and makes a back-up. It uses the admin
 API of the server.
 `,
 		Args: cobra.NoArgs,
-		RunE: withExitCode(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+		RunE: exit.WithCode(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
 	list := &cobra.Command{
 		Use:   "list [--dead] [--json]",
 		Short: "Lists the deliveries that wait, or with --dead those that were given up",
 		Args:  cobra.NoArgs,
-		RunE:  withExitCode(f.list),
+		RunE:  exit.WithCode(f.list),
 	}
 	list.Flags().BoolVar(&f.dead, "dead", false, "List the deliveries that were given up")
 	list.Flags().BoolVar(&f.asJSON, "json", false, "Print the answers of the admin API")
@@ -72,13 +73,13 @@ API of the server.
 		Use:   "destinations [--json]",
 		Short: "Lists the destinations with their states, the worst first",
 		Args:  cobra.NoArgs,
-		RunE:  withExitCode(f.destinations),
+		RunE:  exit.WithCode(f.destinations),
 	}
 	destinations.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
 	retry := &cobra.Command{
 		Use:   "retry <id>...|--all|--destination <id>",
 		Short: "Tries deliveries now that wait or were given up",
-		RunE: withExitCode(func(cmd *cobra.Command, ids []string) error {
+		RunE: exit.WithCode(func(cmd *cobra.Command, ids []string) error {
 			if f.destination != "" {
 				return f.retryDestination(cmd, ids)
 			}
@@ -90,7 +91,7 @@ API of the server.
 	drop := &cobra.Command{
 		Use:   "drop <id>...|--all",
 		Short: "Cancels deliveries that wait or were given up",
-		RunE: withExitCode(func(cmd *cobra.Command, ids []string) error {
+		RunE: exit.WithCode(func(cmd *cobra.Command, ids []string) error {
 			return f.change(cmd, ids, http.MethodDelete, "", "dropped")
 		}),
 	}

@@ -13,6 +13,8 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 )
 
 func (f *queueFlags) backupCommand() *cobra.Command {
@@ -25,7 +27,7 @@ attachments and, unless the configuration has a secret, the key. Unpacked into
 an empty folder, it is the folder of the queue.
 `,
 		Args: cobra.ExactArgs(1),
-		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
+		RunE: exit.WithCode(func(cmd *cobra.Command, args []string) error {
 			if err := f.backup(args[0]); err != nil {
 				return err
 			}

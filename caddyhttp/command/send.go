@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -51,7 +52,7 @@ If one of the URLs cannot be used, nothing is sent.
 		Example: `  caddy notify send --title Backup --body done ntfys://ntfy.sh/topic
   df -h | caddy notify send --type warning @/etc/notify.urls
   caddy notify send --key ops --tag urgent --config /etc/caddy/Caddyfile --body "disk full" --attach disk.log`,
-		RunE: withExitCode(f.run),
+		RunE: exit.WithCode(f.run),
 	}
 	f.bind(cmd)
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long one destination may take, including all attempts (default: the configuration's, or 30s)")
@@ -159,7 +160,7 @@ func printResults(w io.Writer, results []notifier.Result) error {
 	return table.Flush()
 }
 
-// undelivered returns a partialError if a required destination does not have
+// undelivered returns a exit.Partial if a required destination does not have
 // the message.
 func undelivered(report *notifier.Report) error {
 	failed := 0
@@ -171,5 +172,5 @@ func undelivered(report *notifier.Report) error {
 	if failed == 0 {
 		return nil
 	}
-	return &partialError{fmt.Sprintf("%d of %d notifications could not be sent", failed, len(report.Results))}
+	return &exit.Partial{Text: fmt.Sprintf("%d of %d notifications could not be sent", failed, len(report.Results))}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -30,7 +31,7 @@ last column says what matches. Names ignore case.
   caddy notify services gmail
   caddy notify services microsoft teams
   caddy notify services --json pushover`,
-		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
+		RunE: exit.WithCode(func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
 			if len(args) == 0 {
 				all := notifier.Services()

@@ -16,6 +16,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -58,7 +59,7 @@ the server.
   caddy notify silence alarms --space home --for 8h --tag all
 `,
 		Args: cobra.ExactArgs(1),
-		RunE: withExitCode(f.run),
+		RunE: exit.WithCode(f.run),
 	}
 	for name, usage := range map[string]string{
 		"for":      "How long, such as 30m, 2h or 3d; at most 30 days",

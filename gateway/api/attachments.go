@@ -34,16 +34,26 @@ type fileRef struct {
 // alert must not wait for a camera that does not answer, and its sender may not wait long.
 const linkTimeout = 5 * time.Second
 
-// readFileRefs reads the fields that take attachments. All their names mean
-// the same, and their values add up.
-func (q *Request) readFileRefs() (refs []fileRef, err error) {
+// files are the files of a request: those that have arrived, and those that its fields name.
+type files struct {
+	limits    *Limits
+	spool     notifier.Spool
+	attached  []*notifier.Attachment // those that have arrived
+	refs      []fileRef              // those that fields name, and images
+	images    []fileRef              // left out if they cannot be fetched
+	unfetched []fileRef              // of refs, for Request.LinkFiles
+}
+
+// readRefs reads the fields that take attachments. All their names mean the same, and
+// their values add up. link is that of a fileRef.
+func (s *files) readRefs(c *content, link bool) (refs []fileRef, err error) {
 	for _, name := range attachFields {
-		items, err := q.fields[name].items(name, true)
+		items, err := c.fields[name].items(name, true)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range items {
-			ref := fileRef{field: i.name, url: strings.TrimSpace(i.text), link: q.payload.linkFiles}
+			ref := fileRef{field: i.name, url: strings.TrimSpace(i.text), link: link}
 			if i.object != nil {
 				if err := ref.readObject(i.object); err != nil {
 					return nil, err
@@ -51,7 +61,7 @@ func (q *Request) readFileRefs() (refs []fileRef, err error) {
 			} else if ref.url == "" { // an empty input of a web form
 				continue
 			}
-			err := cmp.Or(q.limits.checkRef(ref), q.limits.checkCount(len(refs)+len(q.files)+1))
+			err := cmp.Or(s.limits.checkRef(ref), s.limits.checkCount(len(refs)+len(s.attached)+1))
 			if err != nil && !ref.link {
 				return nil, err
 			}
@@ -59,7 +69,7 @@ func (q *Request) readFileRefs() (refs []fileRef, err error) {
 			refs = append(refs, ref)
 		}
 	}
-	return append(refs, q.images...), nil
+	return append(refs, s.images...), nil
 }
 
 // readObject reads {"base64": …, "filename": …} or {"url": …, "filename": …}.
@@ -138,18 +148,18 @@ const maxFetches = 4
 // FetchesFiles reports whether [Request.Attachments] fetches files from
 // addresses of the client.
 func (q *Request) FetchesFiles() bool {
-	return slices.ContainsFunc(q.fileRefs, func(f fileRef) bool { return f.base64 == nil && f.err == nil })
+	return slices.ContainsFunc(q.files.refs, func(f fileRef) bool { return f.base64 == nil && f.err == nil })
 }
 
 // SkipFetches makes [Request.Attachments] fetch no file without which the message can be
 // sent, because of err. It reports whether there are no others to fetch.
 func (q *Request) SkipFetches(err error) bool {
-	for i := range q.fileRefs {
-		if f := &q.fileRefs[i]; f.link && f.err == nil {
+	for i := range q.files.refs {
+		if f := &q.files.refs[i]; f.link && f.err == nil {
 			f.err = err
 		}
 	}
-	q.fileRefs = slices.DeleteFunc(q.fileRefs, func(f fileRef) bool { return f.optional })
+	q.files.refs = slices.DeleteFunc(q.files.refs, func(f fileRef) bool { return f.optional })
 	return !q.FetchesFiles()
 }
 
@@ -157,9 +167,9 @@ func (q *Request) SkipFetches(err error) bool {
 // text of m, and returns a warning about each. Only payloads of other programs have such
 // files: their programs do not know that the gateway fetches them.
 func (q *Request) LinkFiles(m *notifier.Message) (warnings []string) {
-	for _, f := range q.unfetched {
+	for _, f := range q.files.unfetched {
 		m.Body = appendLine(m.Body, m.Format, "\n", f.url)
-		q.warn("The text has the address of a file that could not be fetched: %v", f.err)
+		q.warnings.add("The text has the address of a file that could not be fetched: %v", f.err)
 		warnings = append(warnings, q.warnings[len(q.warnings)-1])
 	}
 	return warnings
@@ -177,21 +187,43 @@ func (q *Request) Warnings() []string { return slices.Clone(q.warnings) }
 // read fields return nothing afterwards.
 func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachment, error) {
 	defer q.releaseText()
-	if len(q.fileRefs) == 0 {
-		return q.files, nil
+	return q.files.all(ctx, pool)
+}
+
+// all returns all files: those that fields name, and then those that have arrived.
+func (s *files) all(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachment, error) {
+	if len(s.refs) == 0 {
+		return s.attached, nil
 	}
-	timeout := q.limits.FetchTimeout
+	out, err := s.loadRefs(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range s.refs {
+		if ref.err != nil {
+			s.unfetched = append(s.unfetched, ref)
+		}
+	}
+	out = slices.DeleteFunc(out, func(a *notifier.Attachment) bool { return a == nil }) // optional ones
+	return append(out, s.attached...), nil
+}
+
+// loadRefs decodes or fetches the files that fields name, some at a time. Those that the
+// message can do without are nil if they cannot be fetched; another one is an error, which
+// ends the others.
+func (s *files) loadRefs(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachment, error) {
+	timeout := s.limits.FetchTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it was not fetched within %s", timeout))
 	defer cancel()
-	out := make([]*notifier.Attachment, len(q.fileRefs), len(q.fileRefs)+len(q.files))
+	out := make([]*notifier.Attachment, len(s.refs), len(s.refs)+len(s.attached))
 	var (
 		wg    sync.WaitGroup
 		once  sync.Once
 		first error
 		slots = make(chan struct{}, maxFetches)
 	)
-	for i := range q.fileRefs {
-		ref := &q.fileRefs[i]
+	for i := range s.refs {
+		ref := &s.refs[i]
 		if ref.err != nil {
 			continue
 		}
@@ -199,7 +231,7 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 		wg.Go(func() {
 			defer func() { <-slots }()
 			var err error
-			out[i], err = q.load(ctx, pool, *ref)
+			out[i], err = s.load(ctx, pool, *ref)
 			switch {
 			case err == nil || ref.optional:
 			case ref.link:
@@ -211,47 +243,38 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 		})
 	}
 	wg.Wait()
-	if first != nil {
-		return nil, first
-	}
-	for _, ref := range q.fileRefs {
-		if ref.err != nil {
-			q.unfetched = append(q.unfetched, ref)
-		}
-	}
-	out = slices.DeleteFunc(out, func(a *notifier.Attachment) bool { return a == nil }) // optional ones
-	return append(out, q.files...), nil
+	return out, first
 }
 
 // load decodes or fetches one file.
-func (q *Request) load(ctx context.Context, pool *egress.Pool, ref fileRef) (*notifier.Attachment, error) {
+func (s *files) load(ctx context.Context, pool *egress.Pool, ref fileRef) (*notifier.Attachment, error) {
 	if ref.base64 != nil {
-		return q.addFile(ref.field, ref.name, ref.contentType, decodeBase64(*ref.base64))
+		return s.read(ref.field, ref.name, ref.contentType, decodeBase64(*ref.base64))
 	}
 	if ref.link {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, linkTimeout, fmt.Errorf("it was not fetched within %s", linkTimeout))
 		defer cancel()
 	}
-	a, err := q.spool.Fetch(ctx, pool, q.limits.Egress, ref.url, ref.name)
+	a, err := s.spool.Fetch(ctx, pool, s.limits.Egress, ref.url, ref.name)
 	if err == nil {
 		return a, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return nil, q.limits.fileError(ref.field, err, true)
+	return nil, s.limits.fileError(ref.field, err, true)
 }
 
-// addFile reads a file that is part of the request into the spool.
-func (q *Request) addFile(what, name, contentType string, file io.Reader) (*notifier.Attachment, error) {
+// read reads a file that is part of the request into the spool.
+func (s *files) read(what, name, contentType string, file io.Reader) (*notifier.Attachment, error) {
 	r := &errorRecorder{r: file}
-	a, err := q.spool.Add(name, contentType, r)
+	a, err := s.spool.Add(name, contentType, r)
 	if err == nil {
 		return a, nil
 	}
 	if r.err == nil {
-		return nil, q.limits.fileError(what, err, false)
+		return nil, s.limits.fileError(what, err, false)
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return nil, badRequest("the field %s.base64 is not valid base64", what)

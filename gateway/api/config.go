@@ -40,7 +40,7 @@ func ReadConfig(w http.ResponseWriter, r *http.Request, l Limits, maxSize int64)
 		return nil, err
 	}
 	defer q.Close()
-	c, err := q.config(sendsJSON(r))
+	c, err := readConfig(q, sendsJSON(r))
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,9 @@ func ReadConfig(w http.ResponseWriter, r *http.Request, l Limits, maxSize int64)
 	return c, nil
 }
 
-func (q *Request) config(isJSON bool) (*Config, error) {
-	urls, err := q.urls()
+// readConfig returns the configuration in q, which is JSON if isJSON is true.
+func readConfig(q *Request, isJSON bool) (*Config, error) {
+	urls, err := q.content.urls(q.limits.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -59,17 +60,17 @@ func (q *Request) config(isJSON bool) (*Config, error) {
 		return &Config{Format: ConfigText, Text: strings.Join(urls, "\n") + "\n"}, nil
 	}
 	name := fieldConfig
-	if _, ok := q.fields[fieldConfig]; !ok {
+	if _, ok := q.content.fields[fieldConfig]; !ok {
 		name = fieldBody // of a plain text
 	}
-	text, err := q.fields[name].text(name)
+	text, err := q.content.fields[name].text(name)
 	if err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil, badRequest("the field urls or config is missing; set urls to notification URLs, or config to a configuration with them")
 	}
-	format, err := q.text(fieldFormat)
+	format, err := q.content.text(fieldFormat)
 	if err != nil {
 		return nil, err
 	}

@@ -38,19 +38,19 @@ func IdempotencyKey(r *http.Request) (string, error) {
 // before [Request.Attachments].
 func (q *Request) Fingerprint() ([]byte, error) {
 	h := fingerprint{sha256.New()}
-	for _, name := range slices.Sorted(maps.Keys(q.fields)) {
-		f := q.fields[name]
+	for _, name := range slices.Sorted(maps.Keys(q.content.fields)) {
+		f := q.content.fields[name]
 		if !isField(name) || f.absent() {
 			continue
 		}
 		h.add(name, string(f.json), fmt.Sprint(len(f.texts)))
 		h.add(f.texts...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.query)) {
-		h.add(name, fmt.Sprint(len(q.query[name])))
-		h.add(q.query[name]...)
+	for _, name := range slices.Sorted(maps.Keys(q.content.query)) {
+		h.add(name, fmt.Sprint(len(q.content.query[name])))
+		h.add(q.content.query[name]...)
 	}
-	for _, a := range q.files {
+	for _, a := range q.files.attached {
 		h.add(a.Name, a.ContentType, fmt.Sprint(a.Size))
 		if _, err := io.Copy(h, a.Open()); err != nil {
 			return nil, fmt.Errorf("reading an attachment: %w", err)

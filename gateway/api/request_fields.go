@@ -4,8 +4,49 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
+
+// content is the content of a request: its fields, and what else its body says.
+type content struct {
+	fields   map[string]field    // of the body
+	query    map[string][]string // title, type, format, incident, tag and tags of the query string
+	mapped   bool                // the query string has mappings
+	raw      *bytes.Buffer       // backs the JSON values in fields; nil if there are none
+	jsonForm bool                // the body was sent as a form but begins like JSON
+	foreign  bool                // the title or the body is that of another program's payload
+	dialect  markup.Dialect
+
+	acknowledge string // address of a webhook's message to acknowledge its incident
+}
+
+// The fields that the API knows. Others have no effect, and cause a warning.
+const (
+	fieldURLs     = "urls"
+	fieldBody     = "body"
+	fieldTitle    = "title"
+	fieldType     = "type"
+	fieldFormat   = "format"
+	fieldIncident = "incident"
+)
+
+// Fields with several names.
+var (
+	tagFields    = []string{"tag", "tags"}
+	attachFields = []string{"attach", "attachment", "attachments"}
+)
+
+// fieldNames are the names of all fields that the API knows.
+var fieldNames = slices.Concat([]string{fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident}, tagFields, attachFields)
+
+func isField(name string) bool { return slices.Contains(fieldNames, name) }
+
+// maxFields bounds the fields of a request, known or not.
+const maxFields = 1000
 
 // field is the value of one field: a JSON value, or the texts that a form has
 // under one name.
@@ -143,13 +184,22 @@ func wrongType(name, got, want string) *Error {
 
 // text returns the value of a field of the body or, if it is empty, of the
 // query string.
-func (q *Request) text(name string) (string, error) {
-	s, err := q.fields[name].text(name)
+func (c *content) text(name string) (string, error) {
+	s, err := c.fields[name].text(name)
 	if err != nil || s != "" {
 		return s, err
 	}
-	if values := q.query[name]; len(values) > 0 {
+	if values := c.query[name]; len(values) > 0 {
 		return values[len(values)-1], nil
 	}
 	return "", nil
+}
+
+// form returns the texts of the fields of a form.
+func (c *content) form() url.Values {
+	form := url.Values{}
+	for name, f := range c.fields {
+		form[name] = slices.Clone(f.texts)
+	}
+	return form
 }

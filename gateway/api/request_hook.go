@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"html"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -83,8 +82,8 @@ func appendLine(text string, format markup.Format, separator, line string) strin
 }
 
 // readXMLBody reads what an xml:// URL sends.
-func (q *Request) readXMLBody(w http.ResponseWriter, r *http.Request) error {
-	b, err := q.readBytes(w, r)
+func (x *requestReader) readXMLBody() error {
+	b, err := x.q.texts.readBytes(x.w, x.r)
 	if err != nil {
 		return err
 	}
@@ -97,18 +96,18 @@ func (q *Request) readXMLBody(w http.ResponseWriter, r *http.Request) error {
 	if !utf8.Valid(text) {
 		more += 2 * int64(len(text))
 	}
-	if !q.limits.Memory.Take(more) {
-		return errNoMemory(q.limits.Memory.Max())
+	if !x.q.limits.Memory.Take(more) {
+		return errNoMemory(x.q.limits.Memory.Max())
 	}
 	if !utf8.Valid(text) {
 		text = fromLatin1(text)
 	}
-	if q.fields, err = readXML(text); err != nil {
+	if x.q.content.fields, err = readXML(text); err != nil {
 		return err
 	}
 	for header, name := range map[string]string{"Incident": fieldIncident, "Acknowledge-Url": fieldAcknowledge} {
-		if value := decodeHeader(r.Header.Get(header)); value != "" {
-			q.fields[name] = field{texts: []string{value}}
+		if value := decodeHeader(x.r.Header.Get(header)); value != "" {
+			x.q.content.fields[name] = field{texts: []string{value}}
 		}
 	}
 	return nil
@@ -238,11 +237,11 @@ var fieldName = lazyregexp.New(`^[\pL_][\pL\d_.-]{0,31}$`)
 
 // unread returns the names of the fields that nobody reads, in order. There are none in a
 // request with mappings: what its payload has besides is the business of its program.
-func (q *Request) unread() (names []string) {
-	if q.hasMappings {
+func (c *content) unread() (names []string) {
+	if c.mapped {
 		return nil
 	}
-	for name, f := range q.fields {
+	for name, f := range c.fields {
 		if !isField(name) && name != fieldAcknowledge && !f.empty() && fieldName.MatchString(name) {
 			names = append(names, name)
 		}
@@ -251,12 +250,12 @@ func (q *Request) unread() (names []string) {
 	return names
 }
 
-// warnOfUnread adds warnings about the fields that nobody reads.
-func (q *Request) warnOfUnread() {
-	unread := q.unread()
+// addUnread adds warnings about the fields of c that nobody reads.
+func (w *warnings) addUnread(c *content) {
+	unread := c.unread()
 	for i, name := range unread {
 		if i == maxUnread {
-			q.warn("%d more fields have no effect", len(unread)-maxUnread)
+			w.add("%d more fields have no effect", len(unread)-maxUnread)
 			return
 		}
 		known := likelyFields[strings.ToLower(name)]
@@ -266,9 +265,9 @@ func (q *Request) warnOfUnread() {
 			}
 		}
 		if known == "" {
-			q.warn("The field %s has no effect", name)
+			w.add("The field %s has no effect", name)
 		} else {
-			q.warn("The field %s has no effect; is it the field %s?", name, known)
+			w.add("The field %s has no effect; is it the field %s?", name, known)
 		}
 	}
 }

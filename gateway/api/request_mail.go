@@ -28,7 +28,7 @@ const (
 // [notifier.Info] if it states none. The error is that of r, or an [*Error].
 func ReadMail(r io.Reader, l Limits) (*Request, int, error) {
 	q := newRequest(l)
-	hops, err := q.readMail(r)
+	hops, err := readMail(q, r)
 	if err != nil {
 		q.Close()
 		return nil, 0, err
@@ -36,11 +36,12 @@ func ReadMail(r io.Reader, l Limits) (*Request, int, error) {
 	return q, hops, nil
 }
 
-func (q *Request) readMail(r io.Reader) (hops int, err error) {
+// readMail reads a mail into q.
+func readMail(q *Request, r io.Reader) (hops int, err error) {
 	remaining := q.limits.MaxBody
 	m, err := mail.Read(r, mail.Store{
 		Text: func(r io.Reader) (string, error) {
-			b, err := q.readBuffer(io.LimitReader(r, remaining+1), remaining+1)
+			b, err := q.texts.readBuffer(io.LimitReader(r, remaining+1), remaining+1)
 			if err != nil {
 				return "", err
 			}
@@ -50,7 +51,7 @@ func (q *Request) readMail(r io.Reader) (hops int, err error) {
 			}
 			return b.String(), nil
 		},
-		File: q.addMailFile,
+		File: q.files.readMail,
 	})
 	switch {
 	case errors.Is(err, mail.ErrTooDeep), errors.Is(err, mail.ErrTooManyParts), errors.Is(err, mail.ErrHeader):
@@ -64,7 +65,7 @@ func (q *Request) readMail(r io.Reader) (hops int, err error) {
 	c := Content{
 		Title: markup.TruncateBytes(m.Subject, maxMailTitle), Body: m.Body, Format: string(m.Format), Type: string(m.Type), Incident: m.Thread, Foreign: true,
 	}
-	if c.Body == "" && len(q.files) == 0 {
+	if c.Body == "" && len(q.files.attached) == 0 {
 		c.Title, c.Body = "", m.Subject
 	}
 	if m.UnknownCharset != "" {
@@ -73,17 +74,17 @@ func (q *Request) readMail(r io.Reader) (hops int, err error) {
 	if len(m.LeftOut) > 0 {
 		c.Body = appendNote(c.Body, m.Format, leftOut(m))
 	}
-	if c.Body == "" && len(q.files) == 0 {
+	if c.Body == "" && len(q.files.attached) == 0 {
 		return 0, badRequest("the mail is empty; write a subject, a text or both")
 	}
 	return hops, q.SetContent(c)
 }
 
-// addMailFile keeps an attachment of a mail.
-func (q *Request) addMailFile(name, contentType string, r io.Reader) error {
-	a, err := q.addFile(printable(name), name, contentType, r)
+// readMail keeps an attachment of a mail.
+func (s *files) readMail(name, contentType string, r io.Reader) error {
+	a, err := s.read(printable(name), name, contentType, r)
 	if err == nil {
-		q.files = append(q.files, a)
+		s.attached = append(s.attached, a)
 		return nil
 	}
 	if e, ok := errors.AsType[*Error](err); ok && e.Status/100 == 4 {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -12,8 +11,8 @@ import (
 // returns. A message has a body or an attachment.
 func (q *Request) Message() (*notifier.Message, error) {
 	m, err := q.Beat()
-	q.warnOfUnread()
-	if err == nil && strings.TrimSpace(m.Body) == "" && len(q.fileRefs)+len(q.files) == 0 {
+	q.warnings.addUnread(&q.content)
+	if err == nil && strings.TrimSpace(m.Body) == "" && len(q.files.refs)+len(q.files.attached) == 0 {
 		return nil, q.missingBody()
 	}
 	return m, err
@@ -27,7 +26,7 @@ func (q *Request) Beat() (*notifier.Message, error) {
 		return nil, err
 	}
 	m.Title, m.Time = markup.OneLine(m.Title), q.began
-	typ, err := q.text(fieldType)
+	typ, err := q.content.text(fieldType)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func (q *Request) Beat() (*notifier.Message, error) {
 	if m.Incident, err = q.incident(typ); err != nil {
 		return nil, err
 	}
-	if q.fileRefs, err = q.readFileRefs(); err != nil {
+	if q.files.refs, err = q.files.readRefs(&q.content, q.payload.linkFiles); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -47,7 +46,7 @@ func (q *Request) Beat() (*notifier.Message, error) {
 // another program's word, so that it may be any of the words of
 // [notifier.TypeOfWord]; an unknown one means info and a warning.
 func (q *Request) parseType(s string) (notifier.Type, error) {
-	if !q.fields[fieldType].mapped {
+	if !q.content.fields[fieldType].mapped {
 		t, err := notifier.ParseType(s)
 		if err != nil {
 			return "", badRequest("the field type: %w", err)
@@ -56,7 +55,7 @@ func (q *Request) parseType(s string) (notifier.Type, error) {
 	}
 	t, ok := notifier.TypeOfWord(s)
 	if !ok {
-		q.warn("The type %q is unknown, so the message has the type info; map it to a field with info, success, warning, failure or a word such as firing or resolved", markup.TruncateBytes(s, maxPrintedWord))
+		q.warnings.add("The type %q is unknown, so the message has the type info; map it to a field with info, success, warning, failure or a word such as firing or resolved", markup.TruncateBytes(s, maxPrintedWord))
 	}
 	return t, nil
 }
@@ -64,7 +63,7 @@ func (q *Request) parseType(s string) (notifier.Type, error) {
 // incident returns the incident of a message whose type is written as typ. It has
 // no ID, which depends on where the message goes.
 func (q *Request) incident(typ string) (i notifier.Incident, err error) {
-	text, err := q.text(fieldIncident)
+	text, err := q.content.text(fieldIncident)
 	if err != nil {
 		return i, err
 	}
@@ -73,10 +72,10 @@ func (q *Request) incident(typ string) (i notifier.Incident, err error) {
 		return i, badRequest("the field incident: %w", err)
 	}
 	if hashed {
-		q.warn("The incident is longer than %d bytes, so its SHA-256 hash is used", notifier.MaxIncidentName)
+		q.warnings.add("The incident is longer than %d bytes, so its SHA-256 hash is used", notifier.MaxIncidentName)
 	}
 	i.Name, i.Alerts = name, notifier.AlertWords(q.payload.alerts)
-	if q.payload.acknowledged || q.fields[fieldType].mapped && notifier.IsAcknowledgement(typ) {
+	if q.payload.acknowledged || q.content.fields[fieldType].mapped && notifier.IsAcknowledgement(typ) {
 		i.State = notifier.Acknowledged
 	}
 	return i, nil
@@ -85,22 +84,17 @@ func (q *Request) incident(typ string) (i notifier.Incident, err error) {
 // maxPrintedWord bounds a word of the client in a warning, in bytes.
 const maxPrintedWord = 40
 
-// warn adds a warning to the report.
-func (q *Request) warn(format string, args ...any) {
-	q.warnings = append(q.warnings, fmt.Sprintf(format, args...))
-}
-
 // Draft returns the title, body and format of an unfinished message, as they
 // are: the title may have several lines, and the body may be missing.
 func (q *Request) Draft() (*notifier.Message, error) {
-	m := &notifier.Message{Foreign: q.foreign, Dialect: q.dialect}
+	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect}
 	var format string
 	for _, f := range []struct {
 		name string
 		to   *string
 	}{{fieldBody, &m.Body}, {fieldTitle, &m.Title}, {fieldFormat, &format}} {
 		var err error
-		if *f.to, err = q.text(f.name); err != nil {
+		if *f.to, err = q.content.text(f.name); err != nil {
 			return nil, err
 		}
 	}
@@ -108,13 +102,13 @@ func (q *Request) Draft() (*notifier.Message, error) {
 	if m.Format, err = markup.ParseFormat(format); err != nil {
 		return nil, badRequest("the field format: %w", err)
 	}
-	q.acknowledgeText(m)
+	q.content.acknowledgeText(m)
 	return m, nil
 }
 
 // FormField returns a field of a form that is not one of a message, or "".
 func (q *Request) FormField(name string) string {
-	if texts := q.fields[name].texts; len(texts) > 0 {
+	if texts := q.content.fields[name].texts; len(texts) > 0 {
 		return texts[len(texts)-1]
 	}
 	return ""
@@ -124,12 +118,12 @@ func (q *Request) FormField(name string) string {
 // the mistakes that are most likely to cause it.
 func (q *Request) missingBody() *Error {
 	switch {
-	case q.jsonForm:
+	case q.content.jsonForm:
 		return badRequest("the field body is missing; the request is JSON but was sent as a form, so add the header Content-Type: application/json")
-	case len(q.fields[payloadPart].texts) > 0:
+	case len(q.content.fields[payloadPart].texts) > 0:
 		return badRequest("the field body is missing; the form has a part payload, which is read only if the part has Content-Type: application/json")
 	}
-	for _, name := range q.unread() {
+	for _, name := range q.content.unread() {
 		if likelyFields[strings.ToLower(name)] == fieldBody {
 			return badRequest("the field body is missing; if it is the field %s, rename that, or add ?:%[1]s=body to the address", name)
 		}

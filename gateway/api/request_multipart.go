@@ -23,17 +23,17 @@ const payloadPart = "payload"
 // readMultipart reads a multipart form (RFC 7578) as it arrives. Each part with
 // a file name is an attachment, under any name. The fields of a part payload
 // with the type application/json take precedence over parts of the same name.
-func (q *Request) readMultipart(w http.ResponseWriter, r *http.Request, boundary string) error {
+func (x *requestReader) readMultipart(boundary string) error {
 	if boundary == "" {
 		return badRequest("the header Content-Type: multipart/form-data has no boundary; let the HTTP client set the header")
 	}
-	max := q.limits.maxMultipart()
-	if r.ContentLength > max {
+	max := x.q.limits.maxMultipart()
+	if x.r.ContentLength > max {
 		return BodyError(&http.MaxBytesError{Limit: max})
 	}
-	q.fields = map[string]field{}
-	f := &multipartReader{request: q, remaining: q.limits.MaxBody}
-	parts := multipart.NewReader(http.MaxBytesReader(w, r.Body, max), boundary)
+	x.q.content.fields = map[string]field{}
+	f := &multipartReader{request: x.q, remaining: x.q.limits.MaxBody}
+	parts := multipart.NewReader(http.MaxBytesReader(x.w, x.r.Body, max), boundary)
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		if err == io.EOF {
@@ -51,7 +51,7 @@ func (q *Request) readMultipart(w http.ResponseWriter, r *http.Request, boundary
 	}
 	for name, value := range f.payload {
 		if !value.absent() {
-			q.fields[name] = value
+			x.q.content.fields[name] = value
 		}
 	}
 	return nil
@@ -80,11 +80,11 @@ func (f *multipartReader) read(part *multipart.Part) error {
 	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 	isPayload := name == payloadPart && isJSON(media) && !f.request.payload.multipart
 	if file != "" && !isPayload {
-		a, err := f.request.addFile(printable(file)+" of the form", file, part.Header.Get("Content-Type"), part)
+		a, err := f.request.files.read(printable(file)+" of the form", file, part.Header.Get("Content-Type"), part)
 		if err != nil {
 			return err
 		}
-		f.request.files = append(f.request.files, a)
+		f.request.files.attached = append(f.request.files.attached, a)
 		return nil
 	}
 	text, err := f.text(part)
@@ -98,7 +98,7 @@ func (f *multipartReader) read(part *multipart.Part) error {
 		f.payload, err = readJSON([]byte(text))
 		return err
 	}
-	fields := f.request.fields
+	fields := f.request.content.fields
 	fields[name] = field{texts: append(fields[name].texts, text)}
 	return nil
 }
@@ -120,7 +120,7 @@ func printable(file string) string {
 
 // text reads a part that is not a file.
 func (f *multipartReader) text(part io.Reader) (string, error) {
-	b, err := f.request.readBuffer(io.LimitReader(part, f.remaining+1), f.remaining+1)
+	b, err := f.request.texts.readBuffer(io.LimitReader(part, f.remaining+1), f.remaining+1)
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
 			return "", err

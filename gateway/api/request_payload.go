@@ -17,29 +17,29 @@ import (
 // format, incident, tag and tags count, as for [Read].
 func ReadPayload(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
 	q := newRequest(l)
-	if err := q.readPayload(w, r); err != nil {
+	if err := (&requestReader{q, w, r}).readPayload(); err != nil {
 		q.Close()
 		return nil, err
 	}
 	return q, nil
 }
 
-func (q *Request) readPayload(w http.ResponseWriter, r *http.Request) error {
-	if _, err := q.readQuery(r.URL.RawQuery); err != nil {
+func (x *requestReader) readPayload() error {
+	if _, err := x.readQuery(x.r.URL.RawQuery); err != nil {
 		return err
 	}
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+	if x.r.Body == nil || x.r.Body == http.NoBody || x.r.ContentLength == 0 {
 		return nil
 	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	if encoding := x.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return errCompressed
 	}
-	if media, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
-		q.payload.multipart = true
-		return q.readMultipart(w, r, params["boundary"])
+	if media, params, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); media == "multipart/form-data" {
+		x.q.payload.multipart = true
+		return x.readMultipart(params["boundary"])
 	}
-	b, err := q.readBytes(w, r)
-	q.raw = b
+	b, err := x.q.texts.readBytes(x.w, x.r)
+	x.q.content.raw = b
 	return err
 }
 
@@ -58,29 +58,21 @@ type payload struct {
 // [Request.Attachments] or Close.
 func (q *Request) Payload() (body []byte, form url.Values, files int) {
 	if q.payload.multipart {
-		form = url.Values{}
-		for name, f := range q.fields {
-			form[name] = slices.Clone(f.texts)
-		}
-		return nil, form, len(q.files)
+		return nil, q.content.form(), len(q.files.attached)
 	}
-	if q.raw == nil {
+	if q.content.raw == nil {
 		return nil, nil, 0
 	}
-	return q.raw.Bytes(), nil, 0
+	return q.content.raw.Bytes(), nil, 0
 }
 
 // Raw returns the body of a request that [Read] has read, if it is JSON, or else the
 // fields of a form. The body is valid until [Request.Attachments] or Close.
 func (q *Request) Raw() (body []byte, form url.Values) {
-	if q.raw != nil {
-		return q.raw.Bytes(), nil
+	if q.content.raw != nil {
+		return q.content.raw.Bytes(), nil
 	}
-	form = url.Values{}
-	for name, f := range q.fields {
-		form[name] = slices.Clone(f.texts)
-	}
-	return nil, form
+	return nil, q.content.form()
 }
 
 // Content is a message that has been read from a payload.
@@ -149,30 +141,30 @@ func (q *Request) SetContent(c Content) error {
 		fields["attach"], q.payload.linkFiles = field{json: files}, true
 	}
 	if c.DropFiles {
-		q.files = nil
+		q.files.attached = nil
 	}
 	if c.File != "" {
 		body, _, _ := q.Payload()
 		if err := q.limits.checkCount(1); err != nil {
 			return err
 		}
-		a, err := q.addFile(printable(c.File), c.File, c.ContentType, strings.NewReader(string(body)))
+		a, err := q.files.read(printable(c.File), c.File, c.ContentType, strings.NewReader(string(body)))
 		if err != nil {
 			return err
 		}
-		q.files = append(q.files, a)
+		q.files.attached = append(q.files.attached, a)
 	}
-	q.fields, q.foreign, q.dialect, q.warnings = fields, c.Foreign, c.Dialect, c.Warnings
+	q.content.fields, q.content.foreign, q.content.dialect, q.warnings = fields, c.Foreign, c.Dialect, c.Warnings
 	if c.OwnTags {
 		for _, name := range tagFields {
-			delete(q.query, name)
+			delete(q.content.query, name)
 		}
 	}
 	q.payload.preferred, q.payload.acknowledged, q.payload.alerts = c.Preferred, c.Acknowledged, c.Alerts
 	if q.limits.RemoteFiles {
 		for _, address := range c.Images {
-			if len(q.images)+len(c.Attach)+len(q.files) < q.limits.MaxFiles {
-				q.images = append(q.images, fileRef{field: "image", url: address, optional: true})
+			if len(q.files.images)+len(c.Attach)+len(q.files.attached) < q.limits.MaxFiles {
+				q.files.images = append(q.files.images, fileRef{field: "image", url: address, optional: true})
 			}
 		}
 	}

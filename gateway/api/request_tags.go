@@ -12,9 +12,9 @@ const maxTagJSON = 64 << 10
 
 // tags returns the tag expression of the body or, if it is empty, of the query
 // string.
-func (q *Request) tags() (notifier.TagExpr, error) {
+func (c *content) tags() (notifier.TagExpr, error) {
 	for _, name := range tagFields {
-		v, err := q.fields[name].tags(name)
+		v, err := c.fields[name].tags(name)
 		if err != nil {
 			return notifier.TagExpr{}, err
 		}
@@ -23,7 +23,7 @@ func (q *Request) tags() (notifier.TagExpr, error) {
 		}
 	}
 	for _, name := range tagFields {
-		if e, err := parseTags(name, anyOf(q.query[name])); err != nil || !e.Empty() {
+		if e, err := parseTags(name, anyOf(c.query[name])); err != nil || !e.Empty() {
 			return e, err
 		}
 	}
@@ -50,9 +50,9 @@ func (f field) tags(name string) (any, error) {
 
 // checkTagTypes returns an error if a tag field has the wrong type. Requests
 // with URLs do not use tags, but a wrong type is still a mistake of the client.
-func (q *Request) checkTagTypes() error {
+func (c *content) checkTagTypes() error {
 	for _, name := range tagFields {
-		v, err := q.fields[name].tags(name)
+		v, err := c.fields[name].tags(name)
 		if err != nil {
 			return err
 		}

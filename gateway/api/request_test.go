@@ -229,15 +229,15 @@ func FuzzRequest(f *testing.F) {
 		if refused(err) {
 			return
 		}
-		if strings.TrimSpace(m.Body) == "" && len(q.fileRefs)+len(q.files) == 0 {
+		if strings.TrimSpace(m.Body) == "" && len(q.files.refs)+len(q.files.attached) == 0 {
 			t.Error("the message has neither body nor attachment")
 		}
 		if !utf8.ValidString(m.Body) || !utf8.ValidString(m.Title) {
 			t.Error("the message is not UTF-8")
 		}
-		_, err = q.tags()
+		_, err = q.content.tags()
 		refused(err)
-		_, err = q.urls()
+		_, err = q.content.urls(q.limits.Client)
 		refused(err)
 	})
 }

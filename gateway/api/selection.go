@@ -33,12 +33,12 @@ type Selection struct {
 // a tag expression matches; the empty expression stands for a request without
 // tags. An error of choose becomes a 424.
 func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, error)) (*Selection, error) {
-	tags, err := q.tags()
+	tags, err := q.content.tags()
 	if err != nil {
 		return nil, err
 	}
 	// The URLs have no effect here, but a wrong type is a mistake of the client.
-	if _, err := q.urls(); err != nil {
+	if _, err := q.content.urls(q.limits.Client); err != nil {
 		return nil, err
 	}
 	if tags.Empty() {
@@ -72,11 +72,11 @@ const maxSuggestions = 5
 // it. URLs that parse rejects are part of the report; if it rejects all of
 // them, SelectURLs returns a 400.
 func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, error), fallback []notifier.Target) (*Selection, error) {
-	urls, err := q.urls()
+	urls, err := q.content.urls(q.limits.Client)
 	if err != nil {
 		return nil, err
 	}
-	if err := q.checkTagTypes(); err != nil {
+	if err := q.content.checkTagTypes(); err != nil {
 		return nil, err
 	}
 	if len(urls) == 0 {

@@ -1,10 +1,14 @@
 package api
 
-import "strings"
+import (
+	"strings"
 
-// urls returns the notification URLs of the request.
-func (q *Request) urls() ([]string, error) {
-	items, err := q.fields[fieldURLs].items(fieldURLs, false)
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// urls returns the notification URLs of the request. l may be nil.
+func (c *content) urls(l *notifier.Limits) ([]string, error) {
+	items, err := c.fields[fieldURLs].items(fieldURLs, false)
 	if err != nil {
 		return nil, err
 	}
@@ -12,7 +16,7 @@ func (q *Request) urls() ([]string, error) {
 	for _, i := range items {
 		out = append(out, SplitURLs(i.text)...)
 		// A URL is at least one delivery.
-		if l := q.limits.Client; l != nil && len(out) > l.Deliveries {
+		if l != nil && len(out) > l.Deliveries {
 			return nil, badRequest("the field urls has more than %d URLs (client_limits deliveries)", l.Deliveries)
 		}
 	}
@@ -21,7 +25,7 @@ func (q *Request) urls() ([]string, error) {
 
 // HasURLs reports whether the request has notification URLs.
 func (q *Request) HasURLs() (bool, error) {
-	urls, err := q.urls()
+	urls, err := q.content.urls(q.limits.Client)
 	return len(urls) > 0, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 )
 
 // The key for IDs of URLs.
@@ -34,7 +33,7 @@ func (s *Store) IDKey(ctx context.Context) ([]byte, error) {
 			}
 			key = make([]byte, idKeySize)
 			_, _ = rand.Read(key) // it never fails
-			return s.storage.Store(ctx, path.Join(s.folder, idKeyName), key)
+			return s.storage.Store(ctx, s.folder.file(idKeyName), key)
 		})
 	}
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *Store) IDKey(ctx context.Context) ([]byte, error) {
 func (s *Store) loadIDKey(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	key, err := s.storage.Load(ctx, path.Join(s.folder, idKeyName))
+	key, err := s.storage.Load(ctx, s.folder.file(idKeyName))
 	if err == nil && len(key) != idKeySize {
 		return nil, errors.New("it is damaged; delete it")
 	}

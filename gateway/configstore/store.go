@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,14 +59,6 @@ var (
 	ErrSealed = errors.New("the saved configuration cannot be decrypted; it was saved with another secret, or it is damaged")
 )
 
-// The names of the objects. The folders of named spaces are not below that of the
-// default space, so that no storage lists their keys as keys of the default space.
-const (
-	defaultFolder = "notify/configs"
-	spacesFolder  = "notify/spaces"
-	lockName      = "notify_configs"
-)
-
 // DefaultSpace stands for the space without a name in texts. No space has this name.
 const DefaultSpace = "default"
 
@@ -88,12 +79,12 @@ func CheckSpace(name string) error {
 // wait for a storage that hangs.
 const storageTimeout = 5 * time.Second
 
-// Store reads and writes saved configurations. It is safe for concurrent use,
+// Store reads and writes the saved configurations of one space. It is safe for concurrent use,
 // also by several processes.
 type Store struct {
 	storage certmagic.Storage
 	index   *Index
-	folder  string
+	folder  folder
 	lock    string
 	table   string       // that encrypted texts are bound to
 	sealer  *seal.Sealer // nil for no encryption
@@ -111,7 +102,7 @@ func New(storage certmagic.Storage, space string, index *Index, secret string) (
 		if err := CheckSpace(space); err != nil {
 			return nil, err
 		}
-		s.folder = path.Join(spacesFolder, space)
+		s.folder = folder(path.Join(spacesFolder, space))
 		s.lock += "_" + space
 		s.table += " " + space
 		idLabel += " " + space
@@ -143,36 +134,8 @@ type object struct {
 
 const objectVersion = 1
 
-// objectSuffix ends the name of an object with a configuration.
-const objectSuffix = ".json"
-
 // sealTable is the table name that encrypted texts of the default space are bound to.
 const sealTable = "configs"
-
-// encoding makes names of lower-case letters and digits. They stay unique in
-// storages that ignore case, and have no character that a storage replaces.
-var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-// objectName returns the name of the object of a key. A key of 128 characters
-// makes a file name of 210.
-func (s *Store) objectName(key string) string {
-	return path.Join(s.folder, encoding.EncodeToString([]byte(key))+objectSuffix)
-}
-
-// keyOf is the inverse of objectName. It reports whether the object is a
-// configuration of this space. A storage may list names without their folder, or
-// those of folders whose names begin alike.
-func (s *Store) keyOf(name string) (string, bool) {
-	if dir := path.Dir(name); dir != "." && path.Base(dir) != path.Base(s.folder) {
-		return "", false
-	}
-	text, ok := strings.CutSuffix(path.Base(name), objectSuffix)
-	if !ok {
-		return "", false
-	}
-	key, err := encoding.DecodeString(text)
-	return string(key), err == nil
-}
 
 // Load returns the configuration of a key.
 func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
@@ -201,7 +164,7 @@ func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 
 // read returns the object of a key.
 func (s *Store) read(ctx context.Context, key string) (o object, revision Revision, err error) {
-	content, err := s.storage.Load(ctx, s.objectName(key))
+	content, err := s.storage.Load(ctx, s.folder.objectName(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, revision, ErrNotFound
 	}
@@ -224,7 +187,7 @@ func (s *Store) read(ctx context.Context, key string) (o object, revision Revisi
 // exist, it returns ErrTooMany.
 func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
-		if !s.storage.Exists(ctx, s.objectName(key)) {
+		if !s.storage.Exists(ctx, s.folder.objectName(key)) {
 			full, err := s.isFull(ctx, maxKeys)
 			if err != nil {
 				return fmt.Errorf("counting the saved keys: %w", err)
@@ -297,7 +260,7 @@ func (s *Store) storeObject(ctx context.Context, key string, o object) error {
 	if err != nil {
 		return err
 	}
-	if err := s.storage.Store(ctx, s.objectName(key), content); err != nil {
+	if err := s.storage.Store(ctx, s.folder.objectName(key), content); err != nil {
 		return fmt.Errorf("saving the configuration: %w", err)
 	}
 	s.index.set(key, true, len(o.Tokens) > 0)
@@ -319,13 +282,13 @@ func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 // Delete removes the configuration of a key, and returns its ID; "" if that cannot be read.
 func (s *Store) Delete(ctx context.Context, key string) (id string, err error) {
 	err = s.write(ctx, storageTimeout, func(ctx context.Context) error {
-		if !s.storage.Exists(ctx, s.objectName(key)) {
+		if !s.storage.Exists(ctx, s.folder.objectName(key)) {
 			return ErrNotFound
 		}
 		if o, _, err := s.read(ctx, key); err == nil {
 			id = o.ID
 		}
-		if err := s.storage.Delete(ctx, s.objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.storage.Delete(ctx, s.folder.objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the configuration: %w", err)
 		}
 		s.index.set(key, false, false)
@@ -364,14 +327,14 @@ func (s *Store) Keys(ctx context.Context) ([]string, error) {
 
 // list returns the keys, and which names of keys have the mark of a token.
 func (s *Store) list(ctx context.Context) (keys, marked []string, err error) {
-	names, err := s.storage.List(ctx, s.folder, false)
+	names, err := s.storage.List(ctx, string(s.folder), false)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
 	for _, name := range names {
-		if key, ok := s.keyOf(name); ok {
+		if key, ok := s.folder.keyOf(name); ok {
 			keys = append(keys, key)
-		} else if key, ok := s.markedKey(name); ok {
+		} else if key, ok := s.folder.markedKey(name); ok {
 			marked = append(marked, key)
 		}
 	}
@@ -406,7 +369,7 @@ func (s *Store) refreshList(ctx context.Context, refresh time.Duration) {
 // Check reads and writes the storage, and returns an error if that does not work.
 func (s *Store) Check(ctx context.Context) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
-		name := path.Join(s.folder, "check.tmp")
+		name := s.folder.file("check.tmp")
 		if err := s.storage.Store(ctx, name, []byte("ok")); err != nil {
 			return fmt.Errorf("writing: %w", err)
 		}

@@ -70,16 +70,16 @@ func TestStore(t *testing.T) {
 func TestNames(t *testing.T) {
 	s := newStore(t, t.TempDir(), "")
 	for _, key := range []string{"a", "A", "messages_", strings.Repeat("Z", 128), "-_-"} {
-		name := s.objectName(key)
+		name := s.folder.objectName(key)
 		base := filepath.Base(name)
 		if base != strings.ToLower(base) || len(base) > 255 {
 			t.Errorf("the name of %s is %s", key, base)
 		}
-		if got, ok := s.keyOf(name); !ok || got != key {
+		if got, ok := s.folder.keyOf(name); !ok || got != key {
 			t.Errorf("the name of %s is read back as %q", key, got)
 		}
 	}
-	if _, ok := s.keyOf(defaultFolder + "/check.tmp"); ok {
+	if _, ok := s.folder.keyOf(defaultFolder + "/check.tmp"); ok {
 		t.Error("another file counts as a key")
 	}
 }
@@ -112,14 +112,14 @@ func TestSpaces(t *testing.T) {
 			if c, err := s.Load(t.Context(), "ops"); err != nil || c.Text != "of "+space {
 				t.Errorf("the space %q: %+v, %v", space, c, err)
 			}
-			file := filepath.Join(dir, filepath.FromSlash(s.objectName("ops")))
+			file := filepath.Join(dir, filepath.FromSlash(s.folder.objectName("ops")))
 			if files[file], err = os.ReadFile(file); err != nil {
 				t.Error(err)
 			}
 		}
 		if secret != "" { // an encrypted object that is moved to another space cannot be read
-			from := filepath.Join(dir, filepath.FromSlash(stores["team"].objectName("ops")))
-			to := filepath.Join(dir, filepath.FromSlash(stores[""].objectName("ops")))
+			from := filepath.Join(dir, filepath.FromSlash(stores["team"].folder.objectName("ops")))
+			to := filepath.Join(dir, filepath.FromSlash(stores[""].folder.objectName("ops")))
 			if err := os.WriteFile(to, files[from], 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestSpaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := s.keyOf("notify/spaces/team2/n5yhg.json"); ok {
+	if _, ok := s.folder.keyOf("notify/spaces/team2/n5yhg.json"); ok {
 		t.Error("an object of another space counts as a key")
 	}
 }
@@ -249,7 +249,7 @@ func TestSecret(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, "sixteen characters")
 	save(t, s, "ops", "json://host/t0ken")
-	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.objectName("ops"))))
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.folder.objectName("ops"))))
 	if err != nil || strings.Contains(string(content), "t0ken") {
 		t.Errorf("the file is %q, %v", content, err)
 	}
@@ -275,7 +275,7 @@ func TestDamagedObject(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, "")
 	save(t, s, "ops", "x")
-	file := filepath.Join(dir, filepath.FromSlash(s.objectName("ops")))
+	file := filepath.Join(dir, filepath.FromSlash(s.folder.objectName("ops")))
 	for _, content := range []string{"", "{", `{"version":1,"key":"other"}`, `{"version":2,"key":"ops"}`} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"strings"
 	"time"
 )
 
@@ -22,16 +20,9 @@ var (
 	// ErrTooManyTokens is returned for a token that would exceed MaxTokens.
 	ErrTooManyTokens = errors.New("the key has as many tokens as are allowed")
 
+	// ErrDamaged is returned for a configuration whose stored object cannot be understood.
 	ErrDamaged = errors.New("reading the saved configuration: the stored object is damaged")
 )
-
-// Each key with a token has a second object, which is empty. Its name tells those who
-// list the keys that a key has a token, so that they need not read all of them.
-const markSuffix = ".token"
-
-func (s *Store) markName(key string) string {
-	return strings.TrimSuffix(s.objectName(key), objectSuffix) + markSuffix
-}
 
 // AddToken adds a token to a key, and returns how many it then has.
 func (s *Store) AddToken(ctx context.Context, key string, hash TokenHash) (count int, err error) {
@@ -44,7 +35,7 @@ func (s *Store) AddToken(ctx context.Context, key string, hash TokenHash) (count
 			return ErrTooManyTokens
 		}
 		// First the mark: without it, clients could find out which keys exist.
-		if err := s.storage.Store(ctx, s.markName(key), []byte("{}")); err != nil {
+		if err := s.storage.Store(ctx, s.folder.markName(key), []byte("{}")); err != nil {
 			return fmt.Errorf("saving the token: %w", err)
 		}
 		o.Tokens = append(o.Tokens, hash[:])
@@ -72,7 +63,7 @@ func (s *Store) RemoveOldTokens(ctx context.Context, key string) (removed int, e
 // the key is new, and its tokens. An object that is damaged has none, unless its mark says
 // that it had.
 func (s *Store) kept(ctx context.Context, key string) (id string, tokens [][]byte, err error) {
-	if !s.storage.Exists(ctx, s.objectName(key)) {
+	if !s.storage.Exists(ctx, s.folder.objectName(key)) {
 		return newID(), nil, nil
 	}
 	o, _, err := s.read(ctx, key)
@@ -81,7 +72,7 @@ func (s *Store) kept(ctx context.Context, key string) (id string, tokens [][]byt
 		return o.ID, o.Tokens, nil
 	case errors.Is(err, ErrNotFound):
 		return newID(), nil, nil
-	case errors.Is(err, ErrDamaged) && s.storage.Exists(ctx, s.markName(key)):
+	case errors.Is(err, ErrDamaged) && s.storage.Exists(ctx, s.folder.markName(key)):
 		return "", nil, fmt.Errorf("%w, and its tokens would be lost; delete the key first", err)
 	case errors.Is(err, ErrDamaged):
 		return newID(), nil, nil
@@ -92,10 +83,10 @@ func (s *Store) kept(ctx context.Context, key string) (id string, tokens [][]byt
 // removeMark removes the mark of a key that no longer exists. A mark that stays has no
 // effect until there is a key of this name.
 func (s *Store) removeMark(ctx context.Context, key string) error {
-	if !s.storage.Exists(ctx, s.markName(key)) {
+	if !s.storage.Exists(ctx, s.folder.markName(key)) {
 		return nil
 	}
-	if err := s.storage.Delete(ctx, s.markName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.storage.Delete(ctx, s.folder.markName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the tokens: %w", err)
 	}
 	return nil
@@ -106,14 +97,4 @@ func (s *Store) removeMark(ctx context.Context, key string) error {
 func (s *Store) HasTokens(ctx context.Context, refresh time.Duration) bool {
 	s.refreshList(ctx, refresh)
 	return s.index.hasTokens()
-}
-
-// markedKey returns the key whose mark is an object, and reports whether the object is
-// one of this space.
-func (s *Store) markedKey(name string) (string, bool) {
-	text, ok := strings.CutSuffix(path.Base(name), markSuffix)
-	if !ok {
-		return "", false
-	}
-	return s.keyOf(path.Join(path.Dir(name), text+objectSuffix))
 }

@@ -58,7 +58,7 @@ func TestDamagedTokens(t *testing.T) {
 	if _, err := s.AddToken(t.Context(), "ops", TokenHash{1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(s.objectName("ops"))), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(s.folder.objectName("ops"))), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Save(t.Context(), "ops", FormatText, "json://b", 10); err == nil || !strings.Contains(err.Error(), "delete the key first") {

@@ -16,14 +16,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// Limits of one run of a template.
-const (
-	maxSteps  = 20_000    // rounds of range and calls of defined templates
-	maxOutput = 256 << 10 // bytes
-	maxWork   = 32 << 20  // bytes that functions read or make
-	callWork  = 16        // bytes that a call of a function counts as, besides
-)
-
 // templateTimeout bounds the time of all templates of one payload. It ends runs that the
 // other limits let be expensive.
 const templateTimeout = 5 * time.Second
@@ -43,33 +35,9 @@ type Template struct {
 
 // run is a template with the state of one execution.
 type run struct {
+	meter
 	template *template.Template
-	steps    int // remaining of maxSteps
-	work     int // remaining of maxWork
-	stopped  func() error
 	header   http.Header
-}
-
-// errTooMuch is returned when a template exceeds a limit.
-var errTooMuch = errors.New("the template takes too long")
-
-// step counts one round of range or one call of a template.
-func (r *run) step() (string, error) {
-	if r.steps--; r.steps < 0 {
-		return "", fmt.Errorf("%w: range has more than %d rounds; shorten the list with first", errTooMuch, maxSteps)
-	}
-	return "", r.stopped()
-}
-
-// charge counts n bytes of work, which a function is about to do, and callWork. It
-// returns an error if the run exceeds maxWork or is stopped. text/template cannot be
-// interrupted, so every function charges at least once.
-func (r *run) charge(n int) error {
-	if n < 0 || n > r.work-callWork {
-		return fmt.Errorf("%w: its functions handle more than %d MiB", errTooMuch, maxWork>>20)
-	}
-	r.work -= n + callWork
-	return r.stopped()
 }
 
 // TemplateError is returned when a template cannot be parsed or executed.

@@ -110,7 +110,7 @@ func TestTemplateCost(t *testing.T) {
 
 // newRun returns a run that is not limited yet and not stopped.
 func newRun() *run {
-	return &run{steps: maxSteps, work: maxWork, stopped: func() error { return nil }}
+	return &run{meter: meter{steps: maxSteps, work: maxWork, stopped: func() error { return nil }}}
 }
 
 // call calls a function of templates.

@@ -44,8 +44,10 @@ func init() {
 // ntfyMessage is a message for ntfy. Its fields are in a JSON object, in headers or in
 // the query string.
 type ntfyMessage struct {
-	request *source.Request
-	json    any // nil for a message that is not JSON
+	request  *source.Request
+	json     any    // nil for a message that is not JSON
+	topic    string // in the path or in JSON
+	sequence string // in the path: messages with the same one replace one another
 }
 
 // field returns the field with the first name in the JSON object, or else with any of
@@ -86,50 +88,98 @@ func decodeWords(s string) string {
 }
 
 func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
-	n := ntfyMessage{request: r}
-	topic, sequence, _ := strings.Cut(r.Path, "/")
+	n, err := newNtfyMessage(r)
+	if err != nil {
+		return nil, err
+	}
+	m := &source.Message{Title: n.field("title", "t"), OwnTags: true}
+	echo(m, "topic", n.topic)
+	if isTrue(n.field("markdown", "md")) || strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/markdown") {
+		m.Format = "markdown"
+		echo(m, "content_type", "text/markdown")
+	}
+	message, err := n.readContent(m)
+	if err != nil {
+		return nil, err
+	}
+	n.setType(m, message)
+	var body lines
+	body.add(message)
+	n.addLinks(m, &body)
+	n.warnOfIgnored(m)
+	m.Body = body.String()
+	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
+		m.Body, message = "triggered", "triggered" // as ntfy does
+	}
+	echo(m, "title", m.Title)
+	echo(m, "message", message)
+	n.setIncident(m)
+	return checkContent(m, "ntfy", r)
+}
+
+// newNtfyMessage finds the fields of a message and its topic.
+func newNtfyMessage(r *source.Request) (n ntfyMessage, err error) {
+	n.request = r
+	n.topic, n.sequence, _ = strings.Cut(r.Path, "/")
 	if r.Path == "" {
 		data, err := payload.Decode(r.Body)
 		r.Payload = data
 		if _, ok := data.(map[string]any); err != nil || !ok {
-			return nil, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
+			return n, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
 		}
 		n.json = data
-		topic = n.field("topic")
+		n.topic = n.field("topic")
+	}
+	if r.Method == http.MethodGet { // the second segment says what to do
+		n.sequence = ""
 	}
 	if template := n.field("template", "tpl"); template != "" && !slices.Contains([]string{"0", "no", "false"}, strings.ToLower(template)) {
-		return nil, ntfyErrorf("40000", "ntfy's templates are not run here; post the payload to the source of its program, such as …/grafana in place of …/ntfy/…, or to a source with templates of your own")
+		return n, ntfyErrorf("40000", "ntfy's templates are not run here; post the payload to the source of its program, such as …/grafana in place of …/ntfy/…, or to a source with templates of your own")
 	}
-	m := &source.Message{Title: n.field("title", "t"), OwnTags: true}
-	echo(m, "topic", topic)
-	if isTrue(n.field("markdown", "md")) || strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/markdown") {
-		m.Format = "markdown"
-	}
-	var body lines
+	return n, nil
+}
+
+// readContent returns the text of the message, and sets its file or the address of one. The
+// body of the request is a file if it has a name, if the text is elsewhere, or if it is
+// not UTF-8. Otherwise it is the text.
+func (n ntfyMessage) readContent(m *source.Message) (message string, err error) {
 	filename := n.field("filename", "file", "f")
 	if err := n.attach(m, filename); err != nil {
-		return nil, err
+		return "", err
 	}
-	message := strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
+	if n.json != nil {
+		return payload.Text(payload.Get(n.json, "message")), nil
+	}
+	content := n.request.Body
+	message = strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
 	switch {
-	case n.json != nil:
-		message = payload.Text(payload.Get(n.json, "message"))
-	case len(m.Attach) == 0 && (filename != "" || message != "" && len(r.Body) > 0 || !utf8.Valid(r.Body)):
-		if len(r.Body) > 0 {
+	case len(m.Attach) == 0 && (filename != "" || message != "" && len(content) > 0 || !utf8.Valid(content)):
+		if len(content) > 0 {
 			m.File = path.Base("/" + filename)
 			if m.File == "/" {
 				m.File = "attachment"
 			}
 		}
 	case message == "":
-		message = string(r.Body)
+		message = string(content)
 	}
-	body.add(message)
-	tags := n.tags()
+	return message, nil
+}
+
+// setType sets the tags, and the type that they, the priority, the texts and the icon mean.
+func (n ntfyMessage) setType(m *source.Message, message string) {
+	tags, icon := n.tags(), n.field("icon")
 	m.Tags = source.ValidTags(strings.Join(tags, ","))
 	priority := n.priority(m)
-	icon := n.field("icon")
 	rate(m, priority, worse(worse(stateOfTags(tags), stateOfText(m.Title, message)), stateOfIcon(icon)))
+	if len(tags) > 0 {
+		echo(m, "tags", tags)
+	}
+	echo(m, "icon", icon)
+}
+
+// addLinks adds the address that a click opens, and those of the buttons.
+func (n ntfyMessage) addLinks(m *source.Message, body *lines) {
 	click := n.field("click")
 	links := n.actions(m)
 	if !slices.ContainsFunc(links, func(a ntfyAction) bool { return a.url == click }) {
@@ -142,32 +192,25 @@ func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
 			body.add(fact(l.label, l.url))
 		}
 	}
+	echo(m, "click", click)
+}
+
+// warnOfIgnored adds warnings about the fields that have no effect.
+func (n ntfyMessage) warnOfIgnored(m *source.Message) {
 	for _, ignored := range [][]string{{"delay", "at", "in"}, {"email", "e-mail", "mail", "e"}, {"call"}} {
 		if value := n.field(ignored...); value != "" {
 			m.Warnings = append(m.Warnings, "ntfy's "+ignored[0]+" has no effect here")
 		}
 	}
-	m.Body = body.String()
-	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
-		m.Body, message = "triggered", "triggered" // as ntfy does
-	}
-	if r.Method == http.MethodGet { // the second segment says what to do
-		sequence = ""
-	}
-	sequence = cmp.Or(sequence, n.field("sequence_id", "sequence-id", "sid"))
+}
+
+// setIncident makes the messages of a topic that replace one another an incident.
+func (n ntfyMessage) setIncident(m *source.Message) {
+	sequence := cmp.Or(n.sequence, n.field("sequence_id", "sequence-id", "sid"))
 	if sequence != "" {
-		m.Incident = topic + "/" + sequence
+		m.Incident = n.topic + "/" + sequence
 	}
-	for name, value := range map[string]string{"title": m.Title, "message": message, "click": click, "icon": icon, "sequence_id": sequence} {
-		echo(m, name, value)
-	}
-	if len(tags) > 0 {
-		echo(m, "tags", tags)
-	}
-	if m.Format == "markdown" {
-		echo(m, "content_type", "text/markdown")
-	}
-	return checkContent(m, "ntfy", r)
+	echo(m, "sequence_id", sequence)
 }
 
 // ntfyErrorf returns an error with one of ntfy's numbers.

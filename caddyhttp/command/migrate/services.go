@@ -1,4 +1,4 @@
-package command
+package migrate
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ const deniedByDefault = "windows,dbus,gnome,macosx,syslog"
 
 // setServices makes the setting services. As in Apprise API, the allowed
 // services take precedence over the denied ones.
-func (m *migration) setServices() error {
+func (s *settings) setServices() error {
 	known := func(list string) (known, unknown []string) {
 		for _, item := range strings.FieldsFunc(list, isListSeparator) {
 			scheme := strings.ToLower(schemePrefix.FindString(item))
@@ -32,21 +32,21 @@ func (m *migration) setServices() error {
 		}
 		return known, unknown
 	}
-	if allow := m.env["APPRISE_ALLOW_SERVICES"]; allow != "" {
+	if allow := s.env["APPRISE_ALLOW_SERVICES"]; allow != "" {
 		var unknown []string
-		if m.services.Allow, unknown = known(allow); len(m.services.Allow) == 0 {
+		if s.services.Allow, unknown = known(allow); len(s.services.Allow) == 0 {
 			return errors.New("APPRISE_ALLOW_SERVICES: none of its services exists here, so no message could be sent; caddy notify services lists all")
 		}
 		for _, scheme := range unknown {
-			m.skip("APPRISE_ALLOW_SERVICES: there is no service %s", scheme)
+			s.report.skip("APPRISE_ALLOW_SERVICES: there is no service %s", scheme)
 		}
 		return nil
 	}
-	deny, ok := m.env["APPRISE_DENY_SERVICES"]
+	deny, ok := s.env["APPRISE_DENY_SERVICES"]
 	if !ok {
 		deny = deniedByDefault
 	}
 	// An unknown service cannot be used, so it need not be denied.
-	m.services.Deny, _ = known(deny)
+	s.services.Deny, _ = known(deny)
 	return nil
 }

@@ -1,4 +1,4 @@
-package command
+package migrate
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
@@ -34,10 +35,17 @@ var (
 
 type configFile struct{ extension, format string }
 
+// reader reads the saved configurations of an Apprise API.
+type reader struct {
+	env    environment
+	report *report
+	locked bool // the Apprise API asks for logins
+}
+
 // readFolder reads the configuration folder of an Apprise API. Without keys it
 // reads every key of a folder in simple mode, and the default key of one in hash
 // mode.
-func (m *migration) readFolder(dir, secretKey string, keys []string) ([]savedConfig, error) {
+func (r *reader) readFolder(dir, secretKey string, keys []string) ([]savedConfig, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration folder: %w", err)
@@ -54,13 +62,13 @@ func (m *migration) readFolder(dir, secretKey string, keys []string) ([]savedCon
 	}
 	hashed = slices.DeleteFunc(hashed, func(path string) bool { return !hashName.MatchString(filepath.Base(path)) })
 
-	if mode := m.mode(); mode == simpleMode || mode == "" && len(hashed) == 0 {
-		return m.readSimple(dir, simple, keys), nil
+	if mode := r.env.mode(); mode == simpleMode || mode == "" && len(hashed) == 0 {
+		return r.readSimple(dir, simple, keys), nil
 	}
 	for _, name := range simple {
-		m.note("%s: Apprise API does not read it in hash mode; set APPRISE_STATEFUL_MODE=simple to move it", name)
+		r.report.note("%s: Apprise API does not read it in hash mode; set APPRISE_STATEFUL_MODE=simple to move it", name)
 	}
-	return m.readHashed(dir, hashed, secretKey, keys)
+	return r.readHashed(dir, hashed, secretKey, keys)
 }
 
 // escapeGlob makes filepath.Glob take a path as it is.
@@ -69,7 +77,7 @@ func escapeGlob(path string) string { return globSpecial.ReplaceAllString(path, 
 var globSpecial = lazyregexp.New(`[*?\[]`)
 
 // readSimple reads the files of a folder in simple mode.
-func (m *migration) readSimple(dir string, names, keys []string) (saved []savedConfig) {
+func (r *reader) readSimple(dir string, names, keys []string) (saved []savedConfig) {
 	files := map[string]configFile{}
 	for _, name := range names {
 		extension := filepath.Ext(name)
@@ -77,9 +85,9 @@ func (m *migration) readSimple(dir string, names, keys []string) (saved []savedC
 		key := strings.TrimSuffix(name, extension)
 		switch {
 		case i < 0:
-			m.note("%s: Apprise API does not read it, only <key>.cfg and <key>.yml", name)
+			r.report.note("%s: Apprise API does not read it, only <key>.cfg and <key>.yml", name)
 		case files[key] == simpleFiles[0]:
-			m.note("%s: Apprise API does not read it, because there is %s.cfg", name, key)
+			r.report.note("%s: Apprise API does not read it, because there is %s.cfg", name, key)
 		default:
 			files[key] = simpleFiles[i]
 		}
@@ -90,13 +98,13 @@ func (m *migration) readSimple(dir string, names, keys []string) (saved []savedC
 	for _, key := range keys {
 		f, ok := files[key]
 		if !ok {
-			m.skip("%s: the folder has no such key", keyLabel(key))
+			r.report.skip("%s: the folder has no such key", keyLabel(key))
 			continue
 		}
-		m.checkLock(key, filepath.Join(dir, key))
+		r.checkLock(key, filepath.Join(dir, key))
 		text, err := readRegular(filepath.Join(dir, key+f.extension))
 		if err != nil {
-			m.skip("%s: reading %s: %v", keyLabel(key), key+f.extension, err)
+			r.report.skip("%s: reading %s: %v", keyLabel(key), key+f.extension, err)
 			continue
 		}
 		saved = append(saved, savedConfig{key, f.format, text})
@@ -112,15 +120,15 @@ const defaultSecretKey = "+reua88v8rs4j!bcfdtinb-f0edxazf!$x_q1g7jtgckxd7gi="
 var hashName = lazyregexp.New(`^[0-9a-f]{54}\.(text|yaml)$`)
 
 // readHashed reads the files of a folder in hash mode, for known keys.
-func (m *migration) readHashed(dir string, paths []string, secretKey string, keys []string) (saved []savedConfig, err error) {
-	secretKey = cmp.Or(secretKey, m.env["SECRET_KEY"], defaultSecretKey)
+func (r *reader) readHashed(dir string, paths []string, secretKey string, keys []string) (saved []savedConfig, err error) {
+	secretKey = cmp.Or(secretKey, r.env["SECRET_KEY"], defaultSecretKey)
 	unclaimed := map[string]bool{}
 	for _, path := range paths {
 		unclaimed[path] = true
 	}
 	all := keys
-	if !slices.Contains(keys, m.defaultKey()) {
-		all = append(slices.Clip(keys), m.defaultKey())
+	if !slices.Contains(keys, r.env.defaultKey()) {
+		all = append(slices.Clip(keys), r.env.defaultKey())
 	}
 	for i, key := range all {
 		sum := sha256.Sum224([]byte(secretKey + key))
@@ -129,26 +137,26 @@ func (m *migration) readHashed(dir string, paths []string, secretKey string, key
 		f := slices.IndexFunc(hashFiles, func(f configFile) bool { return unclaimed[path+f.extension] })
 		if f < 0 {
 			if i < len(keys) { // not the default key
-				m.skip("%s: the folder has no such key; check the name and --secret-key", keyLabel(key))
+				r.report.skip("%s: the folder has no such key; check the name and --secret-key", keyLabel(key))
 			}
 			continue
 		}
-		m.checkLock(key, path)
+		r.checkLock(key, path)
 		text, err := readGzip(path + hashFiles[f].extension)
 		for _, f := range hashFiles {
 			delete(unclaimed, path+f.extension)
 		}
 		if err != nil {
-			m.skip("%s: reading its file: %v", keyLabel(key), err)
+			r.report.skip("%s: reading its file: %v", keyLabel(key), err)
 			continue
 		}
 		saved = append(saved, savedConfig{key, hashFiles[f].format, text})
 	}
 	if len(unclaimed) == len(paths) && len(paths) > 0 {
-		return nil, fmt.Errorf("the folder is in hash mode, which hides the names of the keys, and none of its %s belongs to a name of --key; give the names with --key, and SECRET_KEY with --secret-key if the Apprise API has one", count(len(paths), "file"))
+		return nil, fmt.Errorf("the folder is in hash mode, which hides the names of the keys, and none of its %s belongs to a name of --key; give the names with --key, and SECRET_KEY with --secret-key if the Apprise API has one", words.Count(len(paths), "file"))
 	}
 	for _, path := range slices.Sorted(maps.Keys(unclaimed)) {
-		m.skip("%s: the name of its key is unknown; give it with --key", filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
+		r.report.skip("%s: the name of its key is unknown; give it with --key", filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
 	}
 	return saved, nil
 }
@@ -190,4 +198,16 @@ func readGzip(path string) ([]byte, error) {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	return text, nil
+}
+
+// checkLock lists the login of a key. path is that of the key's file without the
+// extension.
+func (r *reader) checkLock(key, path string) {
+	lock := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
+	if !r.locked {
+		return // an Apprise API without APPRISE_AUTH_REQUIRED ignores it
+	}
+	if _, err := os.Lstat(lock); !errors.Is(err, os.ErrNotExist) {
+		r.report.skip("%s: its own login, because the folder has only a hash of it; add a user to basic_auth, who can use every key, or replace basic_auth by a token for each key", keyLabel(key))
+	}
 }

@@ -1,4 +1,4 @@
-package command
+package migrate
 
 import (
 	"bytes"
@@ -19,13 +19,38 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+	"github.com/spf13/cobra"
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/commandtest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/folder"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
+	"github.com/caddy-notify/caddy-notify/internal/hometest"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
+
+func TestMain(m *testing.M) { os.Exit(hometest.Main(m)) }
+
+// command runs `caddy notify`, which has the command migrate alone.
+func command(t *testing.T, stdin string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	cmd := &cobra.Command{Use: "notify"}
+	cmd.AddCommand(Command())
+	return commandtest.Run(t, cmd, stdin, args...)
+}
+
+// writeFile writes a file that only the user can read.
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // migrate runs `caddy notify migrate` with an output folder and returns what it
 // prints, with OUT for that folder.
@@ -48,7 +73,7 @@ func migrate(t *testing.T, out string, args ...string) (text string, code int) {
 // checkGolden compares a text with a file in testdata.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	golden.Check(t, filepath.Join("testdata", "migrate", name), got)
+	golden.Check(t, filepath.Join("testdata", name), got)
 }
 
 // checkMigrated compares what the command prints and writes with the files of a
@@ -57,7 +82,7 @@ func checkGolden(t *testing.T, name, got string) {
 func checkMigrated(t *testing.T, name, out, report string) {
 	t.Helper()
 	checkGolden(t, name+"/report", report)
-	text, err := os.ReadFile(filepath.Join(out, caddyfileName))
+	text, err := os.ReadFile(filepath.Join(out, folder.Caddyfile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +109,7 @@ func checkMigrated(t *testing.T, name, out, report string) {
 		if runtime.GOOS != "windows" && info.Mode().Perm() != want {
 			t.Errorf("%s has the mode %v, want %v", path, info.Mode().Perm(), want)
 		}
-		if d.IsDir() || d.Name() == caddyfileName {
+		if d.IsDir() || d.Name() == folder.Caddyfile {
 			return nil
 		}
 		secret, err := os.ReadFile(path)
@@ -121,7 +146,7 @@ func maskHash(text string) string { return bcryptHash.ReplaceAllString(text, "HA
 // asksFor reports whether the Caddyfile in a folder has the password.
 func asksFor(t *testing.T, out, password string) bool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(out, caddyfileName))
+	text, err := os.ReadFile(filepath.Join(out, folder.Caddyfile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +166,10 @@ func skipHashes(t *testing.T) {
 func TestMigrateProtected(t *testing.T) {
 	skipHashes(t)
 	out := filepath.Join(t.TempDir(), "out")
-	const folder = "testdata/migrate/protected/config"
-	report, code := migrate(t, out, "--env-file", "testdata/migrate/protected/env", folder)
-	if code != exitPartial {
-		t.Errorf("exit %d, want %d", code, exitPartial)
+	const config = "testdata/protected/config"
+	report, code := migrate(t, out, "--env-file", "testdata/protected/env", config)
+	if code != exit.PartialCode {
+		t.Errorf("exit %d, want %d", code, exit.PartialCode)
 	}
 	checkMigrated(t, "protected", out, report)
 	if !asksFor(t, out, "secretsecret") {
@@ -155,11 +180,11 @@ func TestMigrateProtected(t *testing.T) {
 	env := filepath.Join(t.TempDir(), "env")
 	writeFile(t, env, "APPRISE_AUTH_REQUIRED=yes\nAPPRISE_USER=bob\n")
 	out += "2"
-	report, code = migrate(t, out, "--env-file", env, folder)
-	if want := "the site asks for the user apprise and the password in OUT/secrets/password instead"; code != exitPartial || !strings.Contains(report, want) {
+	report, code = migrate(t, out, "--env-file", env, config)
+	if want := "the site asks for the user apprise and the password in OUT/secrets/password instead"; code != exit.PartialCode || !strings.Contains(report, want) {
 		t.Errorf("exit %d, want %q:\n%s", code, want, report)
 	}
-	password, err := os.ReadFile(filepath.Join(out, secretsFolder, passwordFile))
+	password, err := os.ReadFile(filepath.Join(out, folder.Secrets, folder.Password))
 	if err != nil || len(password) < 20 || !asksFor(t, out, strings.TrimSpace(string(password))) {
 		t.Errorf("the password is %q, %v", password, err)
 	}
@@ -171,8 +196,8 @@ func TestMigrateProtected(t *testing.T) {
 	} {
 		writeFile(t, env, c.env)
 		out := filepath.Join(t.TempDir(), "out")
-		report, code := migrate(t, out, "--env-file", env, folder)
-		text, err := os.ReadFile(filepath.Join(out, caddyfileName))
+		report, code := migrate(t, out, "--env-file", env, config)
+		text, err := os.ReadFile(filepath.Join(out, folder.Caddyfile))
 		if c.want == "" {
 			if code != 0 || err != nil || strings.Contains(string(text), "\tbasic_auth {") {
 				t.Errorf("%s: exit %d\n%s%s", name, code, report, text)
@@ -185,9 +210,9 @@ func TestMigrateProtected(t *testing.T) {
 
 func TestMigrateSimple(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	report, code := migrate(t, out, "--env-file", "testdata/migrate/simple/env", "testdata/migrate/simple/config")
-	if code != exitPartial {
-		t.Errorf("exit %d, want %d", code, exitPartial)
+	report, code := migrate(t, out, "--env-file", "testdata/simple/env", "testdata/simple/config")
+	if code != exit.PartialCode {
+		t.Errorf("exit %d, want %d", code, exit.PartialCode)
 	}
 	checkMigrated(t, "simple", out, report)
 }
@@ -223,11 +248,11 @@ func hashFolder(t *testing.T, from, secretKey string) string {
 }
 
 func TestMigrateHash(t *testing.T) {
-	dir := hashFolder(t, "testdata/migrate/hash/config", "secretsecretkey")
+	dir := hashFolder(t, "testdata/hash/config", "secretsecretkey")
 	out := filepath.Join(t.TempDir(), "out")
-	report, code := migrate(t, out, "--env-file", "testdata/migrate/hash/env", "--key", "ops,none", dir)
-	if code != exitPartial {
-		t.Errorf("exit %d, want %d", code, exitPartial)
+	report, code := migrate(t, out, "--env-file", "testdata/hash/env", "--key", "ops,none", dir)
+	if code != exit.PartialCode {
+		t.Errorf("exit %d, want %d", code, exit.PartialCode)
 	}
 	checkMigrated(t, "hash", out, report)
 
@@ -241,7 +266,7 @@ func TestMigrateHash(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, report)
 	}
 	// Without SECRET_KEY, an Apprise API uses its default.
-	dir = hashFolder(t, "testdata/migrate/hash/config", defaultSecretKey)
+	dir = hashFolder(t, "testdata/hash/config", defaultSecretKey)
 	if report, code := migrate(t, out+"4", "-k", "ops", "-k", "lost", dir); code != 0 {
 		t.Errorf("exit %d\n%s", code, report)
 	}
@@ -249,9 +274,9 @@ func TestMigrateHash(t *testing.T) {
 
 func TestMigrateSettings(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	report, code := migrate(t, out, "--env-file", "testdata/migrate/settings/env", t.TempDir())
-	if code != exitPartial {
-		t.Errorf("exit %d, want %d", code, exitPartial)
+	report, code := migrate(t, out, "--env-file", "testdata/settings/env", t.TempDir())
+	if code != exit.PartialCode {
+		t.Errorf("exit %d, want %d", code, exit.PartialCode)
 	}
 	checkMigrated(t, "settings", out, report)
 }
@@ -301,14 +326,14 @@ func TestMigrateServer(t *testing.T) {
 	host := fakeAppriseAPI(t, true)
 	out := filepath.Join(t.TempDir(), "out")
 	report, code := migrate(t, out, "http://bob:secretsecret@"+host+"/sub/")
-	if code != exitPartial {
-		t.Errorf("exit %d, want %d", code, exitPartial)
+	if code != exit.PartialCode {
+		t.Errorf("exit %d, want %d", code, exit.PartialCode)
 	}
-	include := filepath.Join(out, secretsFolder, "ops.include1")
+	include := filepath.Join(out, folder.Secrets, "ops.include1")
 	if text, err := os.ReadFile(include); err != nil || string(text) != "http://bob:secretsecret@"+host+"/more\n" {
 		t.Errorf("the include is %s, %v", text, err)
 	}
-	caddyfileText, err := os.ReadFile(filepath.Join(out, caddyfileName))
+	caddyfileText, err := os.ReadFile(filepath.Join(out, folder.Caddyfile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,8 +386,8 @@ func TestMigrateUnreadable(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	report, code := migrate(t, out, dir)
-	if code != exitPartial {
-		t.Errorf("exit %d, want %d", code, exitPartial)
+	if code != exit.PartialCode {
+		t.Errorf("exit %d, want %d", code, exit.PartialCode)
 	}
 	for _, want := range []string{
 		"key ops: 1 URL\n",
@@ -379,7 +404,7 @@ func TestMigrateUnreadable(t *testing.T) {
 		}
 	}
 
-	dir = hashFolder(t, "testdata/migrate/hash/config", defaultSecretKey)
+	dir = hashFolder(t, "testdata/hash/config", defaultSecretKey)
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil || len(paths) != 3 {
 		t.Fatal(paths, err)
@@ -398,7 +423,7 @@ func TestMigrateExisting(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "ops.cfg"), "json://ops.example.com")
 	out := t.TempDir()
-	mine := filepath.Join(out, caddyfileName)
+	mine := filepath.Join(out, folder.Caddyfile)
 	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -409,11 +434,11 @@ func TestMigrateExisting(t *testing.T) {
 	if text, err := os.ReadFile(mine); err != nil || string(text) != "mine" {
 		t.Errorf("the file is now %q, %v", text, err)
 	}
-	if _, err := os.Stat(filepath.Join(out, secretsFolder)); err == nil {
+	if _, err := os.Stat(filepath.Join(out, folder.Secrets)); err == nil {
 		t.Error("the folder for secrets was created")
 	}
 
-	secrets := filepath.Join(out, secretsFolder)
+	secrets := filepath.Join(out, folder.Secrets)
 	if err := os.Mkdir(secrets, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package command
+package migrate
 
 import (
 	"errors"
@@ -20,8 +20,8 @@ type migratedURL struct {
 
 // url checks a notification URL and returns it as a Caddyfile can have it. at
 // is its position, for the report.
-func (m *migration) url(at, text string) (u migratedURL, ok bool) {
-	if m.noRedirects && !hasRedirect.MatchString(text) {
+func (c *converter) url(at, text string) (u migratedURL, ok bool) {
+	if c.settings.noRedirects && !hasRedirect.MatchString(text) {
 		separator := "?"
 		if strings.Contains(text, "?") {
 			separator = "&"
@@ -30,17 +30,17 @@ func (m *migration) url(at, text string) (u migratedURL, ok bool) {
 	}
 	d, err := notifier.Parse(text, nil)
 	if err != nil {
-		m.skip("%s: %v", at, notifier.WithSuggestion(text, err))
+		c.report.skip("%s: %v", at, notifier.WithSuggestion(text, err))
 		return u, false
 	}
-	if !m.services.Permits(d.Schemes()) {
+	if !c.settings.services.Permits(d.Schemes()) {
 		reason := "APPRISE_DENY_SERVICES denies it"
-		if len(m.services.Allow) > 0 {
+		if len(c.settings.services.Allow) > 0 {
 			reason = "APPRISE_ALLOW_SERVICES does not allow it"
-		} else if _, ok := m.env["APPRISE_DENY_SERVICES"]; !ok {
+		} else if _, ok := c.settings.env["APPRISE_DENY_SERVICES"]; !ok {
 			reason = "Apprise API denies it, unless APPRISE_DENY_SERVICES is set"
 		}
-		m.skip("%s: the service %s may not be used: %s", at, d.Service(), reason)
+		c.report.skip("%s: the service %s may not be used: %s", at, d.Service(), reason)
 		return u, false
 	}
 	if mistake := d.Mistake(); mistake != "" || placeholder.CheckURL(text) != nil {
@@ -54,15 +54,15 @@ func (m *migration) url(at, text string) (u migratedURL, ok bool) {
 			}
 		}
 		if err != nil {
-			m.skip("%s: %v", at, err)
+			c.report.skip("%s: %v", at, err)
 			return u, false
 		}
 		if mistake != "" {
-			m.note("%s: the URL is corrected: %s", at, corrected[0])
+			c.report.note("%s: the URL is corrected: %s", at, corrected[0])
 		}
 	}
 	for _, w := range d.Warnings() {
-		m.note("%s: %s", at, w)
+		c.report.note("%s: %s", at, w)
 	}
 	return migratedURL{url: text, label: label(d)}, true
 }

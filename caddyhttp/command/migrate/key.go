@@ -1,4 +1,4 @@
-package command
+package migrate
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -39,34 +41,68 @@ func keyLabel(key string) string {
 // Caddyfile loads.
 const includesTimeout = 10 * time.Second
 
-// addKey adds the key of a saved configuration.
-func (m *migration) addKey(ctx context.Context, s savedConfig) {
-	if err := site.CheckKeyName(s.key); err != nil {
-		m.skip("%s: %v", keyLabel(s.key), err)
-		return
+// converter makes the keys and notification URLs of a Caddyfile from those of an Apprise API.
+type converter struct {
+	settings *settings
+	report   *report
+}
+
+// defaultURLs returns the URLs of messages without a key.
+func (c *converter) defaultURLs() (out []migratedURL) {
+	const name = "APPRISE_STATELESS_URLS"
+	text := c.settings.env[name]
+	if c.settings.noURLs {
+		if text != "" {
+			c.report.note("%s: APPRISE_STATELESS_MODE turns these URLs off", name)
+		}
+		return nil
 	}
-	k := migratedKey{name: s.key}
-	entries, includes := m.loadSaved(s)
-	withTag, without := false, false
-	for _, e := range entries {
-		at := fmt.Sprintf("key %s, line %d", s.key, e.Line)
-		tags, err := m.tags(at, e.Tags)
-		if err != nil {
-			m.skip("%s: %v", at, err)
+	for i, u := range api.SplitURLs(text) {
+		if u, ok := c.url(fmt.Sprintf("%s, URL %d", name, i+1), u); ok {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// keys returns the keys of saved configurations.
+func (c *converter) keys(ctx context.Context, saved []savedConfig) (out []migratedKey) {
+	for _, s := range saved {
+		k, ok := c.key(ctx, s)
+		if !ok {
 			continue
 		}
-		if u, ok := m.url(at, e.URL); ok {
-			u.tags = tags
+		out = append(out, k)
+		moved := fmt.Sprintf("key %s: %s", k.name, words.Count(len(k.urls), "URL"))
+		if n := len(k.includes); n > 0 {
+			moved += ", " + words.Count(n, "include")
+		}
+		c.report.moved = append(c.report.moved, moved)
+	}
+	return out
+}
+
+// key returns the key of a saved configuration. It is false if there is none.
+func (c *converter) key(ctx context.Context, s savedConfig) (k migratedKey, ok bool) {
+	if err := site.CheckKeyName(s.key); err != nil {
+		c.report.skip("%s: %v", keyLabel(s.key), err)
+		return k, false
+	}
+	k.name = s.key
+	entries, includes := c.loadSaved(s)
+	withTag, without := false, false
+	for _, e := range entries {
+		if u, ok := c.entry(s.key, e); ok {
 			k.urls = append(k.urls, u)
-			withTag, without = withTag || len(tags) > 0, without || len(tags) == 0
+			withTag, without = withTag || len(u.tags) > 0, without || len(u.tags) == 0
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, includesTimeout)
 	defer cancel()
 	for i, location := range includes {
-		included, err := caddyhttp.ImportApprise(ctx, location, m.services)
+		included, err := caddyhttp.ImportApprise(ctx, location, c.settings.services)
 		if err != nil {
-			m.skip("key %s, include %d: %v", s.key, i+1, err)
+			c.report.skip("key %s, include %d: %v", s.key, i+1, err)
 			continue
 		}
 		k.includes = append(k.includes, location)
@@ -75,28 +111,36 @@ func (m *migration) addKey(ctx context.Context, s savedConfig) {
 		}
 	}
 	if !withTag && !without {
-		m.skip("key %s: it has no URL that can be used", s.key)
-		return
+		c.report.skip("key %s: it has no URL that can be used", s.key)
+		return k, false
 	}
-	m.setDefaultTag(&k, withTag, without)
-	m.keys = append(m.keys, k)
-	moved := fmt.Sprintf("key %s: %s", k.name, count(len(k.urls), "URL"))
-	if n := len(k.includes); n > 0 {
-		moved += ", " + count(n, "include")
+	c.setDefaultTag(&k, withTag, without)
+	return k, true
+}
+
+// entry returns the URL of a line of a configuration with its tags.
+func (c *converter) entry(key string, e appriseconfig.Entry) (u migratedURL, ok bool) {
+	at := fmt.Sprintf("key %s, line %d", key, e.Line)
+	tags, err := c.tags(at, e.Tags)
+	if err != nil {
+		c.report.skip("%s: %v", at, err)
+		return u, false
 	}
-	m.moved = append(m.moved, moved)
+	u, ok = c.url(at, e.URL)
+	u.tags = tags
+	return u, ok
 }
 
 // setDefaultTag makes a message without a tag go where Apprise API sends it: to
 // the URLs without tags.
-func (m *migration) setDefaultTag(k *migratedKey, withTag, without bool) {
+func (c *converter) setDefaultTag(k *migratedKey, withTag, without bool) {
 	switch {
 	case withTag && without:
 		k.defaultTag = "untagged"
 		k.comment = "As with Apprise API, a message without a tag goes to the URLs without\ntags. Take the line away, and it goes to every URL."
 	case withTag:
 		k.comment = "Every URL has a tag. Here a message without a tag goes to all of them;\nApprise API refuses it. Choose other URLs with default_tag."
-		m.note("key %s: every URL has a tag, so Apprise API refuses a message without a tag; here it goes to every URL, unless you set default_tag", k.name)
+		c.report.note("key %s: every URL has a tag, so Apprise API refuses a message without a tag; here it goes to every URL, unless you set default_tag", k.name)
 	}
 }
 
@@ -105,7 +149,7 @@ const maxListed = 20
 
 // loadSaved returns the entries of a saved configuration, and the addresses that
 // it includes. It lists what cannot be understood.
-func (m *migration) loadSaved(s savedConfig) (entries []appriseconfig.Entry, includes []string) {
+func (c *converter) loadSaved(s savedConfig) (entries []appriseconfig.Entry, includes []string) {
 	name := "key " + s.key
 	location := "file://" + url.PathEscape(name) + "?format=" + s.format
 	var all []string // locations of includes
@@ -120,21 +164,21 @@ func (m *migration) loadSaved(s savedConfig) (entries []appriseconfig.Entry, inc
 	mistakes, _ := errors.AsType[appriseconfig.Errors](err)
 	for i, e := range mistakes {
 		if i == maxListed {
-			m.skip("%s: it has more mistakes; correct those above, and move it again to see the others", name)
+			c.report.skip("%s: it has more mistakes; correct those above, and move it again to see the others", name)
 			break
 		}
-		m.skip("%s", keyPosition(e.Error()))
+		c.report.skip("%s", keyPosition(e.Error()))
 	}
 	for _, w := range warnings {
 		if text := keyPosition(w.String()); strings.HasPrefix(text, name+", line ") {
-			m.note("%s", text)
+			c.report.note("%s", text)
 		}
 	}
 	for _, location := range all {
 		if strings.Contains(location, "://") {
 			includes = append(includes, location)
 		} else {
-			m.skip("%s: it includes a local file, which Apprise API does not read either; copy its lines", name)
+			c.report.skip("%s: it includes a local file, which Apprise API does not read either; copy its lines", name)
 		}
 	}
 	return entries, includes
@@ -149,10 +193,10 @@ func keyPosition(text string) string {
 }
 
 // tags returns the tags that a url line can have.
-func (m *migration) tags(at string, tags []string) (out []string, err error) {
+func (c *converter) tags(at string, tags []string) (out []string, err error) {
 	for _, tag := range tags {
 		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
-			m.note("%s: the tag all is left out, because it stands for every URL", at)
+			c.report.note("%s: the tag all is left out, because it stands for every URL", at)
 			continue
 		}
 		if err := site.CheckTag(tag); err != nil {

@@ -1,4 +1,4 @@
-package command
+package migrate
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // readServer reads the configurations of a running Apprise API. Without keys it
 // asks the server for its list.
-func (m *migration) readServer(ctx context.Context, address string, keys []string) (saved []savedConfig, err error) {
+func (r *reader) readServer(ctx context.Context, address string, keys []string) (saved []savedConfig, err error) {
 	address = strings.TrimRight(address, "/")
 	if len(keys) == 0 {
 		if keys, err = listKeys(ctx, address); err != nil {
@@ -27,13 +27,13 @@ func (m *migration) readServer(ctx context.Context, address string, keys []strin
 	for _, key := range keys {
 		s, err := getSaved(ctx, address, key)
 		if err != nil {
-			m.skip("%s: %v", keyLabel(key), err)
+			r.report.skip("%s: %v", keyLabel(key), err)
 			continue
 		}
 		saved = append(saved, *s)
 	}
-	if len(m.env) == 0 {
-		m.note("the server does not tell its settings, so they are the defaults; give its variables with --env-file")
+	if len(r.env) == 0 {
+		r.report.note("the server does not tell its settings, so they are the defaults; give its variables with --env-file")
 	}
 	return saved, nil
 }

@@ -1,4 +1,4 @@
-package command
+package migrate
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 )
 
@@ -56,8 +57,8 @@ func TestMigrateSave(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
-	if code != exitPartial || t.Failed() {
-		t.Fatalf("exit %d, want %d:\n%s", code, exitPartial, text)
+	if code != exit.PartialCode || t.Failed() {
+		t.Fatalf("exit %d, want %d:\n%s", code, exit.PartialCode, text)
 	}
 	store, err := configstore.New(&certmagic.FileStorage{Path: dir}, "", new(configstore.Index), secret)
 	if err != nil {
@@ -87,7 +88,7 @@ func TestMigrateSave(t *testing.T) {
 	saved("whole", configstore.FormatYAML, whole+"  - xml://8.8.8.8\n")
 
 	stdout, _, code := command(t, "APPRISE_AUTH_REQUIRED=yes\nAPPRISE_PASSWORD=secretsecret\n", "migrate", "--env-file", "-", "--save", "--config", file, "--key", "whole", "--force", source)
-	if want := "put basic_auth into the site before notify"; code != exitPartial || !strings.Contains(stdout, want) {
+	if want := "put basic_auth into the site before notify"; code != exit.PartialCode || !strings.Contains(stdout, want) {
 		t.Errorf("of a server with a login: exit %d, want %q\n%s", code, want, stdout)
 	}
 	for name, c := range map[string]struct {
@@ -127,7 +128,7 @@ func TestMigrateSpace(t *testing.T) {
 		"none is named":      {site("9471", "configs") + site("9472", "configs team"), "", "several spaces of saved keys; name one with --space: default, team", 1},
 		"an unknown one":     {site("9471", "configs") + site("9472", "configs team"), "home", "write one of default, team", 1},
 		"sites that clash":   {site("9471", "configs") + site("9472", "configs"), "", "name no space", 1},
-		"a key of a site":    {site("9471", "configs team\nkey ops {\nurl json://8.8.8.8\n}") + site("9472", "configs other"), "team", "takes precedence", exitPartial},
+		"a key of a site":    {site("9471", "configs team\nkey ops {\nurl json://8.8.8.8\n}") + site("9472", "configs other"), "team", "takes precedence", exit.PartialCode},
 		"a key of elsewhere": {site("9471", "configs other") + site("9472", "configs elsewhere\nkey ops {\nurl json://8.8.8.8\n}"), "other", "Saved: 1 key", 0},
 		"the default one":    {site("9471", "configs") + site("9472", "configs team"), "default", "Saved: 1 key", 0},
 		"the only one":       {site("9471", "configs third") + site("9472", "configs third"), "", "Saved: 1 key", 0},

@@ -1,27 +1,31 @@
-package command
+package migrate
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// environment returns the variables of the Apprise API. Without --env-file,
-// they are the variables of the process that begin with APPRISE_, and
-// SECRET_KEY.
-func (f *migrateFlags) environment(stdin io.Reader) (map[string]string, error) {
-	if f.envFile != "" {
-		env, err := readEnvFile(stdin, f.envFile)
+// environment has the variables of an Apprise API.
+type environment map[string]string
+
+// readEnvironment reads the variables of the Apprise API from a file or, without the name
+// of one, from this process: those that begin with APPRISE_, and SECRET_KEY.
+func readEnvironment(stdin io.Reader, file string) (environment, error) {
+	if file != "" {
+		env, err := readEnvFile(stdin, file)
 		if err != nil {
 			return nil, fmt.Errorf("--env-file: %w", err)
 		}
 		return env, nil
 	}
-	env := map[string]string{}
+	env := environment{}
 	for _, line := range os.Environ() {
 		name, value, _ := strings.Cut(line, "=")
 		if strings.HasPrefix(name, "APPRISE_") || name == "SECRET_KEY" {
@@ -29,6 +33,31 @@ func (f *migrateFlags) environment(stdin io.Reader) (map[string]string, error) {
 		}
 	}
 	return env, nil
+}
+
+// Values of APPRISE_STATEFUL_MODE.
+const (
+	hashMode   = "hash"
+	simpleMode = "simple"
+)
+
+// stateless reports whether the Apprise API has no keys. It treats an unknown
+// mode as disabled.
+func (e environment) stateless() bool {
+	return !slices.Contains([]string{"", hashMode, simpleMode}, e.mode())
+}
+
+// mode returns APPRISE_STATEFUL_MODE, or "" if it is not set.
+func (e environment) mode() string {
+	return strings.ToLower(strings.TrimSpace(e["APPRISE_STATEFUL_MODE"]))
+}
+
+// defaultKey returns the key that the pages of the Apprise API open first.
+func (e environment) defaultKey() string { return cmp.Or(e["APPRISE_DEFAULT_CONFIG_ID"], "apprise") }
+
+// isOn reports whether Apprise API treats the value of a variable as yes.
+func isOn(value string) bool {
+	return value != "" && strings.ContainsAny(value[:1], "aAyY1tTeE+")
 }
 
 // envLine matches a line that sets a variable.
@@ -40,7 +69,7 @@ const maxEnvLine = 1 << 20
 // readEnvFile reads a file with a variable on each line, in the format of
 // docker's flag --env-file and of the output of env. Quotes around a value are
 // removed.
-func readEnvFile(stdin io.Reader, name string) (map[string]string, error) {
+func readEnvFile(stdin io.Reader, name string) (environment, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -49,7 +78,7 @@ func readEnvFile(stdin io.Reader, name string) (map[string]string, error) {
 		defer f.Close()
 		stdin = f
 	}
-	env := map[string]string{}
+	env := environment{}
 	lines := bufio.NewScanner(stdin)
 	lines.Buffer(nil, maxEnvLine)
 	for n := 1; lines.Scan(); n++ {

@@ -1,0 +1,36 @@
+// Package exit gives the commands of caddy notify their exit codes.
+package exit
+
+import (
+	"errors"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+// PartialCode is the exit code for a [Partial]. Every other error has the exit code 1, as in
+// all commands of Caddy.
+const PartialCode = 2
+
+// Partial is returned when a command has done its work in part: a message
+// was sent but not every required destination has it, or not everything was
+// moved.
+type Partial struct{ Text string } // what the command prints behind "Error:"
+
+// Error implements error.
+func (e *Partial) Error() string { return e.Text }
+
+// WithCode returns run with the exit code of a [Partial] that it returns. Caddy takes exit
+// codes above 1 only from its own type of command functions.
+func WithCode(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		partial, ok := errors.AsType[*Partial](err)
+		if !ok {
+			return err
+		}
+		cmd.SilenceErrors = true
+		cmd.PrintErrln("Error:", partial)
+		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return PartialCode, nil })(cmd, args)
+	}
+}
