@@ -25,7 +25,7 @@ func TestDevicesDamaged(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
 	q.Outbox.Log = zap.New(core)
 	phone := s.subscribe(t, h, "phone")
-	place := h.api.DevicePlace(h.api.Resolved.Keys["k"])
+	place := h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"])
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {

@@ -29,7 +29,7 @@ func TestDeviceTakesNoChain(t *testing.T) {
 		t.Errorf("the tag later: status %d %s", got.status, got.body)
 	}
 	// As if the key had got its numbers after the phone had chosen.
-	place := h.api.DevicePlace(h.api.Resolved.Keys["k"])
+	place := h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"])
 	err := h.app.gateway.Rooms.Devices.ChangeDevices(t.Context(), place, false, nil, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
 		l.Find(phone.ID).Own = []string{"duty", "0:duty"}
 		return nil, nil

@@ -134,7 +134,7 @@ func askJSON(t *testing.T, h *Handler, method, target string, body any, header .
 func invited(t *testing.T, h *Handler, tags ...string) string {
 	t.Helper()
 	k := h.api.Resolved.Keys["k"]
-	token, _, err := h.app.gateway.Rooms.Devices.Invite(t.Context(), h.api.DevicePlace(k), tags)
+	token, _, err := h.app.gateway.Rooms.Devices.Invite(t.Context(), h.api.Devices.DevicePlace(k), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -747,7 +747,7 @@ func TestReceiptGone(t *testing.T) {
 	postWith(t, h, "/notify/k", "body=b")
 	p := s.all()[0].payload
 	askJSON(t, h, http.MethodPost, "/notify/k/devices/"+phone.ID+"/receipts", map[string]string{"receipt": p.Receipt})
-	d, err := q.Devices.FindDevice(t.Context(), h.api.DevicePlace(h.api.Resolved.Keys["k"]), phone.ID)
+	d, err := q.Devices.FindDevice(t.Context(), h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"]), phone.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.api = &httpapi.API{Log: ctx.Logger(), ParseDuration: caddy.ParseDuration}
+	h.api = httpapi.New(ctx.Logger(), caddy.ParseDuration)
 	if err := h.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}

@@ -369,7 +369,7 @@ func TestSendingLines(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = host
 		out := map[string]string{}
-		for _, l := range (&console.Pages{API: h.api}).SendingLines(r, h.api.Resolved.Keys[key]) {
+		for _, l := range console.SendingLines(r, h.api.Resolved.Keys[key]) {
 			out[l.Name] = l.Text
 		}
 		return out

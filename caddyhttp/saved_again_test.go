@@ -46,7 +46,7 @@ func (s *savedAgain) newInvitation() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, _, err := s.app.gateway.Rooms.Devices.Invite(s.t.Context(), s.Handler.api.DevicePlace(k), nil)
+	token, _, err := s.app.gateway.Rooms.Devices.Invite(s.t.Context(), s.Handler.api.Devices.DevicePlace(k), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

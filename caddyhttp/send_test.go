@@ -68,7 +68,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 		"event":  event,
 		"test": func() {
 			k := h.api.Resolved.Keys["ops"]
-			if _, err := h.api.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
+			if _, err := h.api.Sender.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
 				t.Error(err)
 			}
 		},

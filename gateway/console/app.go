@@ -16,6 +16,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/appicon"
 )
 
+// appFiles writes the files of the app for devices.
+type appFiles struct{ *shared }
+
 // appFile is a file that browsers fetch for the page of a device. It is the same for
 // everybody.
 type appFile struct {
@@ -38,7 +41,7 @@ var AppFiles = sync.OnceValue(func() map[string]appFile {
 })
 
 // serveAppFile writes a file of the app.
-func (h *Pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+func (h *appFiles) serveAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	f := AppFiles()[at.Pattern]
 	return h.writeAppFile(w, r, at, f.mediaType, f.content())
 }
@@ -46,7 +49,7 @@ func (h *Pages) serveAppFile(w http.ResponseWriter, r *http.Request, at *httpapi
 // serveManifest writes the manifest of the app that shows the messages of a key. The
 // app opens the page that the manifest was linked from, because an app on the home
 // screen of an iPhone knows nothing else of the browser that has installed it.
-func (h *Pages) serveManifest(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+func (h *appFiles) serveManifest(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	query := r.URL.Query()
 	key := query.Get("key")
 	if site.CheckKeyName(key) != nil {
@@ -68,7 +71,7 @@ func deviceQueryOf(query url.Values) string {
 	return httpapi.DeviceQuery
 }
 
-func (h *Pages) writeAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route, mediaType string, content []byte) *api.Response {
+func (h *appFiles) writeAppFile(w http.ResponseWriter, r *http.Request, at *httpapi.Route, mediaType string, content []byte) *api.Response {
 	header := w.Header()
 	if !slices.Contains(at.Methods, r.Method) {
 		header.Set("Allow", strings.Join(at.Methods, ", "))

@@ -14,7 +14,7 @@ import (
 
 // setBeats sets the beats that a key expects. If the queue cannot be read, there are
 // none, and the part about the queue says so.
-func (h *Pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *keyPages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if len(k.Expects) == 0 {
 		return
 	}
@@ -24,7 +24,7 @@ func (h *Pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	}
 	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {
-		expected = append(expected, *h.ExpectedBeat(k, &k.Expects[i]))
+		expected = append(expected, *h.api.Beats.ExpectedBeat(k, &k.Expects[i]))
 	}
 	beats, err := q.Beats.Beats(r.Context(), expected)
 	if err != nil {
@@ -45,10 +45,10 @@ func (h *Pages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 
 // beatTroubles returns the beats of a key that are late or have failed, the first one first.
 // They are nil if the queue cannot be read, which the pages say elsewhere.
-func (h *Pages) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key) (out []view.Trouble) {
+func (h *shared) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key) (out []view.Trouble) {
 	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {
-		expected = append(expected, *h.ExpectedBeat(k, &k.Expects[i]))
+		expected = append(expected, *h.api.Beats.ExpectedBeat(k, &k.Expects[i]))
 	}
 	if len(expected) == 0 {
 		return nil

@@ -19,6 +19,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
+// builder writes the pages that add a destination to a key.
+type builder struct{ *shared }
+
 // The pages that add a destination to a key: a field that finds services and
 // recognises what they give out, and a form with the parameters of one. The form
 // tests the destination and saves it, or shows the line for a Caddyfile. They work
@@ -61,7 +64,7 @@ type builderAt struct {
 	tests   bool   // a test message may be sent
 }
 
-func (h *Pages) builderAt(r *http.Request, key string) builderAt {
+func (h *builder) builderAt(r *http.Request, key string) builderAt {
 	at := builderAt{key: key, address: httpapi.ConfigPage(r, key), saves: h.Resolved.Keys[key] == nil && h.MayManageSaved(r) == nil}
 	at.tests = at.saves || h.Resolved.Stateless
 	if prefix, _, _ := strings.Cut(httpapi.RouteConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
@@ -71,7 +74,7 @@ func (h *Pages) builderAt(r *http.Request, key string) builderAt {
 }
 
 // serveBuilder writes the list of services or the empty form of one.
-func (h *Pages) serveBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *builder) serveBuilder(w http.ResponseWriter, r *http.Request, key string) error {
 	at, query := h.builderAt(r, key), r.URL.Query()
 	if scheme := strings.ToLower(query.Get(buildQuery)); scheme != "" {
 		if f := h.newForm(scheme, query.Get(formQuery)); f != nil {
@@ -84,7 +87,7 @@ func (h *Pages) serveBuilder(w http.ResponseWriter, r *http.Request, key string)
 // newForm returns the empty form of the service with a scheme, or nil if there is
 // none that the site permits. number is that of the form; if it is none, the form is
 // the first.
-func (h *Pages) newForm(scheme, number string) *builderForm {
+func (h *builder) newForm(scheme, number string) *builderForm {
 	info := notifier.FindService(scheme)
 	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.permits(info) {
 		return nil
@@ -98,12 +101,12 @@ func (h *Pages) newForm(scheme, number string) *builderForm {
 }
 
 // permits reports whether the setting services permits a service.
-func (h *Pages) permits(s *notifier.ServiceInfo) bool {
+func (h *builder) permits(s *notifier.ServiceInfo) bool {
 	return h.Resolved.Services.Permits(s.Schemes)
 }
 
 // writeBuilderList writes the list of services, with what is found by a text.
-func (h *Pages) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
+func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
 	p := view.ServicesPage{Address: at.address, Key: at.key, Text: text}
 	service := func(s *notifier.ServiceInfo, reason string) view.Service {
 		return view.Service{Name: s.Name, Scheme: s.Schemes[0], Group: string(s.Groups[0]), Reason: reason}
@@ -143,7 +146,7 @@ var errServiceOff = errors.New("the services that the text may belong to are not
 
 // recognize returns the services that a text may belong to and that the site
 // permits. If there is none, it returns an error without the text.
-func (h *Pages) recognize(text string) ([]notifier.Recognized, error) {
+func (h *builder) recognize(text string) ([]notifier.Recognized, error) {
 	found, err := notifier.Recognize(text)
 	if err != nil {
 		return nil, err
@@ -157,8 +160,8 @@ func (h *Pages) recognize(text string) ([]notifier.Recognized, error) {
 
 // enterBuilder reads a form of these pages. It is not an alert, so it counts like a
 // message without a key. After nil, the caller calls leave.
-func (h *Pages) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
-	e, err := h.Enter(r, "")
+func (h *builder) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
+	e, err := h.api.Sender.Enter(r, "")
 	if err != nil {
 		return site.Admission{}, err
 	}
@@ -175,7 +178,7 @@ func (h *Pages) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admis
 var errBuilderHTML = api.Errorf(http.StatusNotAcceptable, "this is a page for browsers (Accept: text/html); programs save URLs with POST /add/{KEY}")
 
 // postBuilder handles a form of these pages.
-func (h *Pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
 	e, err := h.enterBuilder(w, r)
 	if err != nil {
 		return err
@@ -185,7 +188,7 @@ func (h *Pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) 
 	if r.URL.Query().Get(buildQuery) == "" {
 		return h.findService(w, r, at)
 	}
-	f := h.postedForm(r)
+	f := postedForm(r)
 	if f == nil {
 		return api.Errorf(http.StatusBadRequest, "there is no such service; choose one from the list")
 	}
@@ -235,7 +238,7 @@ func (h *Pages) postBuilder(w http.ResponseWriter, r *http.Request, key string) 
 
 // findService handles the field of the list of services: it writes the form of the
 // service that the text belongs to, or the list with what is found.
-func (h *Pages) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
+func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
 	text := r.PostForm.Get("text")
 	live := r.PostForm.Get("do") == builderLive
 	if live {
@@ -283,7 +286,7 @@ type destination struct {
 
 // setLine sets the line of a Caddyfile for a destination. If the key is a saved one,
 // the error is the reason why the destination cannot be saved.
-func (f *builderForm) setLine(h *Pages, at builderAt, d destination) error {
+func (f *builderForm) setLine(h *builder, at builderAt, d destination) error {
 	f.line = strings.Join(append([]string{"url", d.url}, d.tags...), " ")
 	if !at.saves {
 		return nil
@@ -299,7 +302,7 @@ func (f *builderForm) setLine(h *Pages, at builderAt, d destination) error {
 
 // savedTarget returns the target of a destination under the rules of saved keys. The
 // error is the reason why it cannot be saved.
-func (h *Pages) savedTarget(d destination) (notifier.Target, error) {
+func (h *builder) savedTarget(d destination) (notifier.Target, error) {
 	return h.Saved.Target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
@@ -309,7 +312,7 @@ var errNotAdded = errors.New("the destination cannot be added to the key automat
 
 // saveDestination adds a destination to a saved key, which need not exist. It returns
 // the number of the destination in the key.
-func (h *Pages) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
+func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
 	t, err := h.savedTarget(d)
 	if err != nil {
 		return 0, err
@@ -331,7 +334,7 @@ func (h *Pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 		return 0, fmt.Errorf("%w: %w", errNotAdded, err)
 	}
 	saving := httpapi.Draft{Config: &c}
-	if err := h.SaveConfig(r, at.key, &saving); err != nil {
+	if err := h.api.SavedKeys.SaveConfig(r, at.key, &saving); err != nil {
 		return 0, err
 	}
 	return saving.Urls, nil
@@ -340,7 +343,7 @@ func (h *Pages) saveDestination(r *http.Request, at builderAt, d destination) (n
 // testDestination sends a test message to a destination. If the key is a saved one,
 // the rules of saved keys apply, as if the destination were saved already, and
 // otherwise those of messages with URLs.
-func (h *Pages) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
+func (h *builder) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
 	// The test counts like a message with a URL of a client.
 	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
@@ -357,7 +360,7 @@ func (h *Pages) testDestination(w http.ResponseWriter, r *http.Request, at build
 		defer s.Sender.Release(t.Destination)
 		k.Limits, k.Log = s.Limits, s.Log
 	} else {
-		if t.Destination, err = h.ParseClientURL(d.url); err != nil {
+		if t.Destination, err = h.api.Sender.ParseClientURL(d.url); err != nil {
 			return nil, nil, err
 		}
 		defer t.Close()
@@ -366,12 +369,12 @@ func (h *Pages) testDestination(w http.ResponseWriter, r *http.Request, at build
 		}
 		k.Limits = h.Resolved.Limits.Client
 	}
-	resp, err = h.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
+	resp, err = h.api.Sender.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
 	return resp, t.Warnings(), err
 }
 
 // testURL handles a request to test a URL that is not saved.
-func (h *Pages) testURL(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *builder) testURL(w http.ResponseWriter, r *http.Request, name string) error {
 	if h.Resolved.Keys[name] != nil {
 		return httpapi.ErrKeyFixed(name)
 	}

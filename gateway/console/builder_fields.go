@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-func (h *Pages) writeBuilderForm(w http.ResponseWriter, r *http.Request, at builderAt, f *builderForm) error {
+func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at builderAt, f *builderForm) error {
 	p := view.FormPage{
 		Address: at.address, Key: at.key, Saves: at.saves, Tests: at.tests,
 		Service: view.Service{Name: f.service.Name, Scheme: f.service.Schemes[0], Group: string(f.service.Groups[0])},

@@ -57,7 +57,7 @@ const (
 
 // postedForm returns the form that was posted, or nil if there is none for the
 // service in the query string.
-func (h *Pages) postedForm(r *http.Request) *builderForm {
+func postedForm(r *http.Request) *builderForm {
 	scheme := r.URL.Query().Get(buildQuery)
 	forms := notifier.URLForms(scheme)
 	number, err := strconv.Atoi(r.PostForm.Get("form"))

@@ -14,7 +14,7 @@ import (
 )
 
 // isDevicePage reports whether a GET of a key's address is for the page of a device.
-func (h *Pages) isDevicePage(r *http.Request, name string) bool {
+func (h *sendPages) isDevicePage(r *http.Request, name string) bool {
 	query := r.URL.Query()
 	return name != "" && h.Has.Push && (query.Has(httpapi.InviteQuery) || query.Has(httpapi.DeviceQuery))
 }
@@ -22,7 +22,7 @@ func (h *Pages) isDevicePage(r *http.Request, name string) bool {
 var errNoInvitations = api.Errorf(http.StatusNotFound, "there are no invitations here, because devices cannot subscribe; the operator can add push to the global option notify")
 
 // serveInvited writes the page on which an invitation is used.
-func (h *Pages) serveInvited(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) serveInvited(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.Has.Push {
 		return errNoInvitations.Response()
 	}
@@ -32,7 +32,7 @@ func (h *Pages) serveInvited(w http.ResponseWriter, r *http.Request, name string
 // serveDevicePage writes the page on which a device subscribes to a key. Whoever has no
 // invitation sees the same for every name, so that nobody learns which keys there are.
 // A device that has subscribed opens the page, too, with an invitation that is used up.
-func (h *Pages) serveDevicePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) serveDevicePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer") // the address has the invitation
@@ -46,7 +46,7 @@ func (h *Pages) serveDevicePage(w http.ResponseWriter, r *http.Request, name str
 	return nil
 }
 
-func (h *Pages) devicePage(r *http.Request, name string) (p view.DevicePage, err error) {
+func (h *sendPages) devicePage(r *http.Request, name string) (p view.DevicePage, err error) {
 	if err := site.CheckKeyName(name); err != nil {
 		return p, api.Errorf(http.StatusNotFound, "%w", err)
 	}
@@ -55,11 +55,11 @@ func (h *Pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 		Root: root, Key: name, Invite: query.Get(httpapi.InviteQuery),
 		Manifest: root + httpapi.RouteManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),
 	}
-	if _, err := h.InboxReader(r, name); err == nil {
+	if _, err := h.api.Inboxes.InboxReader(r, name); err == nil {
 		p.Messages = inboxAddress(r, name)
 	}
 	given := p.Invite != ""
-	x, err := h.Invitation(r.Context(), name, p.Invite)
+	x, err := h.api.Devices.Invitation(r.Context(), name, p.Invite)
 	switch {
 	case err == nil:
 		p.Tags = x.Tags
@@ -68,7 +68,7 @@ func (h *Pages) devicePage(r *http.Request, name string) (p view.DevicePage, err
 	default:
 		p.Invite = ""
 		k, err := h.Resolved.Key(r.Context(), name)
-		if err != nil || h.MaySubscribe(r, k) != nil {
+		if err != nil || h.api.Devices.MaySubscribe(r, k) != nil {
 			p.Refused = refusedDevice(given)
 			return p, nil
 		}

@@ -43,7 +43,7 @@ type lastResult struct {
 
 // health returns the states of all destinations. The error is that of the queue; the
 // view can be used nevertheless.
-func (h *Pages) health(ctx context.Context) (*healthView, error) {
+func (h *shared) health(ctx context.Context) (*healthView, error) {
 	v := &healthView{lastOf: h.Shared.History.LastOf, last: lastResultsOf(&h.Shared.History)}
 	q, err := h.App.Open(nil)
 	if err == nil && q != nil {

@@ -18,11 +18,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// incidentPages lists the incidents of the site, and forgets them.
+type incidentPages struct{ *shared }
+
 // pageIncidents is the number of incidents on a page of the console.
 const pageIncidents = 50
 
 // serveIncidentsPage lists the incidents of the site.
-func (h *Pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
 		return err
@@ -44,7 +47,7 @@ func (h *Pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ht
 		p.Keys = names
 	}
 	p.Done = forgottenOf(r.URL.Query())
-	list, next, err := h.SiteIncidents(r.Context(), &by)
+	list, next, err := h.api.Incidents.SiteIncidents(r.Context(), &by)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
 	} else {
@@ -52,7 +55,7 @@ func (h *Pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ht
 	}
 	for _, x := range list {
 		listed := httpapi.ListedIncident(r, x.Incident)
-		listed.Silenced = h.SilencedUntil(r.Context(), x.Incident)
+		listed.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x.Incident)
 		if alerting.IsQuiet(x.Incident) {
 			listed.ID = x.ID
 		}
@@ -68,7 +71,7 @@ func (h *Pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ht
 const forgetQuery = "forget"
 
 // postForget forgets an incident of the page, or those of a key.
-func (h *Pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -107,7 +110,7 @@ func (h *Pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Ro
 }
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
-func (h *Pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
+func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
 	at, err := q.Alerts.IncidentByID(ctx, id)
 	if err != nil {
 		return err
@@ -126,7 +129,7 @@ func (h *Pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) erro
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
-func (h *Pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
+func (h *incidentPages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
 	if key == "" {
 		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}
@@ -157,7 +160,7 @@ func forgottenOf(query url.Values) string {
 }
 
 // hasRules reports whether one of the keys of the site has rules.
-func (h *Pages) hasRules() bool {
+func (h *shared) hasRules() bool {
 	if h.Resolved.Saved.On() && !h.Resolved.Saved.Rules.Empty() {
 		return true
 	}
@@ -170,7 +173,7 @@ func (h *Pages) hasRules() bool {
 }
 
 // incidentTrouble returns how many incidents of the site's keys are open, or "".
-func (h *Pages) incidentTrouble() string {
+func (h *incidentPages) incidentTrouble() string {
 	select {
 	case <-h.App.Engine.Started:
 	default:

@@ -16,8 +16,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// keyPages writes the page of a key.
+type keyPages struct {
+	*shared
+	builder  *builder
+	messages *messagePages
+}
+
 // serveKeyPage writes the page of a key, which need not exist.
-func (h *Pages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *keyPages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
 	if !api.PrefersHTML(r) || !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
@@ -26,7 +33,7 @@ func (h *Pages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string
 		return api.Errorf(http.StatusNotFound, "%w", err)
 	}
 	if r.URL.Query().Has(buildQuery) {
-		return h.serveBuilder(w, r, name)
+		return h.builder.serveBuilder(w, r, name)
 	}
 	return h.writeKeyPage(w, r, name, http.StatusOK, nil)
 }
@@ -42,7 +49,7 @@ func addedService(r *http.Request) string {
 
 // writeKeyPage writes the page of a key. d is a configuration that is not saved,
 // or nil.
-func (h *Pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *httpapi.Draft) error {
+func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *httpapi.Draft) error {
 	p, err := h.keyPage(r, name)
 	if d != nil {
 		setDraft(&p, d)
@@ -54,7 +61,7 @@ func (h *Pages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string
 
 // keyPage returns the page of a key, which need not exist. If the storage
 // cannot be read, the page does not show the saved configuration.
-func (h *Pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
+func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
 	p = view.KeyPage{
 		Root: httpapi.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
 	}
@@ -79,7 +86,7 @@ func (h *Pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)
 		h.setInbox(r, &p, k)
-		p.Lines = h.SendingLines(r, k)
+		p.Lines = SendingLines(r, k)
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 		h.setRecent(r, &p, &site.Key{Name: name})
@@ -92,7 +99,7 @@ func (h *Pages) keyPage(r *http.Request, name string) (p view.KeyPage, err error
 }
 
 // writeNewToken writes the page of a key with a token that was made.
-func (h *Pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, token string, count int) error {
+func (h *keyPages) writeNewToken(w http.ResponseWriter, r *http.Request, name, token string, count int) error {
 	p, err := h.keyPage(r, name)
 	if err != nil {
 		return err
@@ -102,7 +109,7 @@ func (h *Pages) writeNewToken(w http.ResponseWriter, r *http.Request, name, toke
 }
 
 // setDestinations sets the destinations of a key with their health.
-func (h *Pages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key) {
 	p.Destinations = pageDestinations(p.Address, k.Targets)
 	states, err := h.health(r.Context())
 	if err != nil {

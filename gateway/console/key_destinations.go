@@ -15,6 +15,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// keyTests sends test messages to the destinations of a key.
+type keyTests struct {
+	*shared
+	page    *keyPages
+	builder *builder
+}
+
 // pageDestinations returns the destinations of a key. address is that of its page.
 func pageDestinations(address string, targets []notifier.Target) []view.Destination {
 	out := make([]view.Destination, len(targets))
@@ -39,7 +46,7 @@ const MaxPageForm = 512 << 10
 
 // readPageForm reads a form of the pages for those who manage. Its fields are
 // in r.PostForm.
-func (h *Pages) readPageForm(w http.ResponseWriter, r *http.Request) error {
+func (h *shared) readPageForm(w http.ResponseWriter, r *http.Request) error {
 	if !h.Resolved.Page {
 		return errPageOff
 	}
@@ -57,8 +64,8 @@ var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, wh
 // serveTest sends a test message to one destination of a key. The field
 // destination is its number, counted from 1. A browser gets the page of the key
 // with the result. Any other client gets the response to a message.
-func (h *Pages) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
-	e, err := h.Enter(r, name)
+func (h *keyTests) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
+	e, err := h.api.Sender.Enter(r, name)
 	if err != nil {
 		return err
 	}
@@ -67,7 +74,7 @@ func (h *Pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 		return err
 	}
 	if r.PostForm.Has("url") {
-		return h.testURL(w, r, name)
+		return h.builder.testURL(w, r, name)
 	}
 	k, err := h.Resolved.Key(r.Context(), name)
 	if err != nil {
@@ -80,7 +87,7 @@ func (h *Pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 	if err != nil {
 		return err
 	}
-	resp, err := h.SendTest(w, r, k, &api.Selection{Targets: k.Targets[n : n+1]})
+	resp, err := h.api.Sender.SendTest(w, r, k, &api.Selection{Targets: k.Targets[n : n+1]})
 	if err != nil {
 		return err
 	}
@@ -88,7 +95,7 @@ func (h *Pages) serveTest(w http.ResponseWriter, r *http.Request, name string) e
 		resp.Write(w, r)
 		return nil
 	}
-	p, err := h.keyPage(r, name)
+	p, err := h.page.keyPage(r, name)
 	if err != nil {
 		return err
 	}
@@ -105,7 +112,7 @@ const allDestinations = "all"
 const maxTestsAtOnce = 8
 
 // testAll sends a test message to each destination of a key.
-func (h *Pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) error {
+func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) error {
 	results := make([]notifier.Result, len(k.Targets))
 	slots := make(chan struct{}, maxTestsAtOnce)
 	var wg sync.WaitGroup
@@ -113,7 +120,7 @@ func (h *Pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) err
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			d, err := h.TestDelivery(k, &api.Selection{Targets: k.Targets[i : i+1]})
+			d, err := h.api.Sender.TestDelivery(k, &api.Selection{Targets: k.Targets[i : i+1]})
 			if err != nil {
 				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: notifier.Failed, Err: err}
 				return
@@ -129,7 +136,7 @@ func (h *Pages) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) err
 		}
 		return httpapi.WriteJSON(w, http.StatusOK, map[string][]api.Result{"results": out})
 	}
-	p, err := h.keyPage(r, k.Name)
+	p, err := h.page.keyPage(r, k.Name)
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
+// keyDevices invites and revokes the devices of a key.
+type keyDevices struct {
+	*shared
+	page *keyPages
+}
+
 // revokeQuery is the query parameter of the form that revokes a device. That of the form
 // that invites one is httpapi.InviteQuery.
 const revokeQuery = "revoke"
 
 // setDevices sets the devices of a key on its page, for who may invite others.
-func (h *Pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *keyPages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.Has.Push || !h.Has.Console || h.MayManage(r) != nil {
 		return
 	}
@@ -28,7 +34,7 @@ func (h *Pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	devices, err := q.Devices.DevicesOf(r.Context(), h.DevicePlace(k))
+	devices, err := q.Devices.DevicesOf(r.Context(), h.api.Devices.DevicePlace(k))
 	if errors.Is(err, device.ErrDevicesDamaged) {
 		p.DevicesProblem = "The gateway cannot read the devices of this key, so that they get no messages. Its log says what its operator can do."
 	}
@@ -52,11 +58,11 @@ func (h *Pages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 }
 
 // postInvite makes an invitation to a key, and shows it on the page of the key.
-func (h *Pages) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.DeviceKey(r.Context(), name)
+	k, q, err := h.api.Devices.DeviceKey(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func (h *Pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 	if err := device.CheckTags(tags, true, site.CheckTag); err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	token, x, err := q.Devices.Invite(context.WithoutCancel(r.Context()), h.DevicePlace(k), tags)
+	token, x, err := q.Devices.Invite(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), tags)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}
@@ -73,7 +79,7 @@ func (h *Pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 	if err != nil {
 		return err
 	}
-	p, err := h.keyPage(r, name)
+	p, err := h.page.keyPage(r, name)
 	if err != nil {
 		return err
 	}
@@ -82,15 +88,15 @@ func (h *Pages) postInvite(w http.ResponseWriter, r *http.Request, name string) 
 }
 
 // postRevoke revokes a device of a key, and leads back to the page of the key.
-func (h *Pages) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *keyDevices) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.DeviceKey(r.Context(), name)
+	k, q, err := h.api.Devices.DeviceKey(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	d, err := q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
+	d, err := q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
 	}

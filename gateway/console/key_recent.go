@@ -20,6 +20,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// queueActions retries, hurries and drops what waits in the queue.
+type queueActions struct{ *shared }
+
 // Limits of the page of a key.
 const (
 	maxPageRecent  = 20     // messages and refusals, equal ones together
@@ -32,9 +35,9 @@ const (
 
 // setRecent sets the last messages of a key and its messages in the queue, of those
 // that came to the site of h.
-func (h *Pages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
 	id := site.KeyID{Site: h.Site(), Key: k.Name}
-	list, err := h.listMessages(r, messageFilter{key: k.Name}, nil, uuid.UUID{}, maxKeyScan)
+	list, err := h.messages.listMessages(r, messageFilter{key: k.Name}, nil, uuid.UUID{}, maxKeyScan)
 	if err == nil {
 		p.Recent = list.messages
 		if list.stored {
@@ -140,18 +143,18 @@ const (
 )
 
 // retryQueued queues again the deliveries of a message that were given up.
-func (h *Pages) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *queueActions) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, retryQuery, outbox.RetryMessage)
 }
 
 // dropQueued drops the deliveries of a message that wait or were given up.
-func (h *Pages) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
+func (h *queueActions) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, dropQuery, outbox.DropMessage)
 }
 
 // changeQueued calls do with a message of a key. Browsers are sent back to the
 // page.
-func (h *Pages) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
+func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -171,7 +174,7 @@ func (h *Pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 		if err != nil {
 			return outbox.ErrNoMessage
 		}
-		e, err := h.StoredMessage(ctx, q, id)
+		e, err := h.api.Messages.StoredMessage(ctx, q, id)
 		if err == nil && !isOfKey(e, site.KeyID{Site: h.Site(), Key: name}) {
 			err = outbox.ErrNoMessage
 		}
@@ -204,7 +207,7 @@ func (h *Pages) changeQueued(w http.ResponseWriter, r *http.Request, name, chang
 }
 
 // logQueueChange logs what somebody has done to the queue on a page.
-func (h *Pages) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
+func (h *queueActions) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
 	client := httpapi.ClientIP(r)
 	h.Log.Info("queued message changed", append(about, zap.String("change", change),
 		zap.Int("deliveries", deliveries), zap.String("user", httpapi.RequestUser(r)), zap.String("client_ip", client))...)
@@ -215,7 +218,7 @@ func (h *Pages) logQueueChange(r *http.Request, change string, deliveries int, a
 const hurryQuery = "hurry"
 
 // hurryKey makes due what waits for a destination of a key, or for all of them.
-func (h *Pages) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *queueActions) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
 		return err
@@ -230,7 +233,7 @@ func (h *Pages) hurryKey(w http.ResponseWriter, r *http.Request, name string) er
 
 // dropKey drops what waits for a destination of a key or, for a form with the field
 // id, messages.
-func (h *Pages) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *queueActions) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
 		return err
@@ -251,7 +254,7 @@ func (h *Pages) dropKey(w http.ResponseWriter, r *http.Request, name string) err
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
 
 // dropDestination drops what waits for a destination, and is the site's.
-func (h *Pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
+func (h *queueActions) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	n, _, err := q.Outbox.Queue.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
@@ -266,7 +269,7 @@ func (h *Pages) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash
 // that came to the site, or of a key that the site has in common with the other one, such
 // as a global key. The messages of a site that is not in the configuration any more are
 // everybody's, because no other page shows them.
-func (h *Pages) mayDrop(ctx context.Context, j *queue.Job) bool {
+func (h *queueActions) mayDrop(ctx context.Context, j *queue.Job) bool {
 	var state queued.State
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
@@ -284,7 +287,7 @@ func (h *Pages) mayDrop(ctx context.Context, j *queue.Job) bool {
 
 // destinationsOfForm reads the form of a button. It returns the queue and the
 // destination that the form names, or all those of the key.
-func (h *Pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*gateway.Rooms, []queue.Hash, error) {
+func (h *queueActions) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*gateway.Rooms, []queue.Hash, error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
@@ -314,7 +317,7 @@ func (h *Pages) destinationsOfForm(w http.ResponseWriter, r *http.Request, name 
 }
 
 // changedDeliveries answers a form that has changed deliveries.
-func (h *Pages) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
+func (h *queueActions) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
 	if !api.PrefersHTML(r) {
 		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// keysPage lists the keys of the site.
+type keysPage struct{ *shared }
+
 // Limits of the list of keys.
 const (
 	MaxListedKeys = 50 // on a page
@@ -28,7 +31,7 @@ const (
 
 // serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
 // One of its forms leads to the page of a key.
-func (h *Pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
 	query := r.URL.Query()
 	if key := query.Get("key"); key != "" {
 		if err := site.CheckKeyName(key); err != nil {
@@ -102,8 +105,8 @@ func (h *Pages) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) 
 }
 
 // keyNames returns the names of all keys of the site, sorted.
-func (h *Pages) keyNames(ctx context.Context) ([]string, error) {
-	saved, err := h.SavedNames(ctx)
+func (h *shared) keyNames(ctx context.Context) ([]string, error) {
+	saved, err := h.api.SavedKeys.SavedNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +117,7 @@ func (h *Pages) keyNames(ctx context.Context) ([]string, error) {
 
 // roughStates returns the states of keys without reading saved ones. That of a saved
 // key follows from the destinations that messages to a key of this name went to last.
-func (h *Pages) roughStates(states *healthView, names []string) map[string]view.State {
+func (h *keysPage) roughStates(states *healthView, names []string) map[string]view.State {
 	siteID, saved := h.Site(), map[string]*view.Health{}
 	for i := range states.states {
 		if name := outbox.DecodeName(states.states[i].About).Key; name != "" {
@@ -150,7 +153,7 @@ func (h *Pages) roughStates(states *healthView, names []string) map[string]view.
 }
 
 // setTallies sets how many keys have each state.
-func (h *Pages) setTallies(p *view.KeysPage, states map[string]view.State) {
+func (h *keysPage) setTallies(p *view.KeysPage, states map[string]view.State) {
 	if len(states) < 2 {
 		return
 	}
@@ -172,7 +175,7 @@ func (h *Pages) setTallies(p *view.KeysPage, states map[string]view.State) {
 
 // listKeys describes keys. It reads saved keys that are not in use, and does
 // not keep them in memory.
-func (h *Pages) listKeys(r *http.Request, states *healthView, names []string) []view.ListedKey {
+func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string) []view.ListedKey {
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 
 // SendingLines returns what programs use to send to a key, with the address at which
 // the client of r reaches the site.
-func (h *Pages) SendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
+func SendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 	scheme, host := httpapi.SiteAddress(r)
 	prefix := httpapi.StrippedPrefix(r)
 	notify := keyURL(r, k)

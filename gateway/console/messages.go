@@ -23,6 +23,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// messagePages lists and shows messages.
+type messagePages struct {
+	*shared
+	queue *queueActions
+}
+
 // Limits of the list of messages.
 const (
 	maxListedMessages = 50   // on a page
@@ -60,7 +66,7 @@ type messageList struct {
 // listMessages returns messages that came to the site, and refused requests, from the
 // queue or, without one, the history. It looks at no more than scan messages. titles
 // finds their titles; nil for none.
-func (h *Pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
+func (h *messagePages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
 	q, err := h.App.Open(nil)
 	if err != nil {
 		return list, err
@@ -130,7 +136,7 @@ func (h *Pages) listMessages(r *http.Request, f messageFilter, titles *inboxTitl
 }
 
 // historyMessage returns an entry of the history as the pages show it.
-func (h *Pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
+func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
 	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type), Count: e.Count, Client: e.Client}
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, httpapi.ConsoleKey(r, *e.Key)
@@ -145,7 +151,7 @@ func (h *Pages) historyMessage(r *http.Request, e *history.Entry) view.ListedMes
 }
 
 // queueMessage returns a message of the queue as the pages show it.
-func (h *Pages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
+func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
 	stored := queued.Message(e)
 	m := view.ListedMessage{
 		ID: stored.ID, Address: httpapi.RootOf(r.URL.Path) + httpapi.RouteConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
@@ -195,7 +201,7 @@ func resultLines(all []api.Result) (lines []string, more int) {
 var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
 
 // serveMessagesPage lists messages.
-func (h *Pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	p := view.MessagesPage{
 		Root:   httpapi.RootOf(r.URL.Path),
@@ -258,7 +264,7 @@ func (h *Pages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *htt
 }
 
 // pageMessage returns the message that the address of a page names.
-func (h *Pages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms, *queue.Entry, error) {
+func (h *messagePages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms, *queue.Entry, error) {
 	id, err := uuid.Parse(at.ID)
 	if err != nil || id.String() != at.ID {
 		return nil, nil, outbox.ErrNoMessage
@@ -272,12 +278,12 @@ func (h *Pages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms,
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	e, err := h.StoredMessage(ctx, q, id)
+	e, err := h.api.Messages.StoredMessage(ctx, q, id)
 	return q, e, err
 }
 
 // serveMessagePage shows a message of the queue.
-func (h *Pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	q, e, err := h.pageMessage(r, at)
 	if err != nil {
 		return err
@@ -361,9 +367,9 @@ func formatElapsed(ms int64) string {
 	return fmt.Sprintf("%.1f s", float64(ms)/1000)
 }
 
-// changeMessagePage returns the action that changes a message and shows it again.
-func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*Pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
-	return func(h *Pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+// change returns the action that changes a message and shows it again.
+func (h *messagePages) change(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) consoleFunc {
+	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		q, e, err := h.pageMessage(r, at)
 		if err != nil {
 			return err
@@ -374,7 +380,7 @@ func changeMessagePage(change string, do func(context.Context, *queue.Queue, uui
 		if err != nil {
 			return outbox.MessageError(err)
 		}
-		h.logQueueChange(r, change, n, idField(e.Message.ID))
-		return h.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleMessages[1:]+"/"+at.ID, n)
+		h.queue.logQueueChange(r, change, n, idField(e.Message.ID))
+		return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleMessages[1:]+"/"+at.ID, n)
 	}
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,27 +11,61 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
-// Pages writes the pages of a site.
+// Pages writes the console of a site, and the frame of all its pages. Each page is a small
+// type of its own.
 type Pages struct {
-	*httpapi.API
+	*shared
+	places  []consolePlace
+	actions []consoleAction
+}
+
+// shared is what every page is built on.
+type shared struct {
+	*httpapi.Base
+	api *httpapi.API
 }
 
 // New returns what the pages of a site do.
 func New(h *httpapi.API) httpapi.PageFuncs {
-	p := &Pages{h}
-	action := func(do func(w http.ResponseWriter, r *http.Request, key string) error) func(*httpapi.API, http.ResponseWriter, *http.Request, string) error {
-		return func(_ *httpapi.API, w http.ResponseWriter, r *http.Request, key string) error { return do(w, r, key) }
+	base := &shared{h.Base, h}
+	messages := &messagePages{base, &queueActions{base}}
+	add := &builder{base}
+	key := &keyPages{base, add, messages}
+	p := &pageSet{
+		page: key, builder: add, messages: messages,
+		queue: messages.queue, tests: &keyTests{base, key, add}, devices: &keyDevices{base, key},
+		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base},
 	}
+	console := &Pages{base, p.places(), p.consoleActions()}
+	send, files := &sendPages{base}, &appFiles{base}
 	return httpapi.PageFuncs{
-		Console: p.serveConsole, AppFile: p.serveAppFile, Manifest: p.serveManifest, Send: p.servePage, Preview: p.servePreview, Invited: p.serveInvited,
-		Keys: p.serveKeysPage, Draft: p.writeKeyPage, NewToken: p.writeNewToken, Frame: p.frame,
-		Actions: []httpapi.ConfigAction{
-			{Pattern: httpapi.RouteKey, Change: false, Query: "", Fixed: true, Do: action(p.serveKeyPage)},
-			{Pattern: httpapi.RouteKey, Change: true, Query: testQuery, Fixed: true, Do: action(p.serveTest)},
-			{Pattern: httpapi.RouteKey, Change: true, Query: retryQuery, Fixed: true, Do: action(p.retryQueued)},
-			{Pattern: httpapi.RouteKey, Change: true, Query: dropQuery, Fixed: true, Do: action(p.dropQueued)},
-			{Pattern: httpapi.RouteKey, Change: true, Query: buildQuery, Fixed: true, Do: action(p.postBuilder)},
-		},
+		Console: console.serveConsole, AppFile: files.serveAppFile, Manifest: files.serveManifest, Send: send.servePage, Preview: send.servePreview, Invited: send.serveInvited,
+		Keys: p.keys.serveKeysPage, Draft: key.writeKeyPage, NewToken: key.writeNewToken, Frame: console.frame, Actions: p.keyActions(),
+	}
+}
+
+// pageSet has the pages of keys and of the console.
+type pageSet struct {
+	page      *keyPages
+	builder   *builder
+	messages  *messagePages
+	queue     *queueActions
+	tests     *keyTests
+	devices   *keyDevices
+	keys      *keysPage
+	queued    *queuePage
+	incidents *incidentPages
+	silences  *silencePages
+}
+
+// keyActions returns the actions at /cfg/{KEY}.
+func (p *pageSet) keyActions() []httpapi.ConfigAction {
+	return []httpapi.ConfigAction{
+		{Pattern: httpapi.RouteKey, Change: false, Query: "", Fixed: true, Do: p.page.serveKeyPage},
+		{Pattern: httpapi.RouteKey, Change: true, Query: testQuery, Fixed: true, Do: p.tests.serveTest},
+		{Pattern: httpapi.RouteKey, Change: true, Query: retryQuery, Fixed: true, Do: p.queue.retryQueued},
+		{Pattern: httpapi.RouteKey, Change: true, Query: dropQuery, Fixed: true, Do: p.queue.dropQueued},
+		{Pattern: httpapi.RouteKey, Change: true, Query: buildQuery, Fixed: true, Do: p.builder.postBuilder},
 	}
 }
 
@@ -41,34 +74,18 @@ type consolePlace struct {
 	name    string
 	route   string
 	on      func(s *httpapi.SiteRoutes) bool // nil for always
-	trouble func(h *Pages) (t string)        // what is wrong there; nil for nothing
+	trouble func() string                    // what is wrong there; nil for nothing
 }
 
-func consolePlaces() []consolePlace {
+// places returns the navigation of the console.
+func (p *pageSet) places() []consolePlace {
 	return []consolePlace{
 		{"Keys", httpapi.RouteConsole, nil, nil},
 		{"Messages", httpapi.RouteConsoleMessages, nil, nil},
-		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue, (*Pages).queueTrouble},
-		{"Incidents", httpapi.RouteConsoleIncidents, httpapi.WithQueue, (*Pages).incidentTrouble},
+		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue, p.queued.queueTrouble},
+		{"Incidents", httpapi.RouteConsoleIncidents, httpapi.WithQueue, p.incidents.incidentTrouble},
 		{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue, nil},
 	}
-}
-
-// queueTrouble returns how many of the operator's destinations are down, or "". It
-// costs nothing, because each page of the console has it.
-func (h *Pages) queueTrouble() string {
-	select {
-	case <-h.App.Engine.Started:
-	default:
-		return ""
-	}
-	if h.App.Rooms == nil {
-		return ""
-	}
-	if n := h.App.Rooms.Outbox.Queue.Count().Down; n > 0 {
-		return fmt.Sprintf("%d down", n)
-	}
-	return ""
 }
 
 // frame returns what surrounds a page for the client of r. here is the route of the
@@ -79,56 +96,58 @@ func (h *Pages) frame(r *http.Request, here string) view.Frame {
 		return f
 	}
 	f.User = httpapi.RequestUser(r)
-	for _, p := range consolePlaces() {
+	for _, p := range h.places {
 		if p.on != nil && !p.on(&h.Has) {
 			continue
 		}
 		place := view.Place{Name: p.name, Address: f.Root + p.route[1:], Here: p.route == here}
 		if p.trouble != nil {
-			place.Trouble = p.trouble(h)
+			place.Trouble = p.trouble()
 		}
 		f.Places = append(f.Places, place)
 	}
 	return f
 }
 
+// consoleFunc answers a request to a page of the console.
+type consoleFunc func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error
+
 // consoleAction is what a request to a route of the console does.
 type consoleAction struct {
 	pattern string // of the route
 	change  bool   // a POST rather than a GET or HEAD
 	query   string // a parameter that the query must have; "" for none
-	do      func(h *Pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error
+	do      consoleFunc
 }
 
-// consoleActions returns the actions. If several match a request, the first counts.
-func consoleActions() []consoleAction {
-	ofKey := func(do func(h *Pages, w http.ResponseWriter, r *http.Request, key string) error) func(*Pages, http.ResponseWriter, *http.Request, *httpapi.Route) error {
-		return func(h *Pages, w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
-			return do(h, w, r, at.Key)
-		}
+// consoleActions returns the actions of the console. If several match a request, the first
+// counts.
+func (p *pageSet) consoleActions() []consoleAction {
+	ofKey := func(do func(w http.ResponseWriter, r *http.Request, key string) error) consoleFunc {
+		return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error { return do(w, r, at.Key) }
 	}
 	return []consoleAction{
-		{httpapi.RouteConsole, false, "", ofKey((*Pages).serveKeysPage)},
-		{httpapi.RouteConsoleKey, false, "", ofKey((*Pages).serveKeyPage)},
-		{httpapi.RouteConsoleKey, true, buildQuery, ofKey((*Pages).postBuilder)},
-		{httpapi.RouteConsoleKey, true, testQuery, ofKey((*Pages).serveTest)},
-		{httpapi.RouteConsoleKey, true, retryQuery, ofKey((*Pages).retryQueued)},
-		{httpapi.RouteConsoleKey, true, dropQuery, ofKey((*Pages).dropKey)},
-		{httpapi.RouteConsoleKey, true, hurryQuery, ofKey((*Pages).hurryKey)},
-		{httpapi.RouteConsoleKey, true, httpapi.InviteQuery, ofKey((*Pages).postInvite)},
-		{httpapi.RouteConsoleKey, true, revokeQuery, ofKey((*Pages).postRevoke)},
-		{httpapi.RouteConsoleMessages, false, "", (*Pages).serveMessagesPage},
-		{httpapi.RouteConsoleMessage, false, "", (*Pages).serveMessagePage},
-		{httpapi.RouteConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, outbox.RetryMessage)},
-		{httpapi.RouteConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, outbox.DropMessage)},
-		{httpapi.RouteConsoleQueue, false, "", (*Pages).serveQueuePage},
-		{httpapi.RouteConsoleQueue, true, hurryQuery, (*Pages).hurryQueue},
-		{httpapi.RouteConsoleQueue, true, dropQuery, (*Pages).dropQueue},
-		{httpapi.RouteConsoleIncidents, false, "", (*Pages).serveIncidentsPage},
-		{httpapi.RouteConsoleIncidents, true, forgetQuery, (*Pages).postForget},
-		{httpapi.RouteConsoleSilences, false, "", (*Pages).serveSilencesPage},
-		{httpapi.RouteConsoleSilences, true, makeQuery, (*Pages).postSilence},
-		{httpapi.RouteConsoleSilences, true, endQuery, (*Pages).postSilenceEnd},
+		{httpapi.RouteConsole, false, "", ofKey(p.keys.serveKeysPage)},
+		{httpapi.RouteConsoleKey, false, "", ofKey(p.page.serveKeyPage)},
+		{httpapi.RouteConsoleKey, true, buildQuery, ofKey(p.builder.postBuilder)},
+		{httpapi.RouteConsoleKey, true, testQuery, ofKey(p.tests.serveTest)},
+		{httpapi.RouteConsoleKey, true, retryQuery, ofKey(p.queue.retryQueued)},
+		{httpapi.RouteConsoleKey, true, dropQuery, ofKey(p.queue.dropKey)},
+		{httpapi.RouteConsoleKey, true, hurryQuery, ofKey(p.queue.hurryKey)},
+		{httpapi.RouteConsoleKey, true, httpapi.InviteQuery, ofKey(p.devices.postInvite)},
+		{httpapi.RouteConsoleKey, true, revokeQuery, ofKey(p.devices.postRevoke)},
+		{httpapi.RouteConsoleMessages, false, "", p.messages.serveMessagesPage},
+		{httpapi.RouteConsoleMessage, false, "", p.messages.serveMessagePage},
+		{httpapi.RouteConsoleMessage, true, retryQuery, p.messages.change(retryQuery, outbox.RetryMessage)},
+		{httpapi.RouteConsoleMessage, true, dropQuery, p.messages.change(dropQuery, outbox.DropMessage)},
+		{httpapi.RouteConsoleQueue, false, "", p.queued.serveQueuePage},
+		{httpapi.RouteConsoleQueue, true, hurryQuery, p.queued.hurryQueue},
+		{httpapi.RouteConsoleQueue, true, dropQuery, p.queued.dropQueue},
+		{httpapi.RouteConsoleIncidents, false, "", p.incidents.serveIncidentsPage},
+		{httpapi.RouteConsoleIncidents, true, forgetQuery, p.incidents.postForget},
+		{httpapi.RouteConsoleSilences, false, "", p.silences.serveSilencesPage},
+		{httpapi.RouteConsoleSilences, true, makeQuery, p.silences.postSilence},
+		{httpapi.RouteConsoleSilences, true, endQuery, p.silences.postSilenceEnd},
 	}
 }
 
@@ -165,9 +184,9 @@ func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Ro
 		}
 	}
 	query := r.URL.Query()
-	for _, a := range consoleActions() {
+	for _, a := range h.actions {
 		if a.pattern == at.Pattern && a.change == change && (a.query == "" || query.Has(a.query)) {
-			return a.do(h, w, r, at)
+			return a.do(w, r, at)
 		}
 	}
 	return api.Errorf(http.StatusBadRequest, "there is nothing to do; use the buttons of the page")

@@ -19,11 +19,11 @@ import (
 
 // servePreview writes the message of r as an HTML destination shows it, or
 // returns the response to an invalid request.
-func (h *Pages) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.Resolved.Page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
-	if err := h.CheckRoute(r, name); err != nil {
+	if err := h.api.Sender.CheckRoute(r, name); err != nil {
 		return h.ErrorResponse(err)
 	}
 	if err := h.Resolved.CheckOrigin(r); err != nil {
@@ -47,8 +47,8 @@ func (h *Pages) servePreview(w http.ResponseWriter, r *http.Request, name string
 }
 
 // preview reads the message of r and returns its preview.
-func (h *Pages) preview(w http.ResponseWriter, r *http.Request) (p view.PreviewPage, err error) {
-	q, err := api.Read(w, r, h.Limits(true))
+func (h *sendPages) preview(w http.ResponseWriter, r *http.Request) (p view.PreviewPage, err error) {
+	q, err := api.Read(w, r, h.api.Sender.Limits(true))
 	if err != nil {
 		return p, err
 	}
@@ -68,7 +68,7 @@ func (h *Pages) preview(w http.ResponseWriter, r *http.Request) (p view.PreviewP
 
 // previewPayload returns the message that a source makes from a payload, and its
 // type, tags and warnings as a text.
-func (h *Pages) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
+func (h *sendPages) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
 	s, err := h.Resolved.Source(name)
 	if err != nil {
 		return nil, "", err

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,13 +21,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// queuePage shows what waits, by destination.
+type queuePage struct {
+	*shared
+	queue *queueActions
+}
+
 func idField(id uuid.UUID) zap.Field { return zap.String("id", id.String()) }
 
 // maxPageDestinations is the maximum number of destinations on the page of the queue.
 const maxPageDestinations = 200
 
 // serveQueuePage shows what waits, by destination.
-func (h *Pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *queuePage) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	p := view.QueuePage{Root: httpapi.RootOf(r.URL.Path), Size: "0 B"}
 	if done := r.URL.Query().Get("done"); done != "" {
 		p.Done = doneText(done)
@@ -44,7 +51,7 @@ func (h *Pages) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpap
 }
 
 // setQueue sets what the page shows of the queue.
-func (h *Pages) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
+func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	s, err := q.Outbox.Queue.Stats(ctx)
@@ -96,7 +103,7 @@ type siteDestination struct {
 // the worst first. Of the destinations of saved keys it has those that messages went
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
-func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
+func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
 	states, err := q.Outbox.Queue.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +123,7 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 			}
 		}
 	}
-	saved, err := h.SavedNames(ctx)
+	saved, err := h.api.SavedKeys.SavedNames(ctx)
 	if err != nil {
 		saved = nil // the page shows what it can
 	}
@@ -157,13 +164,13 @@ func (h *Pages) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinati
 
 // reaches reports whether a saved key of the site has a destination. Keys of other
 // sites may have the same name.
-func (h *Pages) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
+func (h *queuePage) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
 	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.Queue.Hash(site.DestinationOf(t, k.Limits)) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.
-func (h *Pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -172,12 +179,12 @@ func (h *Pages) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Ro
 	if err != nil {
 		return err
 	}
-	h.logQueueChange(r, hurryQuery, n)
-	return h.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+hurryQuery, n)
+	h.queue.logQueueChange(r, hurryQuery, n)
+	return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+hurryQuery, n)
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
-func (h *Pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *queuePage) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -187,13 +194,13 @@ func (h *Pages) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Rou
 	}
 	total := 0
 	for _, id := range ids {
-		n, err := h.dropDestination(r, q, id)
+		n, err := h.queue.dropDestination(r, q, id)
 		if err != nil {
 			return err
 		}
 		total += n
 	}
-	return h.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+dropQuery, total)
+	return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+dropQuery, total)
 }
 
 // doneText says what a button has done.
@@ -209,7 +216,7 @@ func doneText(done string) string {
 
 // queueForm reads the form of a button of the page. It returns the destination that
 // the form names, or all that something waits for.
-func (h *Pages) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Rooms, ids []queue.Hash, err error) {
+func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Rooms, ids []queue.Hash, err error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
 	}
@@ -235,4 +242,21 @@ func (h *Pages) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Ro
 		err = errNoQueuedDestination
 	}
 	return q, ids, err
+}
+
+// queueTrouble returns how many of the operator's destinations are down, or "". It
+// costs nothing, because each page of the console has it.
+func (h *queuePage) queueTrouble() string {
+	select {
+	case <-h.App.Engine.Started:
+	default:
+		return ""
+	}
+	if h.App.Rooms == nil {
+		return ""
+	}
+	if n := h.App.Rooms.Outbox.Queue.Count().Down; n > 0 {
+		return fmt.Sprintf("%d down", n)
+	}
+	return ""
 }

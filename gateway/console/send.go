@@ -15,10 +15,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// sendPages writes what a key shows to those who send to it: the page to send from, the
+// preview of a message, and the page on which a device subscribes.
+type sendPages struct{ *shared }
+
 // servePage writes the page with a form for messages, or returns the response to
 // a request that is not a browser's GET. The page shows services and tags, but
 // nothing of URLs.
-func (h *Pages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
@@ -33,7 +37,7 @@ func (h *Pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 	if h.isDevicePage(r, name) {
 		return h.serveDevicePage(w, r, name)
 	}
-	if err := h.CheckRoute(r, name); err != nil {
+	if err := h.api.Sender.CheckRoute(r, name); err != nil {
 		return h.ErrorResponse(err)
 	}
 	p := view.SendPage{
@@ -50,7 +54,7 @@ func (h *Pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 		}
 		setChoices(&p, k)
 		p.Sources = h.Resolved.SourceNames()
-		if h.Has.Push && h.MaySubscribe(r, k) == nil {
+		if h.Has.Push && h.api.Devices.MaySubscribe(r, k) == nil {
 			p.Device = httpapi.RelativeAddress(r) + "?" + httpapi.DeviceQuery
 		}
 	} else {
@@ -65,7 +69,7 @@ func (h *Pages) servePage(w http.ResponseWriter, r *http.Request, name string) *
 }
 
 // serveAbout leads who may manage to the console, and tells others what this is.
-func (h *Pages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
+func (h *sendPages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if h.Has.Console && h.MayManage(r) == nil {
 		w.Header().Set("Location", httpapi.RootOf(r.URL.Path)+httpapi.RouteConsole[1:])

@@ -14,6 +14,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// silencePages lists, makes and ends the silences of keys.
+type silencePages struct{ *shared }
+
 // The query parameters of the forms of the page of silences.
 const (
 	makeQuery = "make"
@@ -21,7 +24,7 @@ const (
 )
 
 // serveSilencesPage lists the silences of the keys of the site.
-func (h *Pages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	p := view.SilencesPage{Root: httpapi.RootOf(r.URL.Path), User: httpapi.RequestUser(r)}
 	switch query.Get("done") {
@@ -61,7 +64,7 @@ func silenceAddress(r *http.Request, key, tag string) string {
 }
 
 // setSilences sets the silences that the page shows, the one that ends first first.
-func (h *Pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Rooms) {
+func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Rooms) {
 	names, err := h.keyNames(r.Context())
 	if err != nil {
 		p.Problem = "The saved keys cannot be read at the moment."
@@ -96,7 +99,7 @@ func (h *Pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Ro
 
 // placesOf returns the places of keys of the site (see [delivery.Place]). It has none of a
 // key that does not exist.
-func (h *Pages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
+func (h *silencePages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
 	var saved []string
 	for _, name := range names {
 		if h.Resolved.Keys[name] == nil {
@@ -113,13 +116,13 @@ func (h *Pages) placesOf(ctx context.Context, names []string) (map[string]string
 }
 
 // postSilence makes a silence that the form of the page asks for.
-func (h *Pages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.SilencedKey(r.Context(), r.PostForm.Get("key"))
+	k, q, err := h.api.Silences.SilencedKey(r.Context(), r.PostForm.Get("key"))
 	if err == nil {
-		_, err = h.MakeSilence(r, q, k, httpapi.SilenceOfForm(r.PostForm.Get))
+		_, err = h.api.Silences.MakeSilence(r, q, k, httpapi.SilenceOfForm(r.PostForm.Get))
 	}
 	if err != nil {
 		return err
@@ -130,13 +133,13 @@ func (h *Pages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.R
 }
 
 // postSilenceEnd ends a silence of the page.
-func (h *Pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *silencePages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.SilencedKey(r.Context(), r.PostForm.Get("key"))
+	k, q, err := h.api.Silences.SilencedKey(r.Context(), r.PostForm.Get("key"))
 	if err == nil {
-		_, err = h.EndSilence(r, q, k, r.PostForm.Get("id"))
+		_, err = h.api.Silences.EndSilence(r, q, k, r.PostForm.Get("id"))
 	}
 	if err != nil {
 		return err
@@ -147,7 +150,7 @@ func (h *Pages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpap
 }
 
 // setSilence sets where silences of a key are made, and of its destinations with a tag.
-func (h *Pages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
+func (h *keyPages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.Has.Queue || k.Unqueued || h.MayManage(r) != nil || !h.Has.Console {
 		return
 	}

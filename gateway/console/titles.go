@@ -17,14 +17,14 @@ import (
 
 // inboxTitles finds the titles of messages for the client of a request.
 type inboxTitles struct {
-	h *Pages
+	h *messagePages
 	r *http.Request
 	// readers are those of the keys that were asked for; nil for a key without an inbox.
 	readers map[string]*httpapi.InboxReader
 }
 
 // titles returns what finds titles for the client of r.
-func (h *Pages) titles(r *http.Request) *inboxTitles {
+func (h *messagePages) titles(r *http.Request) *inboxTitles {
 	return &inboxTitles{h: h, r: r, readers: map[string]*httpapi.InboxReader{}}
 }
 
@@ -34,7 +34,7 @@ func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 	if x, ok := t.readers[key]; ok {
 		return x, nil
 	}
-	x, err := t.h.InboxReader(t.r, key)
+	x, err := t.h.api.Inboxes.InboxReader(t.r, key)
 	if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // MayManage returns an error if the client of r may not manage. Without a user or a
 // verified certificate nobody may, unless the operator leaves it to the site.
-func (h *API) MayManage(r *http.Request) error {
+func (h *Base) MayManage(r *http.Request) error {
 	m := h.Resolved.Managers
 	user := RequestUser(r)
 	switch {
@@ -28,7 +28,7 @@ func (h *API) MayManage(r *http.Request) error {
 
 // MayManageSaved returns an error if the client of r may not read and change saved
 // keys.
-func (h *API) MayManageSaved(r *http.Request) error {
+func (h *Base) MayManageSaved(r *http.Request) error {
 	if h.Saved == nil || !h.Saved.Manage {
 		return site.ErrManageOff
 	}
@@ -36,7 +36,7 @@ func (h *API) MayManageSaved(r *http.Request) error {
 }
 
 // keyToRead returns a key if the client of r may read what its destinations are.
-func (h *API) keyToRead(r *http.Request, name string) (*site.Key, error) {
+func (h *SavedKeys) keyToRead(r *http.Request, name string) (*site.Key, error) {
 	if h.MayManage(r) == nil {
 		return h.Resolved.Key(r.Context(), name)
 	}

@@ -20,7 +20,7 @@ import (
 //
 // Nothing is stored before the response if there is no queue or all
 // destinations are fast.
-func (h *API) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
+func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
 	h.Shared.Incidents.Note(&d)
 	q, err := h.App.Engine.Durable(h.Resolved.Keys[d.Key])
 	if err != nil {
@@ -86,7 +86,7 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 }
 
 // repeated returns the response to the request of d, whose idempotency key is known.
-func (h *API) repeated(r *http.Request, q *outbox.Outbox, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
+func (h *Sender) repeated(r *http.Request, q *outbox.Outbox, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}

@@ -9,35 +9,50 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
-	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
-	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
-// API answers the requests of a site.
+// API answers the requests of a site. Each resource is a small type of its own; the table of
+// routes says which of them serves a path.
 type API struct {
-	Resolved *site.Site
-	App      *gateway.Gateway
-	Shared   *dispatch.Dispatcher
-	Saved    *saved.Keys // nil if the site has none
-	Routes   routeTable
-	Has      SiteRoutes
-	pages    PageFuncs
+	*Base
 
-	configActions []ConfigAction
+	Sender    *Sender
+	Beats     *Beats
+	Messages  *Messages
+	Inboxes   *Inboxes
+	Incidents *Incidents
+	Silences  *Silences
+	Devices   *Devices
+	SavedKeys *SavedKeys
 
+	notifications *notifications
+	sources       *sources
+
+	// Streams are the responses that go on until the site ends.
 	Streams *inbox.Streams
+}
 
-	// ParseDuration parses a duration, which may be in days.
-	ParseDuration func(string) (time.Duration, error)
-
-	Log      *zap.Logger
-	Refusals RefusalLog
+// New returns the API of a site. The caller sets the site and its gateway, and then calls
+// Prepare. parse parses a duration, which may be in days.
+func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
+	base := &Base{Log: log, ParseDuration: parse}
+	h := &API{Base: base, Streams: &inbox.Streams{Ending: make(chan struct{})}}
+	h.Sender = &Sender{Base: base}
+	h.Beats = &Beats{Base: base, sender: h.Sender}
+	h.Messages = &Messages{Base: base}
+	h.Silences = &Silences{Base: base}
+	h.Incidents = &Incidents{Base: base, silences: h.Silences}
+	h.Devices = &Devices{Base: base, sender: h.Sender}
+	h.SavedKeys = &SavedKeys{Base: base, sender: h.Sender}
+	h.sources = &sources{Base: base, sender: h.Sender, beats: h.Beats}
+	h.notifications = &notifications{Base: base, sender: h.Sender, beats: h.Beats}
+	h.Inboxes = &Inboxes{Base: base, sources: h.sources, streams: h.Streams}
+	return h
 }
 
 // PageFuncs are what the pages do for the API.
@@ -64,9 +79,9 @@ type PageFuncs struct {
 // Prepare makes the API ready for requests. The site is complete.
 func (h *API) Prepare(pages PageFuncs) {
 	h.pages = pages
-	h.Routes, h.configActions = NewRouteTable(RouteSpecs()), configActions(pages.Actions)
+	h.Routes = NewRouteTable(RouteSpecs())
+	h.SavedKeys.actions = h.SavedKeys.configActions(pages.Actions)
 	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
-	h.Streams = &inbox.Streams{Ending: make(chan struct{})}
 }
 
 // Serve answers a request, and reports whether its path is one of the gateway.
@@ -75,11 +90,11 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	h.hideInvitation(r)
+	h.Devices.hideInvitation(r)
 	w = answerEarly(w, r)
 	var resp *api.Response
 	if err == nil {
-		resp = at.serve(h, w, r, &at)
+		resp = at.serve(h)(w, r, &at)
 	} else {
 		resp = h.refuseConfigID(r, &at, err)
 	}
@@ -99,23 +114,15 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Site returns the ID of the site.
-func (h *API) Site() string { return h.App.Engine.SiteOf(h.Resolved) }
-
-// WritePage writes a page in its frame. here is as in frame.
-func (h *API) WritePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {
-	return view.Write(w, r, status, h.pages.Frame(r, here), p)
-}
-
 // serveNotify answers a request for a key or, without one, for messages with URLs:
 // a message, a preview, or the page.
-func (h *API) serveNotify(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *notifications) serveNotify(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	beat, isBeat := beatQuery(r)
 	switch {
 	case at.Key != "" && isInvited(r):
 		return h.pages.Invited(w, r, at.Key)
 	case isBeat:
-		return h.serveBeat(w, r, at, beat)
+		return h.beats.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:
 		resp := h.pages.Send(w, r, at.Key)
 		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -21,6 +21,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
+// Beats takes the beats that keys expect.
+type Beats struct {
+	*Base
+	sender *Sender
+}
+
 // BeatParameter is the query parameter with the name of a beat.
 const BeatParameter = "beat"
 
@@ -45,9 +51,9 @@ func errNoBeat(key string) *api.Error {
 }
 
 // serveBeat answers a beat to a key.
-func (h *API) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, beat string) *api.Response {
+func (h *Beats) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, beat string) *api.Response {
 	key := at.Key
-	err := h.mayNameKey(r, at)
+	err := h.sender.mayNameKey(r, at)
 	var resp *api.Response
 	if err == nil {
 		resp, err = h.acceptBeat(w, r, key, beat)
@@ -63,7 +69,7 @@ func (h *API) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, beat 
 // acceptBeat reads a beat in the gateway's own format. Who may send to the key may send a
 // beat. As a GET changes something here, one from a page of another origin is refused,
 // too.
-func (h *API) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat string) (*api.Response, error) {
+func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat string) (*api.Response, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST")
 		return nil, errBeatMethod
@@ -71,10 +77,10 @@ func (h *API) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat strin
 	if key == "" {
 		return nil, errBeatWithoutKey
 	}
-	if err := h.CheckRoute(r, key); err != nil {
+	if err := h.sender.CheckRoute(r, key); err != nil {
 		return nil, err
 	}
-	e, err := h.Enter(r, key)
+	e, err := h.sender.Enter(r, key)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +102,7 @@ func (h *API) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat strin
 	if k.Expect(beat) == nil {
 		return nil, errNoBeat(key)
 	}
-	q, err := api.Read(w, r, h.Limits(false))
+	q, err := api.Read(w, r, h.sender.Limits(false))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +113,7 @@ func (h *API) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat strin
 const beatTries = 10
 
 // takeBeat takes a beat that has been read and may be sent to the key. It closes q.
-func (h *API) takeBeat(r *http.Request, q *api.Request, key, beat string, hops int) (*api.Response, error) {
+func (h *Beats) takeBeat(r *http.Request, q *api.Request, key, beat string, hops int) (*api.Response, error) {
 	k, err := h.Resolved.Key(r.Context(), key)
 	if err != nil {
 		q.Close()
@@ -121,7 +127,7 @@ func (h *API) takeBeat(r *http.Request, q *api.Request, key, beat string, hops i
 	m, err := q.Beat()
 	if err == nil && m.Type == notifier.Failure {
 		m.Hops = hops
-		m.Attachments, err = h.attachments(r, q, key)
+		m.Attachments, err = h.sender.attachments(r, q, key)
 	}
 	if err != nil {
 		q.Close()
@@ -148,7 +154,7 @@ func (h *API) takeBeat(r *http.Request, q *api.Request, key, beat string, hops i
 }
 
 // beatCame notes a beat that has not failed. The first one after a problem is told.
-func (h *API) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat) (*api.Response, error) {
+func (h *Beats) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat) (*api.Response, error) {
 	var before rules.Beat
 	quiet := q.Beats.Came(x, false, false, &before)
 	err := quiet.Apply(ctx)
@@ -175,7 +181,7 @@ func (h *API) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.Expec
 
 // failBeat tells that a beat has failed. If the store is not available, the message is
 // sent at once, like any other.
-func (h *API) failBeat(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
+func (h *Beats) failBeat(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
 	heartbeat.FailedText(x.Name, m)
 	var before rules.Beat
 	c := q.Beats.Came(x, true, true, &before)
@@ -215,7 +221,7 @@ func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *no
 }
 
 // heartbeat.ExpectedBeat returns the beat of an expectation of a key of the site.
-func (h *API) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
+func (h *Beats) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
 		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Resolved, Key: k, ExpectedBeat: e}
 	}

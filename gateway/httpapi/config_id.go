@@ -122,7 +122,7 @@ func (t routeTable) withConfigID(r *http.Request, has *SiteRoutes) *RouteSpec {
 // Unless config_id is on, the request needs a secret of the key, on every route. The
 // answer does not tell whether there is the key, because a matcher may keep the client
 // from its address.
-func (h *API) mayNameKey(r *http.Request, at *Route) error {
+func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 	if !at.byHeader || h.Resolved.ConfigID {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Respons
 
 // notifyNamed handles a POST to /notify whose header names a key. With URLs in the body it
 // is a message without a key, which is known only when the body has been read.
-func (h *API) notifyNamed(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *notifications) notifyNamed(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	name := at.Key
 	resp, err := h.acceptNamed(w, r, at, &name)
 	if err != nil {
@@ -177,7 +177,7 @@ func (h *API) notifyNamed(w http.ResponseWriter, r *http.Request, at *Route) *ap
 
 // acceptNamed reads a message whose header names a key, and sends it. It sets name to ""
 // if the message has URLs.
-func (h *API) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route, name *string) (*api.Response, error) {
+func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route, name *string) (*api.Response, error) {
 	keyErr := h.maySendNamed(r, at)
 	if keyErr != nil && !h.Resolved.Stateless {
 		return nil, keyErr
@@ -186,11 +186,11 @@ func (h *API) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route, nam
 	if keyErr != nil {
 		room = "" // it can only have URLs
 	}
-	e, err := h.Enter(r, room)
+	e, err := h.sender.Enter(r, room)
 	if err != nil {
 		return nil, err
 	}
-	q, hops, err := h.readRequest(w, r, keyErr != nil)
+	q, hops, err := h.sender.readRequest(w, r, keyErr != nil)
 	if err != nil {
 		e.Leave()
 		return nil, err
@@ -216,7 +216,7 @@ func (h *API) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route, nam
 		e.Leave()
 		return nil, err
 	}
-	d, err := h.readDelivery(r, q, *name, hops)
+	d, err := h.sender.readDelivery(r, q, *name, hops)
 	if err != nil {
 		e.Leave()
 		return nil, err
@@ -226,8 +226,8 @@ func (h *API) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route, nam
 
 // maySendNamed returns an error if the client of r may not send to the key that its header
 // names. It does not read the body.
-func (h *API) maySendNamed(r *http.Request, at *Route) error {
-	if err := h.mayNameKey(r, at); err != nil {
+func (h *notifications) maySendNamed(r *http.Request, at *Route) error {
+	if err := h.sender.mayNameKey(r, at); err != nil {
 		return err
 	}
 	k, err := h.Resolved.KeyToSend(r, at.Key)

@@ -18,6 +18,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// Devices subscribes phones and browsers to keys, and takes their receipts:
+// /notify/{KEY}/devices.
+type Devices struct {
+	*Base
+	sender *Sender
+}
+
 // MaxDeviceRequest bounds the body of a request about a device, in bytes.
 const MaxDeviceRequest = 8 << 10
 
@@ -45,17 +52,17 @@ type deviceRequest struct {
 }
 
 // serveDevices answers a request about the devices of a key, or about one of them.
-func (h *API) serveDevices(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Devices) serveDevices(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.deviceResponse(r, at, h.doDevices(w, r, at))
 }
 
 // serveReceipt takes the receipt of a device for a message.
-func (h *API) serveReceipt(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Devices) serveReceipt(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.deviceResponse(r, at, h.doReceipt(w, r, at))
 }
 
 // serveDeviceTest sends a message to the device whose secret the client has.
-func (h *API) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Devices) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	resp, err := h.doDeviceTest(w, r, at)
 	if err != nil {
 		return h.deviceResponse(r, at, err)
@@ -65,7 +72,7 @@ func (h *API) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *Route)
 
 // deviceResponse returns the response for an error, or nil for nil. Programs send all
 // these requests, so that errors are JSON unless something else is asked for.
-func (h *API) deviceResponse(r *http.Request, at *Route, err error) *api.Response {
+func (h *Devices) deviceResponse(r *http.Request, at *Route, err error) *api.Response {
 	if err == nil {
 		return nil
 	}
@@ -88,7 +95,7 @@ func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *Route) error
 
 // DeviceKey returns a key and the queue for a request about devices. A key that does not
 // exist is like one without the device.
-func (h *API) DeviceKey(ctx context.Context, name string) (k *site.Key, q *gateway.Rooms, err error) {
+func (h *Devices) DeviceKey(ctx context.Context, name string) (k *site.Key, q *gateway.Rooms, err error) {
 	if q, err = h.App.Open(nil); err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +103,7 @@ func (h *API) DeviceKey(ctx context.Context, name string) (k *site.Key, q *gatew
 	return k, q, err
 }
 
-func (h *API) doDevices(w http.ResponseWriter, r *http.Request, at *Route) error {
+func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
 	}
@@ -135,7 +142,7 @@ func (h *API) doDevices(w http.ResponseWriter, r *http.Request, at *Route) error
 }
 
 // listDevices writes the devices of a key for who may manage.
-func (h *API) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Devices) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.MayManage(r); err != nil {
 		if errors.Is(err, site.ErrManageOff) {
 			err = errDevicesOff
@@ -154,12 +161,12 @@ func (h *API) listDevices(w http.ResponseWriter, r *http.Request, name string) e
 }
 
 // DevicePlace returns the place of the devices of a key of the site.
-func (h *API) DevicePlace(k *site.Key) site.Place { return k.DevicePlace(h.Site()) }
+func (h *Devices) DevicePlace(k *site.Key) site.Place { return k.DevicePlace(h.Site()) }
 
 // Invitation returns the invitation to a key that a token stands for. It opens the page of
 // the key for that alone, also if the key has a token. For a key that does not exist, the
 // error is that for a wrong token, and takes as long.
-func (h *API) Invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
+func (h *Devices) Invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
 	k, q, err := h.DeviceKey(ctx, name)
 	if err != nil && !errors.Is(err, site.ErrNoKey) {
 		return nil, err
@@ -177,7 +184,7 @@ func (h *API) Invitation(ctx context.Context, name, token string) (*device.Invit
 
 // MaySubscribe returns an error if the client of r needs an invitation to subscribe a
 // device to a key.
-func (h *API) MaySubscribe(r *http.Request, k *site.Key) error {
+func (h *Devices) MaySubscribe(r *http.Request, k *site.Key) error {
 	who := h.Resolved.Push.Who
 	signedIn := RequestUser(r) != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
 	if len(k.Tokens) > 0 || who == device.DevicesInvited || who == device.DevicesUsers && !signedIn {
@@ -205,7 +212,7 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 }
 
 // checkDevice returns an error if a device cannot be like this.
-func (h *API) checkDevice(x *device.Change) error {
+func (h *Devices) checkDevice(x *device.Change) error {
 	err := x.Check(h.Resolved.Push.Hosts, site.CheckTag)
 	if err == nil && x.Subscription != nil {
 		if err = h.Resolved.Limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
@@ -219,7 +226,7 @@ func (h *API) checkDevice(x *device.Change) error {
 }
 
 // addDevice makes the client of r a device of a key.
-func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string) error {
 	k, q, err := h.DeviceKey(r.Context(), name)
 	if err != nil && !errors.Is(err, site.ErrNoKey) {
 		return err
@@ -287,7 +294,7 @@ func (h *API) addDevice(w http.ResponseWriter, r *http.Request, name string) err
 
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
-func (h *API) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*device.Device, error) {
+func (h *Devices) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*device.Device, error) {
 	d, err := q.Devices.FindDevice(r.Context(), h.DevicePlace(k), id)
 	if err != nil {
 		return nil, device.ErrDeviceStatus(err)
@@ -300,7 +307,7 @@ func (h *API) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id strin
 }
 
 // changeDevice changes the name, the tags or the subscription of a device.
-func (h *API) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, own *device.Device) error {
+func (h *Devices) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, own *device.Device) error {
 	var x deviceRequest
 	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
 		return err
@@ -320,7 +327,7 @@ func (h *API) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Ro
 }
 
 // deleteDevice removes a device of a key.
-func (h *API) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
+func (h *Devices) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
 	d, err := q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, device.AnyDevice)
 	if err != nil {
 		return device.ErrDeviceStatus(err)
@@ -330,7 +337,7 @@ func (h *API) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Ro
 }
 
 // doReceipt takes a receipt. The token of the push is the right to do so.
-func (h *API) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) error {
+func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
 	}
@@ -365,7 +372,7 @@ func (h *API) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) error
 }
 
 // doDeviceTest sends a test to a device.
-func (h *API) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
+func (h *Devices) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return nil, err
 	}
@@ -387,7 +394,7 @@ func (h *API) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route) (*
 	if i < 0 {
 		return nil, errDeviceSecret
 	}
-	return h.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
+	return h.sender.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
 }
 
 // The parameters in the query of a key that lead to the page of a device.

@@ -21,6 +21,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
+// Inboxes shows the messages that keys keep to their readers: /notify/{KEY}/messages, its
+// stream, and the addresses of ntfy's clients.
+type Inboxes struct {
+	*Base
+	sources *sources
+	streams *inbox.Streams
+}
+
 // The bounds of a list of messages.
 const (
 	listedMessages = 1000    // in JSON
@@ -38,7 +46,7 @@ type MessagesJSON struct {
 }
 
 // serveInbox answers a request for the messages that a key keeps, or for a stream of them.
-func (h *API) serveInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Inboxes) serveInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	err := h.doInbox(w, r, at)
 	if err == nil {
 		return nil
@@ -46,7 +54,7 @@ func (h *API) serveInbox(w http.ResponseWriter, r *http.Request, at *Route) *api
 	return h.ErrorResponse(err)
 }
 
-func (h *API) doInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
+func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
 	w.Header().Set("Cache-Control", "no-store")
 	x, err := h.InboxReader(r, at.Key)
 	if err != nil {
@@ -207,13 +215,13 @@ func isTimeout(err error) bool {
 // InboxReader is a client that may read the inbox of a key.
 type InboxReader struct {
 	inbox.Reader
-	h    *API
+	h    *Inboxes
 	q    *gateway.Rooms
 	name string // of the key
 }
 
 // InboxReader returns the client of r as a reader of the inbox of a key.
-func (h *API) InboxReader(r *http.Request, name string) (*InboxReader, error) {
+func (h *Inboxes) InboxReader(r *http.Request, name string) (*InboxReader, error) {
 	k, err := h.inboxToRead(r, r.Context(), name)
 	if err != nil {
 		return nil, err
@@ -226,7 +234,7 @@ func (h *API) InboxReader(r *http.Request, name string) (*InboxReader, error) {
 		return nil, err
 	}
 	return &InboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.Inboxes.Store, Place: k.Home(h.Site()) + "\x00" + name, Keep: k.Inbox, Ending: h.Streams.Ending,
+		Store: q.Inboxes.Store, Place: k.Home(h.Site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.Ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, name)
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved
@@ -236,7 +244,7 @@ func (h *API) InboxReader(r *http.Request, name string) (*InboxReader, error) {
 
 // inboxToRead returns a key if the client of r may read its inbox. Saved keys can change
 // while a client listens.
-func (h *API) inboxToRead(r *http.Request, ctx context.Context, name string) (*site.Key, error) {
+func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, name string) (*site.Key, error) {
 	k, _, err := h.Resolved.OpenKey(ctx, name)
 	if h.MayManage(r) == nil {
 		if err == nil {

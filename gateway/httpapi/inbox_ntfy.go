@@ -17,11 +17,11 @@ type ntfyReader struct {
 
 // serveNtfyInbox answers a request of one of ntfy's clients for messages. Other methods
 // send one.
-func (h *API) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Inboxes) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		to := *at
 		to.Source, to.Rest = "ntfy", at.topics+"/"+at.verb
-		return h.serveSource(w, r, &to)
+		return h.sources.serveSource(w, r, &to)
 	}
 	if err := h.doNtfyInbox(w, r, at); err != nil {
 		writeNtfyError(w, h.ErrorResponse(err))
@@ -29,7 +29,7 @@ func (h *API) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) 
 	return nil
 }
 
-func (h *API) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
+func (h *Inboxes) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
 	w.Header().Set("Cache-Control", "no-store")
 	x, err := h.InboxReader(r, at.Key)
 	if err != nil {

@@ -108,7 +108,7 @@ func readSocket(conn *websocket.Conn, cancel func()) {
 
 // checkSocketOrigin returns a 403 if a page of another site opens a WebSocket, to which
 // browsers do not apply the rules for other requests, unless its origin may send messages.
-func (h *API) checkSocketOrigin(r *http.Request) error {
+func (h *Inboxes) checkSocketOrigin(r *http.Request) error {
 	asChange := r.Clone(r.Context()) // a GET is not checked
 	asChange.Method = http.MethodPost
 	if h.Resolved.CheckOrigin(asChange) != nil {

@@ -21,6 +21,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
+// Incidents lists and shows incidents, and acknowledges, resolves and silences them:
+// /notify/incidents.
+type Incidents struct {
+	*Base
+	silences *Silences
+}
+
 // The page of an incident is for whoever got a message with its address, which nobody can
 // guess. GET and HEAD change nothing, because scanners of mails follow links.
 
@@ -41,7 +48,7 @@ const (
 var ErrNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
 
 // serveIncident answers a request for the page of an incident.
-func (h *API) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
@@ -72,7 +79,7 @@ func (h *API) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *
 
 // doIncident does what a request to the page of an incident asks for, and returns the
 // incident, what was done, and why something was not.
-func (h *API) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
+func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
 	q, err := h.App.Open(nil)
 	if err != nil {
 		return "", "", nil, err
@@ -186,18 +193,18 @@ var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced 
 
 // silenceIncident makes a silence of an incident for the client of r, who must be one who
 // may manage.
-func (h *API) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
+func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
 	if err := h.MayManage(r); err != nil {
 		return "", err
 	}
-	k, q, err := h.SilencedKey(r.Context(), x.Key)
+	k, q, err := h.silences.SilencedKey(r.Context(), x.Key)
 	if err != nil {
 		return "", err
 	}
 	if !x.IsOpen() || x.Own || k.Home(h.Site()) != x.Home {
 		return "", errNotSilenced
 	}
-	made, err := h.MakeSilence(r, q, k, silenceRequest{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
+	made, err := h.silences.MakeSilence(r, q, k, silenceRequest{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
 	if err != nil {
 		return "", err
 	}
@@ -205,7 +212,7 @@ func (h *API) silenceIncident(r *http.Request, x *rules.Incident, f *incidentFor
 }
 
 // SilencedUntil returns until when a silence matches an incident; the zero time for none.
-func (h *API) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
+func (h *Incidents) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
 	q, err := h.App.Open(nil)
 	if err != nil || !x.IsOpen() || !q.Alerts.Silences.Has(alerting.PlaceOfIncident(x)) {
 		return until
@@ -246,7 +253,7 @@ func userOf(r *http.Request) string {
 }
 
 // incidentPage returns the page of an incident.
-func (h *API) incidentPage(r *http.Request, x *rules.Incident, done, problem string) view.IncidentPage {
+func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done, problem string) view.IncidentPage {
 	p := view.IncidentPage{
 		Root: RootOf(r.URL.Path), Incident: ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,

@@ -21,7 +21,7 @@ var errIncidentsSlash = api.Errorf(http.StatusNotFound, "the address of the list
 
 // serveIncidents answers a request for the incidents of the site: with JSON, or for a
 // browser with the page of the console.
-func (h *API) serveIncidents(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Incidents) serveIncidents(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	if strings.HasSuffix(r.URL.Path, "/") {
 		// A matcher that leaves out /notify/incidents/* for the links of messages does not
 		// leave out the list, which is for those who may manage.
@@ -33,7 +33,7 @@ func (h *API) serveIncidents(w http.ResponseWriter, r *http.Request, at *Route) 
 	return nil
 }
 
-func (h *API) doIncidents(w http.ResponseWriter, r *http.Request, at *Route) error {
+func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if !slices.Contains(at.Methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
@@ -64,7 +64,7 @@ func (h *API) doIncidents(w http.ResponseWriter, r *http.Request, at *Route) err
 }
 
 // SiteIncidents returns a page of the incidents of the keys that the site has.
-func (h *API) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.StoredIncident, alerting.IncidentCursor, error) {
+func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.StoredIncident, alerting.IncidentCursor, error) {
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
 		return nil, alerting.IncidentCursor{}, cmp.Or(err, error(alerting.ErrNoIncidents))

@@ -11,7 +11,7 @@ import (
 // hideInvitation keeps a request out of the server's access log if its address has an
 // invitation that can still be used, for whichever key: whoever reads the log must not be
 // able to subscribe a device. One that is used up, or was never made, hides nothing.
-func (h *API) hideInvitation(r *http.Request) {
+func (h *Devices) hideInvitation(r *http.Request) {
 	if !h.Has.Push || r.URL.RawQuery == "" {
 		return
 	}

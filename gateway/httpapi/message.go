@@ -17,6 +17,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// Messages shows and cancels the messages in the queue: /notify/messages/{ID}.
+type Messages struct{ *Base }
+
 // messageAddress returns the address of a message for a client that has sent r
 // to the address of a key, or to /notify.
 func messageAddress(r *http.Request, id string) string {
@@ -35,7 +38,7 @@ func messageRoot(r *http.Request) string {
 }
 
 // serveMessage answers a request for a message in the queue.
-func (h *API) serveMessage(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Messages) serveMessage(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	resp, err := h.message(w, r, at.ID)
 	if err != nil {
 		return h.ErrorResponse(err)
@@ -43,7 +46,7 @@ func (h *API) serveMessage(w http.ResponseWriter, r *http.Request, at *Route) *a
 	return resp
 }
 
-func (h *API) message(w http.ResponseWriter, r *http.Request, text string) (*api.Response, error) {
+func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) (*api.Response, error) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodDelete:
@@ -92,7 +95,7 @@ func (h *API) message(w http.ResponseWriter, r *http.Request, text string) (*api
 // mayActOn reports whether the client of r may learn the ID of an incident of a key, with
 // which it can acknowledge and resolve it: it may manage, or has a token of the key.
 // Readers, devices and others know the IDs of messages.
-func (h *API) mayActOn(r *http.Request, name string) bool {
+func (h *Messages) mayActOn(r *http.Request, name string) bool {
 	if h.MayManage(r) == nil {
 		return true
 	}
@@ -103,7 +106,7 @@ func (h *API) mayActOn(r *http.Request, name string) bool {
 // mayCancel returns an error if the client of r may not cancel a message. The ID alone is
 // not enough where the key has a token, where others than the sender know the IDs, and
 // where not everybody may send to the key.
-func (h *API) mayCancel(r *http.Request, e *queue.Entry) error {
+func (h *Messages) mayCancel(r *http.Request, e *queue.Entry) error {
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) != nil || s.Key == "" || h.MayManage(r) == nil {
 		return nil //nolint:nilerr // what cannot be read has no key
@@ -131,7 +134,7 @@ func reachesDevice(e *queue.Entry) bool {
 
 // StoredMessage returns a message that came to the site of h. Errors are for the
 // client.
-func (h *API) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
+func (h *Messages) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
 	e, err := q.Outbox.Queue.Get(ctx, id)
 	if err != nil {
 		return nil, outbox.MessageError(err)

@@ -16,28 +16,39 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// Sender reads the messages of requests and sends them. All resources that send use it.
+type Sender struct{ *Base }
+
+// notifications answers requests for a key or, without one, for messages with URLs:
+// /notify and /notify/{KEY}.
+type notifications struct {
+	*Base
+	sender *Sender
+	beats  *Beats
+}
+
 // notify handles a POST with a message for a key or, if name is "", for the
 // URLs in the request.
-func (h *API) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *notifications) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.ErrorResponse(err)
 		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredKey(name), resp.Status)
 		h.Refuse(r, name, resp.Status, resp.Error, err)
 	}
-	if h.Resolved.Page && h.CheckRoute(r, name) == nil {
+	if h.Resolved.Page && h.sender.CheckRoute(r, name) == nil {
 		resp.FormURL = FormAddress(r)
 	}
 	return resp
 }
 
 // accept reads a message and sends it.
-func (h *API) accept(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
+func (h *notifications) accept(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
 	// Who may not send is answered at once and takes no room.
-	if err := h.CheckRoute(r, name); err != nil {
+	if err := h.sender.CheckRoute(r, name); err != nil {
 		return nil, err
 	}
-	e, err := h.Enter(r, name)
+	e, err := h.sender.Enter(r, name)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +61,7 @@ func (h *API) accept(w http.ResponseWriter, r *http.Request, name string) (*api.
 }
 
 // answerEntered sends a message that has entered, and leaves.
-func (h *API) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission, name string) (*api.Response, error) {
+func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission, name string) (*api.Response, error) {
 	if name == "" {
 		// A message with URLs of a client counts until its last delivery has
 		// ended, which may be after the response.
@@ -59,12 +70,12 @@ func (h *API) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.D
 	} else {
 		defer e.Leave()
 	}
-	return h.answer(w, r, d)
+	return h.sender.answer(w, r, d)
 }
 
 // read reads a request that checkRoute has accepted. The caller calls release of the
 // delivery.
-func (h *API) read(w http.ResponseWriter, r *http.Request, name string) (dispatch.Delivery, error) {
+func (h *notifications) read(w http.ResponseWriter, r *http.Request, name string) (dispatch.Delivery, error) {
 	if name != "" {
 		k, err := h.Resolved.Key(r.Context(), name)
 		if err != nil {
@@ -74,11 +85,11 @@ func (h *API) read(w http.ResponseWriter, r *http.Request, name string) (dispatc
 			return dispatch.Delivery{}, err
 		}
 	}
-	q, hops, err := h.readRequest(w, r, name == "")
+	q, hops, err := h.sender.readRequest(w, r, name == "")
 	if err != nil {
 		return dispatch.Delivery{}, err
 	}
-	d, err := h.readDelivery(r, q, name, hops)
+	d, err := h.sender.readDelivery(r, q, name, hops)
 	if err != nil || name == "" {
 		return d, err
 	}
@@ -95,7 +106,7 @@ func (h *API) read(w http.ResponseWriter, r *http.Request, name string) (dispatc
 
 // readRequest reads a request to send a message, and how many gateways it has passed
 // through. client means that it may have URLs.
-func (h *API) readRequest(w http.ResponseWriter, r *http.Request, client bool) (q *api.Request, hops int, err error) {
+func (h *Sender) readRequest(w http.ResponseWriter, r *http.Request, client bool) (q *api.Request, hops int, err error) {
 	if err := h.Resolved.CheckOrigin(r); err != nil {
 		return nil, 0, err
 	}
@@ -108,7 +119,7 @@ func (h *API) readRequest(w http.ResponseWriter, r *http.Request, client bool) (
 
 // readDelivery returns the message of a request that has been read, and where it
 // goes. It closes q if there is an error; otherwise the delivery's release does.
-func (h *API) readDelivery(r *http.Request, q *api.Request, name string, hops int) (dispatch.Delivery, error) {
+func (h *Sender) readDelivery(r *http.Request, q *api.Request, name string, hops int) (dispatch.Delivery, error) {
 	d, err := h.readMessage(r, q, name, hops)
 	if err != nil {
 		q.Close()
@@ -119,7 +130,7 @@ func (h *API) readDelivery(r *http.Request, q *api.Request, name string, hops in
 }
 
 // readMessage returns the message of a request and where it goes.
-func (h *API) readMessage(r *http.Request, q *api.Request, name string, hops int) (d dispatch.Delivery, err error) {
+func (h *Sender) readMessage(r *http.Request, q *api.Request, name string, hops int) (d dispatch.Delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
 		return d, h.withSource(r, q, name, err)
@@ -156,7 +167,7 @@ func (h *API) readMessage(r *http.Request, q *api.Request, name string, hops int
 
 // withSource returns err, the reason why r is no message, with the address of the source
 // whose payload r looks like, if there is one.
-func (h *API) withSource(r *http.Request, q *api.Request, name string, err error) error {
+func (h *Sender) withSource(r *http.Request, q *api.Request, name string, err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || e.Status != http.StatusBadRequest || h.sourceOf(r) != "" {
 		return err
@@ -171,7 +182,7 @@ func (h *API) withSource(r *http.Request, q *api.Request, name string, err error
 
 // idempotency returns the idempotency key of a request, if there is a queue that
 // keeps it.
-func (h *API) idempotency(r *http.Request, q *api.Request, name string) (i dispatch.Idempotency, err error) {
+func (h *Sender) idempotency(r *http.Request, q *api.Request, name string) (i dispatch.Idempotency, err error) {
 	if h.App.Engine.QueueSettings == nil {
 		return i, nil
 	}
@@ -193,20 +204,20 @@ func bindKey(i *dispatch.Idempotency, sum string) {
 }
 
 // sourceOf returns the name of the source that r is for, or "" for the API itself.
-func (h *API) sourceOf(r *http.Request) string {
+func (h *Sender) sourceOf(r *http.Request) string {
 	at, _ := h.Routes.Parse(r.URL, &h.Has) // the other addresses of a key have no source
 	return at.Source
 }
 
 // Limits returns the limits of a request. client means that it may have URLs.
-func (h *API) Limits(client bool) api.Limits {
+func (h *Sender) Limits(client bool) api.Limits {
 	l := h.Resolved.Limits
 	l.Memory = h.Shared.Memory.Allocation(h.Resolved.Memory, client)
 	return l
 }
 
 // Enter counts the message of r in. Without a key, it may have URLs.
-func (h *API) Enter(r *http.Request, name string) (site.Admission, error) {
+func (h *Sender) Enter(r *http.Request, name string) (site.Admission, error) {
 	if name == "" {
 		return h.Shared.InFlight.EnterClient(h.Resolved.InFlight, ClientAddress(r))
 	}
@@ -215,7 +226,7 @@ func (h *API) Enter(r *http.Request, name string) (site.Admission, error) {
 
 // attachments returns the attachments of q. While files are fetched from
 // addresses of the client, a message for a key counts like one with URLs.
-func (h *API) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
+func (h *Sender) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
 		e, err := h.Shared.InFlight.EnterFetch(h.Resolved.InFlight, ClientAddress(r))
 		if err != nil && !q.SkipFetches(err) {
@@ -230,7 +241,7 @@ func (h *API) attachments(r *http.Request, q *api.Request, name string) ([]*noti
 
 // CheckRoute returns an error if the key does not exist or cannot be read, if the
 // client has no token of it or, for "", if messages without a key are turned off.
-func (h *API) CheckRoute(r *http.Request, name string) error {
+func (h *Sender) CheckRoute(r *http.Request, name string) error {
 	switch {
 	case name != "":
 		_, err := h.Resolved.KeyToSend(r, name)
@@ -250,7 +261,7 @@ var errStatelessOff = errors.New("messages without a key are turned off here")
 
 // destinations returns where the message of q goes, and the key, or nil for a
 // message with URLs.
-func (h *API) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *site.Key, error) {
+func (h *Sender) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *site.Key, error) {
 	if name != "" {
 		k, err := h.Resolved.Key(r.Context(), name)
 		if err != nil {
@@ -264,7 +275,7 @@ func (h *API) destinations(r *http.Request, q *api.Request, name string) (*api.S
 }
 
 // ParseClientURL returns the destination of a URL in a request.
-func (h *API) ParseClientURL(url string) (*notifier.Destination, error) {
+func (h *Sender) ParseClientURL(url string) (*notifier.Destination, error) {
 	d, err := h.Shared.Sender.ParseOnce(url, h.Resolved.Limits.Egress)
 	if err != nil {
 		return nil, err
@@ -278,7 +289,7 @@ func (h *API) ParseClientURL(url string) (*notifier.Destination, error) {
 
 // ErrorResponse returns the response for an error. It logs an error that is
 // not the client's, since the client cannot correct it.
-func (h *API) ErrorResponse(err error) *api.Response {
+func (h *Base) ErrorResponse(err error) *api.Response {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if e.Fault != nil {
 			h.Log.Error("request failed", zap.Int("status", e.Status), zap.Error(e.Fault))

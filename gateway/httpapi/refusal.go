@@ -51,7 +51,7 @@ func RefusalReason(status int, err error) string {
 
 // Refuse records that r was answered with an error and sent nothing. name is
 // the key in the address; it may not exist.
-func (h *API) Refuse(r *http.Request, name string, status int, text string, err error) {
+func (h *Base) Refuse(r *http.Request, name string, status int, text string, err error) {
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceHTTP, Site: h.Site(), Reason: RefusalReason(status, err)},
 		Time:      time.Now(), Status: status, Text: markup.TruncateBytes(text, history.MaxHistoryText),

@@ -25,9 +25,12 @@ type RouteSpec struct {
 	// every site has it.
 	On func(s *SiteRoutes) bool
 
-	// serve answers a request. It returns nil if it has written the response.
-	serve func(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response
+	// serve returns the function of a site's API that answers requests.
+	serve func(h *API) handler
 }
+
+// handler answers a request. It returns nil if it has written the response.
+type handler func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response
 
 // SiteRoutes are the settings of a site that decide which routes it has.
 type SiteRoutes struct {
@@ -44,64 +47,51 @@ func withPush(s *SiteRoutes) bool    { return s.Push }
 func withConsole(s *SiteRoutes) bool { return s.Console }
 func withInbox(s *SiteRoutes) bool   { return s.Inbox }
 
-// The pages serve these routes.
-func serveConsole(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
-	return h.pages.Console(w, r, at)
-}
-
-func serveAppFile(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
-	return h.pages.AppFile(w, r, at)
-}
-
-func serveManifest(h *API, w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
-	return h.pages.Manifest(w, r, at)
-}
-
 // RouteSpecs returns the routes of the handler. If several match a path, the first
 // counts.
 func RouteSpecs() []RouteSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
 	return []RouteSpec{
-		{RouteNotify, both, site.AccessSender, nil, (*API).serveNotify},
-		{RouteOpenAPI, get, site.AccessAnyone, nil, (*API).serveOpenAPI},
-		{RouteHealth, get, site.AccessAnyone, nil, (*API).serveHealth},
-		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessHolder, WithQueue, (*API).serveMessage},
-		{site.RouteIncidents, get, site.AccessManage, WithQueue, (*API).serveIncidents},
-		{RouteIncident, both, site.AccessHolder, WithQueue, (*API).serveIncident},
-		{RouteConsole, get, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleKey, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleMessages, get, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleMessage, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleQueue, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleSilences, both, site.AccessManage, withConsole, serveConsole},
-		{RouteConsoleIncidents, both, site.AccessManage, withConsole, serveConsole},
-		{RouteWorker, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteManifest, get, site.AccessAnyone, withPush, serveManifest},
-		{RouteIcon, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteIconSmall, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteIconLarge, get, site.AccessAnyone, withPush, serveAppFile},
-		{RouteBadge, get, site.AccessAnyone, withPush, serveAppFile},
-		{site.RouteNotifyKey, both, site.AccessSender, nil, (*API).serveNotify},
-		{RouteSilences, both, site.AccessManage, nil, (*API).serveSilences},
-		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessManage, nil, (*API).serveSilences},
-		{RouteInbox, get, site.AccessInbox, withInbox, (*API).serveInbox},
-		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, (*API).serveInbox},
-		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, (*API).serveNtfyInbox},
-		{RouteDevices, both, site.AccessDevice, withPush, (*API).serveDevices},
-		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, (*API).serveDevices},
-		{RouteDeviceTest, post, site.AccessDevice, withPush, (*API).serveDeviceTest},
-		{RouteReceipts, post, site.AccessDevice, withPush, (*API).serveReceipt},
-		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, (*API).serveSource},
-		{RouteAdd, post, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteGet, post, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteDel, post, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteKeys, get, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteKey, both, site.AccessManage, withConfigs, (*API).serveConfig},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, (*API).serveConfig},
-		{RouteURLs, get, site.AccessReader, withConfigs, (*API).serveConfig},
-		{RouteStatus, get, site.AccessAnyone, withConfigs, (*API).serveConfig},
-		{RouteDetails, get, site.AccessAnyone, withConfigs, (*API).serveConfig},
+		{RouteNotify, both, site.AccessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
+		{RouteOpenAPI, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }},
+		{RouteHealth, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveHealth }},
+		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }},
+		{site.RouteIncidents, get, site.AccessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }},
+		{RouteIncident, both, site.AccessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }},
+		{RouteConsole, get, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleKey, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleMessages, get, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleMessage, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleQueue, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleSilences, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteConsoleIncidents, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
+		{RouteWorker, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteManifest, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }},
+		{RouteIcon, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteIconSmall, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteIconLarge, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{RouteBadge, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
+		{site.RouteNotifyKey, both, site.AccessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
+		{RouteSilences, both, site.AccessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
+		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
+		{RouteInbox, get, site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
+		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
+		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }},
+		{RouteDevices, both, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
+		{RouteDeviceTest, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }},
+		{RouteReceipts, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, func(h *API) handler { return h.sources.serveSource }},
+		{RouteAdd, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteGet, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteDel, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteKeys, get, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteKey, both, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteURLs, get, site.AccessReader, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteStatus, get, site.AccessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteDetails, get, site.AccessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
 	}
 }
 

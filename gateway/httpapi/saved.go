@@ -20,8 +20,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// SavedKeys reads and changes the keys that clients save: /cfg, /add, /get, /del,
+// /json/urls, and what the Apprise API has besides.
+type SavedKeys struct {
+	*Base
+	sender  *Sender
+	actions []ConfigAction
+}
+
 // serveConfig answers a request to one of the routes for saved configurations.
-func (h *API) serveConfig(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *SavedKeys) serveConfig(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	err := h.doConfig(w, r, at)
 	if err == nil {
 		return nil
@@ -50,27 +58,28 @@ type ConfigAction struct {
 	Change  bool   // a POST or DELETE rather than a GET or HEAD
 	Query   string // a parameter that the query must have; "" for none
 	Fixed   bool   // it can be done with a key of the Caddyfile, too
-	Do      func(h *API, w http.ResponseWriter, r *http.Request, key string) error
+	Do      func(w http.ResponseWriter, r *http.Request, key string) error
 }
 
 // configActions returns the actions, with those of the pages. If several match a request,
 // the first counts.
-func configActions(pages []ConfigAction) []ConfigAction {
+func (h *SavedKeys) configActions(pages []ConfigAction) []ConfigAction {
+	t := &tokens{h.Base, h}
 	return append(slices.Clip(pages), []ConfigAction{
-		{RouteStatus, false, "", true, (*API).serveStatus},
-		{RouteDetails, false, "", true, (*API).serveDetails},
-		{RouteURLs, false, "", true, (*API).serveURLs},
-		{RouteKeys, false, "", true, (*API).serveKeys},
-		{routeToken, true, "", false, (*API).changeTokens},
-		{RouteKey, true, "", false, (*API).getConfig},
-		{RouteGet, true, "", false, (*API).getConfig},
-		{RouteAdd, true, checkQuery, false, (*API).checkConfig},
-		{RouteAdd, true, "", false, (*API).addConfig},
-		{RouteDel, true, "", false, (*API).deleteConfig},
+		{RouteStatus, false, "", true, h.serveStatus},
+		{RouteDetails, false, "", true, h.serveDetails},
+		{RouteURLs, false, "", true, h.serveURLs},
+		{RouteKeys, false, "", true, h.serveKeys},
+		{routeToken, true, "", false, t.changeTokens},
+		{RouteKey, true, "", false, h.getConfig},
+		{RouteGet, true, "", false, h.getConfig},
+		{RouteAdd, true, checkQuery, false, h.checkConfig},
+		{RouteAdd, true, "", false, h.addConfig},
+		{RouteDel, true, "", false, h.deleteConfig},
 	}...)
 }
 
-func (h *API) doConfig(w http.ResponseWriter, r *http.Request, at *Route) error {
+func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if !slices.Contains(at.Methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
@@ -81,7 +90,7 @@ func (h *API) doConfig(w http.ResponseWriter, r *http.Request, at *Route) error 
 			return err
 		}
 	}
-	if err := h.mayNameKey(r, at); err != nil {
+	if err := h.sender.mayNameKey(r, at); err != nil {
 		return err
 	}
 	change := IsChange(r)
@@ -96,14 +105,14 @@ func (h *API) doConfig(w http.ResponseWriter, r *http.Request, at *Route) error 
 		}
 	}
 	query := r.URL.Query()
-	for _, a := range h.configActions {
+	for _, a := range h.actions {
 		if a.Pattern != at.Pattern || a.Change != change || a.Query != "" && !query.Has(a.Query) {
 			continue
 		}
 		if !a.Fixed && h.Resolved.Keys[at.Key] != nil {
 			return ErrKeyFixed(at.Key)
 		}
-		return a.Do(h, w, r, at.Key)
+		return a.Do(w, r, at.Key)
 	}
 	return fmt.Errorf("the route %s has no action for %s", at.Pattern, r.Method)
 }
@@ -114,7 +123,7 @@ func ErrKeyFixed(key string) error {
 	return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", key)
 }
 
-func (h *API) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *SavedKeys) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	id, err := h.Saved.Store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return site.ErrNoKey
@@ -131,7 +140,7 @@ func (h *API) deleteConfig(w http.ResponseWriter, r *http.Request, name string) 
 }
 
 // loadConfig returns the saved configuration of a key. Errors are for the client.
-func (h *API) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
+func (h *SavedKeys) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
 	c, err := h.Saved.Store.Load(ctx, name)
 	if errors.Is(err, configstore.ErrNotFound) {
 		return nil, site.ErrNoKey
@@ -143,7 +152,7 @@ func (h *API) loadConfig(ctx context.Context, name string) (*configstore.Config,
 }
 
 // getConfig writes the configuration of a key as it was saved.
-func (h *API) getConfig(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *SavedKeys) getConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	c, err := h.loadConfig(r.Context(), name)
 	if err != nil {
 		return err
@@ -165,7 +174,7 @@ func (h *API) getConfig(w http.ResponseWriter, r *http.Request, name string) err
 }
 
 // serveKeys lists the saved keys.
-func (h *API) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *SavedKeys) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
 	if api.PrefersHTML(r) && h.Resolved.Page {
 		return h.pages.Keys(w, r, "")
 	}
@@ -177,7 +186,7 @@ func (h *API) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error 
 }
 
 // SavedNames returns the names of the saved keys, sorted, and never nil.
-func (h *API) SavedNames(ctx context.Context) ([]string, error) {
+func (h *SavedKeys) SavedNames(ctx context.Context) ([]string, error) {
 	if h.Saved == nil {
 		return []string{}, nil
 	}
@@ -230,7 +239,7 @@ func newSavedTags(tags []string) (details []savedTag, names []string) {
 }
 
 // serveURLs lists the destinations of a key and their tags.
-func (h *API) serveURLs(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *SavedKeys) serveURLs(w http.ResponseWriter, r *http.Request, name string) error {
 	k, err := h.keyToRead(r, name)
 	if err != nil {
 		return err
@@ -270,7 +279,7 @@ const (
 
 // configChanged writes the audit line and emits the event of a change. Neither
 // contains a URL.
-func (h *API) configChanged(r *http.Request, name, change string, destinations int) {
+func (h *SavedKeys) configChanged(r *http.Request, name, change string, destinations int) {
 	client := ClientIP(r)
 	space := h.Saved.Shared.Label()
 	h.Log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
@@ -281,7 +290,7 @@ func (h *API) configChanged(r *http.Request, name, change string, destinations i
 }
 
 // serveStatus reports whether the storage can be read and written.
-func (h *API) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *SavedKeys) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
 	status := struct {
 		ConfigLock  bool  `json:"config_lock"` // nobody may change saved configurations
 		AttachLock  bool  `json:"attach_lock"` // no attachments

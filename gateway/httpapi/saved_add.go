@@ -32,8 +32,8 @@ type Draft struct {
 
 // addConfig saves the configuration of a key and replaces the one before. If it
 // is not saved, a browser gets the page with the text that it sent.
-func (h *API) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	c, err := api.ReadConfig(w, r, h.Limits(false), h.Saved.MaxSize)
+func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	c, err := api.ReadConfig(w, r, h.sender.Limits(false), h.Saved.MaxSize)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (h *API) addConfig(w http.ResponseWriter, r *http.Request, name string) err
 }
 
 // SaveConfig saves a configuration. It sets the mistakes and warnings of d.
-func (h *API) SaveConfig(r *http.Request, name string, d *Draft) error {
+func (h *SavedKeys) SaveConfig(r *http.Request, name string, d *Draft) error {
 	s := h.Saved
 	k, warnings, err := s.Parse(r.Context(), name, d.Format, d.Text)
 	d.Warnings = warnings
@@ -111,9 +111,9 @@ func newCheckedMistakes(mistakes []saved.SavedError) []checkedMistake {
 }
 
 // checkConfig answers with the mistakes in a configuration. It saves nothing.
-func (h *API) checkConfig(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *SavedKeys) checkConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	fetch := r.URL.Query().Get(checkQuery) != checkLocal
-	c, err := api.ReadConfig(w, r, h.Limits(false), h.Saved.MaxSize)
+	c, err := api.ReadConfig(w, r, h.sender.Limits(false), h.Saved.MaxSize)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func countURLs(n int) string {
 
 // checkDraft returns a draft of c with its mistakes and warnings. Without
 // fetch, included files are not checked.
-func (h *API) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *Draft {
+func (h *SavedKeys) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *Draft {
 	s := h.Saved
 	include := s.Fetch
 	if !fetch && s.Include {

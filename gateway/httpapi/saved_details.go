@@ -77,7 +77,7 @@ const allQuery = "all"
 
 // serveDetails writes the catalogue: the services that the site allows or, with
 // ?all=yes, all of them.
-func (h *API) serveDetails(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *SavedKeys) serveDetails(w http.ResponseWriter, r *http.Request, _ string) error {
 	all := r.URL.Query().Get(allQuery)
 	// The Apprise API reads the first letter.
 	isYes := all != "" && strings.ContainsAny(all[:1], "aAyY1tTeE+ ")

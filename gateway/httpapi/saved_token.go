@@ -13,6 +13,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
+// tokens makes and removes the tokens of saved keys: /cfg/{KEY}/token.
+type tokens struct {
+	*Base
+	keys *SavedKeys
+}
+
 // oldQuery is the query parameter of a POST that removes the older tokens of a key, as
 // DELETE does. The page uses it, because a form cannot send DELETE.
 const oldQuery = "old"
@@ -24,7 +30,7 @@ type NewToken struct {
 }
 
 // changeTokens makes a token of a saved key or removes the older ones.
-func (h *API) changeTokens(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *tokens) changeTokens(w http.ResponseWriter, r *http.Request, name string) error {
 	if r.Method == http.MethodDelete || r.URL.Query().Has(oldQuery) {
 		return h.removeOldTokens(w, r, name)
 	}
@@ -51,7 +57,7 @@ func (h *API) changeTokens(w http.ResponseWriter, r *http.Request, name string) 
 }
 
 // removeOldTokens removes all tokens of a saved key but the newest.
-func (h *API) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
+func (h *tokens) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
 	removed, err := h.Saved.Store.RemoveOldTokens(r.Context(), name)
 	if err != nil {
 		return tokenError(err)
@@ -64,12 +70,12 @@ func (h *API) removeOldTokens(w http.ResponseWriter, r *http.Request, name strin
 }
 
 // tokensChanged records a change of the tokens of a saved key.
-func (h *API) tokensChanged(r *http.Request, name, change string) {
+func (h *tokens) tokensChanged(r *http.Request, name, change string) {
 	destinations := 0
 	if k, err := h.Resolved.Key(r.Context(), name); err == nil {
 		destinations = len(k.Targets)
 	}
-	h.configChanged(r, name, change, destinations)
+	h.keys.configChanged(r, name, change, destinations)
 }
 
 // countTokens returns "1 token" or "2 tokens".

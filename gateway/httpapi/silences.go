@@ -18,6 +18,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
+// Silences makes, lists and ends the silences of keys: /notify/{KEY}/silences.
+type Silences struct{ *Base }
+
 // Errors for requests about silences.
 var (
 	errSilencesWithoutQueue = api.Errorf(http.StatusForbidden, "a silence keeps what it holds in the queue, and there is none; the operator can add queue to the global option notify")
@@ -26,7 +29,7 @@ var (
 )
 
 // serveSilences answers a request about the silences of a key, or about one of them.
-func (h *API) serveSilences(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+func (h *Silences) serveSilences(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	err := h.doSilences(w, r, at)
 	if err == nil {
 		return nil
@@ -38,7 +41,7 @@ func (h *API) serveSilences(w http.ResponseWriter, r *http.Request, at *Route) *
 	return resp
 }
 
-func (h *API) doSilences(w http.ResponseWriter, r *http.Request, at *Route) error {
+func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if !slices.Contains(at.Methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
@@ -93,7 +96,7 @@ func (h *API) doSilences(w http.ResponseWriter, r *http.Request, at *Route) erro
 }
 
 // SilencedKey returns a key that can have silences.
-func (h *API) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway.Rooms, error) {
+func (h *Silences) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway.Rooms, error) {
 	k, err := h.Resolved.Key(ctx, name)
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +114,7 @@ func (h *API) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway
 }
 
 // MakeSilence makes a silence of a key for the client of r.
-func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
+func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
 	x, err := s.Silence(RequestUser(r), q.Outbox.Queue.Now(), h.ParseDuration)
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
@@ -123,7 +126,7 @@ func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s sile
 }
 
 // EndSilence ends a silence of a key for the client of r.
-func (h *API) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
+func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
 	ended, err := q.Alerts.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
 	return &ended, SilenceError(err)
 }

@@ -23,9 +23,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
+// sources takes messages in the formats of other programs: /notify/{KEY}/{SOURCE}.
+type sources struct {
+	*Base
+	sender *Sender
+	beats  *Beats
+}
+
 // serveSource handles a request to the address of a source. It returns nil if it
 // has written the response.
-func (h *API) serveSource(w http.ResponseWriter, r *http.Request, a *Route) *api.Response {
+func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) *api.Response {
 	o := source.Outcome{Time: time.Now()}
 	s, err := h.Resolved.Source(a.Source)
 	var methods []string
@@ -107,7 +114,7 @@ const originHeader = "WebHook-Request-Origin"
 
 // allowSender returns an error if the sender of r, which asks for permission, may not
 // post to the address of a source.
-func (h *API) allowSender(r *http.Request, a *Route, s *source.Source) error {
+func (h *sources) allowSender(r *http.Request, a *Route, s *source.Source) error {
 	req := sourceRequest(r, a, time.Now())
 	if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
 		return SourceError(err)
@@ -131,7 +138,7 @@ type sourceKey struct {
 
 // sourceKey returns the key of a request to s. Where keys are protected, it may not
 // exist.
-func (h *API) sourceKey(ctx context.Context, a *Route, s *source.Source) (k sourceKey, err error) {
+func (h *sources) sourceKey(ctx context.Context, a *Route, s *source.Source) (k sourceKey, err error) {
 	k.source = s
 	k.Key, k.exists, err = h.Resolved.OpenKey(ctx, a.Key)
 	return k, err
@@ -169,7 +176,7 @@ func (at *Route) isNtfyReading() bool {
 // deliverSource reads a request in the format of s and sends its message. It sets
 // o.Message. Until the token or the signature is verified, the request
 // counts as one of a client with URLs, so that strangers leave room for others.
-func (h *API) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, o *source.Outcome) (*api.Response, error) {
+func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, o *source.Outcome) (*api.Response, error) {
 	req := o.Request
 	verified, err := s.AuthenticateHeader(req)
 	if err != nil {
@@ -209,7 +216,7 @@ func (h *API) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s 
 	if err != nil {
 		return nil, err
 	}
-	q, err := api.ReadPayload(w, r, h.Limits(!verified))
+	q, err := api.ReadPayload(w, r, h.sender.Limits(!verified))
 	if err != nil {
 		return nil, err
 	}
@@ -237,9 +244,9 @@ func (h *API) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s 
 		return &api.Response{Status: http.StatusOK, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}}, nil
 	}
 	if beat, ok := beatQuery(r); ok {
-		return h.takeBeat(r, q, a.Key, beat, hops)
+		return h.beats.takeBeat(r, q, a.Key, beat, hops)
 	}
-	d, err := h.readDelivery(r, q, a.Key, hops)
+	d, err := h.sender.readDelivery(r, q, a.Key, hops)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +258,7 @@ func (h *API) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s 
 		h.Shared.Alerts.Tell(d.IncidentOf(), o.Message.Alert, d.Message)
 	}
 	d.Single, d.Program = s.Format.IsAPI(), true
-	return h.answer(w, r, d)
+	return h.sender.answer(w, r, d)
 }
 
 // asPost returns r as a POST for the check of its origin, because some clients send
@@ -267,7 +274,7 @@ func asPost(r *http.Request) *http.Request {
 
 // enterSource counts the request of a source in. verified reports whether its token
 // and its signature need no further check.
-func (h *API) enterSource(r *http.Request, verified bool) (site.Admission, error) {
+func (h *sources) enterSource(r *http.Request, verified bool) (site.Admission, error) {
 	if verified {
 		return h.Shared.InFlight.Enter(h.Resolved.InFlight)
 	}
@@ -277,7 +284,7 @@ func (h *API) enterSource(r *http.Request, verified bool) (site.Admission, error
 // readSource reads the message of an authenticated request and sets it as the content
 // of q. If the request asks to confirm a subscription, readSource confirms it and
 // returns a message to skip.
-func (h *API) readSource(r *http.Request, q *api.Request, a *Route, s *source.Source, req *source.Request) (*source.Message, error) {
+func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *source.Source, req *source.Request) (*source.Message, error) {
 	if address := s.Confirmation(req); address != "" {
 		if _, err := h.fetchSource(r.Context(), address); err != nil {
 			return nil, ConfirmationError(err)
@@ -339,7 +346,7 @@ const (
 
 // fetchSource returns the content at an address that a request names. The egress
 // rules apply.
-func (h *API) fetchSource(ctx context.Context, address string) ([]byte, error) {
+func (h *sources) fetchSource(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the address is malformed")

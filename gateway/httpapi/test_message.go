@@ -13,7 +13,7 @@ import (
 
 // SendTest sends a test message to the one target of to under the rules of its key. It
 // does not use the queue, so that the result is that of one attempt.
-func (h *API) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *api.Selection) (*api.Response, error) {
+func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *api.Selection) (*api.Response, error) {
 	d, err := h.TestDelivery(k, to)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (h *API) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *
 }
 
 // TestDelivery returns a test message to the one target of to.
-func (h *API) TestDelivery(k *site.Key, to *api.Selection) (dispatch.Delivery, error) {
+func (h *Sender) TestDelivery(k *site.Key, to *api.Selection) (dispatch.Delivery, error) {
 	m := &notifier.Message{
 		Title: "Test from " + h.Resolved.Identity.Name, Body: "If you can read this, a destination of the key " + k.Name + " works.",
 		Type: notifier.Info,

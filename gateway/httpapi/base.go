@@ -1,0 +1,42 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// Base is what every resource of a site's API, and every page, is built on: the settings of
+// the site, the gateway behind it, and how errors and pages are written. All resources of a
+// site share one.
+type Base struct {
+	Resolved *site.Site
+	App      *gateway.Gateway
+	Shared   *dispatch.Dispatcher
+	Saved    *saved.Keys // nil if the site has none
+	Has      SiteRoutes
+	Routes   routeTable
+	pages    PageFuncs
+
+	// ParseDuration parses a duration, which may be in days.
+	ParseDuration func(string) (time.Duration, error)
+
+	Log      *zap.Logger
+	Refusals RefusalLog
+}
+
+// Site returns the ID of the site.
+func (h *Base) Site() string { return h.App.Engine.SiteOf(h.Resolved) }
+
+// WritePage writes a page in its frame. here is the route of the place of the navigation that
+// the page is in; "" for none.
+func (h *Base) WritePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {
+	return view.Write(w, r, status, h.pages.Frame(r, here), p)
+}
