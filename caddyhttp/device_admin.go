@@ -74,7 +74,7 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return adminError(http.StatusBadRequest, err)
 	}
 	k := definitions[0]
-	token, made, err := q.Devices.Invite(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.gateway.Engine.SiteOf(k.Settings)), x.Tags)
+	token, made, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.gateway.Engine.SiteOf(k.Settings)), x.Tags)
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
@@ -94,7 +94,7 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.Devices.ListDevices(ctx, d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)))
+		some, err := q.Devices.List(ctx, d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)))
 		if err != nil {
 			return adminDeviceError(w, err)
 		}
@@ -111,7 +111,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)), r.PathValue("id"), device.AnyDevice)
+		removed, err = q.Devices.Remove(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)), r.PathValue("id"), "")
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
@@ -119,7 +119,6 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return adminDeviceError(w, err)
 	}
-	q.Devices.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), removed.Name, "")
 	return writeAdminJSON(w, removed.JSON(nil))
 }
 
@@ -132,9 +131,8 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.Devices.RemoveAllDevices(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)))
+		removed, err := q.Devices.RemoveAll(context.WithoutCancel(r.Context()), d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)), "")
 		for _, x := range removed {
-			q.Devices.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), x.Name, "")
 			all = append(all, x.JSON(nil))
 		}
 		if err != nil {
@@ -147,10 +145,10 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 // adminDeviceError returns the error for an operator, who is told what clients must not
 // know.
 func adminDeviceError(w http.ResponseWriter, err error) error {
-	if errors.Is(err, device.ErrDevicesDamaged) || errors.Is(err, device.ErrPushKeyLost) {
+	if errors.Is(err, device.ErrDamaged) || errors.Is(err, device.ErrPushKeyLost) {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	if e, ok := errors.AsType[*api.Error](device.ErrDeviceStatus(err)); ok {
+	if e, ok := errors.AsType[*api.Error](httpapi.Answer(err)); ok {
 		if e.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 		}

@@ -33,7 +33,7 @@ func (a *App) openQueue() error {
 	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
 	defer cancel()
 	q.Alerts.RefreshSilences(ctx) // the first message needs them
-	q.Devices.RefreshDevices(ctx)
+	q.Devices.Refresh(ctx)
 	if !isOpen {
 		q.Outbox.Queue.Start()
 	}

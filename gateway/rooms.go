@@ -54,8 +54,8 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
 	q := &Rooms{Outbox: base, Alerts: &alerting.Engine{Outbox: base}, Beats: &heartbeat.Monitor{Outbox: base}}
-	q.Devices = &device.Registry{Outbox: base, Alerts: q.Alerts}
-	q.Alerts.Receipts = q.Devices.ReceiptFuncs()
+	q.Alerts.Receipts = device.ReceiptFuncs(base)
+	q.Devices = device.NewRegistry(base, q.Alerts)
 	var store queue.Store
 	var err error
 	if s.Dsn != "" {
@@ -98,7 +98,7 @@ func (q *Rooms) ended(j *queue.Job) *queue.Ruled {
 func (q *Rooms) refresh(ctx context.Context) {
 	q.Alerts.RefreshSilences(ctx)
 	q.Inboxes.Refresh(ctx)
-	q.Devices.RefreshDevices(ctx)
+	q.Devices.Refresh(ctx)
 	q.Alerts.WatchShares(ctx)
 }
 
@@ -169,10 +169,7 @@ func (q *Rooms) ForgetKey(ctx context.Context, space, id, name, who string) {
 	defer cancel()
 	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
 	at := k.DevicePlace("")
-	devices, err := q.Devices.RemoveAllDevices(ctx, at)
-	for _, d := range devices {
-		q.Devices.DeviceChanged(device.DeviceRemoved, name, d.Name, who)
-	}
+	_, err := q.Devices.RemoveAll(ctx, at, who)
 	if err := errors.Join(err, q.Inboxes.Clear(ctx, at.String())); err != nil {
 		q.Outbox.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
 	}

@@ -206,15 +206,8 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 }
 
 // hurryDestinations makes due what waits for the given destinations.
-func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) (total int, err error) {
+func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
 	defer cancel()
-	for _, id := range ids {
-		n, err := q.Outbox.Queue.RetryDestination(ctx, id)
-		if err != nil {
-			return total, outbox.MessageError(err)
-		}
-		total += n
-	}
-	return total, nil
+	return q.Outbox.Messages().RetryDestinations(ctx, ids...)
 }

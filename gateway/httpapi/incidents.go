@@ -77,7 +77,7 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 	}
 	list, next, err := q.Alerts.ListIncidents(ctx, places, by)
 	if err != nil {
-		err = outbox.MessageError(fmt.Errorf("listing incidents: %w", err))
+		err = Answer(&outbox.ReadError{Err: fmt.Errorf("listing incidents: %w", err)})
 	}
 	return list, next, err
 }
