@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -32,7 +31,7 @@ func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return adminFault(err)
 	}
-	list, next, err := q.ListIncidents(ctx, places, &by)
+	list, next, err := q.Incidents.List(ctx, places, &by)
 	if err != nil {
 		return adminFault(err)
 	}
@@ -76,12 +75,12 @@ func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequ
 
 // serveAcknowledge acknowledges an incident.
 func (adminAPI) serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*gateway.Rooms).Acknowledge)
+	return changeIncidentOf(w, r, (*alerting.Incidents).Acknowledge)
 }
 
 // serveResolve resolves an incident.
 func (adminAPI) serveResolve(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*gateway.Rooms).Resolve)
+	return changeIncidentOf(w, r, (*alerting.Incidents).Resolve)
 }
 
 // adminIncident is the JSON response to a change.
@@ -92,7 +91,7 @@ type adminIncident struct {
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the
 // incident.
-func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*gateway.Rooms, context.Context, *alerting.StoredIncident, string) (*rules.Incident, bool, error)) error {
+func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alerting.Incidents, context.Context, *alerting.StoredIncident, string) (*rules.Incident, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -103,19 +102,14 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*gatew
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.IncidentByID(ctx, r.PathValue("id"))
+	at, err := q.Incidents.ByID(ctx, r.PathValue("id"))
 	if err != nil {
 		return adminFault(err)
 	}
-	if at == nil {
-		return adminFault(httpapi.ErrNoIncident)
-	}
-	x, changed, err := change(q, ctx, at, httpapi.PersonOf(body.By))
-	if err != nil {
+	x, err := change(q.Incidents, ctx, at, httpapi.PersonOf(body.By))
+	changed := !errors.Is(err, alerting.ErrAcknowledged) && !errors.Is(err, alerting.ErrResolved)
+	if err != nil && changed {
 		return adminFault(err)
-	}
-	if x == nil {
-		return adminFault(httpapi.ErrNoIncident)
 	}
 	return writeAdminJSON(w, adminIncident{changed, alerting.NewIncidentJSON(x)})
 }
@@ -128,12 +122,9 @@ func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.IncidentByID(ctx, r.PathValue("id"))
-	if err == nil && at == nil {
-		err = httpapi.ErrNoIncident
-	}
+	at, err := q.Incidents.ByID(ctx, r.PathValue("id"))
 	if err == nil {
-		err = q.ForgetIncident(ctx, at)
+		err = q.Incidents.Forget(ctx, at)
 	}
 	if err != nil {
 		return adminFault(err)
@@ -160,7 +151,7 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return adminFault(err)
 	}
-	out, err := q.ForgetIncidents(ctx, places, by.Stage)
+	out, err := q.Incidents.ForgetAll(ctx, places, by.Stage)
 	if err != nil {
 		return adminFault(err)
 	}

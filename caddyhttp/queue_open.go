@@ -32,7 +32,7 @@ func (a *App) openQueue() error {
 	q.Use(&a.Engine)
 	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
 	defer cancel()
-	q.RefreshSilences(ctx) // the first message needs them
+	q.Silences.Refresh(ctx) // the first message needs them
 	q.RefreshDevices(ctx)
 	if !isOpen {
 		q.Queue.Start()

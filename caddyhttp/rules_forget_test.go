@@ -89,7 +89,7 @@ func TestForgottenIncident(t *testing.T) {
 		postWith(t, h, "/notify/k", alertForm("success", "confidential", "over"))
 		postWith(t, h, "/notify/k", alertForm("warning", "confidential", "held"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(20 * time.Hour), Incident: "silent"}
-		if err := h.app.Rooms.MakeSilence(t.Context(), h.Resolved.Keys["k"], h.Site(), s); err != nil {
+		if err := h.app.Rooms.Silences.Make(t.Context(), h.Resolved.Keys["k"], h.Site(), s); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", alertForm("failure", "confidential", "silent"))

@@ -53,9 +53,9 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
-	q := &Rooms{Outbox: base, Engine: &alerting.Engine{Outbox: base}, Monitor: &heartbeat.Monitor{Outbox: base}}
-	q.Registry = &device.Registry{Outbox: base, Alerts: q.Engine}
-	q.Engine.Receipts = q.Registry.ReceiptFuncs()
+	q := &Rooms{Outbox: base, Registry: &device.Registry{Outbox: base}, Monitor: &heartbeat.Monitor{Outbox: base}}
+	q.Engine = alerting.New(base, q.Registry.ReceiptFuncs())
+	q.Registry.Alerts = q.Engine.Incidents
 	var store queue.Store
 	var err error
 	if s.Dsn != "" {
@@ -74,7 +74,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q.App.Store(a)
 	q.Queue = queue.New(store, q.Options(s))
 	q.Inboxes = inbox.NewBox(base)
-	q.Policy = outbox.Policy{Plan: q.Engine.Plan, Before: q.StepTurn, MakeRoom: q.Engine.MakeRoom, Keep: q.Inboxes.KeepDraft}
+	q.Policy = outbox.Policy{Plan: q.Engine.Plan, Before: q.Engine.Before, MakeRoom: q.Engine.MakeRoom, Keep: q.Inboxes.KeepDraft}
 	return q, nil
 }
 
@@ -96,7 +96,7 @@ func (q *Rooms) ended(j *queue.Job) *queue.Ruled {
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *Rooms) refresh(ctx context.Context) {
-	q.RefreshSilences(ctx)
+	q.Silences.Refresh(ctx)
 	q.Inboxes.Refresh(ctx)
 	q.RefreshDevices(ctx)
 	q.WatchShares(ctx)
@@ -137,7 +137,7 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 
 // State returns what metrics tell of the queue.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Queue.Count(), Incidents: q.CountIncidents(ctx), Now: q.Queue.Now()}
+	out := &metrics.QueueState{MaxSize: q.App.Load().QueueSettings.MaxSize, Destinations: q.Queue.Count(), Incidents: q.Incidents.CountAll(ctx), Now: q.Queue.Now()}
 	s, err := q.Queue.Stats(ctx)
 	if err != nil {
 		return out

@@ -58,7 +58,7 @@ func (p *release) digest(ctx context.Context, t *outbox.QueueTarget, state *queu
 	counts := p.group.More.Counts
 	filed := 0
 	for _, x := range p.group.Items {
-		stored, release, err := p.q.Queue.Load(ctx, x.Job.Message)
+		stored, release, err := p.q.outbox.Queue.Load(ctx, x.Job.Message)
 		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
 			lines = append(lines, digestLine{time: x.Time, typ: x.Type, text: "(the message is damaged)", count: 1})
 			continue
@@ -84,7 +84,7 @@ func (p *release) digest(ctx context.Context, t *outbox.QueueTarget, state *queu
 		if err != nil {
 			return nil, nil, err
 		}
-		policy = egress.Strictest(policy, p.q.App.Load().PolicyOf(text.Site, then, t.Target.Destination))
+		policy = egress.Strictest(policy, p.q.outbox.App.Load().PolicyOf(text.Site, then, t.Target.Destination))
 		if len(one.Attachments) > 0 {
 			if filed < digestFiled {
 				m.Attachments = append(m.Attachments, one.Attachments...)

@@ -21,59 +21,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// DueRecord does what is due in a record of alerts, and reports whether it is one.
-func (q *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	switch data[0] {
-	case outbox.KindLane:
-		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
-			return true, nil
-		}
-		return true, q.releaseLane(ctx, name)
-	case outbox.KindSubject:
-		return true, q.forgetSubject(ctx, name, crowded)
-	case outbox.KindSilences:
-		if crowded {
-			return true, nil
-		}
-		return true, q.dueSilences(ctx, data)
-	case outbox.KindIncident:
-		return true, q.dueIncident(ctx, name, crowded)
-	case outbox.KindIncidentID:
-		return true, q.forgetIncidentID(ctx, name, data)
-	}
-	return false, nil
-}
-
-// forgetSubject removes a subject that matters no more.
-func (q *Engine) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
-	var forgotten *rules.Subject
-	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Queue.Now()
-		s := decodeSubject(old[0])
-		forgotten = nil
-		if next := s.Next.Job; next != (queue.JobID{}) {
-			statuses, err := status([]queue.JobID{next})
-			if err != nil {
-				return nil, err
-			}
-			if statuses[0].Waits() {
-				s.Forget = now.Add(time.Hour)
-				return &queue.RuledChange{Records: []queue.Record{subjectRecord(s)}}, nil
-			}
-		}
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
-		if s.Forget.After(now) && !crowded && len(old[0]) > 0 {
-			c.Records[0] = subjectRecord(s)
-		} else {
-			forgotten = s
-		}
-		return c, nil
-	}})
-	if err == nil && forgotten != nil && forgotten.Repeats > 0 {
-		q.Log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",
-			zap.String("key", forgotten.Key), zap.Int("messages", forgotten.Repeats), zap.Time("since", forgotten.Since))
-	}
-	return err
+// lanes releases what rules hold, when a time has come or the rules have changed. A lane is
+// what they hold for one destination of a key (see [rules.Lane]).
+type lanes struct {
+	outbox   *outbox.Outbox
+	records  records
+	silences *Silences
 }
 
 // heldJob is a job that a lane holds, as it was read before a transaction.
@@ -86,8 +39,8 @@ type heldJob struct {
 var errLaneChanged = errors.New("what is held has changed meanwhile")
 
 // releaseLane sends what a lane holds no longer.
-func (q *Engine) releaseLane(ctx context.Context, name queue.Hash) error {
-	for range maxReleases {
+func (q *lanes) release(ctx context.Context, name queue.Hash) error {
+	for range maxChanges {
 		more, err := q.releaseOnce(ctx, name)
 		if err != nil || !more {
 			return err
@@ -96,20 +49,16 @@ func (q *Engine) releaseLane(ctx context.Context, name queue.Hash) error {
 	return errLaneChanged // the rest is released later
 }
 
-// maxReleases is the maximum number of times that a lane is looked at in a row, which
-// others may change meanwhile.
-const maxReleases = 1000
-
 // releaseOnce sends what a lane releases as one message. It reports whether there may
 // be more.
-func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
-	record, err := q.Queue.CallersRecord(ctx, name)
+func (q *lanes) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
+	record, err := q.outbox.Queue.CallersRecord(ctx, name)
 	if err != nil || record == nil {
 		return false, err
 	}
-	now := q.Queue.Now()
+	now := q.outbox.Queue.Now()
 	lane := decodeLane(record)
-	jobs, err := q.jobsOf(ctx, lane)
+	jobs, err := q.jobs(ctx, lane)
 	if err != nil {
 		return false, err
 	}
@@ -125,7 +74,7 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 		state = queued.State{}
 	}
 	var r *rules.Rules
-	t, err := q.App.Load().FindQueued(ctx, state.Site, state.Key, state.Hash)
+	t, err := q.outbox.App.Load().FindQueued(ctx, state.Site, state.Key, state.Hash)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return false, err // saved keys cannot be read
 	}
@@ -134,7 +83,7 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 		if r = t.Rules.For(t.Target.Tags); site.Numbered(t.Target.Tags) && !r.IsStep() {
 			r = nil
 		}
-		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
+		if r, err = q.silences.apply(ctx, r, lane, t, state.Site); err != nil {
 			return false, err
 		}
 	}
@@ -142,11 +91,11 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 		return jobs[id] != nil && jobs[id].Status == queue.Held && jobs[id].Rule != ""
 	}
 	waits := func(id queue.JobID) bool {
-		e, err := q.Queue.Get(ctx, id.Message)
+		e, err := q.outbox.Queue.Get(ctx, id.Message)
 		return err == nil && id.Index < len(e.Jobs) && e.Jobs[id.Index].Status.Waits()
 	}
 	way := func(subject string) bool {
-		b, err := q.Queue.CallersRecord(ctx, queue.Hash([]byte(subject)))
+		b, err := q.outbox.Queue.CallersRecord(ctx, queue.Hash([]byte(subject)))
 		if err != nil {
 			return true
 		}
@@ -168,10 +117,10 @@ func (q *Engine) releaseOnce(ctx context.Context, name queue.Hash) (more bool, e
 }
 
 // jobsOf returns the jobs of the items of a lane, as far as they are there.
-func (q *Engine) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
+func (q *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
 	jobs := map[queue.JobID]*heldJob{}
 	for _, x := range lane.Items {
-		e, err := q.Queue.Get(ctx, x.Job.Message)
+		e, err := q.outbox.Queue.Get(ctx, x.Job.Message)
 		if errors.Is(err, queue.ErrNotFound) || err == nil && x.Job.Index >= len(e.Jobs) {
 			continue
 		}
@@ -188,7 +137,7 @@ func (q *Engine) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]
 
 // release is a group that a lane releases, and the lane without it.
 type release struct {
-	q       *Engine
+	q       *lanes
 	now     time.Time
 	name    queue.Hash
 	key     string // of the messages
@@ -221,7 +170,7 @@ func (p *release) names() []queue.Hash {
 }
 
 // check returns an error if the lane or one of the jobs has changed.
-func (p *release) check(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) error {
+func (p *release) check(old [][]byte, status statusFunc) error {
 	p.changed = !bytes.Equal(old[0], p.record)
 	if p.changed {
 		return errLaneChanged
@@ -268,17 +217,17 @@ func (p *release) releaseJobs(ctx context.Context) error {
 			u.Held = append(u.Held, p.jobs[x.Job].Job)
 		}
 	}
-	u.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	u.Decide = func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
 		if err := p.check(old, status); err != nil {
 			return nil, err
 		}
 		return &queue.RuledChange{Records: p.records(old, nil), Release: u.Held}, nil
 	}
-	if err := p.q.Queue.Apply(ctx, u); err != nil {
+	if err := p.q.outbox.Queue.Apply(ctx, u); err != nil {
 		return err
 	}
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
-		p.q.Log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.key), zap.Int("messages", p.group.More.Counts.Total()))
+		p.q.outbox.Log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.key), zap.Int("messages", p.group.More.Counts.Total()))
 	}
 	p.count(metrics.RuleOutcomeReleased)
 	return nil
@@ -290,7 +239,7 @@ func (p *release) count(outcome string) {
 	if p.group == nil {
 		return
 	}
-	m := p.q.App.Load().Shared.Metrics
+	m := p.q.outbox.App.Load().Shared.Metrics
 	last := rules.ByDigest
 	for _, x := range p.group.Items {
 		last = x.Hold
@@ -301,24 +250,10 @@ func (p *release) count(outcome string) {
 	}
 }
 
-// Recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
-// the others.
-func (q *Engine) Recheck(ctx context.Context, held []queue.Job) {
-	lanes, steps := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
-	for _, j := range held {
-		r, err := queued.DecodeRuled(j.Ruled)
-		if err != nil {
-			r = queued.Ruled{}
-		}
-		if r.Incident != (queue.Hash{}) && j.Rule == string(notifier.RuleEscalating) {
-			steps[r.Incident] = append(steps[r.Incident], j)
-			continue
-		}
-		lanes[r.Lane] = append(lanes[r.Lane], j)
-	}
-	q.recheckSteps(ctx, steps)
-	for name, jobs := range lanes {
-		record, err := q.Queue.CallersRecord(ctx, name)
+// recheck releases jobs that no lane holds any more, and looks at the lanes of the others.
+func (q *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
+	for name, jobs := range held {
+		record, err := q.outbox.Queue.CallersRecord(ctx, name)
 		if err != nil {
 			return
 		}
@@ -329,15 +264,15 @@ func (q *Engine) Recheck(ctx context.Context, held []queue.Job) {
 		if len(lost) > 0 {
 			q.releaseLost(ctx, lost)
 		}
-		if err := q.releaseLane(ctx, name); err != nil {
-			q.Log.Error("what rules hold cannot be looked at", zap.Error(err))
+		if err := q.release(ctx, name); err != nil {
+			q.outbox.Log.Error("what rules hold cannot be looked at", zap.Error(err))
 		}
 	}
 }
 
 // releaseLost releases jobs that no lane holds.
-func (q *Engine) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := q.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+func (q *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
+	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status statusFunc) (*queue.RuledChange, error) {
 		ids := make([]queue.JobID, len(jobs))
 		for i := range jobs {
 			ids[i] = jobs[i].JobID
@@ -355,7 +290,7 @@ func (q *Engine) releaseLost(ctx context.Context, jobs []queue.Job) {
 		return c, nil
 	}})
 	if err != nil {
-		q.Log.Error("messages that rules held cannot be released", zap.Error(err))
+		q.outbox.Log.Error("messages that rules held cannot be released", zap.Error(err))
 	}
 }
 
@@ -371,7 +306,7 @@ func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *q
 	}
 	target := t.Target
 	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).ToKey(t.Key)
-	s := outbox.NewSubmission(d, p.q.Outbox)
+	s := outbox.NewSubmission(d, p.q.outbox)
 	if p.group.More.Counts.Total() > 0 {
 		s.ID = p.group.More.ID
 	}
@@ -386,7 +321,7 @@ func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *q
 		ruled.Subjects = append(ruled.Subjects, queued.Subject{Name: p.subjects[i], Mark: m.In(own)})
 	}
 	e.Jobs[0].Ruled = ruled.Encode()
-	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
 		if err := p.check(old, status); err != nil {
 			return nil, err
 		}
@@ -399,7 +334,7 @@ func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *q
 		}
 		return c, nil
 	}}
-	if err := p.q.Queue.Accept(ctx, e); err != nil {
+	if err := p.q.outbox.Queue.Accept(ctx, e); err != nil {
 		return err
 	}
 	p.count(metrics.RuleOutcomeDigested)

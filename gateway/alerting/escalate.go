@@ -1,18 +1,10 @@
 package alerting
 
 import (
-	"context"
 	"slices"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/event"
-	"github.com/caddy-notify/caddy-notify/gateway/metrics"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/queued"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -37,14 +29,6 @@ func (s *messagePlan) addRounds() {
 			s.Entry.Jobs = append(s.Entry.Jobs, j)
 		}
 	}
-}
-
-// keepSubject returns the record of a subject that does not change.
-func keepSubject(old []byte) queue.Record {
-	if len(old) == 0 {
-		return queue.Record{}
-	}
-	return subjectRecord(decodeSubject(old))
 }
 
 // steppedTarget is a destination with a number, and what it knows.
@@ -166,7 +150,7 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, silence *
 			c.Jobs = append(c.Jobs, queue.JobChange{ID: old.Job, Apply: func(j *queue.Job) { dropStep(j, jobs[i].Job, "", now) }})
 		}
 	}
-	c.Records[u.incident.name] = u.q.incidentRecord(x)
+	c.Records[u.incident.name] = u.q.records.incident(x)
 	if x.Own && !slices.ContainsFunc(u.entry.Jobs, func(j queue.Job) bool { return j.Status.Waits() }) {
 		u.incident.forget(c) // it only repeats others
 	}
@@ -208,66 +192,5 @@ func (t *steppedTarget) told(u *entryRules, c *queue.RuledChange, change func(s 
 	if t.subject >= 0 {
 		change(t.state, t.item.Mark())
 		c.Records[t.subject] = subjectRecord(t.state)
-	}
-}
-
-// concludeIncident tells what the stored message has changed about its incident, and adds
-// the link to its page.
-func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
-	if s.incident == nil || s.incident.known == nil {
-		return
-	}
-	d.IncidentID = s.incident.known.ID
-	if s.escalates {
-		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
-	}
-	for _, what := range s.incident.events {
-		s.q.tellIncident(what, s.incident.known, d.By)
-	}
-}
-
-// StepTurn reads the incident of a job of a message that escalates, if there is one. The
-// outcome is not nil if the job belongs to a step and is not sent, because somebody takes
-// care of the incident, or it is resolved.
-func (q *Engine) StepTurn(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
-	r, err := queued.DecodeRuled(j.Ruled)
-	if err != nil || r.Incident == (queue.Hash{}) {
-		return nil, nil
-	}
-	b, err := q.Queue.CallersRecord(ctx, r.Incident)
-	if err != nil {
-		return nil, &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeChain}
-	}
-	x := decodeIncident(b)
-	over := x != nil && r.Opening != "" && r.Opening != x.ID // it has opened again
-	if x == nil || r.Step == 0 && !over || x.Sends() && !over {
-		return x, nil // a damaged record stops no alert
-	}
-	if r.Step == 0 {
-		return nil, nil // the link would be that of another opening
-	}
-	o := &queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
-	if !over && x.IsOpen() && x.IsAcknowledged() {
-		o.Rule = string(notifier.RuleAcknowledged)
-		q.App.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
-	}
-	return x, o
-}
-
-// tellIncident emits the event for a change of an incident. by is who made it, or "".
-func (q *Engine) tellIncident(what string, x *rules.Incident, by string) {
-	app := q.App.Load()
-	if x.Source == site.SourceOwnEvent {
-		return // a message about an event causes no other
-	}
-	app.Emit(event.Incident, func() map[string]any {
-		return map[string]any{
-			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
-			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,
-		}
-	})
-	if what == event.IncidentExhausted {
-		q.Log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the first step",
-			zap.String("key", x.Key), zap.String("incident", x.Name), zap.Int("rounds", x.Escalation.Round))
 	}
 }

@@ -2,107 +2,18 @@ package alerting
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
-
-// incidentName returns the name of the record of an incident. place is that of its key,
-// and incident is the ID that destinations know it by or, if they know none, that of the
-// message which opened it.
-func (q *Engine) incidentName(place, incident string) queue.Hash {
-	return q.Queue.Hash("incident\x00" + place + "\x00" + incident)
-}
-
-// incidentIDName returns the name of the record that maps a public ID.
-func (q *Engine) incidentIDName(id string) queue.Hash { return q.Queue.Hash("incident ID\x00" + id) }
-
-// IncidentGroup returns the group of the records of incidents of the key with a place that
-// are in a stage (see [rules.Incident.Stage]).
-func (q *Engine) IncidentGroup(place string, stage notifier.IncidentState) queue.Hash {
-	return q.Queue.Hash("incidents\x00" + place + "\x00" + string(stage))
-}
-
-// decodeIncident returns the incident in a record, or nil for none and for a damaged one.
-func decodeIncident(record []byte) *rules.Incident {
-	if len(record) > 0 && record[0] == outbox.KindIncident {
-		if x, err := rules.DecodeIncident(record[1:]); err == nil {
-			return x
-		}
-	}
-	return nil
-}
-
-// PlaceOfIncident returns the place of the key of an incident.
-func PlaceOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key }
-
-// incidentRecord returns the record of an incident.
-func (q *Engine) incidentRecord(x *rules.Incident) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncident, x.Encode()), Due: x.Due(), Group: q.IncidentGroup(PlaceOfIncident(x), x.Stage())}
-}
-
-// incidentIDRecord returns the record that maps the public ID of an incident to the name of
-// its record. It is looked at when the incident may be forgotten.
-func incidentIDRecord(name queue.Hash, due time.Time) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncidentID, name[:]), Due: due}
-}
-
-// StoredIncident is an incident with the name of its record.
-type StoredIncident struct {
-	name queue.Hash
-	*rules.Incident
-}
-
-// Incidents returns at most n incidents in a stage of the key with a place (see
-// [delivery.Place]), in the order of the names of their records, after the one with the
-// name after. more reports whether others follow, after the record with the name last.
-func (q *Engine) Incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident, last queue.Hash, more bool, err error) {
-	records, err := q.Queue.CallersGroup(ctx, q.IncidentGroup(place, stage), after, n)
-	if err != nil {
-		return nil, after, false, err
-	}
-	last = after
-	for _, r := range records {
-		last = r.Name
-		if x := decodeIncident(r.Data); x != nil {
-			out = append(out, StoredIncident{r.Name, x})
-		}
-	}
-	return out, last, len(records) == n, nil
-}
-
-// IncidentByID returns the incident with a public ID, or nil if there is none. The ID of an
-// earlier opening is none.
-func (q *Engine) IncidentByID(ctx context.Context, id string) (*StoredIncident, error) {
-	known := rules.IsIncidentID(id)
-	b, err := q.Queue.CallersRecord(ctx, q.incidentIDName(id))
-	if err != nil {
-		return nil, err
-	}
-	var name queue.Hash // an unknown ID is looked up like a known one, so that it takes as long
-	if len(b) == 1+len(name) && b[0] == outbox.KindIncidentID {
-		copy(name[:], b[1:])
-	}
-	if b, err = q.Queue.CallersRecord(ctx, name); err != nil {
-		return nil, err
-	}
-	x := decodeIncident(b)
-	if !known || x == nil || x.ID != id {
-		return nil, nil
-	}
-	return &StoredIncident{name, x}, nil
-}
 
 // entryIncident is what an entry does with the record of its incident.
 type entryIncident struct {
@@ -130,8 +41,8 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 	}
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
-		d: s.Delivery, name: u.name(s.q.incidentName(s.Place(), incident)), id: u.name(s.q.incidentIDName(fresh)),
-		fresh: fresh, keep: s.q.App.Load().QueueSettings.Keep, own: own,
+		d: s.Delivery, name: u.name(s.q.records.incidentName(s.Place(), incident)), id: u.name(s.q.records.incidentIDName(fresh)),
+		fresh: fresh, keep: s.q.outbox.App.Load().QueueSettings.Keep, own: own,
 	}
 }
 
@@ -189,7 +100,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 			}})
 		}
 	}
-	c.Records[i.name] = u.q.incidentRecord(x)
+	c.Records[i.name] = u.q.records.incident(x)
 	return nil
 }
 
@@ -237,35 +148,31 @@ func tagNames(targets []notifier.Target) (names []string) {
 	return names
 }
 
-// forgetIncidentID removes the record that maps a public ID when its incident is gone.
-func (q *Engine) forgetIncidentID(ctx context.Context, name queue.Hash, data []byte) error {
-	var incident queue.Hash
-	copy(incident[:], data[1:])
-	return q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		c := &queue.RuledChange{Records: make([]queue.Record, 2)}
-		if x := decodeIncident(old[1]); x != nil {
-			c.Records[1] = q.incidentRecord(x)
-			if q.incidentIDName(x.ID) == name {
-				c.Records[0] = incidentIDRecord(incident, q.Queue.Now().Add(q.App.Load().QueueSettings.Keep))
-			}
-		}
-		return c, nil
-	}})
+// stillNeeded reports whether a message that the gateway makes about an incident is still
+// needed: the incident is open and, if the message begins its steps again, the
+// acknowledgement has ended.
+func stillNeeded(d *dispatch.Delivery, now time.Time, x *rules.Incident) bool {
+	if dispatch.StateOf(d.Message) == notifier.Resolved {
+		return x.IsOpen()
+	}
+	until := x.Acknowledged.Until
+	if x.Escalation.Silenced {
+		return x.Escalating()
+	}
+	return x.IsOpen() && x.IsAcknowledged() && !until.IsZero() && !until.After(now)
 }
 
-// IncidentOfMessage returns the incident that a message of the queue is about, or nil if
-// there is none, if it is forgotten, or if it was opened anew later.
-func (q *Engine) IncidentOfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
-	var s queued.Summary
-	if s.Decode(m.Summary) != nil || s.Known == "" {
-		return nil
+// concludeIncident tells what the stored message has changed about its incident, and adds
+// the link to its page.
+func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
+	if s.incident == nil || s.incident.known == nil {
+		return
 	}
-	b, err := q.Queue.CallersRecord(ctx, q.Queue.Hash("incident\x00"+s.Known))
-	if err != nil {
-		return nil // the message can be shown without it
+	d.IncidentID = s.incident.known.ID
+	if s.escalates {
+		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
 	}
-	if x := decodeIncident(b); x != nil && !m.Created.Before(x.Opened) {
-		return x
+	for _, what := range s.incident.events {
+		s.q.incidents.tell(what, s.incident.known, d.By)
 	}
-	return nil
 }

@@ -2,7 +2,6 @@ package alerting
 
 import (
 	"context"
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -18,63 +17,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
-// has held are released (see [Engine.Recheck]).
-func decodeLane(record []byte) *rules.Lane {
-	if len(record) > 0 && record[0] == outbox.KindLane {
-		if l, err := rules.DecodeLane(record[1:]); err == nil {
-			return l
-		}
-	}
-	return new(rules.Lane)
+// planner plans what happens to a new message.
+type planner struct {
+	outbox    *outbox.Outbox
+	records   records
+	incidents *Incidents
+	silences  *Silences
 }
-
-// decodeSubject returns the subject in a record. A damaged one knows nothing.
-func decodeSubject(record []byte) *rules.Subject {
-	if len(record) > 0 && record[0] == outbox.KindSubject {
-		if s, err := rules.DecodeSubject(record[1:]); err == nil {
-			return s
-		}
-	}
-	return new(rules.Subject)
-}
-
-func laneRecord(l *rules.Lane, now time.Time) queue.Record {
-	if l.Empty(now) {
-		return queue.Record{}
-	}
-	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindLane, l.Encode()), Due: l.Due(now)}
-	if l.Silenced() {
-		r.Group = l.Group
-	}
-	return r
-}
-
-func subjectRecord(s *rules.Subject) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
-}
-
-// laneName returns the name of the record of a lane. place is that of the key, with the
-// egress policy of its destinations if they have one.
-func (q *Engine) laneName(place, destination string) queue.Hash {
-	return q.Queue.Hash("lane\x00" + place + "\x00" + destination)
-}
-
-// subjectOf returns what dedupe and the order of incidents compare a message by.
-func subjectOf(d *dispatch.Delivery) string {
-	m := d.Message
-	if state := itemState(m); state != "" {
-		return incidentSubject(m.Incident.ID)
-	}
-	sum := sha256.New()
-	for _, text := range []string{m.Incident.ID, string(dispatch.StateOf(m)), string(m.Type), m.Title, m.Body} {
-		sum.Write([]byte(text + "\x00"))
-	}
-	return "text " + string(sum.Sum(nil))
-}
-
-// incidentSubject returns the subject of the states of an incident.
-func incidentSubject(id string) string { return "incident " + id }
 
 // itemState returns the state of the incident that a message tells, or "".
 func itemState(m *notifier.Message) notifier.IncidentState {
@@ -86,7 +35,7 @@ func itemState(m *notifier.Message) notifier.IncidentState {
 
 // entryRules applies the rules of a key to the jobs of a message.
 type entryRules struct {
-	q       *Engine
+	q       *planner
 	entry   *queue.Entry
 	message *notifier.Message
 	key     string
@@ -121,7 +70,7 @@ type entryTarget struct {
 // messagePlan is what alerts plan for a message.
 type messagePlan struct {
 	*outbox.Draft
-	q         *Engine
+	q         *planner
 	escalates bool           // the message does, if it can be stored
 	incident  *entryIncident // of a key with rules; nil for none
 	rounds    map[int][]int  // of a message that escalates: the jobs for the rounds after the first, by that of the first
@@ -129,12 +78,11 @@ type messagePlan struct {
 	ruled     *entryRules    // what the rules decide; nil without rules
 }
 
-// Plan returns what rules decide about a message, or nil if they decide nothing. asked
-// means that silences may keep it.
-func (q *Engine) Plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
+// plan is [Engine.Plan].
+func (q *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked {
-		silences = q.silencesOf(d)
+		silences = q.silences.of(d)
 	}
 	if d.Rules.Empty() && len(silences) == 0 {
 		return nil
@@ -164,14 +112,14 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 		return nil, false
 	}
 	if s.Message.Incident.ID != "" {
-		b, err := s.q.Queue.CallersRecord(ctx, s.q.incidentName(s.Place(), s.Message.Incident.ID))
+		b, err := s.q.outbox.Queue.CallersRecord(ctx, s.q.records.incidentName(s.Place(), s.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
 			return nil, false
 		}
 	}
 	silent = make([]bool, len(s.To.Targets))
 	for i, t := range s.To.Targets {
-		silent[i] = s.silences.Match(s.q.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
+		silent[i] = s.silences.Match(s.q.outbox.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
 	}
 	return silent, slices.Contains(silent, false)
 }
@@ -183,9 +131,9 @@ func (s *messagePlan) applyRules() {
 	if s.Rules.Empty() && !silenced || s.Bypasses || s.Source == site.SourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.Entry, message: s.Message, key: s.Key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.Place())}
+	u := &entryRules{q: s.q, entry: s.Entry, message: s.Message, key: s.Key, silences: -1, escalates: s.escalates, subjects: s.q.records.subjectGroup(s.Place())}
 	if silenced {
-		u.silences, u.group = u.name(s.q.silencesName(s.Place())), s.q.silencedLanes(s.Place())
+		u.silences, u.group = u.name(s.q.records.silencesName(s.Place())), s.q.records.silencedLanes(s.Place())
 	}
 	if !s.Rules.Empty() {
 		u.escalate = s.Rules.Escalate
@@ -224,20 +172,20 @@ func (s *messagePlan) applyRules() {
 		// pass.
 		place := s.Place() + t.Policy().Key()
 		if silenced || holds || s.Message.Incident.ID != "" { // a message that the rules of before have sent may be on its way
-			x.lane = u.name(s.q.laneName(place, destination))
+			x.lane = u.name(s.q.records.laneName(place, destination))
 		}
 		if r != nil && r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.q.subjectName(place, subjectOf(s.Draft.Delivery), destination))
+			x.subject = u.name(s.q.records.subjectName(place, subjectOf(s.Draft.Delivery), destination))
 			x.item.Subject = string(u.names[x.subject][:])
 		}
 		if x.lane >= 0 && x.item.State == "" && s.Message.Incident.ID != "" {
-			x.about = u.name(s.q.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
+			x.about = u.name(s.q.records.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
 			x.item.About = string(u.names[x.about][:])
 		}
 		if r.IsStep() {
 			x.hash, x.step, x.rounds = t.Hash(), s.Steps[i], s.rounds[at]
 			if x.step != 0 && s.Message.Incident.ID != "" {
-				x.told = u.name(s.q.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
+				x.told = u.name(s.q.records.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
 			}
 		}
 		if x.lane >= 0 || x.subject >= 0 || x.step != 0 || r.IsStep() && s.escalates {
@@ -247,12 +195,6 @@ func (s *messagePlan) applyRules() {
 	if len(u.names)+len(u.targets) > 0 {
 		s.ruled, s.Entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
-}
-
-// subjectName returns the name of the record of a subject at a destination. place is as
-// in laneName.
-func (q *Engine) subjectName(place, subject, destination string) queue.Hash {
-	return q.Queue.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
 }
 
 // name returns the index of a name, which it adds if it is new.
@@ -265,8 +207,8 @@ func (u *entryRules) name(name queue.Hash) int {
 }
 
 // decide is that of a [queue.Ruled].
-func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-	now := u.q.Queue.Now()
+func (u *entryRules) decide(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	now := u.q.outbox.Queue.Now()
 	lanes, subjects := make([]*rules.Lane, len(old)), make([]*rules.Subject, len(old))
 	var ids []queue.JobID // that the rules ask about
 	for _, t := range u.targets {
@@ -409,7 +351,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 	}
 	if silences != nil && len(old[u.silences]) > 0 {
 		silences.CountKept(kept)
-		c.Records[u.silences] = u.q.silencesRecord(silences, now)
+		c.Records[u.silences] = u.q.records.silences(silences, now)
 	}
 	u.planSteps(now, steps, stopped, statuses, c)
 	return c, nil
@@ -427,7 +369,7 @@ func replaceHeld(c *queue.RuledChange, j *queue.Job, replaced []rules.Item, stat
 }
 
 // evict ends the jobs that are held no more because there is no room.
-func evict(c *queue.RuledChange, evicted []rules.Evicted, status func([]queue.JobID) ([]queue.Status, error), now time.Time) error {
+func evict(c *queue.RuledChange, evicted []rules.Evicted, status statusFunc, now time.Time) error {
 	for _, x := range evicted {
 		statuses, err := status([]queue.JobID{x.Job})
 		if err != nil {
@@ -470,7 +412,7 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.q.App.Load().Shared.Metrics
+	counters := s.q.outbox.App.Load().Shared.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:
@@ -482,66 +424,4 @@ func (s *messagePlan) countRuled() {
 		case rules.Send:
 		}
 	}
-}
-
-// Ended returns what the rules change when a job ends.
-func (q *Engine) Ended(j *queue.Job) *queue.Ruled {
-	if len(j.Ruled) == 0 {
-		return nil
-	}
-	r, err := queued.DecodeRuled(j.Ruled)
-	if err != nil || len(r.Subjects) == 0 && !r.Digest && r.Step == 0 {
-		return nil
-	}
-	u := new(queue.Ruled)
-	for _, s := range r.Subjects {
-		u.Names = append(u.Names, s.Name)
-	}
-	if r.Digest {
-		u.Names = append(u.Names, r.Lane)
-	} else if r.Step != 0 {
-		u.Names = append(u.Names, r.Incident)
-	}
-	confirms := r.Step != 0 && j.Status == queue.Delivered && site.IsDevice(queued.DecodeResult(j.Result).Destination)
-	if confirms {
-		u.Names = append(u.Names, q.Receipts.Name(site.HashOfDestination(j.Destination), j.Message.String()))
-	}
-	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Queue.Now()
-		c := &queue.RuledChange{Records: make([]queue.Record, len(old))}
-		for i, s := range r.Subjects {
-			subject := decodeSubject(old[i])
-			if len(old[i]) == 0 {
-				subject.Forget = now.Add(q.App.Load().QueueSettings.Keep)
-			}
-			subject.Ended(s.Mark, j.Status == queue.Delivered)
-			c.Records[i] = subjectRecord(subject)
-		}
-		if r.Digest {
-			i := len(r.Subjects)
-			lane := decodeLane(old[i])
-			lane.Ended(j.JobID, now)
-			c.Records[i] = laneRecord(lane, now)
-		} else if r.Step != 0 {
-			i := len(r.Subjects)
-			if x := decodeIncident(old[i]); x != nil {
-				delivered, decided := j.Status == queue.Delivered, true
-				if confirms {
-					c.Records[i+1] = q.Receipts.Keep(old[i+1])
-					delivered, decided = q.Receipts.Confirms(old[i+1], now)
-				}
-				if decided {
-					x.NoteOutcome(j.JobID, r.Step, delivered)
-					x.Ended(now, j.JobID, delivered)
-				} else {
-					x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: r.Step, Target: site.HashOfDestination(j.Destination)})
-				}
-				c.Records[i] = q.incidentRecord(x)
-			} else if confirms {
-				c.Records[i+1] = q.Receipts.Keep(old[i+1])
-			}
-		}
-		return c, nil
-	}
-	return u
 }

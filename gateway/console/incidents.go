@@ -54,7 +54,7 @@ func (h *Pages) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *ht
 		listed := httpapi.ListedIncident(r, x.Incident)
 		listed.Silenced = h.SilencedUntil(r.Context(), x.Incident)
 		if alerting.IsQuiet(x.Incident) {
-			listed.ID = x.ID
+			listed.ID = x.Incident.ID
 		}
 		p.Incidents = append(p.Incidents, listed)
 	}
@@ -108,21 +108,18 @@ func (h *Pages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Ro
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
 func (h *Pages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
-	at, err := q.IncidentByID(ctx, id)
+	at, err := q.Incidents.ByID(ctx, id)
 	if err != nil {
 		return err
 	}
-	if at == nil {
-		return httpapi.ErrNoIncident
-	}
-	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), at.Key, nil)
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), at.Incident.Key, nil)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
-		return httpapi.ErrNoIncident
+		return alerting.ErrNoIncident
 	}
-	return q.ForgetIncident(ctx, at)
+	return q.Incidents.Forget(ctx, at)
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
@@ -134,7 +131,7 @@ func (h *Pages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, sta
 	if err != nil {
 		return alerting.Forgotten{}, err
 	}
-	return q.ForgetIncidents(ctx, places, stage)
+	return q.Incidents.ForgetAll(ctx, places, stage)
 }
 
 // forgottenOf returns what a form has forgotten, or "".
@@ -179,11 +176,11 @@ func (h *Pages) incidentTrouble() string {
 	if h.App.Rooms == nil || !h.hasRules() {
 		return ""
 	}
-	sizes := h.App.Rooms.Groups.Get(context.Background(), h.App.Rooms.Queue)
-	n := 0
+	var places []string
 	for name, k := range h.Resolved.Keys {
-		n += sizes[h.App.Rooms.IncidentGroup(k.Home(h.Site())+"\x00"+name, notifier.Open)]
+		places = append(places, k.Home(h.Site())+"\x00"+name)
 	}
+	n := h.App.Rooms.Incidents.Count(context.Background(), places, notifier.Open)
 	if n == 0 {
 		return ""
 	}

@@ -290,7 +290,7 @@ func (h *Pages) serveMessagePage(w http.ResponseWriter, r *http.Request, at *htt
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
-	if x := q.IncidentOfMessage(r.Context(), e.Message); x != nil {
+	if x := q.Incidents.OfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = httpapi.ListedIncident(r, x).Address
 	}
 	for i, result := range queued.Message(e).Results {

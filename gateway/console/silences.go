@@ -80,7 +80,7 @@ func (h *Pages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Ro
 		if place == "" || !q.Silences.Has(place) {
 			continue
 		}
-		all, err := q.SilencesAt(r.Context(), place)
+		all, err := q.Silences.At(r.Context(), place)
 		if err != nil {
 			p.Problem = httpapi.ErrQueueUnread
 			return

@@ -19,7 +19,7 @@ import (
 // Registry are the devices.
 type Registry struct {
 	*outbox.Outbox
-	Alerts        *alerting.Engine
+	Alerts        *alerting.Incidents
 	Devices       deviceCache
 	Vapid         pushKeyCache
 	Registrations Limiter

@@ -128,13 +128,7 @@ func (q *Registry) confirmStep(ctx context.Context, x *Receipt) error {
 	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
-	_, err = q.Alerts.ChangeIncident(ctx, r.Incident, func(p *alerting.IncidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
-		if p.X != nil && p.X.ID == r.Opening {
-			p.X.Confirmed(q.Queue.Now(), x.Message, x.Target, r.Step, x.Answered())
-		}
-		return p.X != nil
-	})
-	return err
+	return q.Alerts.NoteReceipt(ctx, alerting.StepReceipt{Job: r, Message: x.Message, Target: x.Target, Shown: x.Answered()})
 }
 
 // SetReceipts sets when devices have confirmed a message.

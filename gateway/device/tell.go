@@ -83,15 +83,10 @@ func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Pl
 
 // openIncidents returns how many incidents of a key are open, or nil if it is not known.
 func (q *Registry) openIncidents(ctx context.Context, of site.Place) *int {
-	n := 0
-	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := q.Queue.CallersGroup(ctx, q.Alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
-		if err != nil {
-			return nil
-		}
-		n += len(records)
+	n, err := q.Alerts.CountUnresolved(ctx, of.String(), maxBadge)
+	if err != nil {
+		return nil
 	}
-	n = min(n, maxBadge)
 	return &n
 }
 

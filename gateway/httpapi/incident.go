@@ -37,9 +37,6 @@ const (
 	doSilence     = "silence" // only for who may manage
 )
 
-// ErrNoIncident is returned for every public ID that is none.
-var ErrNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
-
 // serveIncident answers a request for the page of an incident.
 func (h *API) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	header := w.Header()
@@ -84,12 +81,9 @@ func (h *API) doIncident(w http.ResponseWriter, r *http.Request, id string) (don
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
-	at, err := q.IncidentByID(r.Context(), id)
+	at, err := q.Incidents.ByID(r.Context(), id)
 	if err != nil {
 		return "", "", nil, outbox.QueueError(err)
-	}
-	if at == nil {
-		return "", "", nil, ErrNoIncident
 	}
 	var form incidentForm
 	if r.Method == http.MethodPost {
@@ -108,20 +102,18 @@ func (h *API) doIncident(w http.ResponseWriter, r *http.Request, id string) (don
 		return done, "", at.Incident, err
 	}
 	by := cmp.Or(userOf(r), typedName(form.by))
-	change := q.Acknowledge
+	change := q.Incidents.Acknowledge
 	if form.do == doResolve {
-		change = q.Resolve
+		change = q.Incidents.Resolve
 	}
-	x, ok, err := change(r.Context(), at, by)
+	x, err = change(r.Context(), at, by)
 	switch {
+	case errors.Is(err, alerting.ErrAcknowledged):
+		return "", "It was acknowledged before; the first one counts.", x, nil
+	case errors.Is(err, alerting.ErrResolved):
+		return "", "It is over already.", x, nil
 	case err != nil:
 		return "", "", nil, outbox.QueueError(err)
-	case x == nil:
-		return "", "", nil, ErrNoIncident
-	case !ok && x.IsOpen():
-		return "", "It was acknowledged before; the first one counts.", x, nil
-	case !ok:
-		return "", "It is over already.", x, nil
 	case form.do == doResolve:
 		return "It is resolved. Those who were told of it are told that.", "", x, nil
 	case x.Own:
@@ -210,7 +202,7 @@ func (h *API) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.
 	if err != nil || !x.IsOpen() || !q.Silences.Has(alerting.PlaceOfIncident(x)) {
 		return until
 	}
-	all, err := q.SilencesAt(ctx, alerting.PlaceOfIncident(x))
+	all, err := q.Silences.At(ctx, alerting.PlaceOfIncident(x))
 	if err != nil {
 		return until
 	}

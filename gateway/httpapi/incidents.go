@@ -75,7 +75,7 @@ func (h *API) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]
 	if err != nil {
 		return nil, alerting.IncidentCursor{}, err
 	}
-	list, next, err := q.ListIncidents(ctx, places, by)
+	list, next, err := q.Incidents.List(ctx, places, by)
 	if err != nil {
 		err = outbox.MessageError(fmt.Errorf("listing incidents: %w", err))
 	}

@@ -83,7 +83,7 @@ func (h *API) message(w http.ResponseWriter, r *http.Request, text string) (*api
 	}
 	m := queued.Message(e)
 	q.SetReceipts(ctx, m)
-	if x := q.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
+	if x := q.Incidents.OfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil

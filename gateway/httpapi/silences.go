@@ -78,7 +78,7 @@ func (h *API) doSilences(w http.ResponseWriter, r *http.Request, at *Route) erro
 		}
 		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
 	}
-	all, err := q.SilencesAt(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
+	all, err := q.Silences.At(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
 	if err != nil {
 		return outbox.ErrQueueUnavailable(err)
 	}
@@ -116,7 +116,7 @@ func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s sile
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	if err := q.MakeSilence(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
+	if err := q.Silences.Make(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
 		return nil, SilenceError(err)
 	}
 	return &x, nil
@@ -124,7 +124,7 @@ func (h *API) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s sile
 
 // EndSilence ends a silence of a key for the client of r.
 func (h *API) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
+	ended, err := q.Silences.End(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
 	return &ended, SilenceError(err)
 }
 
