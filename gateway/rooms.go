@@ -53,7 +53,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
-	q := &Rooms{Outbox: base, Registry: &device.Registry{Outbox: base}, Monitor: &heartbeat.Monitor{Outbox: base}}
+	q := &Rooms{Outbox: base, Registry: &device.Registry{Outbox: base}, Monitor: heartbeat.New(base)}
 	q.Engine = alerting.New(base, q.Registry.ReceiptFuncs())
 	q.Registry.Alerts = q.Engine.Incidents
 	var store queue.Store
