@@ -38,10 +38,10 @@ type heldJob struct {
 // errLaneChanged is returned when a lane has changed since it was read.
 var errLaneChanged = errors.New("what is held has changed meanwhile")
 
-// releaseLane sends what a lane holds no longer.
-func (q *lanes) release(ctx context.Context, name queue.Hash) error {
+// release sends what the lane in the record with a name holds no longer.
+func (l *lanes) release(ctx context.Context, name queue.Hash) error {
 	for range maxChanges {
-		more, err := q.releaseOnce(ctx, name)
+		more, err := l.releaseOnce(ctx, name)
 		if err != nil || !more {
 			return err
 		}
@@ -51,76 +51,63 @@ func (q *lanes) release(ctx context.Context, name queue.Hash) error {
 
 // releaseOnce sends what a lane releases as one message. It reports whether there may
 // be more.
-func (q *lanes) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
-	record, err := q.outbox.Queue.CallersRecord(ctx, name)
-	if err != nil || record == nil {
+func (l *lanes) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
+	p, err := l.read(ctx, name)
+	if p == nil || err != nil {
 		return false, err
 	}
-	now := q.outbox.Queue.Now()
-	lane := decodeLane(record)
-	jobs, err := q.jobs(ctx, lane)
-	if err != nil {
+	if err := p.findTarget(ctx); err != nil {
 		return false, err
 	}
-	var state queued.State
-	for _, x := range lane.Items {
-		if j := jobs[x.Job]; j != nil && j.Status == queue.Held {
-			if state.Decode(j.State) == nil {
-				break
-			}
-		}
-	}
-	if state.Key == "" && len(lane.Origin) > 0 && state.Decode(lane.Origin) != nil {
-		state = queued.State{}
-	}
-	var r *rules.Rules
-	t, err := q.outbox.App.Load().FindQueued(ctx, state.Site, state.Key, state.Hash)
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
-		return false, err // saved keys cannot be read
-	}
-	gone := err != nil
-	if !gone {
-		if r = t.Rules.For(t.Target.Tags); site.Numbered(t.Target.Tags) && !r.IsStep() {
-			r = nil
-		}
-		if r, err = q.silences.apply(ctx, r, lane, t, state.Site); err != nil {
-			return false, err
-		}
-	}
-	held := func(id queue.JobID) bool {
-		return jobs[id] != nil && jobs[id].Status == queue.Held && jobs[id].Rule != ""
-	}
-	waits := func(id queue.JobID) bool {
-		e, err := q.outbox.Queue.Get(ctx, id.Message)
-		return err == nil && id.Index < len(e.Jobs) && e.Jobs[id.Index].Status.Waits()
-	}
-	way := func(subject string) bool {
-		b, err := q.outbox.Queue.CallersRecord(ctx, queue.Hash([]byte(subject)))
-		if err != nil {
-			return true
-		}
-		job := decodeSubject(b).Way.Job
-		return job != queue.JobID{} && waits(job)
-	}
-	group := r.Release(now, lane, held, waits, way)
-	p := &release{q: q, now: now, name: name, key: state.Key, record: record, lane: lane, group: group, jobs: jobs}
-	switch {
-	case group == nil || gone || group.Single() || site.Numbered(t.Target.Tags) && !r.IsStep(): // the order of the numbers is that of each message
+	p.group = p.rules.Release(p.now, p.lane, p.held, p.waits(ctx), p.isOnWay(ctx))
+	if p.goesAlone() {
 		err = p.releaseJobs(ctx)
-	default:
-		err = p.sendDigest(ctx, t, &state)
+	} else {
+		err = p.sendDigest(ctx)
 	}
 	if p.changed {
 		return true, nil
 	}
-	return group != nil, err
+	return p.group != nil, err
 }
 
-// jobsOf returns the jobs of the items of a lane, as far as they are there.
-func (q *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
+// release is a group that a lane releases, and the lane without it.
+type release struct {
+	lanes  *lanes
+	now    time.Time
+	name   queue.Hash
+	record []byte // of the lane before
+	lane   *rules.Lane
+	jobs   map[queue.JobID]*heldJob // of the items
+
+	state  queued.State       // of one of the messages, which names the destination
+	target outbox.QueueTarget // the destination
+	gone   bool               // the configuration does not have it any more
+	rules  *rules.Rules       // of the destination, with silences; nil for none
+
+	group   *rules.Group // nil for nothing
+	changed bool         // the lane was changed by somebody else meanwhile
+
+	subjects []queue.Hash // that the group is about
+	newest   []rules.Mark // of each
+}
+
+// read reads a lane and the jobs in it. It returns nil if there is no lane.
+func (l *lanes) read(ctx context.Context, name queue.Hash) (*release, error) {
+	record, err := l.outbox.Queue.CallersRecord(ctx, name)
+	if err != nil || record == nil {
+		return nil, err
+	}
+	p := &release{lanes: l, now: l.outbox.Queue.Now(), name: name, record: record, lane: decodeLane(record)}
+	p.jobs, err = l.jobs(ctx, p.lane)
+	return p, err
+}
+
+// jobs returns the jobs of the items of a lane, as far as they are there.
+func (l *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
 	jobs := map[queue.JobID]*heldJob{}
 	for _, x := range lane.Items {
-		e, err := q.outbox.Queue.Get(ctx, x.Job.Message)
+		e, err := l.outbox.Queue.Get(ctx, x.Job.Message)
 		if errors.Is(err, queue.ErrNotFound) || err == nil && x.Job.Index >= len(e.Jobs) {
 			continue
 		}
@@ -135,20 +122,66 @@ func (q *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*he
 	return jobs, nil
 }
 
-// release is a group that a lane releases, and the lane without it.
-type release struct {
-	q       *lanes
-	now     time.Time
-	name    queue.Hash
-	key     string // of the messages
-	record  []byte // of the lane before
-	lane    *rules.Lane
-	group   *rules.Group
-	jobs    map[queue.JobID]*heldJob
-	changed bool // the lane was changed by somebody else meanwhile
+// findTarget finds the destination in the configuration, and its rules with silences.
+func (p *release) findTarget(ctx context.Context) (err error) {
+	p.decodeState()
+	p.target, err = p.lanes.outbox.App.Load().FindQueued(ctx, p.state.Site, p.state.Key, p.state.Hash)
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+		return err // saved keys cannot be read
+	}
+	if p.gone = err != nil; p.gone {
+		return nil
+	}
+	r := targetRules(p.target.Rules, p.target.Target.Tags)
+	p.rules, err = p.lanes.silences.apply(ctx, r, p.lane, p.target, p.state.Site)
+	return err
+}
 
-	subjects []queue.Hash // that the group is about
-	newest   []rules.Mark // of each
+// decodeState reads which destination the lane is for: from a job that it holds, or from
+// the lane itself.
+func (p *release) decodeState() {
+	for _, x := range p.lane.Items {
+		if j := p.jobs[x.Job]; j != nil && j.Status == queue.Held && p.state.Decode(j.State) == nil {
+			break
+		}
+	}
+	if p.state.Key == "" && len(p.lane.Origin) > 0 && p.state.Decode(p.lane.Origin) != nil {
+		p.state = queued.State{}
+	}
+}
+
+// held reports whether a job is still held.
+func (p *release) held(id queue.JobID) bool {
+	j := p.jobs[id]
+	return j != nil && j.Status == queue.Held && j.Rule != ""
+}
+
+// waits returns a function that reports whether a job is not final.
+func (p *release) waits(ctx context.Context) func(queue.JobID) bool {
+	return func(id queue.JobID) bool {
+		e, err := p.lanes.outbox.Queue.Get(ctx, id.Message)
+		return err == nil && id.Index < len(e.Jobs) && e.Jobs[id.Index].Status.Waits()
+	}
+}
+
+// isOnWay returns a function that reports whether an older message about a subject is on
+// its way to the destination.
+func (p *release) isOnWay(ctx context.Context) func(subject string) bool {
+	waits := p.waits(ctx)
+	return func(subject string) bool {
+		b, err := p.lanes.outbox.Queue.CallersRecord(ctx, queue.Hash([]byte(subject)))
+		if err != nil {
+			return true
+		}
+		job := decodeSubject(b).Way.Job
+		return job != queue.JobID{} && waits(job)
+	}
+}
+
+// goesAlone reports whether the messages of the group are sent themselves, not a digest of
+// them. The order of numbers in tags is that of each message.
+func (p *release) goesAlone() bool {
+	return p.group == nil || p.gone || p.group.Single() || site.Numbered(p.target.Target.Tags) && !p.rules.IsStep()
 }
 
 // names returns the names of the records that change.
@@ -223,11 +256,11 @@ func (p *release) releaseJobs(ctx context.Context) error {
 		}
 		return &queue.RuledChange{Records: p.records(old, nil), Release: u.Held}, nil
 	}
-	if err := p.q.outbox.Queue.Apply(ctx, u); err != nil {
+	if err := p.lanes.outbox.Queue.Apply(ctx, u); err != nil {
 		return err
 	}
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
-		p.q.outbox.Log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.key), zap.Int("messages", p.group.More.Counts.Total()))
+		p.lanes.outbox.Log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.state.Key), zap.Int("messages", p.group.More.Counts.Total()))
 	}
 	p.count(metrics.RuleOutcomeReleased)
 	return nil
@@ -239,7 +272,7 @@ func (p *release) count(outcome string) {
 	if p.group == nil {
 		return
 	}
-	m := p.q.outbox.App.Load().Shared.Metrics
+	m := p.lanes.outbox.App.Load().Shared.Metrics
 	last := rules.ByDigest
 	for _, x := range p.group.Items {
 		last = x.Hold
@@ -251,9 +284,9 @@ func (p *release) count(outcome string) {
 }
 
 // recheck releases jobs that no lane holds any more, and looks at the lanes of the others.
-func (q *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
+func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 	for name, jobs := range held {
-		record, err := q.outbox.Queue.CallersRecord(ctx, name)
+		record, err := l.outbox.Queue.CallersRecord(ctx, name)
 		if err != nil {
 			return
 		}
@@ -262,17 +295,17 @@ func (q *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 			return slices.ContainsFunc(lane.Items, func(x rules.Item) bool { return x.Job == j.JobID })
 		})
 		if len(lost) > 0 {
-			q.releaseLost(ctx, lost)
+			l.releaseLost(ctx, lost)
 		}
-		if err := q.release(ctx, name); err != nil {
-			q.outbox.Log.Error("what rules hold cannot be looked at", zap.Error(err))
+		if err := l.release(ctx, name); err != nil {
+			l.outbox.Log.Error("what rules hold cannot be looked at", zap.Error(err))
 		}
 	}
 }
 
 // releaseLost releases jobs that no lane holds.
-func (q *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status statusFunc) (*queue.RuledChange, error) {
+func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
+	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status statusFunc) (*queue.RuledChange, error) {
 		ids := make([]queue.JobID, len(jobs))
 		for i := range jobs {
 			ids[i] = jobs[i].JobID
@@ -290,31 +323,43 @@ func (q *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
 		return c, nil
 	}})
 	if err != nil {
-		q.outbox.Log.Error("messages that rules held cannot be released", zap.Error(err))
+		l.outbox.Log.Error("messages that rules held cannot be released", zap.Error(err))
 	}
 }
 
 // sendDigest replaces the messages of the group by one.
-func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *queued.State) error {
-	m, done, err := p.digest(ctx, &t, state)
+func (p *release) sendDigest(ctx context.Context) error {
+	g, err := p.newDigest(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer g.release()
+	t := p.target
+	if err := t.Restrict(g.policy); err != nil {
+		return err
+	}
 	if t.Own {
 		defer t.Target.Close()
 	}
-	target := t.Target
-	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).ToKey(t.Key)
-	s := outbox.NewSubmission(d, p.q.outbox)
+	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, p.state.Site, g.message, &api.Selection{Targets: []notifier.Target{t.Target}}).ToKey(t.Key)
+	s := outbox.NewSubmission(d, p.lanes.outbox)
 	if p.group.More.Counts.Total() > 0 {
 		s.ID = p.group.More.ID
 	}
 	s.Rules = nil // they have released it
 	s.MakeEntry(s.ResultsSoFar())
-	e := s.Entry
+	p.ruleDigest(s.Entry)
+	if err := p.lanes.outbox.Queue.Accept(ctx, s.Entry); err != nil {
+		return err
+	}
+	p.count(metrics.RuleOutcomeDigested)
+	return nil
+}
+
+// ruleDigest makes the entry of a digest take the place of the messages of the group.
+func (p *release) ruleDigest(e *queue.Entry) {
 	e.Untrusted, e.Unlimited = false, true
-	own := queue.JobID{Message: s.ID}
+	own := queue.JobID{Message: e.Message.ID}
 	names := p.names()
 	ruled := queued.Ruled{Lane: p.name, Digest: true}
 	for i, m := range p.newest {
@@ -328,15 +373,8 @@ func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *q
 		p.lane.Follow(p.group, own)
 		c := &queue.RuledChange{Records: p.records(old, &own)}
 		for _, x := range p.group.Items {
-			c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) {
-				j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleDigested), own, p.now
-			}})
+			c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) { dropStep(j, own, notifier.RuleDigested, p.now) }})
 		}
 		return c, nil
 	}}
-	if err := p.q.outbox.Queue.Accept(ctx, e); err != nil {
-		return err
-	}
-	p.count(metrics.RuleOutcomeDigested)
-	return nil
 }

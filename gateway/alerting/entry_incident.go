@@ -47,8 +47,8 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 }
 
 // update changes the records of the incident by its message, as part of decide.
-func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statuses map[queue.JobID]queue.Status, c *queue.RuledChange) error {
-	x, m := decodeIncident(old[i.name]), i.d.Message
+func (i *entryIncident) update(d *decision) error {
+	x, m, now := decodeIncident(d.old[i.name]), i.d.Message, d.now
 	i.known, i.events, i.escalated = nil, nil, false
 	state := dispatch.StateOf(m)
 	var dropped []rules.StepJob
@@ -64,7 +64,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	switch {
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
 		x = i.open()
-		c.Records[i.id] = incidentIDRecord(u.names[i.name], now.Add(i.keep))
+		d.changed.Records[i.id] = incidentIDRecord(d.names[i.name], now.Add(i.keep))
 		i.events = append(i.events, event.IncidentOpened)
 	case x == nil:
 		return nil // it is resolved, or was never told
@@ -74,15 +74,15 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 		i.events = append(i.events, event.IncidentResolved)
 	case state == notifier.Acknowledged:
 		ack := time.Duration(0)
-		if u.escalate != nil {
-			ack = u.escalate.Ack
+		if d.escalate != nil {
+			ack = d.escalate.Ack
 		}
 		var ok bool
 		if dropped, ok = x.Acknowledge(now, cmp.Or(i.d.Format, i.d.Source), ack); ok {
 			i.events = append(i.events, event.IncidentAcknowledged)
 		}
 		rule = notifier.RuleAcknowledged
-	case state == notifier.Open && !u.escalates:
+	case state == notifier.Open && !d.escalates:
 		dropped = append(dropped, x.Calm()...)
 	}
 	if state == notifier.Open || state == notifier.Resolved {
@@ -94,13 +94,11 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	x.Site, x.Changed, x.Forget = i.d.Site, now, now.Add(i.keep)
 	i.known = x
 	for _, j := range dropped {
-		if statuses[j.Job] == queue.Held {
-			c.Jobs = append(c.Jobs, queue.JobChange{ID: j.Job, Apply: func(j *queue.Job) {
-				dropStep(j, queue.JobID{Message: u.entry.Message.ID}, rule, now)
-			}})
+		if d.statuses[j.Job] == queue.Held {
+			d.end(j.Job, queue.JobID{Message: d.entry.Message.ID}, rule)
 		}
 	}
-	c.Records[i.name] = u.q.records.incident(x)
+	d.changed.Records[i.name] = d.q.records.incident(x)
 	return nil
 }
 
@@ -160,19 +158,4 @@ func stillNeeded(d *dispatch.Delivery, now time.Time, x *rules.Incident) bool {
 		return x.Escalating()
 	}
 	return x.IsOpen() && x.IsAcknowledged() && !until.IsZero() && !until.After(now)
-}
-
-// concludeIncident tells what the stored message has changed about its incident, and adds
-// the link to its page.
-func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
-	if s.incident == nil || s.incident.known == nil {
-		return
-	}
-	d.IncidentID = s.incident.known.ID
-	if s.escalates {
-		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
-	}
-	for _, what := range s.incident.events {
-		s.q.incidents.tell(what, s.incident.known, d.By)
-	}
 }
