@@ -429,7 +429,10 @@ func TestQueueFailureForGood(t *testing.T) {
 	got = postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
 	id := got.queued(t).ID
 	caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "failed" })
-	caddyhttptest.Eventually(t, func() bool { s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context()); return err == nil && s.Dead == 1 })
+	caddyhttptest.Eventually(t, func() bool {
+		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
+		return err == nil && s.Dead == 1
+	})
 }
 
 // The same request with the same idempotency key is one message; a different

@@ -44,7 +44,7 @@ func (adminAPI) serveSilences(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var all rules.Silences
 	for _, d := range definitions {
-		some, err := q.Alerts.SilencesAt(ctx, d.Key.Home(app.gateway.Engine.SiteOf(d.Settings))+"\x00"+d.Key.Name)
+		some, err := q.Alerts.Silences.At(ctx, d.Key.Home(app.gateway.Engine.SiteOf(d.Settings))+"\x00"+d.Key.Name)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -70,7 +70,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return adminError(http.StatusBadRequest, err)
 		}
-		if err := q.Alerts.MakeSilence(context.WithoutCancel(r.Context()), d.Key, app.gateway.Engine.SiteOf(d.Settings), x); err != nil {
+		if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), d.Key, app.gateway.Engine.SiteOf(d.Settings), x); err != nil {
 			return adminSilenceError(w, err)
 		}
 		made = append(made, x)
@@ -88,7 +88,7 @@ func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.Alerts.EndSilence(context.WithoutCancel(r.Context()), d.Key.Home(app.gateway.Engine.SiteOf(d.Settings)), d.Key.Name, httpapi.ParseSilenceID(r.PathValue("id")), "")
+		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key.Home(app.gateway.Engine.SiteOf(d.Settings)), d.Key.Name, httpapi.ParseSilenceID(r.PathValue("id")), "")
 		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}

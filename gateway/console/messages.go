@@ -332,7 +332,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
-	if x := q.Alerts.IncidentOfMessage(r.Context(), e.Message); x != nil {
+	if x := q.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = httpapi.ListedIncident(r, x).Address
 	}
 	for i, result := range queued.Message(e).Results {

@@ -23,8 +23,8 @@ import (
 // receipt that does not come in time counts against the device, and lets an incident
 // escalate.
 type Receipts struct {
-	records Records
-	alerts  *alerting.Engine
+	records   Records
+	incidents *alerting.Incidents
 }
 
 // ReceiptFuncs returns what alerts need of the receipts in an outbox.
@@ -136,13 +136,7 @@ func (q *Receipts) confirmStep(ctx context.Context, x *Receipt) error {
 	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
-	_, err = q.alerts.ChangeIncident(ctx, r.Incident, func(p *alerting.IncidentChange, _ *queue.RuledChange, _ func(queue.JobID) queue.Status) bool {
-		if p.X != nil && p.X.ID == r.Opening {
-			p.X.Confirmed(q.records.outbox.Queue.Now(), x.Message, x.Target, r.Step, x.Answered())
-		}
-		return p.X != nil
-	})
-	return err
+	return q.incidents.NoteReceipt(ctx, alerting.StepReceipt{Job: r, Message: x.Message, Target: x.Target, Shown: x.Answered()})
 }
 
 // Set sets when devices have confirmed a message.

@@ -24,18 +24,18 @@ type Registry struct {
 	// Registrations limits how often a client may try to subscribe a device.
 	Registrations Limiter
 
-	outbox *outbox.Outbox
-	alerts *alerting.Engine
-	known  knownCache
-	vapid  pushKeyCache
+	outbox    *outbox.Outbox
+	incidents *alerting.Incidents
+	known     knownCache
+	vapid     pushKeyCache
 }
 
-// NewRegistry returns the devices in an outbox. Receipts confirm the steps of alerts.
-func NewRegistry(o *outbox.Outbox, alerts *alerting.Engine) *Registry {
+// NewRegistry returns the devices in an outbox. Their receipts confirm steps of incidents.
+func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
 	records := Records{o}
 	return &Registry{
-		Invitations: &Invitations{records}, Receipts: &Receipts{records, alerts}, Records: records,
-		outbox: o, alerts: alerts,
+		Invitations: &Invitations{records}, Receipts: &Receipts{records, incidents}, Records: records,
+		outbox: o, incidents: incidents,
 	}
 }
 

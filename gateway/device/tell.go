@@ -81,15 +81,10 @@ func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id 
 
 // openIncidents returns how many incidents of a key are open, or nil if it is not known.
 func (q *Registry) openIncidents(ctx context.Context, of site.Place) *int {
-	n := 0
-	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := q.outbox.Queue.CallersGroup(ctx, q.alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
-		if err != nil {
-			return nil
-		}
-		n += len(records)
+	n, err := q.incidents.CountUnresolved(ctx, of.String(), maxBadge)
+	if err != nil {
+		return nil
 	}
-	n = min(n, maxBadge)
 	return &n
 }
 

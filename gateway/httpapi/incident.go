@@ -44,9 +44,6 @@ const (
 	doSilence     = "silence" // only for who may manage
 )
 
-// ErrNoIncident is returned for every public ID that is none.
-var ErrNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
-
 // serveIncident answers a request for the page of an incident.
 func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	header := w.Header()
@@ -91,12 +88,9 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
-	at, err := q.Alerts.IncidentByID(r.Context(), id)
+	at, err := q.Alerts.Incidents.ByID(r.Context(), id)
 	if err != nil {
 		return "", "", nil, outbox.QueueError(err)
-	}
-	if at == nil {
-		return "", "", nil, ErrNoIncident
 	}
 	var form incidentForm
 	if r.Method == http.MethodPost {
@@ -115,20 +109,18 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 		return done, "", at.Incident, err
 	}
 	by := cmp.Or(userOf(r), typedName(form.by))
-	change := q.Alerts.Acknowledge
+	change := q.Alerts.Incidents.Acknowledge
 	if form.do == doResolve {
-		change = q.Alerts.Resolve
+		change = q.Alerts.Incidents.Resolve
 	}
-	x, ok, err := change(r.Context(), at, by)
+	x, err = change(r.Context(), at, by)
 	switch {
+	case errors.Is(err, alerting.ErrAcknowledged):
+		return "", "It was acknowledged before; the first one counts.", x, nil
+	case errors.Is(err, alerting.ErrResolved):
+		return "", "It is over already.", x, nil
 	case err != nil:
 		return "", "", nil, outbox.QueueError(err)
-	case x == nil:
-		return "", "", nil, ErrNoIncident
-	case !ok && x.IsOpen():
-		return "", "It was acknowledged before; the first one counts.", x, nil
-	case !ok:
-		return "", "It is over already.", x, nil
 	case form.do == doResolve:
 		return "It is resolved. Those who were told of it are told that.", "", x, nil
 	case x.Own:
@@ -217,7 +209,7 @@ func (h *Incidents) SilencedUntil(ctx context.Context, x *rules.Incident) (until
 	if err != nil || !x.IsOpen() || !q.Alerts.Silences.Has(alerting.PlaceOfIncident(x)) {
 		return until
 	}
-	all, err := q.Alerts.SilencesAt(ctx, alerting.PlaceOfIncident(x))
+	all, err := q.Alerts.Silences.At(ctx, alerting.PlaceOfIncident(x))
 	if err != nil {
 		return until
 	}

@@ -75,7 +75,7 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 	if err != nil {
 		return nil, alerting.IncidentCursor{}, err
 	}
-	list, next, err := q.Alerts.ListIncidents(ctx, places, by)
+	list, next, err := q.Alerts.Incidents.List(ctx, places, by)
 	if err != nil {
 		err = Answer(&outbox.ReadError{Err: fmt.Errorf("listing incidents: %w", err)})
 	}

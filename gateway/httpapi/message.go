@@ -83,7 +83,7 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	}
 	m := queued.Message(e)
 	q.Devices.Receipts.Set(ctx, m)
-	if x := q.Alerts.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
+	if x := q.Alerts.Incidents.OfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil

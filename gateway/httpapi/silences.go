@@ -81,7 +81,7 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 		}
 		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
 	}
-	all, err := q.Alerts.SilencesAt(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
+	all, err := q.Alerts.Silences.At(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
 	if err != nil {
 		return outbox.ErrQueueUnavailable(err)
 	}
@@ -119,7 +119,7 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	if err := q.Alerts.MakeSilence(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
+	if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
 		return nil, SilenceError(err)
 	}
 	return &x, nil
@@ -127,7 +127,7 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 
 // EndSilence ends a silence of a key for the client of r.
 func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.Alerts.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
+	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
 	return &ended, SilenceError(err)
 }
 
