@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -76,7 +74,7 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 	k := definitions[0]
 	token, made, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), k.Key.DevicePlace(app.gateway.Engine.SiteOf(k.Settings)), x.Tags)
 	if err != nil {
-		return adminDeviceError(w, err)
+		return adminAnswer(w, err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -96,7 +94,7 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	for _, d := range definitions {
 		some, err := q.Devices.List(ctx, d.Key.DevicePlace(app.gateway.Engine.SiteOf(d.Settings)))
 		if err != nil {
-			return adminDeviceError(w, err)
+			return adminAnswer(w, err)
 		}
 		all = append(all, some...)
 	}
@@ -117,7 +115,7 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 		}
 	}
 	if err != nil {
-		return adminDeviceError(w, err)
+		return adminAnswer(w, err)
 	}
 	return writeAdminJSON(w, removed.JSON(nil))
 }
@@ -136,23 +134,8 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 			all = append(all, x.JSON(nil))
 		}
 		if err != nil {
-			return adminDeviceError(w, err)
+			return adminAnswer(w, err)
 		}
 	}
 	return writeAdminJSON(w, all)
-}
-
-// adminDeviceError returns the error for an operator, who is told what clients must not
-// know.
-func adminDeviceError(w http.ResponseWriter, err error) error {
-	if errors.Is(err, device.ErrDamaged) || errors.Is(err, device.ErrPushKeyLost) {
-		return adminError(http.StatusServiceUnavailable, err)
-	}
-	if e, ok := errors.AsType[*api.Error](httpapi.Answer(err)); ok {
-		if e.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
-		}
-		return adminError(e.Status, e)
-	}
-	return adminError(http.StatusServiceUnavailable, err)
 }

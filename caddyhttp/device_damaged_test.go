@@ -82,8 +82,8 @@ func TestDevicesDamaged(t *testing.T) {
 			t.Errorf("%s: after the back-up was restored: %+v", name, a)
 		}
 		store(bad)
-		if _, err := q.Devices.Of(t.Context(), place); !strings.Contains(adminDeviceError(httptest.NewRecorder(), err).Error(), "revoke <key> --all") {
-			t.Errorf("%s: the operator is told %v", name, adminDeviceError(httptest.NewRecorder(), err))
+		if _, err := q.Devices.Of(t.Context(), place); !strings.Contains(adminAnswer(httptest.NewRecorder(), err).Error(), "revoke <key> --all") {
+			t.Errorf("%s: the operator is told %v", name, adminAnswer(httptest.NewRecorder(), err))
 		}
 		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 0 || err != nil || q.Devices.Any() {
 			t.Errorf("%s: %v, %v are removed", name, removed, err)

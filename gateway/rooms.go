@@ -53,7 +53,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
-	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base), Inboxes: inbox.NewBox(base)}
+	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
 	q.Devices = device.NewRegistry(base, q.Alerts.Incidents)
 	var store queue.Store
 	var err error
@@ -72,6 +72,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	}
 	q.Outbox.App.Store(a)
 	q.Outbox.Queue = queue.New(store, q.Options(s))
+	q.Inboxes = inbox.NewBox(base)
 	q.Outbox.Policy = outbox.Policy{Plan: q.Alerts.Plan, Before: q.Alerts.Before, MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft}
 	return q, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -93,7 +92,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 		out, err = h.forgetKey(ctx, q, r.PostForm.Get("key"), by.Stage)
 	}
 	if err != nil {
-		return outbox.QueueError(err)
+		return httpapi.Answer(err)
 	}
 	query := url.Values{"done": {forgetQuery}, "forgotten": {strconv.Itoa(out.Forgotten)}}
 	if out.Kept > 0 {

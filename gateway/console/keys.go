@@ -106,7 +106,7 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 
 // keyNames returns the names of all keys of the site, sorted.
 func (h *shared) keyNames(ctx context.Context) ([]string, error) {
-	saved, err := h.api.SavedKeys.SavedNames(ctx)
+	saved, err := h.Saved.List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 			}
 		}
 	}
-	saved, err := h.api.SavedKeys.SavedNames(ctx)
+	saved, err := h.Saved.List(ctx)
 	if err != nil {
 		saved = nil // the page shows what it can
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -26,9 +27,9 @@ var statuses = []struct {
 }
 
 // Answer returns what a client is answered after an error of a use case: of silences,
-// incidents, devices, inboxes and messages. It is nil for nil, and otherwise an
+// incidents, devices, inboxes, messages and saved keys. It is nil for nil, and otherwise an
 // [*api.Error]. The HTTP API, the pages and the admin API all use it. An error that it does
-// not know is one of the queue's store, in which all of these are kept.
+// not know is one of the queue's store.
 func Answer(err error) error {
 	if err == nil {
 		return nil
@@ -40,6 +41,9 @@ func Answer(err error) error {
 	}
 	if _, ok := errors.AsType[*api.Error](err); ok {
 		return err
+	}
+	if _, ok := errors.AsType[saved.SavedErrors](err); ok {
+		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
 	}
 	if _, ok := errors.AsType[*device.NumberedError](err); ok {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}

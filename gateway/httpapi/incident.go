@@ -15,7 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -90,7 +89,7 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 	}
 	at, err := q.Alerts.Incidents.ByID(r.Context(), id)
 	if err != nil {
-		return "", "", nil, outbox.QueueError(err)
+		return "", "", nil, Answer(err)
 	}
 	var form incidentForm
 	if r.Method == http.MethodPost {
@@ -120,7 +119,7 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 	case errors.Is(err, alerting.ErrResolved):
 		return "", "It is over already.", x, nil
 	case err != nil:
-		return "", "", nil, outbox.QueueError(err)
+		return "", "", nil, Answer(err)
 	case form.do == doResolve:
 		return "It is resolved. Those who were told of it are told that.", "", x, nil
 	case x.Own:
