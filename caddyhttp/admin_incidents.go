@@ -31,7 +31,7 @@ func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return adminFault(err)
 	}
-	list, next, err := q.Alerts.ListIncidents(ctx, places, &by)
+	list, next, err := q.Alerts.Incidents.List(ctx, places, &by)
 	if err != nil {
 		return adminFault(err)
 	}
@@ -75,12 +75,12 @@ func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequ
 
 // serveAcknowledge acknowledges an incident.
 func (adminAPI) serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*alerting.Engine).Acknowledge)
+	return changeIncidentOf(w, r, (*alerting.Incidents).Acknowledge)
 }
 
 // serveResolve resolves an incident.
 func (adminAPI) serveResolve(w http.ResponseWriter, r *http.Request) error {
-	return changeIncidentOf(w, r, (*alerting.Engine).Resolve)
+	return changeIncidentOf(w, r, (*alerting.Incidents).Resolve)
 }
 
 // adminIncident is the JSON response to a change.
@@ -91,7 +91,7 @@ type adminIncident struct {
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the
 // incident.
-func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alerting.Engine, context.Context, *alerting.StoredIncident, string) (*rules.Incident, bool, error)) error {
+func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alerting.Incidents, context.Context, *alerting.StoredIncident, string) (*rules.Incident, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -102,19 +102,14 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alert
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.Alerts.IncidentByID(ctx, r.PathValue("id"))
+	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
 	if err != nil {
 		return adminFault(err)
 	}
-	if at == nil {
-		return adminFault(httpapi.ErrNoIncident)
-	}
-	x, changed, err := change(q.Alerts, ctx, at, httpapi.PersonOf(body.By))
-	if err != nil {
+	x, err := change(q.Alerts.Incidents, ctx, at, httpapi.PersonOf(body.By))
+	changed := !errors.Is(err, alerting.ErrAcknowledged) && !errors.Is(err, alerting.ErrResolved)
+	if err != nil && changed {
 		return adminFault(err)
-	}
-	if x == nil {
-		return adminFault(httpapi.ErrNoIncident)
 	}
 	return writeAdminJSON(w, adminIncident{changed, alerting.NewIncidentJSON(x)})
 }
@@ -127,12 +122,9 @@ func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	at, err := q.Alerts.IncidentByID(ctx, r.PathValue("id"))
-	if err == nil && at == nil {
-		err = httpapi.ErrNoIncident
-	}
+	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
 	if err == nil {
-		err = q.Alerts.ForgetIncident(ctx, at)
+		err = q.Alerts.Incidents.Forget(ctx, at)
 	}
 	if err != nil {
 		return adminFault(err)
@@ -159,7 +151,7 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return adminFault(err)
 	}
-	out, err := q.Alerts.ForgetIncidents(ctx, places, by.Stage)
+	out, err := q.Alerts.Incidents.ForgetAll(ctx, places, by.Stage)
 	if err != nil {
 		return adminFault(err)
 	}

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -74,9 +72,9 @@ func (adminAPI) serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return adminError(http.StatusBadRequest, err)
 	}
 	k := definitions[0]
-	token, made, err := q.Devices.Invite(context.WithoutCancel(r.Context()), k.Key.Place(app.gateway.Engine.SiteID(k.Site)), x.Tags)
+	token, made, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), k.Key.Place(app.gateway.Engine.SiteID(k.Site)), x.Tags)
 	if err != nil {
-		return adminDeviceError(w, err)
+		return adminAnswer(w, err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -94,9 +92,9 @@ func (adminAPI) serveDevices(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.Devices.ListDevices(ctx, d.Key.Place(app.gateway.Engine.SiteID(d.Site)))
+		some, err := q.Devices.List(ctx, d.Key.Place(app.gateway.Engine.SiteID(d.Site)))
 		if err != nil {
-			return adminDeviceError(w, err)
+			return adminAnswer(w, err)
 		}
 		all = append(all, some...)
 	}
@@ -111,15 +109,14 @@ func (adminAPI) serveRevokeDevice(w http.ResponseWriter, r *http.Request) error 
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), d.Key.Place(app.gateway.Engine.SiteID(d.Site)), r.PathValue("id"), device.AnyDevice)
+		removed, err = q.Devices.Remove(context.WithoutCancel(r.Context()), d.Key.Place(app.gateway.Engine.SiteID(d.Site)), r.PathValue("id"), "")
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
 	}
 	if err != nil {
-		return adminDeviceError(w, err)
+		return adminAnswer(w, err)
 	}
-	q.Devices.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), removed.Name, "")
 	return writeAdminJSON(w, removed.JSON(nil))
 }
 
@@ -132,29 +129,13 @@ func (adminAPI) serveRevokeDevices(w http.ResponseWriter, r *http.Request) error
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.Devices.RemoveAllDevices(context.WithoutCancel(r.Context()), d.Key.Place(app.gateway.Engine.SiteID(d.Site)))
+		removed, err := q.Devices.RemoveAll(context.WithoutCancel(r.Context()), d.Key.Place(app.gateway.Engine.SiteID(d.Site)), "")
 		for _, x := range removed {
-			q.Devices.DeviceChanged(device.DeviceRemoved, r.PathValue("key"), x.Name, "")
 			all = append(all, x.JSON(nil))
 		}
 		if err != nil {
-			return adminDeviceError(w, err)
+			return adminAnswer(w, err)
 		}
 	}
 	return writeAdminJSON(w, all)
-}
-
-// adminDeviceError returns the error for an operator, who is told what clients must not
-// know.
-func adminDeviceError(w http.ResponseWriter, err error) error {
-	if errors.Is(err, device.ErrDevicesDamaged) || errors.Is(err, device.ErrPushKeyLost) {
-		return adminError(http.StatusServiceUnavailable, err)
-	}
-	if e, ok := errors.AsType[*api.Error](device.ErrDeviceStatus(err)); ok {
-		if e.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
-		}
-		return adminError(e.Status, e)
-	}
-	return adminError(http.StatusServiceUnavailable, err)
 }

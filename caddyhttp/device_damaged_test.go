@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -29,13 +28,13 @@ func TestDevicesDamaged(t *testing.T) {
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {
-		err := q.Outbox.Queue.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Devices.DevicesName(place), q.Devices.DevicesVersion()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := q.Outbox.Queue.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Devices.Records.Devices(place), q.Devices.Records.Version()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			old = slices.Clone(records[0])
 			now := q.Outbox.Queue.Now()
-			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.Devices.DevicesGroup()}, device.DevicesVersionRecord(now)}}, nil
+			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.Devices.Records.Group()}, q.Devices.Records.NewVersion(now)}}, nil
 		}})
 		if err == nil {
-			err = q.Devices.Devices.Read(t.Context(), q.Devices)
+			err = q.Devices.Read(t.Context())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +72,7 @@ func TestDevicesDamaged(t *testing.T) {
 		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusFailedDependency {
 			t.Errorf("%s: a message: status %d %s", name, got.status, got.body)
 		}
-		if !q.Devices.Devices.Any() {
+		if !q.Devices.Any() {
 			t.Errorf("%s: a new VAPID key would be made, and end the subscriptions", name)
 		}
 		if old := store(good); !slices.Equal(old, bad) {
@@ -83,14 +82,14 @@ func TestDevicesDamaged(t *testing.T) {
 			t.Errorf("%s: after the back-up was restored: %+v", name, a)
 		}
 		store(bad)
-		if _, err := q.Devices.DevicesOf(t.Context(), place); !strings.Contains(adminDeviceError(httptest.NewRecorder(), err).Error(), "revoke <key> --all") {
-			t.Errorf("%s: the operator is told %v", name, adminDeviceError(httptest.NewRecorder(), err))
+		if _, err := q.Devices.Of(t.Context(), place); !strings.Contains(adminAnswer(httptest.NewRecorder(), err).Error(), "revoke <key> --all") {
+			t.Errorf("%s: the operator is told %v", name, adminAnswer(httptest.NewRecorder(), err))
 		}
-		if removed, err := q.Devices.RemoveAllDevices(t.Context(), place); len(removed) != 0 || err != nil || q.Devices.Devices.Any() {
+		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 0 || err != nil || q.Devices.Any() {
 			t.Errorf("%s: %v, %v are removed", name, removed, err)
 		}
 		s.subscribe(t, h, "new")
-		if removed, err := q.Devices.RemoveAllDevices(t.Context(), place); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.Devices.Devices.Any() {
+		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.Devices.Any() {
 			t.Errorf("%s: after a device was added: %v, %v are removed", name, removed, err)
 		}
 	}

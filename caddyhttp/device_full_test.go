@@ -28,7 +28,7 @@ func TestDevicesInFullQueue(t *testing.T) {
 		}
 	}
 	for n := 0; ; n++ {
-		if _, _, err := h.app.gateway.Rooms.Devices.Invite(t.Context(), site.Place{Key: "k"}, nil); errors.Is(err, queue.ErrFull) {
+		if _, _, err := h.app.gateway.Rooms.Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil); errors.Is(err, queue.ErrFull) {
 			break
 		} else if err != nil || n == 100 {
 			t.Fatalf("%d invitations are stored, %v", n, err)

@@ -38,7 +38,7 @@ func TestDeviceRefused(t *testing.T) {
 		if got := postWith(t, h, "/notify/k", "body=b&tag=phone"); got.status != http.StatusFailedDependency {
 			t.Errorf("%d: a message that nobody has: status %d %s", status, got.status, got.body)
 		}
-		if list, err := h.app.gateway.Rooms.Devices.DeviceStates(t.Context(), h.app.gateway.Rooms.Devices.Devices.Of(h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"])).All); err != nil || !strings.Contains(list[0].Problem(h.app.gateway.Rooms.Outbox.Queue.Now()), "its push service answers") {
+		if list, err := h.app.gateway.Rooms.Devices.States(t.Context(), h.app.gateway.Rooms.Devices.Known(h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"])).All); err != nil || !strings.Contains(list[0].Problem(h.app.gateway.Rooms.Outbox.Queue.Now()), "its push service answers") {
 			t.Errorf("%d: %v, %v", status, list, err)
 		}
 		s.answer(http.StatusCreated)

@@ -30,7 +30,7 @@ func TestDeviceTakesNoChain(t *testing.T) {
 	}
 	// As if the key had got its numbers after the phone had chosen.
 	place := h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"])
-	err := h.app.gateway.Rooms.Devices.ChangeDevices(t.Context(), place, false, nil, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
+	err := h.app.gateway.Rooms.Devices.Update(t.Context(), place, false, nil, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
 		l.Find(phone.ID).Own = []string{"duty", "0:duty"}
 		return nil, nil
 	})

@@ -134,7 +134,7 @@ func askJSON(t *testing.T, h *Handler, method, target string, body any, header .
 func invited(t *testing.T, h *Handler, tags ...string) string {
 	t.Helper()
 	k := h.api.Resolved.Keys["k"]
-	token, _, err := h.app.gateway.Rooms.Devices.Invite(t.Context(), h.api.Devices.DevicePlace(k), tags)
+	token, _, err := h.app.gateway.Rooms.Devices.Invitations.Make(t.Context(), h.api.Devices.DevicePlace(k), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -494,7 +494,7 @@ func TestDevicesKnown(t *testing.T) {
 		if n := len(s.all()); n != 20 {
 			t.Errorf("the device got %d messages, want 20", n)
 		}
-		h.app.gateway.Rooms.Devices.Devices.Known.Store(nil) // as if the store had failed
+		h.app.gateway.Rooms.Devices.Forget() // as if the store had failed
 		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 			t.Errorf("devices that are not known: status %d %s", got.status, got.body)
 		}
@@ -616,7 +616,7 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
-		invite, _, err := h.app.gateway.Rooms.Devices.Invite(t.Context(), site.Place{Key: "k"}, nil)
+		invite, _, err := h.app.gateway.Rooms.Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -713,7 +713,8 @@ func TestPushKeyDamaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.Devices.Vapid.Key.Store(nil) // as after a restart
+			q.Devices.Forget() // as after a restart
+			q.Devices.Refresh(t.Context())
 			return old
 		}
 		good := store(record)
@@ -747,18 +748,18 @@ func TestReceiptGone(t *testing.T) {
 	postWith(t, h, "/notify/k", "body=b")
 	p := s.all()[0].payload
 	askJSON(t, h, http.MethodPost, "/notify/k/devices/"+phone.ID+"/receipts", map[string]string{"receipt": p.Receipt})
-	d, err := q.Devices.FindDevice(t.Context(), h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"]), phone.ID)
+	d, err := q.Devices.Find(t.Context(), h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"]), phone.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := q.Devices.DeviceStates(t.Context(), []device.Device{*d})
+	before, err := q.Devices.States(t.Context(), []device.Device{*d})
 	if err != nil || before[0].Seen.IsZero() {
 		t.Fatalf("%+v, %v", before[0], err)
 	}
-	if err := q.Devices.DueReceipt(t.Context(), q.Devices.ReceiptRecordName(device.Hash(phone.ID), "another"), &device.Receipt{Device: phone.ID}); err != nil {
+	if err := q.Devices.Receipts.Due(t.Context(), q.Devices.Records.Receipt(device.Hash(phone.ID), "another"), &device.Receipt{Device: phone.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := q.Devices.DeviceStates(t.Context(), []device.Device{*d}); err != nil || *after[0] != *before[0] {
+	if after, err := q.Devices.States(t.Context(), []device.Device{*d}); err != nil || *after[0] != *before[0] {
 		t.Errorf("%+v, want %+v, %v", after[0], before[0], err)
 	}
 }

@@ -113,7 +113,7 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		}
 		return a.gateway.Rooms.Devices
 	}
-	return &device.KeyDevices{Started: a.gateway.Engine.Started, Registry: known, Site: func() string { return a.gateway.Engine.SiteID(r) }, Settings: r, Keys: map[site.Place]device.KeyWithDevices{}}
+	return device.NewKeyDevices(device.KeyOptions{Started: a.gateway.Engine.Started, Registry: known, Site: func() string { return a.gateway.Engine.SiteID(r) }, Settings: r})
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.

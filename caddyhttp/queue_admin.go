@@ -134,7 +134,7 @@ func (adminAPI) serveRetry(w http.ResponseWriter, r *http.Request) error {
 // serveDrop cancels the deliveries of a message that wait or were given up.
 func (adminAPI) serveDrop(w http.ResponseWriter, r *http.Request) error {
 	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
-		n, err := outbox.DropMessage(ctx, q, id)
+		n, err := q.Drop(ctx, id)
 		return map[string]int{"deliveries": n}, err
 	})
 }

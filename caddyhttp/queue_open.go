@@ -32,8 +32,8 @@ func (a *App) openQueue() error {
 	q.Use(&a.gateway.Engine)
 	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
 	defer cancel()
-	q.Alerts.RefreshSilences(ctx) // the first message needs them
-	q.Devices.RefreshDevices(ctx)
+	q.Alerts.Silences.Refresh(ctx) // the first message needs them
+	q.Devices.Refresh(ctx)
 	if !isOpen {
 		q.Outbox.Queue.Start()
 	}

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"slices"
@@ -80,15 +81,15 @@ func (p *pager) links() (out []string) {
 func ackIncident(t *testing.T, h *Handler, by string) bool {
 	t.Helper()
 	list := incidentsOf(t, h)
-	list = slices.DeleteFunc(list, func(x alerting.StoredIncident) bool { return !x.IsOpen() })
+	list = slices.DeleteFunc(list, func(x *rules.Incident) bool { return !x.IsOpen() })
 	if len(list) != 1 {
 		t.Fatalf("%d incidents are open", len(list))
 	}
-	_, ok, err := h.app.gateway.Rooms.Alerts.Acknowledge(t.Context(), &list[0], by)
-	if err != nil {
+	_, err := h.app.gateway.Rooms.Alerts.Incidents.Acknowledge(t.Context(), stored(t, h, list[0]), by)
+	if err != nil && !errors.Is(err, alerting.ErrAcknowledged) {
 		t.Fatal(err)
 	}
-	return ok
+	return err == nil
 }
 
 // TestEscalate checks who is told when, in all rounds, what the results say, and that
@@ -400,7 +401,7 @@ func TestEscalateSilenced(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 		silence := rules.Silence{Until: time.Now().Add(2 * time.Hour), Incident: "db1"}
-		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "2000-01-01 01:59:50")
@@ -422,7 +423,7 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"}
-		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		a := postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").queued(t)
@@ -455,7 +456,7 @@ func TestEscalateFollowsSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"}
-		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
@@ -496,7 +497,7 @@ func TestEscalateKeepsHeld(t *testing.T) {
 		x.wantCounts(t, 1, 2, 0)
 		until(t, "2000-01-01 00:59:00")
 		for _, incident := range incidentsOf(t, h) {
-			if _, _, err := h.app.gateway.Rooms.Alerts.Acknowledge(t.Context(), &incident, "Adam"); err != nil {
+			if _, err := h.app.gateway.Rooms.Alerts.Incidents.Acknowledge(t.Context(), stored(t, h, incident), "Adam"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -523,8 +524,8 @@ func TestResolveAcknowledged(t *testing.T) {
 		postWith(t, h, "/notify/k", alertForm("failure", "down again", "a"))
 		x.wantCounts(t, 3, 2, 0)
 		list := incidentsOf(t, h)
-		if _, ok, err := h.app.gateway.Rooms.Alerts.Resolve(t.Context(), &list[0], "Adam"); !ok || err != nil {
-			t.Fatal(ok, err)
+		if _, err := h.app.gateway.Rooms.Alerts.Incidents.Resolve(t.Context(), stored(t, h, list[0]), "Adam"); err != nil {
+			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		x.wantCounts(t, 4, 3, 0)
@@ -562,7 +563,7 @@ func TestEscalateOwnSilenced(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				h := newQueueGateway(t, dir, "", x.block("escalate after 10m"+tt.rule))
 				tt.silence.ID, tt.silence.Until = uuid.New(), time.Now().Add(2*time.Hour)
-				if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), tt.silence); err != nil {
+				if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), tt.silence); err != nil {
 					t.Fatal(err)
 				}
 				var got []string
@@ -598,7 +599,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Tag: rules.AllTags}
-		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), s); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), s); err != nil {
 			t.Fatal(err)
 		}
 		var ids []string
@@ -606,12 +607,12 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 			ids = append(ids, postWith(t, h, "/notify/k", "title="+title+"&body=b&type=failure").queued(t).ID)
 		}
 		for i, x := range incidentsOf(t, h) {
-			change := h.app.gateway.Rooms.Alerts.Acknowledge
+			change := h.app.gateway.Rooms.Alerts.Incidents.Acknowledge
 			if i == 1 {
-				change = h.app.gateway.Rooms.Alerts.Resolve
+				change = h.app.gateway.Rooms.Alerts.Incidents.Resolve
 			}
-			if _, ok, err := change(t.Context(), &x, "Eve"); !ok || err != nil {
-				t.Fatalf("%t, %v", ok, err)
+			if _, err := change(t.Context(), stored(t, h, x), "Eve"); err != nil {
+				t.Fatal(err)
 			}
 		}
 		until(t, "2000-01-01 06:00:00")
@@ -640,7 +641,7 @@ func TestEscalatePartlySilenced(t *testing.T) {
 			h := newQueueGateway(t, dir, "", block)
 			postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 			silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(24 * time.Hour), Tag: tag}
-			if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
+			if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), silence); err != nil {
 				t.Fatal(err)
 			}
 			x.wantCounts(t, 1, 1, 0, 0)

@@ -89,7 +89,7 @@ func TestForgottenIncident(t *testing.T) {
 		postWith(t, h, "/notify/k", alertForm("success", "confidential", "over"))
 		postWith(t, h, "/notify/k", alertForm("warning", "confidential", "held"))
 		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(20 * time.Hour), Incident: "silent"}
-		if err := h.app.gateway.Rooms.Alerts.MakeSilence(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), s); err != nil {
+		if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), s); err != nil {
 			t.Fatal(err)
 		}
 		postWith(t, h, "/notify/k", alertForm("failure", "confidential", "silent"))

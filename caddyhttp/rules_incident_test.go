@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,30 +10,39 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // incidentsOf returns the incidents of the key k of a gateway.
-func incidentsOf(t *testing.T, h *Handler) (out []alerting.StoredIncident) {
+func incidentsOf(t *testing.T, h *Handler) (out []*rules.Incident) {
 	t.Helper()
 	for _, stage := range rules.Stages {
-		var after queue.Hash
-		for more := true; more; {
+		by := alerting.IncidentQuery{Stage: stage, Limit: 2}
+		for more := true; more; more = by.After != (alerting.IncidentCursor{}) {
 			var list []alerting.StoredIncident
 			var err error
-			if list, after, more, err = h.app.gateway.Rooms.Alerts.Incidents(t.Context(), "\x00k", stage, after, 2); err != nil {
+			if list, by.After, err = h.app.gateway.Rooms.Alerts.Incidents.List(t.Context(), []string{"\x00k"}, &by); err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range list {
-				if x.Stage() != stage {
-					t.Errorf("%s is among those that are %s", x.Name, stage)
+				if x.Incident.Stage() != stage {
+					t.Errorf("%s is among those that are %s", x.Incident.Name, stage)
 				}
+				out = append(out, x.Incident)
 			}
-			out = append(out, list...)
 		}
 	}
 	return out
+}
+
+// stored returns an incident for what changes it.
+func stored(t *testing.T, h *Handler, x *rules.Incident) *alerting.StoredIncident {
+	t.Helper()
+	at, err := h.app.gateway.Rooms.Alerts.Incidents.ByID(t.Context(), x.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }
 
 // TestIncidentRecords checks what is known of the incidents of a key with rules: each
@@ -55,37 +65,37 @@ func TestIncidentRecords(t *testing.T) {
 		}
 		for _, x := range list {
 			if x.State != notifier.Open || x.Title != "Secret free" || x.Type != notifier.Warning || x.Key != "k" || x.Source != "http" || !x.Opened.Equal(time.Now()) {
-				t.Errorf("%+v", x.Incident)
+				t.Errorf("%+v", x)
 			}
-			if found, err := h.app.gateway.Rooms.Alerts.IncidentByID(t.Context(), x.ID); err != nil || found == nil || found.Name != x.Name {
+			if found, err := h.app.gateway.Rooms.Alerts.Incidents.ByID(t.Context(), x.ID); err != nil || found == nil || found.Incident.Name != x.Name {
 				t.Errorf("%v, %v", found, err)
 			}
 		}
 		for _, id := range []string{"", "x", rules.NewIncidentID()} {
-			if found, err := h.app.gateway.Rooms.Alerts.IncidentByID(t.Context(), id); err != nil || found != nil {
+			if found, err := h.app.gateway.Rooms.Alerts.Incidents.ByID(t.Context(), id); !errors.Is(err, alerting.ErrNoIncident) || found != nil {
 				t.Errorf("%q: %v, %v", id, found, err)
 			}
 		}
-		byName := func(name string) alerting.StoredIncident {
+		byName := func(name string) *rules.Incident {
 			for _, x := range incidentsOf(t, h) {
 				if x.Name == name {
 					return x
 				}
 			}
 			t.Fatalf("no incident %s", name)
-			return alerting.StoredIncident{}
+			return nil
 		}
 		first := byName("db1")
 		time.Sleep(time.Minute)
 		postWith(t, h, "/notify/k", alertForm("success", "up", "db1"))
 		if x := byName("db1"); x.State != notifier.Resolved || x.ID != first.ID || !x.Resolved.Equal(time.Now()) || !x.Opened.Equal(first.Opened) {
-			t.Errorf("%+v", x.Incident)
+			t.Errorf("%+v", x)
 		}
 		postWith(t, h, "/notify/k", alertForm("failure", "down", "db1"))
 		if x := byName("db1"); x.State != notifier.Open || x.ID == first.ID || !x.Resolved.IsZero() {
-			t.Errorf("%+v", x.Incident)
+			t.Errorf("%+v", x)
 		}
-		if found, err := h.app.gateway.Rooms.Alerts.IncidentByID(t.Context(), first.ID); err != nil || found != nil {
+		if found, err := h.app.gateway.Rooms.Alerts.Incidents.ByID(t.Context(), first.ID); !errors.Is(err, alerting.ErrNoIncident) || found != nil {
 			t.Errorf("the ID of the first opening: %v, %v", found, err)
 		}
 		h = away(t, h, "2000-01-07 23:00:00", start)
@@ -109,8 +119,8 @@ func TestResolveTellsTheTold(t *testing.T) {
 		h := newQueueGateway(t, dir, "", "key k {\nurl "+a.NotifyURL()+" one\nurl "+b.NotifyURL()+" two\nurl "+c.NotifyURL()+" three\ndedupe 1h\nquiet 23:00-08:00 UTC {\ntypes failure\ntag three\n}\n}")
 		postWith(t, h, "/notify/k", alertForm("failure", "down", "db1")+"&tag=two,three")
 		x := incidentsOf(t, h)[0]
-		if _, ok, err := h.app.gateway.Rooms.Alerts.Resolve(t.Context(), &x, "Eve"); !ok || err != nil {
-			t.Fatalf("%t, %v", ok, err)
+		if _, err := h.app.gateway.Rooms.Alerts.Incidents.Resolve(t.Context(), stored(t, h, x), "Eve"); err != nil {
+			t.Fatal(err)
 		}
 		until(t, "2000-01-01 09:00:00")
 		if got := []int{a.count(), b.count(), c.count()}; !slices.Equal(got, []int{0, 2, 1}) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -33,12 +32,12 @@ func placeOfKey(h *Handler, name string) string {
 func incidentsAt(t *testing.T, h *Handler, key string) (names []string) {
 	t.Helper()
 	for _, stage := range rules.Stages {
-		list, _, _, err := h.app.gateway.Rooms.Alerts.Incidents(t.Context(), placeOfKey(h, key), stage, queue.Hash{}, 10_000)
+		list, _, err := h.app.gateway.Rooms.Alerts.Incidents.List(t.Context(), []string{placeOfKey(h, key)}, &alerting.IncidentQuery{Stage: stage, Limit: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range list {
-			names = append(names, x.Name)
+			names = append(names, x.Incident.Name)
 		}
 	}
 	slices.Sort(names)
@@ -187,29 +186,29 @@ func TestForgetIncidents(t *testing.T) {
 			t.Helper()
 			for _, x := range incidentsOf(t, h) {
 				if x.Name == name {
-					return &x
+					return stored(t, h, x)
 				}
 			}
 			t.Fatalf("%s is unknown", name)
 			return nil
 		}
-		if err := q.Alerts.ForgetIncident(t.Context(), find("escalates")); !errors.Is(err, alerting.ErrUnderWay) {
+		if err := q.Alerts.Incidents.Forget(t.Context(), find("escalates")); !errors.Is(err, alerting.ErrUnderWay) {
 			t.Errorf("what escalates is forgotten: %v", err)
 		}
 		open := find("open")
 		wantResult(t, h, alertForm("warning", "x", "open"), notifier.Skipped, notifier.RuleSuppressed)
-		if err := q.Alerts.ForgetIncident(t.Context(), find("open")); err != nil {
+		if err := q.Alerts.Incidents.Forget(t.Context(), find("open")); err != nil {
 			t.Error(err)
 		}
-		if at, err := q.Alerts.IncidentByID(t.Context(), open.ID); at != nil || err != nil {
+		if at, err := q.Alerts.Incidents.ByID(t.Context(), open.Incident.ID); at != nil || !errors.Is(err, alerting.ErrNoIncident) {
 			t.Errorf("its address still leads to %v, %v", at, err)
 		}
 		wantResult(t, h, alertForm("warning", "x", "open"), notifier.Delivered, "") // nobody knows it any more
 		place := placeOfKey(h, "k")
-		if got, err := q.Alerts.ForgetIncidents(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (alerting.Forgotten{Forgotten: 1}) {
+		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (alerting.Forgotten{Forgotten: 1}) {
 			t.Errorf("of the resolved ones: %+v, %v", got, err)
 		}
-		if got, err := q.Alerts.ForgetIncidents(t.Context(), []string{place, place}, ""); err != nil || got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
+		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place, place}, ""); err != nil || got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
 			t.Errorf("of all: %+v, %v", got, err)
 		}
 		if got := incidentsAt(t, h, "k"); !slices.Equal(got, []string{"escalates"}) {

@@ -46,7 +46,7 @@ func (s *savedAgain) newInvitation() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, _, err := s.app.gateway.Rooms.Devices.Invite(s.t.Context(), s.Handler.api.Devices.DevicePlace(k), nil)
+	token, _, err := s.app.gateway.Rooms.Devices.Invitations.Make(s.t.Context(), s.Handler.api.Devices.DevicePlace(k), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -135,8 +135,8 @@ func TestSavedAgain(t *testing.T) {
 	s.save()
 	s.check("saved again", true)
 	s.deleteKey()
-	if known := s.app.gateway.Rooms.Devices.Devices.Known.Load(); known == nil || len(known.Lists) > 0 {
-		t.Errorf("the deleted key has devices: %+v", known)
+	if devices := s.app.gateway.Rooms.Devices; !devices.Ready() || devices.Any() {
+		t.Error("the deleted key has devices")
 	}
 	s.save()
 	s.check("deleted and saved again", false)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -44,7 +45,7 @@ func (adminAPI) serveSilences(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var all rules.Silences
 	for _, d := range definitions {
-		some, err := q.Alerts.SilencesAt(ctx, d.Key.Home(app.gateway.Engine.SiteID(d.Site))+"\x00"+d.Key.Name)
+		some, err := q.Alerts.Silences.At(ctx, d.Key.Home(app.gateway.Engine.SiteID(d.Site))+"\x00"+d.Key.Name)
 		if err != nil {
 			return adminError(http.StatusServiceUnavailable, err)
 		}
@@ -70,8 +71,8 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return adminError(http.StatusBadRequest, err)
 		}
-		if err := q.Alerts.MakeSilence(context.WithoutCancel(r.Context()), d.Key, app.gateway.Engine.SiteID(d.Site), x); err != nil {
-			return adminSilenceError(w, err)
+		if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), d.Key, app.gateway.Engine.SiteID(d.Site), x); err != nil {
+			return adminAnswer(w, err)
 		}
 		made = append(made, x)
 	}
@@ -88,23 +89,26 @@ func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.Alerts.EndSilence(context.WithoutCancel(r.Context()), d.Key.Home(app.gateway.Engine.SiteID(d.Site)), d.Key.Name, httpapi.ParseSilenceID(r.PathValue("id")), "")
+		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key.Home(app.gateway.Engine.SiteID(d.Site)), d.Key.Name, httpapi.ParseSilenceID(r.PathValue("id")), "")
 		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}
 	}
 	if err != nil {
-		return adminSilenceError(w, err)
+		return adminAnswer(w, err)
 	}
 	return writeAdminJSON(w, httpapi.NewSilenceJSON(r.PathValue("key"), &ended))
 }
 
-func adminSilenceError(w http.ResponseWriter, err error) error {
-	if e, ok := errors.AsType[*api.Error](httpapi.SilenceError(err)); ok {
-		if e.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
-		}
-		return adminError(e.Status, e)
+// adminAnswer answers an operator after an error of a use case as a client would be, but
+// says what clients must not know of the store of the queue.
+func adminAnswer(w http.ResponseWriter, err error) error {
+	if errors.Is(err, device.ErrDamaged) || errors.Is(err, device.ErrPushKeyLost) {
+		return adminError(http.StatusServiceUnavailable, err)
 	}
-	return adminError(http.StatusServiceUnavailable, err)
+	e, _ := errors.AsType[*api.Error](httpapi.Answer(err))
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+	}
+	return adminError(e.Status, e)
 }

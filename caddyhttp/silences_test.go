@@ -394,12 +394,12 @@ func TestRecordsFillQueue(t *testing.T) {
 // TestSilenceOnFullDisk checks the answer to a request for a silence when the disk of the
 // queue is full.
 func TestSilenceOnFullDisk(t *testing.T) {
-	e, ok := errors.AsType[*api.Error](httpapi.SilenceError(&queue.UnavailableError{Err: queue.ErrDiskFull}))
+	e, ok := errors.AsType[*api.Error](httpapi.Answer(&queue.UnavailableError{Err: queue.ErrDiskFull}))
 	if !ok || e.Status != http.StatusServiceUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "disk is full") || e.Fault == nil {
 		t.Errorf("%+v", e)
 	}
 	w := httptest.NewRecorder()
-	if err := adminSilenceError(w, e); w.Header().Get("Retry-After") == "" || !strings.Contains(err.Error(), "disk is full") {
+	if err := adminAnswer(w, e); w.Header().Get("Retry-After") == "" || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("admin API: %v, %v", err, w.Header())
 	}
 }

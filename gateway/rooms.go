@@ -53,9 +53,8 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
-	q := &Rooms{Outbox: base, Alerts: &alerting.Engine{Outbox: base}, Beats: &heartbeat.Monitor{Outbox: base}}
-	q.Devices = &device.Registry{Outbox: base, Alerts: q.Alerts}
-	q.Alerts.Receipts = q.Devices.ReceiptFuncs()
+	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
+	q.Devices = device.NewRegistry(base, q.Alerts.Incidents)
 	var store queue.Store
 	var err error
 	if s.Dsn != "" {
@@ -74,7 +73,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q.Outbox.App.Store(a)
 	q.Outbox.Queue = queue.New(store, q.Options(s))
 	q.Inboxes = inbox.NewBox(base)
-	q.Outbox.Policy = outbox.Policy{Plan: q.Alerts.Plan, Before: q.Alerts.StepTurn, MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft}
+	q.Outbox.Policy = outbox.Policy{Plan: q.Alerts.Plan, Before: q.Alerts.Before, MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft}
 	return q, nil
 }
 
@@ -96,9 +95,9 @@ func (q *Rooms) ended(j *queue.Job) *queue.Ruled {
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *Rooms) refresh(ctx context.Context) {
-	q.Alerts.RefreshSilences(ctx)
+	q.Alerts.Silences.Refresh(ctx)
 	q.Inboxes.Refresh(ctx)
-	q.Devices.RefreshDevices(ctx)
+	q.Devices.Refresh(ctx)
 	q.Alerts.WatchShares(ctx)
 }
 
@@ -137,7 +136,7 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 
 // State returns what metrics tell of the queue.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.Outbox.App.Load().QueueSettings.MaxSize, Destinations: q.Outbox.Queue.Count(), Incidents: q.Alerts.CountIncidents(ctx), Now: q.Outbox.Queue.Now()}
+	out := &metrics.QueueState{MaxSize: q.Outbox.App.Load().QueueSettings.MaxSize, Destinations: q.Outbox.Queue.Count(), Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now()}
 	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		return out
@@ -169,10 +168,7 @@ func (q *Rooms) ForgetKey(ctx context.Context, space, id, name, who string) {
 	defer cancel()
 	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
 	at := k.Place("")
-	devices, err := q.Devices.RemoveAllDevices(ctx, at)
-	for _, d := range devices {
-		q.Devices.DeviceChanged(device.DeviceRemoved, name, d.Name, who)
-	}
+	_, err := q.Devices.RemoveAll(ctx, at, who)
 	if err := errors.Join(err, q.Inboxes.Clear(ctx, at.String())); err != nil {
 		q.Outbox.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
 	}

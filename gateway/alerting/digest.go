@@ -37,79 +37,104 @@ type digestLine struct {
 	repeats int       // that were suppressed
 }
 
-// digest returns the message about the messages of the group, and restricts t to what
-// each of them may reach. The caller calls done when the message is stored.
-func (p *release) digest(ctx context.Context, t *outbox.QueueTarget, state *queued.State) (m *notifier.Message, done func(), err error) {
-	var releases []func()
-	done = func() {
-		for _, f := range releases {
-			f()
-		}
+// digest is the message about the messages of a group.
+type digest struct {
+	message  *notifier.Message
+	policy   *egress.Policy // the strictest of the messages
+	lines    []digestLine
+	filed    int      // messages that have files
+	releases []func() // of files that the digest has
+}
+
+// newDigest returns the digest of a group. The caller calls release when it is stored.
+func (p *release) newDigest(ctx context.Context) (*digest, error) {
+	g := &digest{
+		message: &notifier.Message{Type: notifier.Info, Format: markup.Text},
+		policy:  p.target.Target.Policy(),
 	}
-	defer func() {
-		if err != nil {
-			done()
-		}
-	}()
-	m = &notifier.Message{Type: notifier.Info, Format: markup.Text}
-	zone := digestZone(t.Rules)
-	policy := t.Target.Policy()
-	var lines []digestLine
-	counts := p.group.More.Counts
-	filed := 0
 	for _, x := range p.group.Items {
-		stored, release, err := p.q.Queue.Load(ctx, x.Job.Message)
-		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
-			lines = append(lines, digestLine{time: x.Time, typ: x.Type, text: "(the message is damaged)", count: 1})
-			continue
+		if err := g.add(ctx, p, x); err != nil {
+			g.release()
+			return nil, err
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(stored.Files) > 0 && filed < digestFiled {
-			releases = append(releases, release)
-		} else {
-			release()
-		}
-		var text queued.Text
-		if err := text.Decode(stored.Body); err != nil {
-			lines = append(lines, digestLine{time: x.Time, typ: x.Type, text: "(the message cannot be read)", count: 1})
-			continue
-		}
-		one, err := text.Message(stored)
-		if err != nil {
-			return nil, nil, err
-		}
-		then, err := outbox.PolicyThen(&text, t.Target.Destination)
-		if err != nil {
-			return nil, nil, err
-		}
-		policy = egress.Strictest(policy, p.q.App.Load().PolicyOf(text.Site, then, t.Target.Destination))
-		if len(one.Attachments) > 0 {
-			if filed < digestFiled {
-				m.Attachments = append(m.Attachments, one.Attachments...)
-			}
-			filed++
-		}
-		m.Foreign = m.Foreign || one.Foreign
-		m.Hops = max(m.Hops, one.Hops)
-		lines = addDigestLine(lines, x, digestText(one), p.jobs[x.Job].ruled.Repeats)
 	}
-	rankDigest(lines)
-	for _, l := range lines {
+	rankDigest(g.lines)
+	g.write(p)
+	return g, nil
+}
+
+// release releases the files of the messages.
+func (g *digest) release() {
+	for _, f := range g.releases {
+		f()
+	}
+}
+
+// add adds the message of an item.
+func (g *digest) add(ctx context.Context, p *release, x rules.Item) error {
+	stored, release, err := p.lanes.outbox.Queue.Load(ctx, x.Job.Message)
+	if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
+		g.addUnread(x, "(the message is damaged)")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(stored.Files) > 0 && g.filed < digestFiled {
+		g.releases = append(g.releases, release)
+	} else {
+		release()
+	}
+	var text queued.Text
+	if err := text.Decode(stored.Body); err != nil {
+		g.addUnread(x, "(the message cannot be read)")
+		return nil
+	}
+	one, err := text.Message(stored)
+	if err != nil {
+		return err
+	}
+	then, err := outbox.PolicyThen(&text, p.target.Target.Destination)
+	if err != nil {
+		return err
+	}
+	g.policy = egress.Strictest(g.policy, p.lanes.outbox.App.Load().PolicyOf(text.Site, then, p.target.Target.Destination))
+	g.addMessage(x, one, p.jobs[x.Job].ruled.Repeats)
+	return nil
+}
+
+// addUnread adds a line for a message that nobody can read. text says so.
+func (g *digest) addUnread(x rules.Item, text string) {
+	g.lines = append(g.lines, digestLine{time: x.Time, typ: x.Type, text: text, count: 1})
+}
+
+// addMessage adds a message, and its files as long as there is room for them.
+func (g *digest) addMessage(x rules.Item, one *notifier.Message, repeats int) {
+	m := g.message
+	if len(one.Attachments) > 0 {
+		if g.filed < digestFiled {
+			m.Attachments = append(m.Attachments, one.Attachments...)
+		}
+		g.filed++
+	}
+	m.Foreign = m.Foreign || one.Foreign
+	m.Hops = max(m.Hops, one.Hops)
+	g.lines = addDigestLine(g.lines, x, digestText(one), repeats)
+}
+
+// write writes the type, the title and the text of the digest.
+func (g *digest) write(p *release) {
+	counts := p.group.More.Counts
+	for _, l := range g.lines {
 		counts[max(slices.Index(rules.Types, l.typ), 0)]++
 	}
 	for i, typ := range rules.Types {
 		if counts[i] > 0 {
-			m.Type = typ
+			g.message.Type = typ
 		}
 	}
-	m.Title = digestTitle(state.Key, counts)
-	m.Body = digestBody(lines, p.group.More.Counts, p.now, zone)
-	if err := t.Restrict(policy); err != nil {
-		return nil, nil, err
-	}
-	return m, done, nil
+	g.message.Title = digestTitle(p.state.Key, counts)
+	g.message.Body = digestBody(g.lines, p.group.More.Counts, p.now, digestZone(p.target.Rules))
 }
 
 // addDigestLine adds the line of a message. The states of one incident are one line.

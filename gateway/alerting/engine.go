@@ -1,25 +1,40 @@
 package alerting
 
 import (
+	"context"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Engine are the incidents, and the rules over time.
+// Engine applies the rules of keys to the messages of an outbox: to a new message (Plan),
+// before an attempt to send it (Before), when a job has ended (Ended), and as time passes
+// (DueRecord, Recheck, WatchShares). Front ends use its Incidents and Silences.
 type Engine struct {
-	*outbox.Outbox
-	Receipts Receipts
-	Groups   groupSizes
-	shares   keyShares
-	counts   incidentCounts
-	Silences silenceCache
+	Incidents *Incidents
+	Silences  *Silences
+
+	outbox  *outbox.Outbox
+	planner *planner
+	lanes   *lanes
+	steps   *steps
+	jobEnds *jobEnds
+	memory  *memory
+	shares  *shares
 }
 
-// Receipts are those of devices. A step counts as told only with the receipt.
+// Receipts are what the engine needs to know of the receipts of devices: a device has a
+// message when it has confirmed it, not when its push service has taken it.
 type Receipts struct {
-	// Name returns the name of the record of a message to the destination with a hash.
+	// Name returns the name of the record of the receipt for a message at the destination
+	// with a hash.
 	Name func(target, message string) queue.Hash
 
 	// Keep returns the record of a receipt as it is.
@@ -28,6 +43,98 @@ type Receipts struct {
 	// Confirms reports whether a receipt confirms that the device has shown the message;
 	// decided is false as long as it may do so later.
 	Confirms func(record []byte, now time.Time) (delivered, decided bool)
+}
+
+// New returns the engine of an outbox. The queue of the outbox may be set later.
+func New(o *outbox.Outbox, receipts Receipts) *Engine {
+	r := records{o}
+	s := &Silences{outbox: o, records: r}
+	l := &lanes{outbox: o, records: r, silences: s}
+	s.lanes = l
+	m := &memory{outbox: o, records: r, silences: s}
+	i := &Incidents{outbox: o, records: r, memory: m}
+	return &Engine{
+		Incidents: i,
+		Silences:  s,
+		outbox:    o,
+		planner:   &planner{outbox: o, records: r, incidents: i, silences: s},
+		lanes:     l,
+		steps:     &steps{outbox: o, records: r, incidents: i, silences: s, lanes: l},
+		jobEnds:   &jobEnds{outbox: o, records: r, receipts: receipts},
+		memory:    m,
+		shares:    &shares{outbox: o, records: r, memory: m},
+	}
+}
+
+// Plan returns what rules decide about a message, or nil if they decide nothing. asked
+// means that silences may keep the message.
+func (e *Engine) Plan(d *dispatch.Delivery, asked bool) *outbox.Plan { return e.planner.plan(d, asked) }
+
+// Before reads the incident of a job of a message that escalates, if there is one, before
+// an attempt. The outcome is not nil if the job belongs to a step and is not sent, because
+// somebody takes care of the incident, or it is resolved.
+func (e *Engine) Before(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
+	return e.steps.before(ctx, j)
+}
+
+// Ended returns what the rules change when a job ends, or nil.
+func (e *Engine) Ended(j *queue.Job) *queue.Ruled { return e.jobEnds.ended(j) }
+
+// DueRecord does what is due in a record, and reports whether it is one of this package.
+// crowded means that there are too many records: what is dispensable is removed.
+func (e *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	switch data[0] {
+	case outbox.KindLane:
+		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
+			return true, nil
+		}
+		return true, e.lanes.release(ctx, name)
+	case outbox.KindSubject:
+		return true, e.memory.dueSubject(ctx, name, crowded)
+	case outbox.KindSilences:
+		if crowded {
+			return true, nil
+		}
+		return true, e.Silences.due(ctx, data)
+	case outbox.KindIncident:
+		return true, e.steps.due(ctx, name, crowded)
+	case outbox.KindIncidentID:
+		return true, e.Incidents.dueID(ctx, name, data)
+	}
+	return false, nil
+}
+
+// Recheck releases jobs that a damaged or lost record has held, and looks at the records
+// that hold the others.
+func (e *Engine) Recheck(ctx context.Context, held []queue.Job) {
+	lanes, incidents := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
+	for _, j := range held {
+		r, err := queued.DecodeRuled(j.Ruled)
+		if err != nil {
+			r = queued.Ruled{}
+		}
+		if r.Incident != (queue.Hash{}) && j.Rule == string(notifier.RuleEscalating) {
+			incidents[r.Incident] = append(incidents[r.Incident], j)
+			continue
+		}
+		lanes[r.Lane] = append(lanes[r.Lane], j)
+	}
+	e.steps.recheck(ctx, incidents)
+	e.lanes.recheck(ctx, lanes)
+}
+
+// WatchShares keeps what is remembered of each key within its share of the queue. The
+// caller calls it each second.
+func (e *Engine) WatchShares(ctx context.Context) {
+	if err := e.shares.watch(ctx); err != nil && ctx.Err() == nil {
+		e.outbox.Log.Debug("what rules remember cannot be compared with the share of each key", zap.Error(err))
+	}
+}
+
+// MakeRoom forgets what keys remember beyond their share, because the queue was full at a
+// time. It reports whether there may be room since then.
+func (e *Engine) MakeRoom(ctx context.Context, full time.Time) bool {
+	return e.shares.makeRoom(ctx, full)
 }
 
 // MaxStepJobs is the maximum number of deliveries in all rounds of a message that

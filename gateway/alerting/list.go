@@ -99,8 +99,8 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 
 // ListIncidents returns the incidents of the keys with these places, the worst stage
 // first, and the cursor of the next page, or the zero value if no more follow.
-func (q *Engine) ListIncidents(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
-	sizes, err := q.Queue.CallersGroupSizes(ctx)
+func (q *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
+	sizes, err := q.outbox.Queue.CallersGroupSizes(ctx)
 	if err != nil {
 		return nil, next, err
 	}
@@ -121,9 +121,9 @@ func (q *Engine) ListIncidents(ctx context.Context, places []string, by *Inciden
 					last = by.After.name
 				}
 			}
-			for more := sizes[q.IncidentGroup(place, stage)] > 0; more && len(out) <= by.Limit; {
+			for more := sizes[q.records.incidentGroup(place, stage)] > 0; more && len(out) <= by.Limit; {
 				var page []StoredIncident
-				if page, last, more, err = q.Incidents(ctx, place, stage, last, by.Limit+1-len(out)); err != nil {
+				if page, last, more, err = q.page(ctx, place, stage, last, by.Limit+1-len(out)); err != nil {
 					return nil, next, err
 				}
 				out = append(out, page...)
@@ -133,7 +133,7 @@ func (q *Engine) ListIncidents(ctx context.Context, places []string, by *Inciden
 	if len(out) > by.Limit {
 		out = out[:by.Limit]
 		x := out[by.Limit-1]
-		next = IncidentCursor{x.Stage(), PlaceOfIncident(x.Incident), x.name}
+		next = IncidentCursor{x.Incident.Stage(), PlaceOfIncident(x.Incident), x.name}
 	}
 	slices.SortStableFunc(out, worseIncident)
 	return out, next, nil
@@ -142,9 +142,9 @@ func (q *Engine) ListIncidents(ctx context.Context, places []string, by *Inciden
 // worseIncident compares incidents: by their stages, failures before warnings, and those
 // that are open for longer first.
 func worseIncident(a, b StoredIncident) int {
-	rank := func(x StoredIncident) int { return slices.Index(rules.Stages, x.Stage()) }
-	return cmp.Or(cmp.Compare(rank(a), rank(b)),
-		cmp.Compare(slices.Index(rules.Types, b.Type), slices.Index(rules.Types, a.Type)), a.Opened.Compare(b.Opened))
+	x, y := a.Incident, b.Incident
+	return cmp.Or(cmp.Compare(slices.Index(rules.Stages, x.Stage()), slices.Index(rules.Stages, y.Stage())),
+		cmp.Compare(slices.Index(rules.Types, y.Type), slices.Index(rules.Types, x.Type)), x.Opened.Compare(y.Opened))
 }
 
 // PlacesOfSite adds the places of keys of a site, or of the key with a name. If the saved
@@ -268,6 +268,3 @@ func NewIncidentsJSON(list []StoredIncident, path string, by *IncidentQuery, nex
 	}
 	return out
 }
-
-// ErrNoIncidents is returned without a queue.
-var ErrNoIncidents = api.Errorf(http.StatusNotFound, "there are no incidents, because there is no queue; add queue to the global option notify, and rules to a key")

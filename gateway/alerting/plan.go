@@ -2,139 +2,42 @@ package alerting
 
 import (
 	"context"
-	"crypto/sha256"
 	"slices"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
-// has held are released (see [Engine.Recheck]).
-func decodeLane(record []byte) *rules.Lane {
-	if len(record) > 0 && record[0] == outbox.KindLane {
-		if l, err := rules.DecodeLane(record[1:]); err == nil {
-			return l
-		}
-	}
-	return new(rules.Lane)
+// planner plans what happens to a new message.
+type planner struct {
+	outbox    *outbox.Outbox
+	records   records
+	incidents *Incidents
+	silences  *Silences
 }
 
-// decodeSubject returns the subject in a record. A damaged one knows nothing.
-func decodeSubject(record []byte) *rules.Subject {
-	if len(record) > 0 && record[0] == outbox.KindSubject {
-		if s, err := rules.DecodeSubject(record[1:]); err == nil {
-			return s
-		}
-	}
-	return new(rules.Subject)
-}
-
-func laneRecord(l *rules.Lane, now time.Time) queue.Record {
-	if l.Empty(now) {
-		return queue.Record{}
-	}
-	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindLane, l.Encode()), Due: l.Due(now)}
-	if l.Silenced() {
-		r.Group = l.Group
-	}
-	return r
-}
-
-func subjectRecord(s *rules.Subject) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
-}
-
-// laneName returns the name of the record of a lane. place is that of the key, with the
-// egress policy of its destinations if they have one.
-func (q *Engine) laneName(place, destination string) queue.Hash {
-	return q.Queue.Hash("lane\x00" + place + "\x00" + destination)
-}
-
-// subjectOf returns what dedupe and the order of incidents compare a message by.
-func subjectOf(d *dispatch.Delivery) string {
-	m := d.Message
-	if state := itemState(m); state != "" {
-		return incidentSubject(m.Incident.ID)
-	}
-	sum := sha256.New()
-	for _, text := range []string{m.Incident.ID, string(dispatch.StateOf(m)), string(m.Type), m.Title, m.Body} {
-		sum.Write([]byte(text + "\x00"))
-	}
-	return "text " + string(sum.Sum(nil))
-}
-
-// incidentSubject returns the subject of the states of an incident.
-func incidentSubject(id string) string { return "incident " + id }
-
-// itemState returns the state of the incident that a message tells, or "".
-func itemState(m *notifier.Message) notifier.IncidentState {
-	if state := dispatch.StateOf(m); m.Incident.ID != "" && (state == notifier.Open || state == notifier.Resolved) {
-		return state
-	}
-	return ""
-}
-
-// entryRules applies the rules of a key to the jobs of a message.
-type entryRules struct {
-	q       *Engine
-	entry   *queue.Entry
-	message *notifier.Message
-	key     string
-	names   []queue.Hash
-	targets []entryTarget
-
-	incident *entryIncident  // nil if the message names none
-	silences int             // the index of the name of the key's silences; -1 if none matters
-	group    queue.Hash      // of the lanes in which silences hold something
-	subjects queue.Hash      // the group of what destinations know
-	decided  []rules.Verdict // of the targets, when decide has returned
-
-	escalate  *rules.Escalate // of the key; nil for none
-	escalates bool            // the message does
-}
-
-// entryTarget is a job that rules decide about.
-type entryTarget struct {
-	job                  int          // its index
-	rules                *rules.Rules // without silences; nil for none
-	tags                 []string
-	origin               []byte
-	item                 rules.Item
-	lane, subject, about int // indexes of names; -1 for none
-
-	step   int    // its number; 0 for none
-	hash   string // of the destination
-	rounds []int  // the jobs for the rounds after the first
-	told   int    // the index of the name of what it knows of the incident; -1 for none
-}
-
-// messagePlan is what alerts plan for a message.
+// messagePlan is what rules and silences plan for a message.
 type messagePlan struct {
 	*outbox.Draft
-	q         *Engine
+	q        *planner
+	silences rules.Silences // that may keep the message from a destination
+
 	escalates bool           // the message does, if it can be stored
-	incident  *entryIncident // of a key with rules; nil for none
 	rounds    map[int][]int  // of a message that escalates: the jobs for the rounds after the first, by that of the first
-	silences  rules.Silences // that may keep the message from a destination
 	ruled     *entryRules    // what the rules decide; nil without rules
+	incident  *entryIncident // of a key with rules; nil for none
 }
 
-// Plan returns what rules decide about a message, or nil if they decide nothing. asked
-// means that silences may keep it.
-func (q *Engine) Plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
+// plan is [Engine.Plan].
+func (q *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked {
-		silences = q.silencesOf(d)
+		silences = q.silences.of(d)
 	}
 	if d.Rules.Empty() && len(silences) == 0 {
 		return nil
@@ -143,7 +46,8 @@ func (q *Engine) Plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	return &outbox.Plan{Decide: p.decide, Stored: p.stored, Tells: p.tells}
 }
 
-// decide adds jobs and decisions to the entry.
+// decide adds jobs to the entry of the message, and what is decided about them when it is
+// stored.
 func (s *messagePlan) decide(d *outbox.Draft) {
 	s.Draft, s.ruled, s.incident = d, nil, nil
 	s.addRounds()
@@ -164,83 +68,49 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 		return nil, false
 	}
 	if s.Message.Incident.ID != "" {
-		b, err := s.q.Queue.CallersRecord(ctx, s.q.incidentName(s.Place(), s.Message.Incident.ID))
+		b, err := s.q.outbox.Queue.CallersRecord(ctx, s.q.records.incidentName(s.Place(), s.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
 			return nil, false
 		}
 	}
 	silent = make([]bool, len(s.To.Targets))
 	for i, t := range s.To.Targets {
-		silent[i] = s.silences.Match(s.q.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
+		silent[i] = s.silences.Match(s.q.outbox.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
 	}
 	return silent, slices.Contains(silent, false)
 }
 
-// applyRules lets the rules of the key decide about the jobs of the entry when it is
-// stored.
-func (s *messagePlan) applyRules() {
-	silenced := len(s.silences) > 0
-	if s.Rules.Empty() && !silenced || s.Bypasses || s.Source == site.SourceTest {
+// addRounds adds the jobs of the rounds after the first to an entry that escalates.
+func (s *messagePlan) addRounds() {
+	s.rounds, s.escalates = nil, false
+	if s.Steps == nil || s.Rules == nil || s.Bypasses || !s.Rules.Escalate.Covers(s.Message.Type, dispatch.StateOf(s.Message)) {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.Entry, message: s.Message, key: s.Key, silences: -1, escalates: s.escalates, subjects: s.q.subjectGroup(s.Place())}
-	if silenced {
-		u.silences, u.group = u.name(s.q.silencesName(s.Place())), s.q.silencedLanes(s.Place())
-	}
-	if !s.Rules.Empty() {
-		u.escalate = s.Rules.Escalate
-		s.recordIncident(u)
-	}
-	s.incident = u.incident
+	s.escalates = true
+	s.rounds = map[int][]int{}
 	for i, at := range s.To.Positions() {
-		t := s.To.Targets[i]
-		r := s.Rules.For(t.Tags)
-		if rules.StepOf(t.Tags) != 0 && !r.IsStep() {
-			r = nil
-		}
-		if r == nil && !silenced || !s.Entry.Jobs[at].Status.Waits() {
+		j := s.Entry.Jobs[at]
+		if s.Steps[i] == 0 || !j.Status.Waits() {
 			continue
 		}
-		holds := r != nil && r.Holds()
-		if r.IsStep() && s.escalates {
-			r = r.Passing() // but it replaces what the others hold
+		j.Status = queue.Queued
+		for range min(s.Rules.Escalate.Repeat-1, MaxStepJobs/len(s.To.Targets)) {
+			s.rounds[at] = append(s.rounds[at], len(s.Entry.Jobs))
+			s.Entry.Jobs = append(s.Entry.Jobs, j)
 		}
-		if s.Source == site.SourceEscalation && r != nil { // it repeats what was told
-			r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
-		}
-		destination := s.Entry.Jobs[at].Destination
-		x := entryTarget{
-			job: at, rules: r, tags: t.Tags, lane: -1, subject: -1, about: -1, told: -1,
-			item: rules.Item{
-				Job: queue.JobID{Message: s.ID, Index: at}, Type: s.Message.Type, State: itemState(s.Message), Time: s.Message.Time,
-				Alerts: s.Message.Incident.Alerts, Incident: s.Message.Incident, Title: s.Message.Title,
-				Own: s.escalates && s.Message.Incident.ID == "",
-			},
-		}
-		if silenced || holds {
-			x.origin = s.States[i].Encode()
-		}
-		// What one policy forbids must neither hold up nor suppress what another one lets
-		// pass.
-		place := s.Place() + t.Policy().Key()
-		if silenced || holds || s.Message.Incident.ID != "" { // a message that the rules of before have sent may be on its way
-			x.lane = u.name(s.q.laneName(place, destination))
-		}
-		if r != nil && r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.q.subjectName(place, subjectOf(s.Draft.Delivery), destination))
-			x.item.Subject = string(u.names[x.subject][:])
-		}
-		if x.lane >= 0 && x.item.State == "" && s.Message.Incident.ID != "" {
-			x.about = u.name(s.q.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
-			x.item.About = string(u.names[x.about][:])
-		}
-		if r.IsStep() {
-			x.hash, x.step, x.rounds = t.Hash(), s.Steps[i], s.rounds[at]
-			if x.step != 0 && s.Message.Incident.ID != "" {
-				x.told = u.name(s.q.subjectName(place, incidentSubject(s.Message.Incident.ID), destination))
-			}
-		}
-		if x.lane >= 0 || x.subject >= 0 || x.step != 0 || r.IsStep() && s.escalates {
+	}
+}
+
+// applyRules makes the rules of the key and its silences decide about the jobs of the entry
+// when it is stored.
+func (s *messagePlan) applyRules() {
+	if s.Rules.Empty() && len(s.silences) == 0 || s.Bypasses || s.Source == site.SourceTest {
+		return
+	}
+	u := s.newEntryRules()
+	s.incident = u.incident
+	for i, at := range s.To.Positions() {
+		if x, ok := s.entryTarget(u, i, at); ok {
 			u.targets = append(u.targets, x)
 		}
 	}
@@ -249,220 +119,98 @@ func (s *messagePlan) applyRules() {
 	}
 }
 
-// subjectName returns the name of the record of a subject at a destination. place is as
-// in laneName.
-func (q *Engine) subjectName(place, subject, destination string) queue.Hash {
-	return q.Queue.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
+// newEntryRules returns what decides about the entry, without targets.
+func (s *messagePlan) newEntryRules() *entryRules {
+	u := &entryRules{
+		q: s.q, entry: s.Entry, message: s.Message, key: s.Key, silences: -1,
+		escalates: s.escalates, subjects: s.q.records.subjectGroup(s.Place()),
+	}
+	if len(s.silences) > 0 {
+		u.silences, u.group = u.name(s.q.records.silencesName(s.Place())), s.q.records.silencedLanes(s.Place())
+	}
+	if !s.Rules.Empty() {
+		u.escalate = s.Rules.Escalate
+		s.recordIncident(u)
+	}
+	return u
 }
 
-// name returns the index of a name, which it adds if it is new.
-func (u *entryRules) name(name queue.Hash) int {
-	if i := slices.Index(u.names, name); i >= 0 {
-		return i
+// entryTarget returns what decides about the i-th target of the message, whose job has the
+// index at. ok is false if nothing does.
+func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok bool) {
+	t, silenced := s.To.Targets[i], len(s.silences) > 0
+	r := targetRules(s.Rules, t.Tags)
+	if r == nil && !silenced || !s.Entry.Jobs[at].Status.Waits() {
+		return x, false
 	}
-	u.names = append(u.names, name)
-	return len(u.names) - 1
+	x = entryTarget{job: at, rules: s.messageRules(r), tags: t.Tags, item: s.item(at), at: targetRecords{-1, -1, -1, -1}}
+	holds := silenced || r != nil && r.Holds()
+	if holds {
+		x.origin = s.States[i].Encode()
+	}
+	incident := s.Message.Incident.ID
+	// What one policy forbids must neither hold up nor suppress what another one lets
+	// pass.
+	place, destination := s.Place()+t.Policy().Key(), s.Entry.Jobs[at].Destination
+	subject := func(of string) int { return u.name(s.q.records.subjectName(place, of, destination)) }
+	if holds || incident != "" { // a message that the rules of before have sent may be on its way
+		x.at.lane = u.name(s.q.records.laneName(place, destination))
+	}
+	if r != nil && r.Dedupe != nil || x.item.State != "" {
+		x.at.subject = subject(subjectOf(s.Delivery))
+		x.item.Subject = string(u.names[x.at.subject][:])
+	}
+	if x.at.lane >= 0 && x.item.State == "" && incident != "" {
+		x.at.about = subject(incidentSubject(incident))
+		x.item.About = string(u.names[x.at.about][:])
+	}
+	if r.IsStep() {
+		x.hash, x.step, x.rounds = t.Hash(), s.Steps[i], s.rounds[at]
+		if x.step != 0 && incident != "" {
+			x.at.incident = subject(incidentSubject(incident))
+		}
+	}
+	return x, x.at.lane >= 0 || x.at.subject >= 0 || x.step != 0 || r.IsStep() && s.escalates
 }
 
-// decide is that of a [queue.Ruled].
-func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-	now := u.q.Queue.Now()
-	lanes, subjects := make([]*rules.Lane, len(old)), make([]*rules.Subject, len(old))
-	var ids []queue.JobID // that the rules ask about
-	for _, t := range u.targets {
-		if t.lane >= 0 && lanes[t.lane] == nil {
-			lanes[t.lane] = decodeLane(old[t.lane])
-			for _, x := range lanes[t.lane].Items {
-				if x.Subject != "" && x.Subject == t.item.Subject {
-					ids = append(ids, x.Job)
-				}
-			}
-		}
-		if t.subject >= 0 && subjects[t.subject] == nil {
-			subjects[t.subject] = decodeSubject(old[t.subject])
-			for _, m := range []rules.Mark{subjects[t.subject].Next, subjects[t.subject].Way} {
-				if m.Job != (queue.JobID{}) && !slices.Contains(ids, m.Job) {
-					ids = append(ids, m.Job)
-				}
-			}
-		}
-		if t.about >= 0 && subjects[t.about] == nil {
-			subjects[t.about] = decodeSubject(old[t.about])
-			if way := subjects[t.about].Way.Job; way != (queue.JobID{}) {
-				ids = append(ids, way)
-			}
-		}
+// targetRules returns those of the rules of a key that decide about a destination with
+// tags, or nil. The order of numbers in tags is that of each message, unless the numbers
+// are steps.
+func targetRules(r *rules.Rules, tags []string) *rules.Rules {
+	if r = r.For(tags); site.Numbered(tags) && !r.IsStep() {
+		return nil
 	}
-	if u.incident != nil {
-		ids = appendWaiting(ids, decodeIncident(old[u.incident.name]))
-	}
-	statuses := map[queue.JobID]queue.Status{}
-	if len(ids) > 0 {
-		all, err := status(ids)
-		if err != nil {
-			return nil, err
-		}
-		for i, id := range ids {
-			statuses[id] = all[i]
-		}
-	}
-	waits := func(id queue.JobID) bool { return id.Message == u.entry.Message.ID || statuses[id].Waits() }
-	c := &queue.RuledChange{Records: make([]queue.Record, len(u.names))}
-	if u.incident != nil {
-		if err := u.incident.update(u, now, old, statuses, c); err != nil {
-			return nil, err
-		}
-	}
-	u.decided = u.decided[:0]
-	var silences *rules.KeySilences
-	var kept []uuid.UUID // the silences that keep the message from a destination
-	if u.silences >= 0 {
-		silences = decodeSilences(old[u.silences])
-	}
-	for _, t := range u.targets {
-		if t.told >= 0 { // what is only read stays
-			c.Records[t.told] = keepSubject(old[t.told])
-		}
-	}
-	var steps []steppedTarget // that the escalation decides about
-	stopped := u.stepsSilenced(now, silences)
-	for _, t := range u.targets {
-		j := &u.entry.Jobs[t.job]
-		lane, subject := new(rules.Lane), new(rules.Subject)
-		job := queued.Ruled{}
-		if t.lane >= 0 {
-			lane, job.Lane = lanes[t.lane], u.names[t.lane]
-		}
-		if t.subject >= 0 {
-			subject = subjects[t.subject]
-			subject.Group = u.subjects
-			job.Subjects = []queued.Subject{{Name: u.names[t.subject], Mark: t.item.Mark()}}
-		}
-		if t.about >= 0 {
-			t.item.After = subjects[t.about].Before(waits)
-			if len(old[t.about]) > 0 {
-				c.Records[t.about] = subjectRecord(subjects[t.about]) // as it was
-			}
-		}
-		r := t.rules
-		if silences != nil {
-			r = r.WithSilences(silences.All.For(now, t.tags))
-			lane.Group = u.group
-		}
-		lane.Origin = t.origin
-		if r == nil { // the silence has ended
-			r = new(rules.Rules)
-		}
-		var v rules.Verdict
-		switch {
-		case t.step != 0 && u.escalates && stopped != nil && !t.item.Own:
-			steps = append(steps, steppedTarget{t, subject, lane})
-		case t.step != 0 && u.escalates:
-			if stopped != nil {
-				r = t.rules // its steps wait for the end of the silence, unless it repeats others
-			}
-			var done bool
-			if v, done = r.Repeats(now, lane, subject, t.item, waits, queue.NewID); done {
-				u.dropRounds(&t, v.By, notifier.RuleSuppressed, now)
-			} else {
-				steps = append(steps, steppedTarget{t, subject, lane})
-			}
-		case t.step != 0 && !u.reaches(&t, old, lane):
-			dropStep(j, queue.JobID{}, notifier.RuleEscalating, now)
-			if t.subject >= 0 {
-				c.Records[t.subject] = keepSubject(old[t.subject])
-			}
-			if t.lane >= 0 {
-				c.Records[t.lane] = laneRecord(lane, now)
-			}
-			continue
-		default:
-			if u.incident != nil && u.incident.escalated {
-				r = r.Passing() // what the alert has passed, its resolution passes, too
-			}
-			v = r.Arrive(now, lane, subject, t.item, waits, queue.NewID)
-		}
-		job.Repeats, job.Since = v.Repeats, v.Since
-		if u.escalates && t.rules.IsStep() {
-			job.Incident, job.Step, job.Opening = u.names[u.incident.name], t.step, u.incident.known.ID
-		}
-		j.Ruled = job.Encode()
-		applyVerdict(j, v, now)
-		u.decided = append(u.decided, v)
-		if v.Silence != (uuid.UUID{}) && !slices.Contains(kept, v.Silence) {
-			kept = append(kept, v.Silence)
-		}
-		replaceHeld(c, j, v.Replaced, statuses)
-		if err := evict(c, v.Evicted, status, now); err != nil {
-			return nil, err
-		}
-		if t.lane >= 0 {
-			c.Records[t.lane] = laneRecord(lane, now)
-		}
-		if t.subject >= 0 {
-			subject.Key = u.key
-			c.Records[t.subject] = subjectRecord(subject)
-		}
-	}
-	if stopped != nil && !slices.Contains(kept, stopped.ID) {
-		kept = append(kept, stopped.ID)
-	}
-	if silences != nil && len(old[u.silences]) > 0 {
-		silences.CountKept(kept)
-		c.Records[u.silences] = u.q.silencesRecord(silences, now)
-	}
-	u.planSteps(now, steps, stopped, statuses, c)
-	return c, nil
+	return r
 }
 
-// replaceHeld releases held jobs that tell an older state than j, which replaces them.
-func replaceHeld(c *queue.RuledChange, j *queue.Job, replaced []rules.Item, statuses map[queue.JobID]queue.Status) {
-	for _, x := range replaced {
-		if statuses[x.Job] == queue.Held {
-			c.Release = append(c.Release, queue.Job{
-				JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: queued.Note(x.State, x.Time, false),
-			})
-		}
+// messageRules returns those of the rules of a destination that decide about the message.
+// r may be nil.
+func (s *messagePlan) messageRules(r *rules.Rules) *rules.Rules {
+	if r.IsStep() && s.escalates {
+		r = r.Passing() // but it replaces what the others hold
+	}
+	if s.Source == site.SourceEscalation && r != nil { // it repeats what was told
+		r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
+	}
+	return r
+}
+
+// item returns the message as the rules see it, for the job with the index at.
+func (s *messagePlan) item(at int) rules.Item {
+	m := s.Message
+	return rules.Item{
+		Job: queue.JobID{Message: s.ID, Index: at}, Type: m.Type, State: itemState(m), Time: m.Time,
+		Alerts: m.Incident.Alerts, Incident: m.Incident, Title: m.Title,
+		Own: s.escalates && m.Incident.ID == "",
 	}
 }
 
-// evict ends the jobs that are held no more because there is no room.
-func evict(c *queue.RuledChange, evicted []rules.Evicted, status func([]queue.JobID) ([]queue.Status, error), now time.Time) error {
-	for _, x := range evicted {
-		statuses, err := status([]queue.JobID{x.Job})
-		if err != nil {
-			return err
-		}
-		if statuses[0] != queue.Held {
-			continue
-		}
-		rule, by := string(notifier.RuleDigested), x.By
-		switch {
-		case x.Newer:
-			rule = ""
-		case by == queue.JobID{}: // its problem was over before the silence
-			rule, by.Message = string(notifier.RuleSilenced), x.Silence
-		}
-		c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) {
-			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, rule, by, now
-		}})
+// itemState returns the state of the incident that a message tells, or "".
+func itemState(m *notifier.Message) notifier.IncidentState {
+	if state := dispatch.StateOf(m); m.Incident.ID != "" && (state == notifier.Open || state == notifier.Resolved) {
+		return state
 	}
-	return nil
-}
-
-// applyVerdict changes a job by what the rules have decided.
-func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
-	switch v.Outcome {
-	case rules.Send:
-	case rules.Held:
-		j.Status, j.Rule, j.Due = queue.Held, string(outbox.HoldRule(v.Hold)), v.Until
-	case rules.Silenced:
-		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSilenced), queue.JobID{Message: v.Silence}, now
-	case rules.Suppress:
-		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSuppressed), v.By, now
-	case rules.Counted:
-		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleDigested), v.By, now
-	}
+	return ""
 }
 
 // countRuled counts what the rules have decided about the message.
@@ -470,7 +218,7 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.q.App.Load().Shared.Metrics
+	counters := s.q.outbox.App.Load().Shared.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:
@@ -484,64 +232,17 @@ func (s *messagePlan) countRuled() {
 	}
 }
 
-// Ended returns what the rules change when a job ends.
-func (q *Engine) Ended(j *queue.Job) *queue.Ruled {
-	if len(j.Ruled) == 0 {
-		return nil
+// concludeIncident tells what the stored message has changed about its incident, and adds
+// the link to its page.
+func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
+	if s.incident == nil || s.incident.known == nil {
+		return
 	}
-	r, err := queued.DecodeRuled(j.Ruled)
-	if err != nil || len(r.Subjects) == 0 && !r.Digest && r.Step == 0 {
-		return nil
+	d.IncidentID = s.incident.known.ID
+	if s.escalates {
+		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
 	}
-	u := new(queue.Ruled)
-	for _, s := range r.Subjects {
-		u.Names = append(u.Names, s.Name)
+	for _, what := range s.incident.events {
+		s.q.incidents.tell(what, s.incident.known, d.By)
 	}
-	if r.Digest {
-		u.Names = append(u.Names, r.Lane)
-	} else if r.Step != 0 {
-		u.Names = append(u.Names, r.Incident)
-	}
-	confirms := r.Step != 0 && j.Status == queue.Delivered && site.IsDevice(queued.DecodeResult(j.Result).Destination)
-	if confirms {
-		u.Names = append(u.Names, q.Receipts.Name(site.DestinationHash(j.Destination), j.Message.String()))
-	}
-	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Queue.Now()
-		c := &queue.RuledChange{Records: make([]queue.Record, len(old))}
-		for i, s := range r.Subjects {
-			subject := decodeSubject(old[i])
-			if len(old[i]) == 0 {
-				subject.Forget = now.Add(q.App.Load().QueueSettings.Keep)
-			}
-			subject.Ended(s.Mark, j.Status == queue.Delivered)
-			c.Records[i] = subjectRecord(subject)
-		}
-		if r.Digest {
-			i := len(r.Subjects)
-			lane := decodeLane(old[i])
-			lane.Ended(j.JobID, now)
-			c.Records[i] = laneRecord(lane, now)
-		} else if r.Step != 0 {
-			i := len(r.Subjects)
-			if x := decodeIncident(old[i]); x != nil {
-				delivered, decided := j.Status == queue.Delivered, true
-				if confirms {
-					c.Records[i+1] = q.Receipts.Keep(old[i+1])
-					delivered, decided = q.Receipts.Confirms(old[i+1], now)
-				}
-				if decided {
-					x.NoteOutcome(j.JobID, r.Step, delivered)
-					x.Ended(now, j.JobID, delivered)
-				} else {
-					x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: r.Step, Target: site.DestinationHash(j.Destination)})
-				}
-				c.Records[i] = q.incidentRecord(x)
-			} else if confirms {
-				c.Records[i+1] = q.Receipts.Keep(old[i+1])
-			}
-		}
-		return c, nil
-	}
-	return u
 }

@@ -53,31 +53,31 @@ func (c *silenceCache) of(d *dispatch.Delivery) rules.Silences {
 	return (*all)[d.Place()]
 }
 
-// Has reports whether the key with a place has silences, or may have some.
-func (c *silenceCache) Has(place string) bool {
+// has reports whether the key with a place has silences, or may have some.
+func (c *silenceCache) has(place string) bool {
 	all := c.places.Load()
 	return all == nil || len((*all)[place]) > 0
 }
 
-// Any reports whether a key has a silence.
-func (c *silenceCache) Any() bool {
+// any reports whether a key has a silence.
+func (c *silenceCache) any() bool {
 	all := c.places.Load()
 	return all != nil && len(*all) > 0
 }
 
 // RefreshSilences reads the silences that other gateways may have changed.
-func (q *Engine) RefreshSilences(ctx context.Context) {
-	if !q.Shared && q.Silences.places.Load() != nil {
+func (q *Silences) Refresh(ctx context.Context) {
+	if !q.outbox.Shared && q.cache.places.Load() != nil {
 		return
 	}
-	if err := q.readSilences(ctx); err != nil && q.Silences.places.Load() == nil && ctx.Err() == nil {
-		q.Log.Debug("silences cannot be read yet", zap.Error(err))
+	if err := q.read(ctx); err != nil && q.cache.places.Load() == nil && ctx.Err() == nil {
+		q.outbox.Log.Debug("silences cannot be read yet", zap.Error(err))
 	}
 }
 
 // readSilences reads the silences if they have changed.
-func (q *Engine) readSilences(ctx context.Context) error {
-	begun, err := q.Silences.read(ctx, q)
+func (q *Silences) read(ctx context.Context) error {
+	begun, err := q.cache.read(ctx, q)
 	for _, place := range begun {
 		q.storeKnown(ctx, place)
 	}
@@ -86,16 +86,16 @@ func (q *Engine) readSilences(ctx context.Context) error {
 
 // read reads the silences if they have changed, and returns the places of the keys that
 // have new ones.
-func (c *silenceCache) read(ctx context.Context, q *Engine) (begun []string, err error) {
+func (c *silenceCache) read(ctx context.Context, q *Silences) (begun []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	version, err := q.Queue.CallersRecord(ctx, q.silencesVersion())
+	version, err := q.outbox.Queue.CallersRecord(ctx, q.records.silencesVersion())
 	if err != nil || c.places.Load() != nil && slices.Equal(version, c.version) {
 		return nil, err
 	}
 	all, before := map[string]rules.Silences{}, c.places.Load()
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.Queue.CallersGroup(ctx, q.silencesGroup(), after, outbox.SilencePage)
+		records, err := q.outbox.Queue.CallersGroup(ctx, q.records.silencesGroup(), after, outbox.SilencePage)
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ func TestSilenceCache(t *testing.T) {
 	t.Parallel()
 	var c silenceCache
 	one := rules.Silences{{ID: uuid.UUID{1}}}
-	if begun, ok := c.change("a", one, nil, []byte("1")); begun || ok || !c.Has("a") {
+	if begun, ok := c.change("a", one, nil, []byte("1")); begun || ok || !c.has("a") {
 		t.Error("silences that were never read are known")
 	}
 	c.places.Store(&map[string]rules.Silences{})
@@ -35,10 +35,10 @@ func TestSilenceCache(t *testing.T) {
 			t.Errorf("%d: %v, %v", i, begun, ok)
 		}
 	}
-	if !c.Has("a") || c.Has("b") || !c.Any() {
+	if !c.has("a") || c.has("b") || !c.any() {
 		t.Errorf("known are %+v", *c.places.Load())
 	}
-	if c.change("a", nil, []byte("4"), []byte("5")); c.Any() {
+	if c.change("a", nil, []byte("4"), []byte("5")); c.any() {
 		t.Errorf("known are %+v", *c.places.Load())
 	}
 }

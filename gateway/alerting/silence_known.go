@@ -20,8 +20,8 @@ const knownBatch = 100
 
 // storeKnown stores which incidents of the key with a place its destinations know to be
 // open.
-func (q *Engine) storeKnown(ctx context.Context, place string) {
-	app := q.App.Load()
+func (q *Silences) storeKnown(ctx context.Context, place string) {
+	app := q.outbox.App.Load()
 	home, key, _ := strings.Cut(place, "\x00")
 	siteID, _ := strings.CutPrefix(home, "site ")
 	opened := map[queue.Hash]time.Time{}
@@ -34,10 +34,10 @@ func (q *Engine) storeKnown(ctx context.Context, place string) {
 		if err != nil {
 			continue // it is gone
 		}
-		opened[q.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
+		opened[q.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
-		err := q.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
 			c := new(queue.RuledChange)
 			for i, name := range names {
 				s := decodeSubject(old[i])
@@ -49,7 +49,7 @@ func (q *Engine) storeKnown(ctx context.Context, place string) {
 			return c, nil
 		}})
 		if err != nil {
-			q.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
+			q.outbox.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
 			return
 		}
 	}

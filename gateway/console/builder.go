@@ -2,7 +2,6 @@ package console
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	savedpkg "github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -218,7 +216,7 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 	case do == builderSave && at.saves:
 		var number int
 		number, err = h.saveDestination(r, at, d)
-		if errors.Is(err, errNotAdded) {
+		if errors.Is(err, savedpkg.ErrNotAdded) {
 			f.url = d.url
 		}
 		if err == nil {
@@ -306,10 +304,6 @@ func (h *builder) savedTarget(d destination) (notifier.Target, error) {
 	return h.Saved.Target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
-// errNotAdded is returned for a destination that cannot be added to the text of a
-// saved key.
-var errNotAdded = errors.New("the destination cannot be added to the key automatically")
-
 // saveDestination adds a destination to a saved key, which need not exist. It returns
 // the number of the destination in the key.
 func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
@@ -317,27 +311,8 @@ func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) 
 	if err != nil {
 		return 0, err
 	}
-	s := h.Saved
-	s.Sender.Release(t.Destination)
-	// Two forms that are saved at once both have their destination in the key.
-	s.Adding.Lock()
-	defer s.Adding.Unlock()
-	c := api.Config{Format: api.ConfigText}
-	saved, err := s.Store.Load(r.Context(), at.key)
-	switch {
-	case err == nil:
-		c = api.Config{Format: saved.Format, Text: saved.Text}
-	case !errors.Is(err, configstore.ErrNotFound):
-		return 0, savedpkg.ErrSavedUnavailable(err)
-	}
-	if c.Text, err = appriseconfig.Append(c.Text, c.Format == api.ConfigYAML, d.url, d.tags); err != nil {
-		return 0, fmt.Errorf("%w: %w", errNotAdded, err)
-	}
-	saving := httpapi.Draft{Config: &c}
-	if err := h.api.SavedKeys.SaveConfig(r, at.key, &saving); err != nil {
-		return 0, err
-	}
-	return saving.Urls, nil
+	h.Saved.Sender.Release(t.Destination)
+	return h.api.SavedKeys.AddURL(r, at.key, d.url, d.tags)
 }
 
 // testDestination sends a test message to a destination. If the key is a saved one,

@@ -64,7 +64,7 @@ func (h *sendPages) devicePage(r *http.Request, name string) (p view.DevicePage,
 	case err == nil:
 		p.Tags = x.Tags
 	case !errors.Is(err, device.ErrInvitation):
-		return p, err
+		return p, httpapi.Answer(err)
 	default:
 		p.Invite = ""
 		k, err := h.Resolved.Key(r.Context(), name)

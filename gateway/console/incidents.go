@@ -14,7 +14,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -57,7 +56,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 		listed := httpapi.ListedIncident(r, x.Incident)
 		listed.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x.Incident)
 		if alerting.IsQuiet(x.Incident) {
-			listed.ID = x.ID
+			listed.ID = x.Incident.ID
 		}
 		p.Incidents = append(p.Incidents, listed)
 	}
@@ -93,7 +92,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 		out, err = h.forgetKey(ctx, q, r.PostForm.Get("key"), by.Stage)
 	}
 	if err != nil {
-		return outbox.QueueError(err)
+		return httpapi.Answer(err)
 	}
 	query := url.Values{"done": {forgetQuery}, "forgotten": {strconv.Itoa(out.Forgotten)}}
 	if out.Kept > 0 {
@@ -111,21 +110,18 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
 func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
-	at, err := q.Alerts.IncidentByID(ctx, id)
+	at, err := q.Alerts.Incidents.ByID(ctx, id)
 	if err != nil {
 		return err
 	}
-	if at == nil {
-		return httpapi.ErrNoIncident
-	}
-	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), at.Key, nil)
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), at.Incident.Key, nil)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
-		return httpapi.ErrNoIncident
+		return alerting.ErrNoIncident
 	}
-	return q.Alerts.ForgetIncident(ctx, at)
+	return q.Alerts.Incidents.Forget(ctx, at)
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
@@ -137,7 +133,7 @@ func (h *incidentPages) forgetKey(ctx context.Context, q *gateway.Rooms, key str
 	if err != nil {
 		return alerting.Forgotten{}, err
 	}
-	return q.Alerts.ForgetIncidents(ctx, places, stage)
+	return q.Alerts.Incidents.ForgetAll(ctx, places, stage)
 }
 
 // forgottenOf returns what a form has forgotten, or "".
@@ -182,11 +178,11 @@ func (h *incidentPages) incidentTrouble() string {
 	if h.App.Rooms == nil || !h.hasRules() {
 		return ""
 	}
-	sizes := h.App.Rooms.Alerts.Groups.Get(context.Background(), h.App.Rooms.Outbox.Queue)
-	n := 0
+	var places []string
 	for name, k := range h.Resolved.Keys {
-		n += sizes[h.App.Rooms.Alerts.IncidentGroup(k.Home(h.Site())+"\x00"+name, notifier.Open)]
+		places = append(places, k.Home(h.Site())+"\x00"+name)
 	}
+	n := h.App.Rooms.Alerts.Incidents.Count(context.Background(), places, notifier.Open)
 	if n == 0 {
 		return ""
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -66,12 +65,12 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 		Root: httpapi.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
 	}
 	if p.Editable = !p.Fixed && h.MayManageSaved(r) == nil; p.Editable {
-		c, err := h.Saved.Store.Load(r.Context(), name)
+		c, err := h.Saved.Get(r.Context(), name)
 		switch {
 		case err == nil:
 			p.Saved, p.Text, p.Format = true, c.Text, c.Format
-		case !errors.Is(err, configstore.ErrNotFound):
-			return p, saved.ErrSavedUnavailable(err)
+		case !errors.Is(err, site.ErrNoKey):
+			return p, err
 		}
 	}
 	p.Added = addedService(r)

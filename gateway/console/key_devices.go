@@ -34,8 +34,8 @@ func (h *keyPages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	devices, err := q.Devices.DevicesOf(r.Context(), h.api.Devices.DevicePlace(k))
-	if errors.Is(err, device.ErrDevicesDamaged) {
+	devices, err := q.Devices.Of(r.Context(), h.api.Devices.DevicePlace(k))
+	if errors.Is(err, device.ErrDamaged) {
 		p.DevicesProblem = "The gateway cannot read the devices of this key, so that they get no messages. Its log says what its operator can do."
 	}
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *keyPages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if devices == nil {
 		return
 	}
-	states, err := q.Devices.DeviceStates(r.Context(), devices.All)
+	states, err := q.Devices.States(r.Context(), devices.All)
 	if err != nil {
 		return
 	}
@@ -70,9 +70,9 @@ func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name str
 	if err := device.CheckTags(tags, true, site.CheckTag); err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	token, x, err := q.Devices.Invite(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), tags)
+	token, x, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), tags)
 	if err != nil {
-		return device.ErrDeviceStatus(err)
+		return httpapi.Answer(err)
 	}
 	link := device.InvitationLink(h.Resolved.PublicURL, k.Name, token)
 	code, err := qrcode.New(link)
@@ -96,11 +96,9 @@ func (h *keyDevices) postRevoke(w http.ResponseWriter, r *http.Request, name str
 	if err != nil {
 		return err
 	}
-	d, err := q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), r.PostForm.Get("device"), device.AnyDevice)
-	if err != nil {
-		return device.ErrDeviceStatus(err)
+	if _, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), r.PostForm.Get("device"), httpapi.RequestUser(r)); err != nil {
+		return httpapi.Answer(err)
 	}
-	q.Devices.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, httpapi.RequestUser(r))
 	w.Header().Set("Location", httpapi.RelativeAddress(r)+"#devices")
 	w.WriteHeader(http.StatusSeeOther)
 	return nil

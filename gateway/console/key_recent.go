@@ -37,7 +37,7 @@ const (
 // that came to the site of h.
 func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
 	id := site.KeyID{Site: h.Site(), Key: k.Name}
-	list, err := h.messages.listMessages(r, messageFilter{key: k.Name}, nil, uuid.UUID{}, maxKeyScan)
+	list, err := h.messages.listMessages(r, messageSearch{filter: messageFilter{key: k.Name}, scan: maxKeyScan})
 	if err == nil {
 		p.Recent = list.messages
 		if list.stored {
@@ -144,17 +144,17 @@ const (
 
 // retryQueued queues again the deliveries of a message that were given up.
 func (h *queueActions) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
-	return h.changeQueued(w, r, key, retryQuery, outbox.RetryMessage)
+	return h.changeQueued(w, r, key, retryQuery, retryMessage)
 }
 
 // dropQueued drops the deliveries of a message that wait or were given up.
 func (h *queueActions) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
-	return h.changeQueued(w, r, key, dropQuery, outbox.DropMessage)
+	return h.changeQueued(w, r, key, dropQuery, dropMessage)
 }
 
 // changeQueued calls do with a message of a key. Browsers are sent back to the
 // page.
-func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
+func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do changeFunc) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 		if err != nil {
 			return outbox.ErrNoMessage
 		}
-		e, err := h.api.Messages.StoredMessage(ctx, q, id)
+		e, err := q.Outbox.Messages().Get(ctx, h.Site(), id)
 		if err == nil && !isOfKey(e, site.KeyID{Site: h.Site(), Key: name}) {
 			err = outbox.ErrNoMessage
 		}
@@ -182,11 +182,11 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 			continue // it was delivered meanwhile
 		}
 		if err != nil {
-			return err
+			return httpapi.Answer(err)
 		}
-		changed, err := do(ctx, q.Outbox.Queue, id)
+		changed, err := do(ctx, q.Outbox.Messages(), id)
 		if err != nil {
-			return outbox.MessageError(err)
+			return httpapi.Answer(err)
 		}
 		n, found = n+changed, true
 		h.logQueueChange(r, change, changed, zap.String("key", name), zap.String("id", text))
@@ -225,7 +225,7 @@ func (h *queueActions) hurryKey(w http.ResponseWriter, r *http.Request, name str
 	}
 	n, err := hurryDestinations(r.Context(), q, ids)
 	if err != nil {
-		return err
+		return httpapi.Answer(err)
 	}
 	h.logQueueChange(r, hurryQuery, n, zap.String("key", name))
 	return h.changedDeliveries(w, r, httpapi.ConsoleKey(r, name)+"#reaches", n)
@@ -257,12 +257,9 @@ var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such d
 func (h *queueActions) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	n, _, err := q.Outbox.Queue.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
+	n, err := q.Outbox.Messages().DropDestination(ctx, id, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
 	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", EncodeDestination(id)))...)
-	if err != nil {
-		return n, outbox.MessageError(err)
-	}
-	return n, nil
+	return n, httpapi.Answer(err)
 }
 
 // mayDrop reports whether those who manage the site may drop a delivery: one of a message

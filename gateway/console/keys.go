@@ -106,7 +106,7 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 
 // keyNames returns the names of all keys of the site, sorted.
 func (h *shared) keyNames(ctx context.Context) ([]string, error) {
-	saved, err := h.api.SavedKeys.SavedNames(ctx)
+	saved, err := h.Saved.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -206,15 +206,8 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 }
 
 // hurryDestinations makes due what waits for the given destinations.
-func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) (total int, err error) {
+func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
 	defer cancel()
-	for _, id := range ids {
-		n, err := q.Outbox.Queue.RetryDestination(ctx, id)
-		if err != nil {
-			return total, outbox.MessageError(err)
-		}
-		total += n
-	}
-	return total, nil
+	return q.Outbox.Messages().RetryDestinations(ctx, ids...)
 }

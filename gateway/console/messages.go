@@ -63,76 +63,112 @@ type messageList struct {
 	until    time.Time // of the oldest message that was looked at
 }
 
-// listMessages returns messages that came to the site, and refused requests, from the
-// queue or, without one, the history. It looks at no more than scan messages. titles
-// finds their titles; nil for none.
-func (h *messagePages) listMessages(r *http.Request, f messageFilter, titles *inboxTitles, before uuid.UUID, scan int) (list messageList, err error) {
+// messageSearch looks for messages that came to the site, and for refused requests.
+type messageSearch struct {
+	pages  *messagePages
+	r      *http.Request
+	filter messageFilter
+	titles *inboxTitles // finds titles; nil for none
+	before uuid.UUID    // of the messages; zero for the latest
+	scan   int          // how many messages it looks at, at most
+
+	list messageList // what it has found
+}
+
+// listMessages returns what a search finds in the queue or, without one, in the history.
+func (h *messagePages) listMessages(r *http.Request, s messageSearch) (messageList, error) {
+	s.pages, s.r = h, r
 	q, err := h.App.Open(nil)
 	if err != nil {
-		return list, err
+		return s.list, err
 	}
-	siteID := h.Site()
 	if q == nil {
-		for _, e := range h.Shared.History.List() {
-			if m := h.historyMessage(r, &e); e.Site == siteID && f.fits(&m) && f.fitsTitle("") {
-				list.messages = append(list.messages, m)
-			}
-		}
-		return list, nil
+		s.addHistory(func(*history.Entry) bool { return true })
+		return s.list, nil
 	}
-	list.stored, list.next = true, before
-	end := time.Now().Add(time.Hour) // of the refusals that belong here
-	if before != (uuid.UUID{}) {
-		end = messageTime(before)
-	}
+	s.list.stored, s.list.next = true, s.before
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	for scanned := 0; len(list.messages) < maxListedMessages && f.state != string(view.Refused); {
-		var entries []*queue.Entry
-		if entries, list.next, err = q.Outbox.Queue.Messages(ctx, list.next, messagesPerRead); err != nil {
-			return list, outbox.MessageError(err)
+	if err := s.scanQueue(ctx, q.Outbox.Messages()); err != nil {
+		return s.list, err
+	}
+	s.addRefusals()
+	return s.list, nil
+}
+
+// scanQueue adds the messages of the queue that fit, until there are enough, no more follow,
+// or it has looked at as many as it may.
+func (s *messageSearch) scanQueue(ctx context.Context, m outbox.Messages) error {
+	for scanned := 0; len(s.list.messages) < maxListedMessages && s.filter.state != string(view.Refused); {
+		entries, next, err := m.Page(ctx, s.list.next, messagesPerRead)
+		if err != nil {
+			return err
 		}
-		fitting := make([]view.ListedMessage, 0, len(entries))
-		for _, e := range entries {
-			list.until = e.Message.Created
-			if m := h.queueMessage(r, e); m.Time.Before(f.since) {
-				list.next = uuid.UUID{}
-			} else if queued.SiteID(e.Message) == siteID && f.fits(&m) {
-				fitting = append(fitting, m)
-			}
-		}
-		if titles != nil {
-			if err := titles.set(ctx, fitting); err != nil {
-				return list, outbox.MessageError(err)
+		s.list.next = next
+		fitting := s.fitting(entries)
+		if s.titles != nil {
+			if err := s.titles.set(ctx, fitting); err != nil {
+				return err
 			}
 		}
 		for _, m := range fitting {
-			if f.fitsTitle(m.Title) {
-				list.messages = append(list.messages, m)
+			if s.filter.fitsTitle(m.Title) {
+				s.list.messages = append(s.list.messages, m)
 			}
 		}
-		if scanned += len(entries); list.next == (uuid.UUID{}) {
-			break
+		if scanned += len(entries); s.list.next == (uuid.UUID{}) {
+			return nil
 		}
-		if scanned >= scan {
-			list.scanned = true
-			break
+		if scanned >= s.scan {
+			s.list.scanned = true
+			return nil
 		}
 	}
-	begin := time.Time{}
-	if list.next != (uuid.UUID{}) {
-		begin = messageTime(list.next)
+	return nil
+}
+
+// fitting returns those of the entries that came to the site and fit, apart from their
+// titles. No more follow after one that is too old.
+func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
+	out, siteID := make([]view.ListedMessage, 0, len(entries)), s.pages.Site()
+	for _, e := range entries {
+		s.list.until = e.Message.Created
+		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
+			s.list.next = uuid.UUID{}
+		} else if queued.SiteID(e.Message) == siteID && s.filter.fits(&m) {
+			out = append(out, m)
+		}
 	}
-	for _, e := range h.Shared.History.List() {
-		if e.Outcome != site.OutcomeRefused || e.Site != siteID || e.Time.Before(begin) || !e.Time.Before(end) {
+	return out
+}
+
+// addRefusals adds the refused requests of the time from which the messages are, in their
+// order.
+func (s *messageSearch) addRefusals() {
+	begin, end := time.Time{}, time.Now().Add(time.Hour)
+	if s.list.next != (uuid.UUID{}) {
+		begin = messageTime(s.list.next)
+	}
+	if s.before != (uuid.UUID{}) {
+		end = messageTime(s.before)
+	}
+	s.addHistory(func(e *history.Entry) bool {
+		return e.Outcome == site.OutcomeRefused && !e.Time.Before(begin) && e.Time.Before(end)
+	})
+	slices.SortStableFunc(s.list.messages, func(a, b view.ListedMessage) int { return b.Time.Compare(a.Time) })
+}
+
+// addHistory adds those entries of the site's history that belong there and fit.
+func (s *messageSearch) addHistory(belongs func(*history.Entry) bool) {
+	siteID := s.pages.Site()
+	for _, e := range s.pages.Shared.History.List() {
+		if e.Site != siteID || !belongs(&e) {
 			continue
 		}
-		if m := h.historyMessage(r, &e); f.fits(&m) && f.fitsTitle("") {
-			list.messages = append(list.messages, m)
+		if m := s.pages.historyMessage(s.r, &e); s.filter.fits(&m) && s.filter.fitsTitle("") {
+			s.list.messages = append(s.list.messages, m)
 		}
 	}
-	slices.SortStableFunc(list.messages, func(a, b view.ListedMessage) int { return b.Time.Compare(a.Time) })
-	return list, nil
 }
 
 // historyMessage returns an entry of the history as the pages show it.
@@ -244,7 +280,7 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= MaxListedKeys {
 		p.Keys = names
 	}
-	switch list, err := h.listMessages(r, f, h.titles(r), before, maxMessageScan); {
+	switch list, err := h.listMessages(r, messageSearch{filter: f, titles: h.titles(r), before: before, scan: maxMessageScan}); {
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	default:
@@ -278,8 +314,8 @@ func (h *messagePages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	e, err := h.api.Messages.StoredMessage(ctx, q, id)
-	return q, e, err
+	e, err := q.Outbox.Messages().Get(ctx, h.Site(), id)
+	return q, e, httpapi.Answer(err)
 }
 
 // serveMessagePage shows a message of the queue.
@@ -290,13 +326,13 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	}
 	shown := []view.ListedMessage{h.queueMessage(r, e)}
 	if err := h.titles(r).set(r.Context(), shown); err != nil {
-		return outbox.MessageError(err)
+		return httpapi.Answer(&outbox.ReadError{Err: err})
 	}
 	p := view.MessagePage{Root: httpapi.RootOf(r.URL.Path), Message: shown[0]}
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
-	if x := q.Alerts.IncidentOfMessage(r.Context(), e.Message); x != nil {
+	if x := q.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = httpapi.ListedIncident(r, x).Address
 	}
 	for i, result := range queued.Message(e).Results {
@@ -367,8 +403,20 @@ func formatElapsed(ms int64) string {
 	return fmt.Sprintf("%.1f s", float64(ms)/1000)
 }
 
+// changeFunc changes the deliveries of a message, and returns how many it has changed.
+type changeFunc func(ctx context.Context, m outbox.Messages, id uuid.UUID) (int, error)
+
+func retryMessage(ctx context.Context, m outbox.Messages, id uuid.UUID) (int, error) {
+	n, err := m.Retry(ctx, id)
+	return n.Dead + n.Queued, err
+}
+
+func dropMessage(ctx context.Context, m outbox.Messages, id uuid.UUID) (int, error) {
+	return m.Drop(ctx, id)
+}
+
 // change returns the action that changes a message and shows it again.
-func (h *messagePages) change(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) consoleFunc {
+func (h *messagePages) change(change string, do changeFunc) consoleFunc {
 	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		q, e, err := h.pageMessage(r, at)
 		if err != nil {
@@ -376,9 +424,9 @@ func (h *messagePages) change(change string, do func(context.Context, *queue.Que
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 		defer cancel()
-		n, err := do(ctx, q.Outbox.Queue, e.Message.ID)
+		n, err := do(ctx, q.Outbox.Messages(), e.Message.ID)
 		if err != nil {
-			return outbox.MessageError(err)
+			return httpapi.Answer(err)
 		}
 		h.queue.logQueueChange(r, change, n, idField(e.Message.ID))
 		return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleMessages[1:]+"/"+at.ID, n)

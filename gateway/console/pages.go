@@ -8,7 +8,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
 // Pages writes the console of a site, and the frame of all its pages. Each page is a small
@@ -138,8 +137,8 @@ func (p *pageSet) consoleActions() []consoleAction {
 		{httpapi.RouteConsoleKey, true, revokeQuery, ofKey(p.devices.postRevoke)},
 		{httpapi.RouteConsoleMessages, false, "", p.messages.serveMessagesPage},
 		{httpapi.RouteConsoleMessage, false, "", p.messages.serveMessagePage},
-		{httpapi.RouteConsoleMessage, true, retryQuery, p.messages.change(retryQuery, outbox.RetryMessage)},
-		{httpapi.RouteConsoleMessage, true, dropQuery, p.messages.change(dropQuery, outbox.DropMessage)},
+		{httpapi.RouteConsoleMessage, true, retryQuery, p.messages.change(retryQuery, retryMessage)},
+		{httpapi.RouteConsoleMessage, true, dropQuery, p.messages.change(dropQuery, dropMessage)},
 		{httpapi.RouteConsoleQueue, false, "", p.queued.serveQueuePage},
 		{httpapi.RouteConsoleQueue, true, hurryQuery, p.queued.hurryQueue},
 		{httpapi.RouteConsoleQueue, true, dropQuery, p.queued.dropQueue},

@@ -123,7 +123,7 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 			}
 		}
 	}
-	saved, err := h.api.SavedKeys.SavedNames(ctx)
+	saved, err := h.Saved.List(ctx)
 	if err != nil {
 		saved = nil // the page shows what it can
 	}
@@ -177,7 +177,7 @@ func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpap
 	}
 	n, err := hurryDestinations(r.Context(), q, ids)
 	if err != nil {
-		return err
+		return httpapi.Answer(err)
 	}
 	h.queue.logQueueChange(r, hurryQuery, n)
 	return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+hurryQuery, n)
@@ -230,7 +230,7 @@ func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gatewa
 	defer cancel()
 	all, err := h.troubled(ctx, q)
 	if err != nil {
-		return nil, nil, outbox.MessageError(err)
+		return nil, nil, httpapi.Answer(&outbox.ReadError{Err: err})
 	}
 	wanted := r.PostForm.Get("destination")
 	for _, d := range all {

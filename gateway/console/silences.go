@@ -83,7 +83,7 @@ func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gat
 		if place == "" || !q.Alerts.Silences.Has(place) {
 			continue
 		}
-		all, err := q.Alerts.SilencesAt(r.Context(), place)
+		all, err := q.Alerts.Silences.At(r.Context(), place)
 		if err != nil {
 			p.Problem = httpapi.ErrQueueUnread
 			return

@@ -15,22 +15,32 @@ import (
 // KeyDevices adds the devices of keys to their destinations, for the settings of a site or
 // of the app.
 type KeyDevices struct {
-	Started  <-chan struct{}  // closed when registry may be called
-	Registry func() *Registry // nil without a queue
-	Site     func() string    // the ID of the site
-	Settings *site.Site
+	KeyOptions
 
 	mu   sync.Mutex
-	Keys map[site.Place]KeyWithDevices
+	keys map[site.Place]keyWithDevices
 }
 
-// KeyWithDevices is a key before and after its devices are added.
-type KeyWithDevices struct {
+// KeyOptions are what [KeyDevices] are made of.
+type KeyOptions struct {
+	Started  <-chan struct{}  // closed when Registry may be called
+	Registry func() *Registry // returns nil without a queue
+	Site     func() string    // returns the ID of the site
+	Settings *site.Site
+}
+
+// NewKeyDevices returns what adds the devices of the keys of a site.
+func NewKeyDevices(o KeyOptions) *KeyDevices {
+	return &KeyDevices{KeyOptions: o, keys: map[site.Place]keyWithDevices{}}
+}
+
+// keyWithDevices is a key before and after its devices are added.
+type keyWithDevices struct {
 	before, after *site.Key
 	devices       *List
 }
 
-// Receivers returns the zero value for nil.
+// Receivers returns what the site needs of its devices; the zero value for nil.
 func (x *KeyDevices) Receivers() site.Receivers {
 	if x == nil {
 		return site.Receivers{}
@@ -41,7 +51,7 @@ func (x *KeyDevices) Receivers() site.Receivers {
 // wait waits until the app has started, because it has no queue before.
 func (x *KeyDevices) wait() error {
 	<-x.Started
-	if q := x.Registry(); q != nil && q.Devices.Known.Load() == nil {
+	if q := x.Registry(); q != nil && !q.Ready() {
 		return outbox.ErrQueueUnavailable(errors.New("the devices cannot be read"))
 	}
 	return nil
@@ -63,13 +73,13 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	if q == nil {
 		return k
 	}
-	devices := q.Devices.Of(k.Place(x.Site()))
+	devices := q.Known(k.Place(x.Site()))
 	if devices == nil {
 		return k
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known := x.Keys[devices.Place]
+	known := x.keys[devices.Place]
 	if known.before == k && known.devices == devices {
 		return known.after
 	}
@@ -84,13 +94,13 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 		after.Targets = append(after.Targets, t)
 	}
 	after.DefaultTargets = k.Defaults.Choose(after.Targets)
-	x.Keys[devices.Place] = KeyWithDevices{k, &after, devices}
+	x.keys[devices.Place] = keyWithDevices{k, &after, devices}
 	return &after
 }
 
 // target returns the destination of the device with an index, without its tags. It is the
 // one of before if the device has not changed.
-func (x *KeyDevices) target(q *Registry, devices *List, i int, known KeyWithDevices) notifier.Target {
+func (x *KeyDevices) target(q *Registry, devices *List, i int, known keyWithDevices) notifier.Target {
 	d := &devices.All[i]
 	if old := known.devices; old != nil && i < len(old.All) && old.All[i].Same(d) {
 		return known.after.Targets[len(known.before.Targets)+i]

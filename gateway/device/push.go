@@ -41,7 +41,7 @@ func (d *deviceService) Describe(s *notifier.Schema) {
 func (d *deviceService) payload(ctx context.Context, m *notifier.Message) ([]byte, error) {
 	p := d.device.Payload(d.key.Key, m)
 	if m.ID != "" {
-		p.Receipt = d.queue.receiptToken(d.device.ID, m.ID)
+		p.Receipt = d.queue.Receipts.token(d.device.ID, m.ID)
 		p.Badge = d.queue.openIncidents(ctx, d.key)
 	}
 	return p.Encode()
@@ -61,14 +61,14 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil {
 		return err
 	}
-	settings, began, left := d.devices.Settings, d.queue.Queue.Now(), queue.DefaultMaxAge
+	settings, began, left := d.devices.Settings, d.queue.outbox.Queue.Now(), queue.DefaultMaxAge
 	if !m.Expires.IsZero() {
 		left = m.Expires.Sub(began)
 	}
 	p := NewPush(m, left)
 	p.Payload, p.Contact = payload, cmp.Or(settings.Push.Contact, settings.PublicURL)
 	err = key.Send(ctx, c, &d.device.Subscription, p)
-	if _, gone := errors.AsType[*webpush.GoneError](err); gone {
+	if _, ended := errors.AsType[*webpush.GoneError](err); ended {
 		d.gone(context.WithoutCancel(ctx))
 	} else if why := pushRefusal(err); why != "" {
 		d.refused(context.WithoutCancel(ctx), why)
@@ -76,8 +76,8 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil || m.ID == "" {
 		return err
 	}
-	if err := d.pushed(context.WithoutCancel(ctx), m, began); err != nil {
-		d.queue.Log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+	if err := d.queue.Receipts.pushed(context.WithoutCancel(ctx), d.key, d.device, m, began); err != nil {
+		d.queue.outbox.Log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 	}
 	return nil
 }
@@ -102,32 +102,32 @@ func pushRefusal(err error) string {
 func (d *deviceService) refused(ctx context.Context, why string) {
 	q, tell := d.queue, false
 	var s *State
-	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.deviceStateName(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Queue.Now()
+	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Records.state(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.outbox.Queue.Now()
 		s = decodeDeviceState(old[0])
 		tell = s.Refuse(d.device, d.key, why, now)
-		return &queue.RuledChange{Records: []queue.Record{deviceStateRecord(s, now)}}, nil
+		return &queue.RuledChange{Records: []queue.Record{q.Records.ofState(s, now)}}, nil
 	}})
 	switch {
 	case err != nil:
-		q.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		q.outbox.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 	case tell:
-		q.DeviceChanged(deviceRefused, d.key.Key, d.device.Name, "")
-		q.TellOfDevice(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.NotTaken(d.device.Name), nil)
+		q.changed(refused, d.key.Key, d.device.Name, "")
+		q.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.NotTaken(d.device.Name), nil)
 	}
 }
 
 // gone removes the device, whose browser no longer has the subscription, and tells its
 // key. A device that has subscribed anew meanwhile stays.
 func (d *deviceService) gone(ctx context.Context) {
-	removed, err := d.queue.RemoveDevice(ctx, d.key, d.device.ID, d.device.Same)
+	was, err := d.queue.remove(ctx, d.key, d.device.ID, d.device.Same)
 	switch {
 	case errors.Is(err, ErrUnknown):
 		return // another message has found that
 	case err != nil:
-		d.queue.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		d.queue.outbox.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 		return
 	}
-	d.queue.DeviceChanged(deviceGone, d.key.Key, removed.Name, "")
-	d.queue.TellOfDevice(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, removed.ID, removed.Gone(), nil)
+	d.queue.changed(gone, d.key.Key, was.Name, "")
+	d.queue.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, was.ID, was.Gone(), nil)
 }

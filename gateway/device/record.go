@@ -20,7 +20,8 @@ func isDeviceKind(kind byte) bool {
 	return false
 }
 
-func InvitationOf(record []byte) *Invitation {
+// invitationOf returns the invitation in a record; nil for none and for a damaged one.
+func invitationOf(record []byte) *Invitation {
 	return outbox.DecodeKind(outbox.KindInvitation, record, DecodeInvitation)
 }
 
@@ -37,66 +38,70 @@ func decodeDeviceState(record []byte) *State {
 	return new(State)
 }
 
-// decodeDevices returns the devices in a record. The error is ErrDevicesDamaged if it
+// decodeDevices returns the devices in a record. The error is [ErrDamaged] if it
 // cannot be read; then the list has the place of the key, if that can be read.
 func decodeDevices(record []byte) (*List, error) {
 	if len(record) == 0 {
 		return new(List), nil
 	}
 	if record[0] != outbox.KindDevices {
-		return new(List), fmt.Errorf("%w: it is of another kind", ErrDevicesDamaged)
+		return new(List), fmt.Errorf("%w: it is of another kind", ErrDamaged)
 	}
 	l, err := DecodeList(record[1:])
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrDevicesDamaged, err)
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return l, err
 }
 
-// DevicesName returns the name of the record of the devices of a key.
-func (q *Registry) DevicesName(of site.Place) queue.Hash {
-	return q.Queue.Hash("devices\x00" + of.String())
+// Records names what the store of the queue has of devices, and makes its records.
+type Records struct{ outbox *outbox.Outbox }
+
+// Devices returns the name of the record of the devices of a key.
+func (q Records) Devices(of site.Place) queue.Hash {
+	return q.outbox.Queue.Hash("devices\x00" + of.String())
 }
 
-// DevicesGroup returns the group of all records of devices.
-func (q *Registry) DevicesGroup() queue.Hash { return q.Queue.Hash("all devices") }
+// Group returns the group of the records of the devices of all keys.
+func (q Records) Group() queue.Hash { return q.outbox.Queue.Hash("all devices") }
 
-func (q *Registry) DevicesVersion() queue.Hash { return q.Queue.Hash("the version of all devices") }
+// Version returns the name of the record that changes with the devices of any key.
+func (q Records) Version() queue.Hash { return q.outbox.Queue.Hash("the version of all devices") }
 
-func (q *Registry) deviceStateName(id string) queue.Hash {
-	return q.Queue.Hash("device state\x00" + id)
-}
-
-func (q *Registry) InvitationName(token string) queue.Hash {
-	return q.Queue.Hash("invitation\x00" + token)
-}
-
-// ReceiptRecordName returns the name of the record of a message to the destination with a
-// hash.
-func (q *Registry) ReceiptRecordName(target, message string) queue.Hash {
-	return q.Queue.Hash("receipt\x00" + target + "\x00" + message)
-}
-
-// receiptGroup returns the group of the receipts for a message.
-func (q *Registry) receiptGroup(message string) queue.Hash {
-	return q.Queue.Hash("receipts\x00" + message)
-}
-
-// devicesRecord returns the record of the devices of a key.
-func (q *Registry) devicesRecord(l *List, now time.Time) queue.Record {
-	if len(l.All) == 0 {
-		return queue.Record{}
-	}
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevices, l.Encode()), Due: outbox.FarAway(now), Group: q.DevicesGroup()}
-}
-
-// DevicesVersionRecord returns a record that differs from all before.
-func DevicesVersionRecord(now time.Time) queue.Record {
+// NewVersion returns a version that differs from all before.
+func (Records) NewVersion(now time.Time) queue.Record {
 	version := uuid.New()
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevicesVersion, version[:]), Due: outbox.FarAway(now)}
 }
 
-func deviceStateRecord(s *State, now time.Time) queue.Record {
+// Receipt returns the name of the record of the receipt for a message at the destination
+// with a hash.
+func (q Records) Receipt(target, message string) queue.Hash {
+	return q.outbox.Queue.Hash("receipt\x00" + target + "\x00" + message)
+}
+
+// receipts returns the group of the receipts for a message.
+func (q Records) receipts(message string) queue.Hash {
+	return q.outbox.Queue.Hash("receipts\x00" + message)
+}
+
+func (q Records) state(id string) queue.Hash {
+	return q.outbox.Queue.Hash("device state\x00" + id)
+}
+
+func (q Records) invitation(token string) queue.Hash {
+	return q.outbox.Queue.Hash("invitation\x00" + token)
+}
+
+// ofDevices returns the record of the devices of a key.
+func (q Records) ofDevices(l *List, now time.Time) queue.Record {
+	if len(l.All) == 0 {
+		return queue.Record{}
+	}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevices, l.Encode()), Due: outbox.FarAway(now), Group: q.Group()}
+}
+
+func (Records) ofState(s *State, now time.Time) queue.Record {
 	due := s.Due(now)
 	if due.IsZero() {
 		due = outbox.FarAway(now)
@@ -104,18 +109,18 @@ func deviceStateRecord(s *State, now time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDeviceState, s.Encode()), Due: due}
 }
 
-// receiptRecord returns the record of a receipt, which is kept as long as results are.
-func (q *Registry) receiptRecord(x *Receipt) queue.Record {
+// ofReceipt returns the record of a receipt, which is kept as long as results are.
+func (q Records) ofReceipt(x *Receipt) queue.Record {
 	return queue.Record{
-		Data: outbox.EncodeRecord(outbox.KindReceipt, x.Encode()), Due: x.Due(q.App.Load().QueueSettings.Keep), Group: q.receiptGroup(x.Message.String()),
+		Data: outbox.EncodeRecord(outbox.KindReceipt, x.Encode()), Due: x.Due(q.outbox.App.Load().QueueSettings.Keep), Group: q.receipts(x.Message.String()),
 	}
 }
 
-// keepReceipt returns a stored receipt as it is.
-func (q *Registry) keepReceipt(old []byte) queue.Record {
+// keepReceipt returns the record of a stored receipt as it is.
+func (q Records) keepReceipt(old []byte) queue.Record {
 	x := decodeReceipt(old)
 	if x == nil {
 		return queue.Record{}
 	}
-	return q.receiptRecord(x)
+	return q.ofReceipt(x)
 }

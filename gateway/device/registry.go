@@ -3,9 +3,6 @@ package device
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,212 +13,87 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Registry are the devices.
+// Registry keeps the devices of keys in the store of the queue, with what is known of them
+// and the VAPID key that signs their messages. Errors that a caller can tell apart are the
+// Err variables of this package and [*NumberedError]; any other error is one of the store.
 type Registry struct {
-	*outbox.Outbox
-	Alerts        *alerting.Engine
-	Devices       deviceCache
-	Vapid         pushKeyCache
+	Invitations *Invitations
+	Receipts    *Receipts
+	Records     Records
+
+	// Registrations limits how often a client may try to subscribe a device.
 	Registrations Limiter
+
+	outbox    *outbox.Outbox
+	incidents *alerting.Incidents
+	known     knownCache
+	vapid     pushKeyCache
 }
 
-// deviceCache has the devices of all keys, so that a message to a key without one costs
-// no more than a look at it. Where the store is shared, it is read anew each second.
-type deviceCache struct {
-	Known atomic.Pointer[knownDevices] // nil before it was read
-
-	mu      sync.Mutex // held while it is read
-	version []byte
-}
-
-// knownDevices are the devices of all keys. They do not change.
-type knownDevices struct {
-	Lists   map[site.Place]*List
-	damaged map[queue.Hash]bool // the names of records that cannot be read
-}
-
-// Of returns the devices of a key, or nil.
-func (c *deviceCache) Of(place site.Place) *List {
-	known := c.Known.Load()
-	if known == nil {
-		return nil
-	}
-	return known.Lists[place]
-}
-
-// Any reports whether a key has devices, also if they cannot be read.
-func (c *deviceCache) Any() bool {
-	known := c.Known.Load()
-	return known != nil && len(known.Lists)+len(known.damaged) > 0
-}
-
-// RefreshDevices reads the devices that other gateways may have changed.
-func (q *Registry) RefreshDevices(ctx context.Context) {
-	if q.App.Load().Global.Push == nil || !q.Shared && q.Devices.Known.Load() != nil {
-		return
-	}
-	if err := q.Devices.Read(ctx, q); err != nil && q.Devices.Known.Load() == nil && ctx.Err() == nil {
-		q.Log.Debug("devices cannot be read yet", zap.Error(err))
+// NewRegistry returns the devices in an outbox. Their receipts confirm steps of incidents.
+func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
+	records := Records{o}
+	return &Registry{
+		Invitations: &Invitations{records}, Receipts: &Receipts{records, incidents}, Records: records,
+		outbox: o, incidents: incidents,
 	}
 }
 
-// Read reads the devices if they have changed.
-func (c *deviceCache) Read(ctx context.Context, q *Registry) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	version, err := q.Queue.CallersRecord(ctx, q.DevicesVersion())
-	if err != nil || c.Known.Load() != nil && slices.Equal(version, c.version) {
-		return err
-	}
-	known := &knownDevices{map[site.Place]*List{}, map[queue.Hash]bool{}}
-	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.Queue.CallersGroup(ctx, q.DevicesGroup(), after, outbox.SilencePage)
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
-			after = r.Name
-			l, err := decodeDevices(r.Data)
-			if err != nil {
-				q.Log.Error("devices get no messages", zap.String("key", l.Key), zap.Error(err))
-				known.damaged[r.Name] = true
-			} else if len(l.All) > 0 {
-				known.Lists[l.Place] = l
-			}
-		}
-		more = len(records) == outbox.SilencePage
-	}
-	c.version = version
-	c.Known.Store(known)
-	return nil
-}
-
-// DevicesOf returns the devices of a key, or nil. It reads them if that was not possible
-// before. The error is ErrDevicesDamaged if they cannot be read.
-func (q *Registry) DevicesOf(ctx context.Context, key site.Place) (*List, error) {
-	if q.Devices.Known.Load() == nil {
-		if err := q.Devices.Read(ctx, q); err != nil {
+// Of returns the devices of a key, or nil if it has none. It reads them if that was not
+// possible before. The error is [ErrDamaged] if they cannot be read.
+func (q *Registry) Of(ctx context.Context, key site.Place) (*List, error) {
+	if q.known.now.Load() == nil {
+		if err := q.Read(ctx); err != nil {
 			return nil, err
 		}
 	}
-	known := q.Devices.Known.Load()
+	known := q.known.now.Load()
 	if known == nil { // they have changed meanwhile
 		return nil, nil
 	}
-	l := known.Lists[key]
-	if l == nil && len(known.damaged) > 0 && known.damaged[q.DevicesName(key)] {
-		return nil, ErrDevicesDamaged
+	l := known.lists[key]
+	if l == nil && len(known.damaged) > 0 && known.damaged[q.Records.Devices(key)] {
+		return nil, ErrDamaged
 	}
 	return l, nil
 }
 
-// FindDevice returns a device of a key, or nil. One that is not known may have subscribed at
+// Find returns a device of a key, or nil. One that is not known may have subscribed at
 // another gateway just now.
-func (q *Registry) FindDevice(ctx context.Context, key site.Place, id string) (*Device, error) {
-	devices, err := q.DevicesOf(ctx, key)
+func (q *Registry) Find(ctx context.Context, key site.Place, id string) (*Device, error) {
+	devices, err := q.Of(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if d := devices.Find(id); d != nil || !q.Shared {
+	if d := devices.Find(id); d != nil || !q.outbox.Shared {
 		return d, nil
 	}
-	if err := q.Devices.Read(ctx, q); err != nil {
+	if err := q.Read(ctx); err != nil {
 		return nil, err
 	}
-	return q.Devices.Of(key).Find(id), nil
+	return q.Known(key).Find(id), nil
 }
 
-// ChangeDevices changes the devices of a key, and other records in the same transaction.
-// adds reports whether it adds a device, which needs room in the queue. f gets their
-// content, and returns the new one. It may be called several times. Devices that cannot be
-// read are not overwritten: another version of the gateway may be able to read them.
-func (q *Registry) ChangeDevices(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, l *List, old [][]byte) ([]queue.Record, error)) error {
-	return q.applyDevices(ctx, key, adds, others, func(now time.Time, old [][]byte) (*List, []queue.Record, error) {
-		l, err := decodeDevices(old[0])
-		if err != nil {
-			return nil, nil, err
-		}
-		l.Place = key
-		more, err := f(now, l, old[1:])
-		return l, more, err
-	})
-}
-
-// applyDevices stores the devices of a key that f returns, with the new content of other
-// records, in one transaction. f gets their content before.
-func (q *Registry) applyDevices(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*List, []queue.Record, error)) error {
-	names := append([]queue.Hash{q.DevicesVersion(), q.DevicesName(key)}, others...)
-	err := q.Queue.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Queue.Now()
-		l, more, err := f(now, old[1:])
-		if err != nil {
-			return nil, err
-		}
-		return &queue.RuledChange{Records: append([]queue.Record{DevicesVersionRecord(now), q.devicesRecord(l, now)}, more...)}, nil
-	}})
+// Authenticate returns a device of a key if secret is its own. The error is [ErrNone]
+// otherwise, so that nobody learns whether there is the device.
+func (q *Registry) Authenticate(ctx context.Context, key site.Place, id, secret string) (*Device, error) {
+	d, err := q.Find(ctx, key, id)
 	if err != nil {
-		return err
-	}
-	if err := q.Devices.Read(ctx, q); err != nil {
-		q.Devices.Known.Store(nil) // they are read when the store answers
-	}
-	return nil
-}
-
-// ErrDevicesDamaged is returned for devices of a key that are in the store, but cannot be
-// read.
-var ErrDevicesDamaged = errors.New("the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with caddy notify devices revoke <key> --all and invite the phones again")
-
-// RemoveDevice removes a device of a key, with its state, and returns it. The error is
-// [device.ErrUnknown] if there is none, or if it is not one that allowed reports.
-func (q *Registry) RemoveDevice(ctx context.Context, key site.Place, id string, allowed func(*Device) bool) (removed *Device, err error) {
-	err = q.ChangeDevices(ctx, key, false, []queue.Hash{q.deviceStateName(id)}, func(_ time.Time, l *List, _ [][]byte) ([]queue.Record, error) {
-		removed, err = l.Remove(id, allowed)
-		return make([]queue.Record, 1), err
-	})
-	return removed, err
-}
-
-// RemoveAllDevices removes all devices of a key, and returns those that can be read.
-func (q *Registry) RemoveAllDevices(ctx context.Context, key site.Place) (removed []*Device, err error) {
-	l, err := q.DevicesOf(ctx, key)
-	if errors.Is(err, ErrDevicesDamaged) {
-		err := q.applyDevices(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*List, []queue.Record, error) {
-			l, err := decodeDevices(old[0])
-			if err != nil {
-				l = new(List)
-			}
-			return l, nil, nil // another gateway may have restored them meanwhile
-		})
-		if err == nil {
-			q.Log.Warn("devices that cannot be read are removed", zap.String("key", key.Key))
-		}
 		return nil, err
 	}
-	if err != nil || l == nil {
-		return nil, err
+	if d == nil || !d.HasSecret(secret) {
+		return nil, ErrNone
 	}
-	for i := range l.All { // each with its state
-		d, err := q.RemoveDevice(ctx, key, l.All[i].ID, AnyDevice)
-		if err == nil {
-			removed = append(removed, d)
-		} else if !errors.Is(err, ErrUnknown) {
-			return removed, err
-		}
-	}
-	return removed, nil
+	return d, nil
 }
 
-// AnyDevice allows to remove every device.
-func AnyDevice(*Device) bool { return true }
-
-// ListDevices returns the JSON of the devices of a key, which is never nil.
-func (q *Registry) ListDevices(ctx context.Context, key site.Place) ([]JSON, error) {
-	devices, err := q.DevicesOf(ctx, key)
+// List returns the devices of a key as clients see them, never nil.
+func (q *Registry) List(ctx context.Context, key site.Place) ([]JSON, error) {
+	devices, err := q.Of(ctx, key)
 	if err != nil || devices == nil {
 		return []JSON{}, err
 	}
-	states, err := q.DeviceStates(ctx, devices.All)
+	states, err := q.States(ctx, devices.All)
 	if err != nil {
 		return nil, err
 	}
@@ -232,11 +104,192 @@ func (q *Registry) ListDevices(ctx context.Context, key site.Place) ([]JSON, err
 	return out, nil
 }
 
-// Values of devices in push.
+// States returns what is known of devices, in the same order.
+func (q *Registry) States(ctx context.Context, devices []Device) ([]*State, error) {
+	out := make([]*State, len(devices))
+	for i := range devices {
+		b, err := q.outbox.Queue.CallersRecord(ctx, q.Records.state(devices[i].ID))
+		if err != nil {
+			return nil, err
+		}
+		out[i] = decodeDeviceState(b)
+	}
+	return out, nil
+}
+
+// Subscription is what a client asks for that subscribes a device to a key.
+type Subscription struct {
+	Key  *site.Key
+	Site SiteSettings // where it does so
+
+	Change        // a name and a subscription at least
+	Invite string // the token of an invitation to the key; "" if it needs none
+	By     string // the user who subscribes; "" if nobody is known
+}
+
+// Subscribe makes the client of a subscription a device of a key, and tells the key. It
+// returns the device with its secret, which nobody learns later. The error is [ErrTooMany],
+// [ErrInvitation] or a [*NumberedError] if the key does not take it.
+func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, secret string, err error) {
+	if _, err := q.PushKey(ctx); err != nil { // without which no device can get a message
+		return nil, "", err
+	}
+	secret = NewSecret()
+	place := s.Key.Place(s.Site.Site)
+	var others []queue.Hash
+	if s.Invite != "" {
+		others = append(others, q.Records.invitation(s.Invite))
+	}
+	err = q.Update(ctx, place, true, others, func(now time.Time, l *List, old [][]byte) ([]queue.Record, error) {
+		d = New(secret)
+		d.By, d.Created = s.By, now
+		if s.Invite != "" {
+			invitation := invitationOf(old[0])
+			if err := invitation.Check(place, now); err != nil {
+				return nil, err
+			}
+			d.Granted = invitation.Tags
+		}
+		return make([]queue.Record, len(others)), l.Add(d, &s.Change, NumberedTags(s.Key), s.Site.Settings.Push.Max)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	q.changed(added, s.Key.Name, d.Name, d.By)
+	q.tell(ctx, s.Site, place, d.ID, d.Added(), nil)
+	return d, secret, nil
+}
+
+// Change changes what the client of a device has chosen, and returns the device. siteID is
+// that of the site at which it does so. The error is [ErrNone] if there is no such device,
+// or a [*NumberedError].
+func (q *Registry) Change(ctx context.Context, k *site.Key, siteID, id string, c *Change) (d *Device, err error) {
+	err = q.Update(ctx, k.Place(siteID), false, nil, func(_ time.Time, l *List, _ [][]byte) (_ []queue.Record, err error) {
+		d, err = l.Change(id, c, NumberedTags(k))
+		return nil, err
+	})
+	return d, err
+}
+
+// Confirm notes that a device of a key has the message that the token of a push is for, and
+// returns the device. The error is [ErrNone] if the gateway has not made the token for it.
+func (q *Registry) Confirm(ctx context.Context, key site.Place, id, token string) (*Device, error) {
+	message, ok := q.Receipts.checkToken(id, token)
+	if !ok {
+		return nil, ErrNone
+	}
+	d, err := q.Find(ctx, key, id)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, ErrNone
+	}
+	return d, q.Receipts.received(context.WithoutCancel(ctx), key, d, message)
+}
+
+// Remove removes a device of a key, and returns it. by is who does so; "" if nobody is
+// known. The error is [ErrUnknown] if there is no such device.
+func (q *Registry) Remove(ctx context.Context, key site.Place, id, by string) (*Device, error) {
+	d, err := q.remove(ctx, key, id, func(*Device) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	q.changed(removed, key.Key, d.Name, by)
+	return d, nil
+}
+
+// RemoveAll removes all devices of a key, also if they cannot be read, and returns those
+// that could. by is as for Remove.
+func (q *Registry) RemoveAll(ctx context.Context, key site.Place, by string) (all []*Device, err error) {
+	l, err := q.Of(ctx, key)
+	if errors.Is(err, ErrDamaged) {
+		return nil, q.removeDamaged(ctx, key)
+	}
+	if err != nil || l == nil {
+		return nil, err
+	}
+	for i := range l.All { // each with its state
+		d, err := q.Remove(ctx, key, l.All[i].ID, by)
+		if err == nil {
+			all = append(all, d)
+		} else if !errors.Is(err, ErrUnknown) {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// remove removes a device of a key, with its state, and returns it. The error is
+// [ErrUnknown] if there is none, or if it is not one that allowed reports.
+func (q *Registry) remove(ctx context.Context, key site.Place, id string, allowed func(*Device) bool) (d *Device, err error) {
+	err = q.Update(ctx, key, false, []queue.Hash{q.Records.state(id)}, func(_ time.Time, l *List, _ [][]byte) ([]queue.Record, error) {
+		d, err = l.Remove(id, allowed)
+		return make([]queue.Record, 1), err
+	})
+	return d, err
+}
+
+// removeDamaged removes the devices of a key that cannot be read.
+func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
+	err := q.apply(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*List, []queue.Record, error) {
+		l, err := decodeDevices(old[0])
+		if err != nil {
+			l = new(List)
+		}
+		return l, nil, nil // another gateway may have restored them meanwhile
+	})
+	if err == nil {
+		q.outbox.Log.Warn("devices that cannot be read are removed", zap.String("key", key.Key))
+	}
+	return err
+}
+
+// Update changes the devices of a key, and other records in the same transaction. adds
+// reports whether it adds a device, which needs room in the queue. f gets their content, and
+// returns the new one. It may be called several times. Devices that cannot be read are not
+// overwritten: another version of the gateway may be able to read them.
+func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, l *List, old [][]byte) ([]queue.Record, error)) error {
+	return q.apply(ctx, key, adds, others, func(now time.Time, old [][]byte) (*List, []queue.Record, error) {
+		l, err := decodeDevices(old[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		l.Place = key
+		more, err := f(now, l, old[1:])
+		return l, more, err
+	})
+}
+
+// apply stores the devices of a key that f returns, with the new content of other records,
+// in one transaction. f gets their content before.
+func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*List, []queue.Record, error)) error {
+	names := append([]queue.Hash{q.Records.Version(), q.Records.Devices(key)}, others...)
+	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.outbox.Queue.Now()
+		l, more, err := f(now, old[1:])
+		if err != nil {
+			return nil, err
+		}
+		return &queue.RuledChange{Records: append([]queue.Record{q.Records.NewVersion(now), q.Records.ofDevices(l, now)}, more...)}, nil
+	}})
+	if err != nil {
+		return err
+	}
+	if err := q.Read(ctx); err != nil {
+		q.known.now.Store(nil) // they are read when the store answers
+	}
+	return nil
+}
+
+// ErrDamaged is returned for devices of a key that are in the store, but cannot be read.
+var ErrDamaged = errors.New("the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with caddy notify devices revoke <key> --all and invite the phones again")
+
+// Who may subscribe a device without an invitation, besides everybody.
 const (
-	DevicesInvited = "invited"
-	DevicesUsers   = "users"
+	DevicesInvited = "invited" // nobody
+	DevicesUsers   = "users"   // those who are signed in
 )
 
-// The bounds of max_devices.
+// MaxMaxDevices is the upper bound of how many devices a key can have.
 const MaxMaxDevices = 500

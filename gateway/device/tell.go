@@ -2,8 +2,6 @@ package device
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
 	"go.uber.org/zap"
 
@@ -19,17 +17,17 @@ import (
 
 // What happens to a device.
 const (
-	DeviceAdded   = "added"
-	DeviceRemoved = "removed"
-	deviceGone    = "gone"    // its browser has ended the subscription
-	deviceSilent  = "silent"  // it does not answer
-	deviceRefused = "refused" // its push service refuses messages for it
+	added   = "added"
+	removed = "removed"
+	gone    = "gone"    // its browser has ended the subscription
+	silent  = "silent"  // it does not answer
+	refused = "refused" // its push service refuses messages for it
 )
 
-// DeviceChanged writes a line and emits an event about a device. by is who made the
+// changed writes a line and emits an event about a device. by is who made the
 // change; "" if nobody is known.
-func (q *Registry) DeviceChanged(change, key, name, by string) {
-	app := q.App.Load()
+func (q *Registry) changed(change, key, name, by string) {
+	app := q.outbox.App.Load()
 	app.Log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
 	app.Emit(event.Device, func() map[string]any {
 		return map[string]any{"change": change, "key": key, "device": name, "by": by}
@@ -42,12 +40,12 @@ type SiteSettings struct {
 	Site     string
 }
 
-// TellOfDevice stores a message to a key about a device, which does not get it, and makes
+// tell stores a message to a key about a device, which does not get it, and makes
 // a change in the same transaction. at is where the key was, if the configuration does not
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
-func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
-	app := q.App.Load()
+func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+	app := q.outbox.App.Load()
 	settings, siteID := app.FindPlace(ctx, of)
 	if settings == nil {
 		settings, siteID = at.Settings, at.Site
@@ -71,11 +69,11 @@ func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Pl
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
 	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.With = nil, with // it is sent at once
-	s := outbox.NewSubmission(d, q.Outbox)
+	s := outbox.NewSubmission(d, q.outbox)
 	s.MakeEntry(s.ResultsSoFar())
 	s.Entry.Unlimited = true
-	if err := q.Queue.Accept(ctx, s.Entry); err != nil {
-		q.Log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
+	if err := q.outbox.Queue.Accept(ctx, s.Entry); err != nil {
+		q.outbox.Log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
 		return false
 	}
 	return true
@@ -83,41 +81,12 @@ func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Pl
 
 // openIncidents returns how many incidents of a key are open, or nil if it is not known.
 func (q *Registry) openIncidents(ctx context.Context, of site.Place) *int {
-	n := 0
-	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := q.Queue.CallersGroup(ctx, q.Alerts.IncidentGroup(of.String(), stage), queue.Hash{}, maxBadge)
-		if err != nil {
-			return nil
-		}
-		n += len(records)
+	n, err := q.incidents.CountUnresolved(ctx, of.String(), maxBadge)
+	if err != nil {
+		return nil
 	}
-	n = min(n, maxBadge)
 	return &n
 }
 
 // maxBadge is the greatest number on the icon of a device.
 const maxBadge = 99
-
-// ErrDeviceStatus returns err with its status for clients.
-func ErrDeviceStatus(err error) error {
-	if _, ok := errors.AsType[*NumberedError](err); ok {
-		return &api.Error{Status: http.StatusBadRequest, Err: err}
-	}
-	switch {
-	case errors.Is(err, ErrPushKeyLost):
-		return api.Errorf(http.StatusServiceUnavailable, "no device can be added at the moment; the log of the gateway tells its operator why")
-	case errors.Is(err, ErrDevicesDamaged):
-		return api.Errorf(http.StatusServiceUnavailable, "the devices of this key cannot be read; the log of the gateway tells its operator why")
-	case errors.Is(err, ErrInvitation):
-		return &api.Error{Status: http.StatusForbidden, Err: err}
-	case errors.Is(err, ErrTooMany):
-		return &api.Error{Status: http.StatusConflict, Err: err}
-	case errors.Is(err, ErrUnknown):
-		return &api.Error{Status: http.StatusNotFound, Err: err}
-	case errors.Is(err, ErrNone):
-		return &api.Error{Status: http.StatusUnauthorized, Err: err}
-	case errors.Is(err, queue.ErrClosed):
-		return outbox.ErrQueueUnavailable(err)
-	}
-	return outbox.QueueError(err)
-}

@@ -15,7 +15,7 @@ import (
 // pushKeyCache has the VAPID key after it was read. A store has one, which all gateways that
 // share the store use, because browsers bind their subscriptions to it.
 type pushKeyCache struct {
-	Key  atomic.Pointer[webpush.Key]
+	key  atomic.Pointer[webpush.Key]
 	told atomic.Bool // the log has that it cannot be read
 }
 
@@ -26,17 +26,17 @@ var ErrPushKeyLost = errors.New("the VAPID key that the devices have subscribed 
 // PushKey returns the VAPID key, which is made when it is needed first. The transaction
 // of the store is the lock.
 func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
-	if key := q.Vapid.Key.Load(); key != nil {
+	if key := q.vapid.key.Load(); key != nil {
 		return key, nil
 	}
-	if err := q.Devices.Read(ctx, q); err != nil {
+	if err := q.Read(ctx); err != nil {
 		return nil, err
 	}
 	var key *webpush.Key
-	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Queue.Hash("the VAPID key")}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.outbox.Queue.Hash("the VAPID key")}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		var number []byte
 		if key, number = storedPushKey(old[0]); key == nil {
-			if q.Devices.Any() {
+			if q.Any() {
 				return nil, ErrPushKeyLost
 			}
 			var err error
@@ -44,16 +44,16 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 				return nil, err
 			}
 		}
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindPushKey, number), Due: outbox.FarAway(q.Queue.Now())}}}, nil
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindPushKey, number), Due: outbox.FarAway(q.outbox.Queue.Now())}}}, nil
 	}})
-	if errors.Is(err, ErrPushKeyLost) && !q.Vapid.told.Swap(true) {
-		q.Log.Error("devices get no messages", zap.Error(err))
+	if errors.Is(err, ErrPushKeyLost) && !q.vapid.told.Swap(true) {
+		q.outbox.Log.Error("devices get no messages", zap.Error(err))
 	}
 	if err != nil {
 		return nil, err
 	}
-	q.Vapid.told.Store(false)
-	q.Vapid.Key.Store(key)
+	q.vapid.told.Store(false)
+	q.vapid.key.Store(key)
 	return key, nil
 }
 

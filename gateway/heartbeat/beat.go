@@ -53,12 +53,12 @@ func expectedBeatOf(a *site.Directory, b *rules.Beat) *ExpectedBeat {
 }
 
 // beatName returns the name of the record of a beat.
-func (q *Monitor) beatName(x *ExpectedBeat) queue.Hash {
-	return q.Queue.Hash("beat\x00" + x.place() + "\x00" + x.Name)
+func (m *Monitor) beatName(x *ExpectedBeat) queue.Hash {
+	return m.outbox.Queue.Hash("beat\x00" + x.place() + "\x00" + x.Name)
 }
 
 // uptimeName returns the name of the record of the [rules.Uptime].
-func (q *Monitor) uptimeName() queue.Hash { return q.Queue.Hash("uptime") }
+func (m *Monitor) uptimeName() queue.Hash { return m.outbox.Queue.Hash("uptime") }
 
 // decodeBeat returns the beat in a record. A damaged one is one that is not armed.
 func decodeBeat(record []byte) *rules.Beat {
@@ -97,9 +97,9 @@ func uptimeRecord(u *rules.Uptime) queue.Record {
 
 // BeatChange is a change of a beat. It is also that of the [rules.Uptime].
 type BeatChange struct {
-	q      *Monitor
-	name   queue.Hash
-	change func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool)
+	monitor *Monitor
+	name    queue.Hash
+	change  func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool)
 
 	Beat    rules.Beat // after the change
 	Uptime  rules.Uptime
@@ -108,10 +108,10 @@ type BeatChange struct {
 
 // ruled returns the change for the queue.
 func (c *BeatChange) ruled() *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{c.name, c.q.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := c.q.Queue.Now()
+	return &queue.Ruled{Names: []queue.Hash{c.name, c.monitor.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := c.monitor.outbox.Queue.Now()
 		b, u := decodeBeat(old[0]), decodeUptime(old[1])
-		c.q.see(u, now)
+		c.monitor.see(u, now)
 		remove, ok := c.change(now, b, u)
 		c.Beat, c.Uptime, c.refused = *b, *u, !ok
 		if !ok {
@@ -127,9 +127,9 @@ func (c *BeatChange) ruled() *queue.Ruled {
 
 // Apply makes the change without a message.
 func (c *BeatChange) Apply(ctx context.Context) error {
-	err := c.q.Queue.Apply(ctx, c.ruled())
+	err := c.monitor.outbox.Queue.Apply(ctx, c.ruled())
 	if err == nil {
-		c.q.seen.Store(true)
+		c.monitor.seen.Store(true)
 	}
 	if c.refused {
 		return ErrBeatUnchanged
@@ -139,35 +139,35 @@ func (c *BeatChange) Apply(ctx context.Context) error {
 
 // see notes that this gateway runs. If no other can, it was the only one before it
 // started, too.
-func (q *Monitor) see(u *rules.Uptime, now time.Time) {
-	u.See(now, !q.Shared && !q.seen.Load())
+func (m *Monitor) see(u *rules.Uptime, now time.Time) {
+	u.See(now, !m.outbox.Shared && !m.seen.Load())
 }
 
 // DueRecord does what is due in a record of beats, and reports whether it is one.
-func (q *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+func (m *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	switch kind := data[0]; {
 	case kind != outbox.KindBeat && kind != outbox.KindUptime && kind != outbox.KindWatchdog:
 		return false, nil
 	case crowded:
 		return true, nil
 	case kind == outbox.KindBeat:
-		return true, q.dueBeat(ctx, name, data)
+		return true, m.dueBeat(ctx, name, data)
 	case kind == outbox.KindWatchdog:
-		return true, q.dueWatchdog(ctx)
+		return true, m.watchdog.due(ctx)
 	}
-	return true, q.dueUptime(ctx, name)
+	return true, m.dueUptime(ctx, name)
 }
 
 // dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
 // is removed when no other gateway has renewed it for a time.
-func (q *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
-	expects := q.App.Load().ExpectsBeats()
-	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, u := q.Queue.Now(), decodeUptime(old[0])
+func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
+	expects := m.outbox.App.Load().ExpectsBeats()
+	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, u := m.outbox.Queue.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
 		case expects:
-			q.see(u, now)
+			m.see(u, now)
 			c.Records[0] = uptimeRecord(u)
 		case now.Sub(u.Seen) < uptimeKept:
 			c.Records[0] = uptimeRecord(u)
@@ -175,7 +175,7 @@ func (q *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
 		return c, nil
 	}})
 	if err == nil && expects {
-		q.seen.Store(true)
+		m.seen.Store(true)
 	}
 	return err
 }
@@ -184,26 +184,26 @@ func (q *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
 const uptimeKept = time.Hour
 
 // Arm begins to wait for beats, and to call the watchdog.
-func (q *Monitor) Arm(ctx context.Context) error {
-	if q.App.Load().QueueSettings.Watchdog != nil {
-		if err := q.dueWatchdog(ctx); err != nil {
+func (m *Monitor) Arm(ctx context.Context) error {
+	if m.outbox.App.Load().QueueSettings.Watchdog != nil {
+		if err := m.watchdog.due(ctx); err != nil {
 			return err
 		}
 	}
-	return q.armBeats(ctx)
+	return m.armBeats(ctx)
 }
 
 // armBeats begins to wait for the beats of the configuration that nobody waits for, or
 // that have changed.
-func (q *Monitor) armBeats(ctx context.Context) error {
+func (m *Monitor) armBeats(ctx context.Context) error {
 	armed := map[queue.Hash]bool{}
-	for _, x := range expectedBeats(&q.App.Load().Directory) {
-		name := q.beatName(&x)
+	for _, x := range expectedBeats(&m.outbox.App.Load().Directory) {
+		name := m.beatName(&x)
 		if armed[name] {
 			continue // several handlers of a site define it
 		}
 		armed[name] = true
-		c := &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		c := &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 			b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
 			b.Arm(now, u, &x.Expect)
 			return false, true
@@ -224,8 +224,8 @@ type BeatStatus struct {
 }
 
 // Beats returns what is known of beats.
-func (q *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatStatus, error) {
-	record, err := q.Queue.CallersRecord(ctx, q.uptimeName())
+func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatStatus, error) {
+	record, err := m.outbox.Queue.CallersRecord(ctx, m.uptimeName())
 	if err != nil {
 		return nil, err
 	}
@@ -233,12 +233,12 @@ func (q *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 	out := make([]BeatStatus, 0, len(expected))
 	shown := map[queue.Hash]bool{}
 	for _, x := range expected {
-		name := q.beatName(&x)
+		name := m.beatName(&x)
 		if shown[name] {
 			continue // several handlers of a site define it
 		}
 		shown[name] = true
-		record, err := q.Queue.CallersRecord(ctx, name)
+		record, err := m.outbox.Queue.CallersRecord(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -253,8 +253,8 @@ func (q *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 }
 
 // AllBeats returns the beats of all keys, by key and name.
-func (q *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
-	beats, err := q.Beats(ctx, expectedBeats(&q.App.Load().Directory))
+func (m *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
+	beats, err := m.Beats(ctx, expectedBeats(&m.outbox.App.Load().Directory))
 	slices.SortFunc(beats, func(x, y BeatStatus) int {
 		return strings.Compare(x.Expected.Key.Name+" "+x.Expected.ExpectedBeat.Name, y.Expected.Key.Name+" "+y.Expected.ExpectedBeat.Name)
 	})

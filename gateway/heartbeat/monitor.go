@@ -8,20 +8,29 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Monitor watches the beats that keys expect, and calls the watchdog.
+// Monitor watches the beats that keys expect, and calls the watchdog. Its records are in an
+// outbox, which also stores its messages.
 type Monitor struct {
-	*outbox.Outbox
-	watchdogFails atomic.Bool // the last call has failed
-	seen          atomic.Bool // this process has noted that it runs (see [Monitor.see])
+	outbox   *outbox.Outbox
+	watchdog watchdog
+	seen     atomic.Bool // this process has noted that it runs (see [Monitor.see])
 }
 
-// Came returns the change for a beat that has come. If told is false, it refuses a beat
-// about which a message has to be sent, and otherwise one without a message.
-func (q *Monitor) Came(x *ExpectedBeat, failed, told bool, before *rules.Beat) *BeatChange {
-	return &BeatChange{q: q, name: q.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+// New returns the monitor of an outbox. The queue of the outbox may be set later.
+func New(o *outbox.Outbox) *Monitor {
+	return &Monitor{outbox: o, watchdog: watchdog{outbox: o}}
+}
+
+// Came returns the change for a beat that has come, and that has failed or not. Most beats
+// need no message, and change only their record; a failure, and the first beat after a
+// problem, are told. withMessage says which of the two the caller is about to do: the change
+// returns [ErrBeatUnchanged] if the beat needs the other. before is set to what was known of
+// the beat.
+func (m *Monitor) Came(x *ExpectedBeat, failed, withMessage bool, before *rules.Beat) *BeatChange {
+	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		*before = *b
 		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
-		return false, b.Came(now, u, &x.Expect, failed) == told
+		return false, b.Came(now, u, &x.Expect, failed) == withMessage
 	}}
 }
 

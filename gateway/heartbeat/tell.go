@@ -76,31 +76,31 @@ func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Del
 // TellBeat stores a message about a beat, and makes the change of the beat. The queue
 // sends the message. The results are those before anything is sent. Unless there is an
 // error, tellBeat calls d.release when no delivery is in progress any more.
-func (q *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
-	app := q.App.Load()
+func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
+	app := m.outbox.App.Load()
 	app.Shared.Incidents.Note(&d)
-	s := outbox.NewSubmission(d, q.Outbox)
+	s := outbox.NewSubmission(d, m.outbox)
 	if err := s.Begin(ctx, false); err != nil {
 		if c.refused {
 			err = ErrBeatUnchanged
 		}
 		return nil, "", err
 	}
-	q.seen.Store(true)
+	m.seen.Store(true)
 	report, err = s.Run(ctx, 0)
 	return report, s.ID.String(), err
 }
 
 // dueBeat tells that a beat is late. It looks at the record first: a time in which no
 // gateway ran may have moved the deadline.
-func (q *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
-	app, before := q.App.Load(), decodeBeat(data)
+func (m *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
+	app, before := m.outbox.App.Load(), decodeBeat(data)
 	x := expectedBeatOf(&app.Directory, before)
 	if x == nil {
-		return q.dueGoneBeat(ctx, name, before)
+		return m.dueGoneBeat(ctx, name, before)
 	}
 	late := false
-	c := &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+	c := &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
 		b.Arm(now, u, &x.Expect)
 		late = b.Late(now, u)
@@ -109,14 +109,14 @@ func (q *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) err
 	if err := c.Apply(ctx); err != nil || !late {
 		return err
 	}
-	c = &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+	c = &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		if !b.Late(now, u) {
 			return false, false
 		}
 		b.Miss(now)
 		return false, true
 	}}
-	_, _, err := q.TellBeat(ctx, x.Delivery(x.lateText(before.Last), c), c)
+	_, _, err := m.TellBeat(ctx, x.Delivery(x.lateText(before.Last), c), c)
 	if errors.Is(err, ErrBeatUnchanged) {
 		return nil // another gateway has told it, or the beat came
 	}
@@ -132,28 +132,28 @@ const goneTime = 10 * time.Minute
 
 // dueGoneBeat removes a beat that nobody expects any more. If the key was told of a
 // problem, it is told that, too.
-func (q *Monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
-	remove := &BeatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
+func (m *Monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
+	remove := &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
 		if b.Gone.IsZero() || b.Gone.After(now) {
 			b.Gone = now
 		}
 		return now.Sub(b.Gone) >= goneTime, true
 	}}
-	app := q.App.Load()
-	if before.State != rules.BeatOK && !before.Gone.IsZero() && q.Queue.Now().Sub(before.Gone) >= goneTime {
+	app := m.outbox.App.Load()
+	if before.State != rules.BeatOK && !before.Gone.IsZero() && m.outbox.Queue.Now().Sub(before.Gone) >= goneTime {
 		for _, r := range app.SitesWithID(before.Site) {
 			k := r.Keys[before.Key]
 			if k == nil || k.Unqueued {
 				continue
 			}
 			x := &ExpectedBeat{before.Site, r, k, &site.ExpectedBeat{Expect: rules.Expect{Name: before.Name}}}
-			_, _, err := q.TellBeat(ctx, x.Delivery(goneText(x.Name), remove), remove)
+			_, _, err := m.TellBeat(ctx, x.Delivery(goneText(x.Name), remove), remove)
 			return err
 		}
 		if err := remove.Apply(ctx); err != nil {
 			return err
 		}
-		q.Log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone", zap.String("key", before.Key), zap.String("beat", before.Name))
+		m.outbox.Log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone", zap.String("key", before.Key), zap.String("beat", before.Name))
 		return nil
 	}
 	return remove.Apply(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,23 +18,31 @@ import (
 // MaxWatchdog is the longest interval of a watchdog.
 const MaxWatchdog = 24 * time.Hour
 
+// The errors of the settings of a watchdog.
 var (
 	ErrWatchdogInterval = errors.New("beat: the interval must be from 1s to 24h")
 	ErrWatchdogURL      = errors.New("beat: the address must begin with http:// or https:// and have a host")
 )
 
-func (q *Monitor) watchdogName() queue.Hash { return q.Queue.Hash("watchdog") }
+// watchdog calls the address by which somebody else notices that no gateway runs any more.
+type watchdog struct {
+	outbox  *outbox.Outbox
+	failing atomic.Bool // the last call has failed
+}
+
+// name returns the name of the record with the [WatchdogState].
+func (d *watchdog) name() queue.Hash { return d.outbox.Queue.Hash("watchdog") }
 
 // watchdogKept is how long the record is kept that no gateway changes, because the
 // configuration has no watchdog any more.
 const watchdogKept = time.Hour
 
-// takeWatchdog changes when the next call is due. It reports whether this gateway makes a
+// take changes when the next call is due. It reports whether this gateway makes a
 // call now.
-func (q *Monitor) takeWatchdog(ctx context.Context) (take bool, err error) {
-	w := q.App.Load().QueueSettings.Watchdog
-	err = q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.Queue.Now(), DecodeWatchdog(old[0])
+func (d *watchdog) take(ctx context.Context) (take bool, err error) {
+	w := d.outbox.App.Load().QueueSettings.Watchdog
+	err = d.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, s := d.outbox.Queue.Now(), DecodeWatchdog(old[0])
 		take = w != nil && (!s.Next.After(now) || s.Next.Sub(now) > w.Interval)
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
@@ -48,15 +57,15 @@ func (q *Monitor) takeWatchdog(ctx context.Context) (take bool, err error) {
 	return take && err == nil, err
 }
 
-// dueWatchdog calls the watchdog, if it is this gateway's turn. That the turn was stored
-// shows that the store can be written.
-func (q *Monitor) dueWatchdog(ctx context.Context) error {
-	take, err := q.takeWatchdog(ctx)
+// due calls the watchdog, unless another gateway does. That the time of the next call was
+// stored shows that the store can be written.
+func (d *watchdog) due(ctx context.Context) error {
+	take, err := d.take(ctx)
 	if !take || err != nil {
 		return err
 	}
-	if !q.App.Load().Shared.Background.Add(func() { q.callWatchdog(q.App.Load()) }) {
-		q.watched(outbox.ErrQueueFull)
+	if !d.outbox.App.Load().Shared.Background.Add(func() { d.call(d.outbox.App.Load()) }) {
+		d.watched(outbox.ErrQueueFull)
 	}
 	return nil
 }
@@ -67,11 +76,11 @@ const watchdogTimeout = 10 * time.Second
 // errWaitsTooLong is returned when a delivery has waited for more than half of max_age.
 var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
 
-// callWatchdog calls the watchdog of a configuration, unless something waits for too long.
-func (q *Monitor) callWatchdog(app *outbox.Engine) {
+// call calls the watchdog of a configuration, unless something waits for too long.
+func (d *watchdog) call(app *outbox.Engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
 	defer cancel()
-	late, err := q.waitsTooLong(ctx, app.QueueSettings.MaxAge)
+	late, err := d.waitsTooLong(ctx, app.QueueSettings.MaxAge)
 	if err == nil && late {
 		err = errWaitsTooLong
 	}
@@ -80,14 +89,14 @@ func (q *Monitor) callWatchdog(app *outbox.Engine) {
 		return // a reload has removed it
 	}
 	if err == nil {
-		err = call(ctx, w, app.Shared.Sender.Pool())
+		err = get(ctx, w, app.Shared.Sender.Pool())
 	}
-	q.watched(err)
-	q.noteWatchdog(context.WithoutCancel(ctx), err)
+	d.watched(err)
+	d.note(context.WithoutCancel(ctx), err)
 }
 
-// call makes a GET. Errors do not show the address, which is a secret.
-func call(ctx context.Context, w *outbox.Watchdog, pool *egress.Pool) error {
+// get calls the address. Errors do not show the address, which is a secret.
+func get(ctx context.Context, w *outbox.Watchdog, pool *egress.Pool) error {
 	resp, err := pool.Get(ctx, w.URL, egress.Options{FollowRedirects: true})
 	if err != nil {
 		return fmt.Errorf("the watchdog cannot be called: %w", err)
@@ -101,7 +110,7 @@ func call(ctx context.Context, w *outbox.Watchdog, pool *egress.Pool) error {
 
 // watched counts a call, and logs the first failure of several and the success after
 // them.
-func (q *Monitor) watched(err error) {
+func (d *watchdog) watched(err error) {
 	outcome := metrics.BeatOK
 	switch {
 	case errors.Is(err, errWaitsTooLong):
@@ -109,15 +118,15 @@ func (q *Monitor) watched(err error) {
 	case err != nil:
 		outcome = metrics.BeatFailed
 	}
-	q.App.Load().Shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
+	d.outbox.App.Load().Shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
 	failing := err != nil
-	if q.watchdogFails.Swap(failing) == failing {
+	if d.failing.Swap(failing) == failing {
 		return
 	}
 	if failing {
-		q.Log.Error("the watchdog of queue beat is not told that the gateway works", zap.Error(err))
+		d.outbox.Log.Error("the watchdog of queue beat is not told that the gateway works", zap.Error(err))
 	} else {
-		q.Log.Info("the watchdog of queue beat is told again that the gateway works")
+		d.outbox.Log.Info("the watchdog of queue beat is told again that the gateway works")
 	}
 }
 
@@ -127,11 +136,11 @@ const watchdogPage = 500
 // waitsTooLong reports whether a delivery has waited for more than half of max_age since
 // it came in or a rule has released it. Those to URLs of clients do not count, because a
 // client must not be able to raise the alarm.
-func (q *Monitor) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
-	now := q.Queue.Now()
+func (d *watchdog) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
+	now := d.outbox.Queue.Now()
 	var after queue.JobID
 	for {
-		jobs, err := q.Queue.List(ctx, after, watchdogPage, queue.Queued, queue.Sending)
+		jobs, err := d.outbox.Queue.List(ctx, after, watchdogPage, queue.Queued, queue.Sending)
 		if err != nil {
 			return false, err
 		}

@@ -56,16 +56,16 @@ func (s *WatchdogState) called(now time.Time, err error) {
 	s.Problem = markup.TruncateBytes(markup.OneLine(err.Error()), maxWatchdogProblem)
 }
 
-// noteWatchdog stores the outcome of a call. If that fails, the log and the metrics have
+// note stores the outcome of a call. If that fails, the log and the metrics have
 // it.
-func (q *Monitor) noteWatchdog(ctx context.Context, outcome error) {
-	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+func (d *watchdog) note(ctx context.Context, outcome error) {
+	err := d.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		s := DecodeWatchdog(old[0])
-		s.called(q.Queue.Now(), outcome)
+		s.called(d.outbox.Queue.Now(), outcome)
 		return &queue.RuledChange{Records: []queue.Record{s.Record()}}, nil
 	}})
 	if err != nil {
-		q.Log.Debug("the outcome of the call of the watchdog cannot be stored", zap.Error(err))
+		d.outbox.Log.Debug("the outcome of the call of the watchdog cannot be stored", zap.Error(err))
 	}
 }
 
@@ -78,13 +78,13 @@ type WatchdogJSON struct {
 	LastError    string    `json:"last_error,omitempty"`
 }
 
-// Watchdog returns what is known of the watchdog, or nil if there is none.
-func (q *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
-	w := q.App.Load().QueueSettings.Watchdog
+// Watchdog returns what is known of the calls of the watchdog, or nil if there is none.
+func (m *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
+	w := m.outbox.App.Load().QueueSettings.Watchdog
 	if w == nil {
 		return nil, nil
 	}
-	b, err := q.Queue.CallersRecord(ctx, q.watchdogName())
+	b, err := m.outbox.Queue.CallersRecord(ctx, m.watchdog.name())
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,8 @@ func (q *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
 }
 
 // WatchdogTrouble returns what is wrong with the watchdog, or nil.
-func (q *Monitor) WatchdogTrouble(ctx context.Context) *view.Trouble {
-	w, err := q.Watchdog(ctx)
+func (m *Monitor) WatchdogTrouble(ctx context.Context) *view.Trouble {
+	w, err := m.Watchdog(ctx)
 	if err != nil || w == nil || w.FailingSince.IsZero() {
 		return nil
 	}

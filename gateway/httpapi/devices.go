@@ -16,7 +16,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // Devices subscribes phones and browsers to keys, and takes their receipts:
@@ -33,7 +32,6 @@ const MaxDeviceRequest = 8 << 10
 var (
 	errDevicesInvited  = api.Errorf(http.StatusForbidden, "a device needs an invitation to this key; ask for one, which caddy notify invite and the console make")
 	errDevicesOff      = api.Errorf(http.StatusForbidden, "the devices of a key are listed for those who may manage, and nobody may here; the operator can add console, or use caddy notify devices")
-	errDeviceSecret    = &api.Error{Status: http.StatusUnauthorized, Err: device.ErrNone}
 	errDeviceBody      = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the fields name, tags, subscription (as PushSubscription.toJSON returns it) and invite")
 	errReceiptBody     = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the field receipt, the token of the push")
 	errDeviceMedia     = api.Errorf(http.StatusUnsupportedMediaType, "the body is JSON; set Content-Type to application/json")
@@ -77,6 +75,7 @@ func (h *Devices) deviceResponse(r *http.Request, at *Route, err error) *api.Res
 	if err == nil {
 		return nil
 	}
+	err = Answer(err)
 	resp := h.ErrorResponse(err)
 	if IsChange(r) {
 		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
@@ -116,7 +115,7 @@ func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) e
 	}
 	k, q, err := h.DeviceKey(r.Context(), at.Key)
 	if errors.Is(err, site.ErrNoKey) {
-		return errDeviceSecret
+		return device.ErrNone
 	}
 	if err != nil {
 		return err
@@ -135,9 +134,9 @@ func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) e
 	if managed {
 		return api.Errorf(http.StatusNotFound, "GET with the ID is for the device itself; %s lists all", site.PathOf(RouteDevices, at.Key))
 	}
-	states, err := q.Devices.DeviceStates(r.Context(), []device.Device{*d})
+	states, err := q.Devices.States(r.Context(), []device.Device{*d})
 	if err != nil {
-		return device.ErrDeviceStatus(err)
+		return err
 	}
 	return WriteJSON(w, http.StatusOK, d.JSON(states[0]))
 }
@@ -154,9 +153,9 @@ func (h *Devices) listDevices(w http.ResponseWriter, r *http.Request, name strin
 	if err != nil {
 		return err
 	}
-	list, err := q.Devices.ListDevices(r.Context(), h.DevicePlace(k))
+	list, err := q.Devices.List(r.Context(), h.DevicePlace(k))
 	if err != nil {
-		return device.ErrDeviceStatus(err)
+		return err
 	}
 	return WriteJSON(w, http.StatusOK, list)
 }
@@ -176,11 +175,7 @@ func (h *Devices) Invitation(ctx context.Context, name, token string) (*device.I
 	if k != nil {
 		place = h.DevicePlace(k)
 	}
-	x, err := q.Devices.Invitation(ctx, place, token)
-	if err != nil {
-		return nil, device.ErrDeviceStatus(err)
-	}
-	return x, nil
+	return q.Devices.Invitations.Find(ctx, place, token)
 }
 
 // MaySubscribe returns an error if the client of r needs an invitation to subscribe a
@@ -261,32 +256,12 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	if err := h.checkDevice(&x.Change); err != nil {
 		return err
 	}
-	if _, err := q.Devices.PushKey(ctx); err != nil { // without which no device can get a message
-		return device.ErrDeviceStatus(err)
-	}
-	secret, place := device.NewSecret(), h.DevicePlace(k)
-	var d *device.Device
-	var others []queue.Hash
-	if x.Invite != "" {
-		others = append(others, q.Devices.InvitationName(x.Invite))
-	}
-	err = q.Devices.ChangeDevices(ctx, place, true, others, func(now time.Time, l *device.List, old [][]byte) ([]queue.Record, error) {
-		d = device.New(secret)
-		d.By, d.Created = RequestUser(r), now
-		if x.Invite != "" {
-			invitation := device.InvitationOf(old[0])
-			if err := invitation.Check(place, now); err != nil {
-				return nil, err
-			}
-			d.Granted = invitation.Tags
-		}
-		return make([]queue.Record, len(others)), l.Add(d, &x.Change, device.NumberedTags(k), h.Resolved.Push.Max)
+	d, secret, err := q.Devices.Subscribe(ctx, &device.Subscription{
+		Key: k, Site: device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, Change: x.Change, Invite: x.Invite, By: RequestUser(r),
 	})
 	if err != nil {
-		return device.ErrDeviceStatus(err)
+		return err
 	}
-	q.Devices.DeviceChanged(device.DeviceAdded, k.Name, d.Name, d.By)
-	q.Devices.TellOfDevice(ctx, device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, place, d.ID, d.Added(), nil)
 	w.Header().Set("Location", messageRoot(r)+site.PathOf(RouteDevices, k.Name)+"/"+d.ID)
 	added := d.Short()
 	added.Secret = secret
@@ -296,15 +271,11 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 // ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
 // whether there is another one.
 func (h *Devices) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*device.Device, error) {
-	d, err := q.Devices.FindDevice(r.Context(), h.DevicePlace(k), id)
-	if err != nil {
-		return nil, device.ErrDeviceStatus(err)
+	secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		secret = "" // of no device
 	}
-	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if d != nil && bearer && d.HasSecret(secret) {
-		return d, nil
-	}
-	return nil, errDeviceSecret
+	return q.Devices.Authenticate(r.Context(), h.DevicePlace(k), id, secret)
 }
 
 // changeDevice changes the name, the tags or the subscription of a device.
@@ -316,24 +287,19 @@ func (h *Devices) changeDevice(w http.ResponseWriter, r *http.Request, q *gatewa
 	if err := h.checkDevice(&x.Change); err != nil {
 		return err
 	}
-	var d *device.Device
-	err := q.Devices.ChangeDevices(context.WithoutCancel(r.Context()), h.DevicePlace(k), false, nil, func(_ time.Time, l *device.List, _ [][]byte) (_ []queue.Record, err error) {
-		d, err = l.Change(own.ID, &x.Change, device.NumberedTags(k))
-		return nil, err
-	})
+	d, err := q.Devices.Change(context.WithoutCancel(r.Context()), k, h.Site(), own.ID, &x.Change)
 	if err != nil {
-		return device.ErrDeviceStatus(err)
+		return err
 	}
 	return WriteJSON(w, http.StatusOK, d.Short())
 }
 
 // deleteDevice removes a device of a key.
 func (h *Devices) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
-	d, err := q.Devices.RemoveDevice(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, device.AnyDevice)
+	d, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, RequestUser(r))
 	if err != nil {
-		return device.ErrDeviceStatus(err)
+		return err
 	}
-	q.Devices.DeviceChanged(device.DeviceRemoved, k.Name, d.Name, RequestUser(r))
 	return WriteJSON(w, http.StatusOK, d.JSON(nil))
 }
 
@@ -350,24 +316,14 @@ func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) e
 	}
 	k, q, err := h.DeviceKey(r.Context(), at.Key)
 	if errors.Is(err, site.ErrNoKey) {
-		return errDeviceSecret
+		return device.ErrNone
 	}
 	if err != nil {
 		return err
 	}
-	message, ok := q.Devices.CheckReceiptToken(at.ID, x.Receipt)
-	if !ok {
-		return errDeviceSecret
-	}
-	d, err := q.Devices.FindDevice(r.Context(), h.DevicePlace(k), at.ID)
+	d, err := q.Devices.Confirm(r.Context(), h.DevicePlace(k), at.ID, x.Receipt)
 	if err != nil {
-		return device.ErrDeviceStatus(err)
-	}
-	if d == nil {
-		return errDeviceSecret
-	}
-	if err := q.Devices.Received(context.WithoutCancel(r.Context()), h.DevicePlace(k), d, message); err != nil {
-		return device.ErrDeviceStatus(err)
+		return err
 	}
 	return WriteJSON(w, http.StatusOK, d.Short())
 }
@@ -379,7 +335,7 @@ func (h *Devices) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route
 	}
 	k, q, err := h.DeviceKey(r.Context(), at.Key)
 	if errors.Is(err, site.ErrNoKey) {
-		return nil, errDeviceSecret
+		return nil, device.ErrNone
 	}
 	if err != nil {
 		return nil, err
@@ -393,7 +349,7 @@ func (h *Devices) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route
 	}
 	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return t.Hash() == device.Hash(d.ID) })
 	if i < 0 {
-		return nil, errDeviceSecret
+		return nil, device.ErrNone
 	}
 	return h.sender.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
 }

@@ -97,7 +97,7 @@ func (x *InboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.
 		return true
 	})
 	if err != nil {
-		return inbox.ErrInboxUnavailable(err)
+		return Answer(err)
 	}
 	return WriteJSON(w, http.StatusOK, out)
 }
@@ -184,7 +184,7 @@ func (x *InboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox
 	})
 	_ = c.SetWriteDeadline(time.Time{})
 	if err != nil && !begun {
-		return inbox.ErrInboxUnavailable(err)
+		return Answer(err)
 	}
 	x.ended(r, err)
 	return nil

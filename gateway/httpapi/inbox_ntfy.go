@@ -59,7 +59,7 @@ func (n *ntfyReader) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) e
 		return failed == nil
 	})
 	if err != nil {
-		return inbox.ErrInboxUnavailable(err)
+		return Answer(err)
 	}
 	return failed
 }

@@ -44,7 +44,7 @@ func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 	// A client that cannot listen gets its answer before the connection is taken over.
 	_, leave, err := n.Store.Listen(r.Context(), n.Place)
 	if err != nil {
-		return inbox.ErrInboxUnavailable(err)
+		return Answer(err)
 	}
 	leave()
 	u := websocket.Upgrader{

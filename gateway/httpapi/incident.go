@@ -15,7 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -42,9 +41,6 @@ const (
 	doResolve     = "resolve"
 	doSilence     = "silence" // only for who may manage
 )
-
-// ErrNoIncident is returned for every public ID that is none.
-var ErrNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
 
 // serveIncident answers a request for the page of an incident.
 func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
@@ -90,12 +86,9 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
-	at, err := q.Alerts.IncidentByID(r.Context(), id)
+	at, err := q.Alerts.Incidents.ByID(r.Context(), id)
 	if err != nil {
-		return "", "", nil, outbox.QueueError(err)
-	}
-	if at == nil {
-		return "", "", nil, ErrNoIncident
+		return "", "", nil, Answer(err)
 	}
 	var form incidentForm
 	if r.Method == http.MethodPost {
@@ -114,20 +107,18 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 		return done, "", at.Incident, err
 	}
 	by := cmp.Or(userOf(r), typedName(form.by))
-	change := q.Alerts.Acknowledge
+	change := q.Alerts.Incidents.Acknowledge
 	if form.do == doResolve {
-		change = q.Alerts.Resolve
+		change = q.Alerts.Incidents.Resolve
 	}
-	x, ok, err := change(r.Context(), at, by)
+	x, err = change(r.Context(), at, by)
 	switch {
-	case err != nil:
-		return "", "", nil, outbox.QueueError(err)
-	case x == nil:
-		return "", "", nil, ErrNoIncident
-	case !ok && x.IsOpen():
+	case errors.Is(err, alerting.ErrAcknowledged):
 		return "", "It was acknowledged before; the first one counts.", x, nil
-	case !ok:
+	case errors.Is(err, alerting.ErrResolved):
 		return "", "It is over already.", x, nil
+	case err != nil:
+		return "", "", nil, Answer(err)
 	case form.do == doResolve:
 		return "It is resolved. Those who were told of it are told that.", "", x, nil
 	case x.Own:
@@ -216,7 +207,7 @@ func (h *Incidents) SilencedUntil(ctx context.Context, x *rules.Incident) (until
 	if err != nil || !x.IsOpen() || !q.Alerts.Silences.Has(alerting.PlaceOfIncident(x)) {
 		return until
 	}
-	all, err := q.Alerts.SilencesAt(ctx, alerting.PlaceOfIncident(x))
+	all, err := q.Alerts.Silences.At(ctx, alerting.PlaceOfIncident(x))
 	if err != nil {
 		return until
 	}

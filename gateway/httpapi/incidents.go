@@ -75,9 +75,9 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 	if err != nil {
 		return nil, alerting.IncidentCursor{}, err
 	}
-	list, next, err := q.Alerts.ListIncidents(ctx, places, by)
+	list, next, err := q.Alerts.Incidents.List(ctx, places, by)
 	if err != nil {
-		err = outbox.MessageError(fmt.Errorf("listing incidents: %w", err))
+		err = Answer(&outbox.ReadError{Err: fmt.Errorf("listing incidents: %w", err)})
 	}
 	return list, next, err
 }

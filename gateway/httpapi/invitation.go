@@ -21,11 +21,9 @@ func (h *Devices) hideInvitation(r *http.Request) {
 	}
 	q, err := h.App.Open(nil)
 	if err == nil {
-		var b []byte
-		if b, err = q.Outbox.Queue.CallersRecord(r.Context(), q.Devices.InvitationName(token)); err == nil {
-			if x := device.InvitationOf(b); x == nil || x.Check(x.Place, q.Outbox.Queue.Now()) != nil {
-				return
-			}
+		var usable bool
+		if usable, err = q.Devices.Invitations.Usable(r.Context(), token); err == nil && !usable {
+			return
 		}
 	}
 	if err != nil && len(token) != len(device.NewSecret()) { // it may be one

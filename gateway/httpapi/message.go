@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -66,27 +65,25 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 		return nil, err
 	}
 	ctx := context.WithoutCancel(r.Context())
-	e, err := h.StoredMessage(ctx, q, id)
+	messages := q.Outbox.Messages()
+	e, err := messages.Get(ctx, h.Site(), id)
 	if err != nil {
-		return nil, err
+		return nil, Answer(err)
 	}
 	if r.Method == http.MethodDelete {
 		if err := h.mayCancel(r, e); err != nil {
 			return nil, err
 		}
-		if _, err := q.Outbox.Queue.Cancel(ctx, id); err != nil {
-			return nil, outbox.MessageError(err)
-		}
-		if e, err = q.Outbox.Queue.Get(ctx, id); err != nil {
-			return nil, outbox.MessageError(err)
+		if e, err = messages.Cancel(ctx, id); err != nil {
+			return nil, Answer(err)
 		}
 	}
-	if err := q.Outbox.Follow(ctx, e); err != nil {
-		return nil, outbox.MessageError(err)
+	if err := messages.Follow(ctx, e); err != nil {
+		return nil, Answer(err)
 	}
 	m := queued.Message(e)
-	q.Devices.SetReceipts(ctx, m)
-	if x := q.Alerts.IncidentOfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
+	q.Devices.Receipts.Set(ctx, m)
+	if x := q.Alerts.Incidents.OfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil
@@ -130,17 +127,4 @@ var errCancelToken = api.Errorf(http.StatusForbidden, "a message to this key can
 // there: it knows the ID.
 func reachesDevice(e *queue.Entry) bool {
 	return slices.ContainsFunc(e.Jobs, func(j queue.Job) bool { return site.IsDevice(queued.DecodeResult(j.Result).Destination) })
-}
-
-// StoredMessage returns a message that came to the site of h. Errors are for the
-// client.
-func (h *Messages) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
-	e, err := q.Outbox.Queue.Get(ctx, id)
-	if err != nil {
-		return nil, outbox.MessageError(err)
-	}
-	if queued.SiteID(e.Message) != h.Site() {
-		return nil, outbox.ErrNoMessage
-	}
-	return e, nil
 }

@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
-	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -124,12 +121,9 @@ func ErrKeyFixed(key string) error {
 }
 
 func (h *SavedKeys) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	id, err := h.Saved.Store.Delete(r.Context(), name)
-	if errors.Is(err, configstore.ErrNotFound) {
-		return site.ErrNoKey
-	}
+	id, err := h.Saved.Delete(r.Context(), name)
 	if err != nil {
-		return saved.ErrSavedUnavailable(err)
+		return err
 	}
 	h.configChanged(r, name, changeDeleted, 0)
 	if q, _ := h.App.Open(nil); q != nil {
@@ -139,21 +133,9 @@ func (h *SavedKeys) deleteConfig(w http.ResponseWriter, r *http.Request, name st
 	return nil
 }
 
-// loadConfig returns the saved configuration of a key. Errors are for the client.
-func (h *SavedKeys) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
-	c, err := h.Saved.Store.Load(ctx, name)
-	if errors.Is(err, configstore.ErrNotFound) {
-		return nil, site.ErrNoKey
-	}
-	if err != nil {
-		return nil, saved.ErrSavedUnavailable(err)
-	}
-	return c, nil
-}
-
 // getConfig writes the configuration of a key as it was saved.
 func (h *SavedKeys) getConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	c, err := h.loadConfig(r.Context(), name)
+	c, err := h.Saved.Get(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -178,27 +160,11 @@ func (h *SavedKeys) serveKeys(w http.ResponseWriter, r *http.Request, _ string) 
 	if api.PrefersHTML(r) && h.Resolved.Page {
 		return h.pages.Keys(w, r, "")
 	}
-	keys, err := h.SavedNames(r.Context())
+	keys, err := h.Saved.List(r.Context())
 	if err != nil {
 		return err
 	}
 	return WriteJSON(w, http.StatusOK, keys)
-}
-
-// SavedNames returns the names of the saved keys, sorted, and never nil.
-func (h *SavedKeys) SavedNames(ctx context.Context) ([]string, error) {
-	if h.Saved == nil {
-		return []string{}, nil
-	}
-	keys, err := h.Saved.Store.Keys(ctx)
-	if err != nil {
-		return nil, saved.ErrSavedUnavailable(err)
-	}
-	if keys == nil {
-		keys = []string{}
-	}
-	slices.Sort(keys)
-	return keys, nil
 }
 
 // savedURL is an item of the response of /json/urls.
@@ -277,8 +243,8 @@ const (
 	changeTokensRemoved = "tokens_removed"
 )
 
-// configChanged writes the audit line and emits the event of a change. Neither
-// contains a URL.
+// configChanged writes the audit line and emits the event of a change. Neither contains a
+// URL.
 func (h *SavedKeys) configChanged(r *http.Request, name, change string, destinations int) {
 	client := ClientIP(r)
 	space := h.Saved.Shared.Label()

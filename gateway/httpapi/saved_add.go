@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -38,7 +37,7 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 		return err
 	}
 	d := Draft{Config: c}
-	if err = h.SaveConfig(r, name, &d); err == nil {
+	if err = h.save(r, name, &d); err == nil {
 		writeChanged(w, r, name, "Saved", "Successfully saved configuration", d.Warnings)
 		return nil
 	}
@@ -53,26 +52,29 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 	return h.pages.Draft(w, r, name, resp.Status, &d)
 }
 
-// SaveConfig saves a configuration. It sets the mistakes and warnings of d.
-func (h *SavedKeys) SaveConfig(r *http.Request, name string, d *Draft) error {
-	s := h.Saved
-	k, warnings, err := s.Parse(r.Context(), name, d.Format, d.Text)
-	d.Warnings = warnings
+// save saves a configuration. It sets the mistakes and warnings of d.
+func (h *SavedKeys) save(r *http.Request, name string, d *Draft) (err error) {
+	d.Urls, d.Warnings, err = h.Saved.Save(r.Context(), name, d.Format, d.Text)
+	d.Mistakes, _ = errors.AsType[saved.SavedErrors](err)
 	if err != nil {
-		d.Mistakes, _ = errors.AsType[saved.SavedErrors](err)
-		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
-	}
-	d.Urls = len(k.Targets)
-	s.ReleaseTargets(k)
-	err = s.Store.Save(r.Context(), name, d.Format, d.Text, s.MaxKeys)
-	if errors.Is(err, configstore.ErrTooMany) {
-		return api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
-	}
-	if err != nil {
-		return saved.ErrSavedUnavailable(err)
+		return Answer(err)
 	}
 	h.configChanged(r, name, changeSaved, d.Urls)
 	return nil
+}
+
+// AddURL adds a URL with tags to a saved key for the client of r, and returns its number in
+// the key, which need not exist.
+func (h *SavedKeys) AddURL(r *http.Request, name, url string, tags []string) (number int, err error) {
+	number, err = h.Saved.AddURL(r.Context(), name, url, tags)
+	if errors.Is(err, saved.ErrNotAdded) {
+		return 0, err // the page shows the URL instead
+	}
+	if err != nil {
+		return 0, Answer(err)
+	}
+	h.configChanged(r, name, changeSaved, number)
+	return number, nil
 }
 
 // writeChanged writes the response to a change.
@@ -147,19 +149,9 @@ func countURLs(n int) string {
 // checkDraft returns a draft of c with its mistakes and warnings. Without
 // fetch, included files are not checked.
 func (h *SavedKeys) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *Draft {
-	s := h.Saved
-	include := s.Fetch
-	if !fetch && s.Include {
-		include = func(context.Context, string) ([]byte, error) { return nil, nil }
-	}
 	d := &Draft{Config: c}
-	k, warnings, err := s.ParseWith(ctx, name, c.Format, c.Text, include)
-	d.Warnings = warnings
-	if err != nil {
-		d.Mistakes, _ = errors.AsType[saved.SavedErrors](err)
-	} else {
-		d.Urls = len(k.Targets)
-		s.ReleaseTargets(k)
-	}
+	var err error
+	d.Urls, d.Warnings, err = h.Saved.Check(ctx, name, c.Format, c.Text, fetch)
+	d.Mistakes, _ = errors.AsType[saved.SavedErrors](err)
 	return d
 }

@@ -1,16 +1,10 @@
 package httpapi
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/saved"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // tokens makes and removes the tokens of saved keys: /cfg/{KEY}/token.
@@ -34,14 +28,9 @@ func (h *tokens) changeTokens(w http.ResponseWriter, r *http.Request, name strin
 	if r.Method == http.MethodDelete || r.URL.Query().Has(oldQuery) {
 		return h.removeOldTokens(w, r, name)
 	}
-	// The token has at least 128 bits of randomness. Only its hash is stored.
-	token := rand.Text()
-	count, err := h.Saved.Store.AddToken(r.Context(), name, sha256.Sum256([]byte(token)))
-	switch {
-	case errors.Is(err, configstore.ErrTooManyTokens):
-		return api.Errorf(http.StatusBadRequest, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
-	case err != nil:
-		return tokenError(err)
+	token, count, err := h.Saved.NewToken(r.Context(), name)
+	if err != nil {
+		return err
 	}
 	h.tokensChanged(r, name, changeTokenAdded)
 	switch {
@@ -58,9 +47,9 @@ func (h *tokens) changeTokens(w http.ResponseWriter, r *http.Request, name strin
 
 // removeOldTokens removes all tokens of a saved key but the newest.
 func (h *tokens) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
-	removed, err := h.Saved.Store.RemoveOldTokens(r.Context(), name)
+	removed, err := h.Saved.RemoveOldTokens(r.Context(), name)
 	if err != nil {
-		return tokenError(err)
+		return err
 	}
 	if removed > 0 {
 		h.tokensChanged(r, name, changeTokensRemoved)
@@ -84,11 +73,4 @@ func countTokens(n int) string {
 		return "1 token"
 	}
 	return fmt.Sprintf("%d tokens", n)
-}
-
-func tokenError(err error) error {
-	if errors.Is(err, configstore.ErrNotFound) {
-		return site.ErrNoKey
-	}
-	return saved.ErrSavedUnavailable(err)
 }

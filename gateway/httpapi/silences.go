@@ -12,9 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -81,16 +79,16 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 		}
 		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
 	}
-	all, err := q.Alerts.SilencesAt(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
+	all, err := q.Alerts.Silences.At(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
 	if err != nil {
-		return outbox.ErrQueueUnavailable(err)
+		return Answer(err)
 	}
 	if at.ID == "" {
 		return WriteJSON(w, http.StatusOK, NewSilencesJSON(k.Name, all))
 	}
 	found := all.Find(q.Outbox.Queue.Now(), ParseSilenceID(at.ID))
 	if found == nil {
-		return SilenceError(rules.ErrNoSilence)
+		return Answer(rules.ErrNoSilence)
 	}
 	return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, found))
 }
@@ -119,16 +117,16 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
-	if err := q.Alerts.MakeSilence(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
-		return nil, SilenceError(err)
+	if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
+		return nil, Answer(err)
 	}
 	return &x, nil
 }
 
 // EndSilence ends a silence of a key for the client of r.
 func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.Alerts.EndSilence(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
-	return &ended, SilenceError(err)
+	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
+	return &ended, Answer(err)
 }
 
 // ParseSilenceID returns the ID of a silence, or the zero ID, which none has.
@@ -138,21 +136,6 @@ func ParseSilenceID(text string) uuid.UUID {
 		return uuid.UUID{}
 	}
 	return id
-}
-
-// SilenceError returns the error for the client after err, which may be nil.
-func SilenceError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, rules.ErrNoSilence):
-		return &api.Error{Status: http.StatusNotFound, Err: rules.ErrNoSilence}
-	case errors.Is(err, rules.ErrTooManySilences):
-		return &api.Error{Status: http.StatusConflict, Err: rules.ErrTooManySilences}
-	case errors.Is(err, queue.ErrClosed):
-		return outbox.ErrQueueUnavailable(err)
-	}
-	return outbox.QueueError(err)
 }
 
 // SilenceLengths returns how long a silence can last, to choose from.

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -65,14 +64,6 @@ func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
 func keyOfPlace(place string) string {
 	_, key, _ := strings.Cut(place, "\x00")
 	return key
-}
-
-// ErrInboxUnavailable returns the error for a client if an inbox cannot be read.
-func ErrInboxUnavailable(err error) error {
-	if errors.Is(err, ErrTooManyListeners) {
-		return api.Errorf(http.StatusTooManyRequests, "%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", MaxListeners)
-	}
-	return outbox.ErrQueueUnavailable(err)
 }
 
 // ErrNotReader is the answer to everyone who may not read an inbox, whether the key has

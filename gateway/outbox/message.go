@@ -9,36 +9,107 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// The number of deliveries on a page.
+// MaxQueuePage is the maximum number of deliveries on a page.
 const MaxQueuePage = 1000
 
-// AdminTimeout bounds how long the admin API waits for the store.
+// AdminTimeout bounds how long a person waits for the store of the queue.
 const AdminTimeout = 10 * time.Second
 
-// RetryMessage returns how many deliveries of a message are due now.
-func RetryMessage(ctx context.Context, q *queue.Queue, id uuid.UUID) (int, error) {
-	n, err := q.Retry(ctx, id)
-	return n.Dead + n.Queued, err
-}
-
-// DropMessage returns how many deliveries of a message are cancelled.
-func DropMessage(ctx context.Context, q *queue.Queue, id uuid.UUID) (int, error) {
-	return q.Drop(ctx, id)
-}
-
+// ErrNoMessage is returned for a message that the queue does not have, or no longer.
 var ErrNoMessage = api.Errorf(http.StatusNotFound, "there is no such message; results are kept for the time of queue keep")
 
-// MessageError returns the error for a client that asks for a message.
-func MessageError(err error) error {
-	if errors.Is(err, queue.ErrNotFound) {
+// ReadError is returned when the messages in the queue can be neither read nor changed.
+type ReadError struct{ Err error }
+
+func (e *ReadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the store.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Messages reads and changes the messages in an outbox for people. Its errors are
+// [ErrNoMessage] and [*ReadError].
+type Messages struct{ outbox *Outbox }
+
+// Messages returns the messages in the outbox.
+func (q *Outbox) Messages() Messages { return Messages{q} }
+
+// Get returns a message that came to a site.
+func (m Messages) Get(ctx context.Context, siteID string, id uuid.UUID) (*queue.Entry, error) {
+	e, err := m.outbox.Queue.Get(ctx, id)
+	if err == nil && queued.SiteID(e.Message) != siteID {
+		err = queue.ErrNotFound
+	}
+	return e, messageError(err)
+}
+
+// Cancel cancels the deliveries of a message that wait, and returns the message.
+func (m Messages) Cancel(ctx context.Context, id uuid.UUID) (*queue.Entry, error) {
+	if _, err := m.outbox.Queue.Cancel(ctx, id); err != nil {
+		return nil, messageError(err)
+	}
+	e, err := m.outbox.Queue.Get(ctx, id)
+	return e, messageError(err)
+}
+
+// Follow sets the states of deliveries that messages of rules have taken over; see
+// [Outbox.Follow].
+func (m Messages) Follow(ctx context.Context, e *queue.Entry) error {
+	return messageError(m.outbox.Follow(ctx, e))
+}
+
+// Page returns n messages that are older than before, the latest first, and before which
+// the next ones come: the zero ID if there are none.
+func (m Messages) Page(ctx context.Context, before uuid.UUID, n int) (entries []*queue.Entry, next uuid.UUID, err error) {
+	entries, next, err = m.outbox.Queue.Messages(ctx, before, n)
+	return entries, next, messageError(err)
+}
+
+// Retry makes the deliveries of a message due that wait or were given up.
+func (m Messages) Retry(ctx context.Context, id uuid.UUID) (queue.Retried, error) {
+	n, err := m.outbox.Queue.Retry(ctx, id)
+	return n, messageError(err)
+}
+
+// Drop cancels the deliveries of a message that wait or were given up, and returns how many
+// there were.
+func (m Messages) Drop(ctx context.Context, id uuid.UUID) (int, error) {
+	n, err := m.outbox.Queue.Drop(ctx, id)
+	return n, messageError(err)
+}
+
+// RetryDestinations makes due what waits for destinations, and returns how many deliveries
+// that are.
+func (m Messages) RetryDestinations(ctx context.Context, ids ...queue.Hash) (total int, err error) {
+	for _, id := range ids {
+		n, err := m.outbox.Queue.RetryDestination(ctx, id)
+		if err != nil {
+			return total, messageError(err)
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// DropDestination cancels what waits for a destination and may be dropped, and returns how
+// many deliveries that are.
+func (m Messages) DropDestination(ctx context.Context, id queue.Hash, may func(*queue.Job) bool) (int, error) {
+	n, _, err := m.outbox.Queue.DropDestination(ctx, id, false, may)
+	return n, messageError(err)
+}
+
+// messageError returns the error for a caller after an error of the store, which may be nil.
+func messageError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, queue.ErrNotFound):
 		return ErrNoMessage
 	}
-	e := api.Errorf(http.StatusServiceUnavailable, "the gateway cannot read the queue at the moment; try again in %s", QueueRetryAfter)
-	e.Fault, e.RetryAfter = err, QueueRetryAfter
-	return e
+	return &ReadError{err}
 }
 
 // IgnoreNotFound returns err, or nil if it is about a message that is not there any more.

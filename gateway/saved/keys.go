@@ -39,7 +39,7 @@ type Keys struct {
 	defaults site.DefaultTag  // of every key
 	Log      *zap.Logger
 
-	Adding   sync.Mutex       // held while a destination is added to a key
+	adding   sync.Mutex      // held while a URL is added to a key
 	reserved loglimit.Limiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex
@@ -77,8 +77,8 @@ type Options struct {
 	Expand func(url string) (expanded string, found, whole bool, err error)
 }
 
-// newSavedKeys returns the saved keys of a site with the settings r. saves means that the
-// site lets clients save keys if somebody may manage them.
+// New returns the saved keys of a site. saves means that the site lets clients save keys if
+// somebody may manage them.
 func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*Keys, error) {
 	space, err := in.Join(o, owner)
 	if err != nil {
@@ -258,7 +258,7 @@ func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (
 		return "It cannot be read."
 	}
 	// Files that it includes are not fetched for the list.
-	k, _, err := s.ParseWith(ctx, name, c.Format, c.Text, func(context.Context, string) ([]byte, error) { return nil, nil })
+	k, _, err := s.parse(ctx, name, c.Format, c.Text, func(context.Context, string) ([]byte, error) { return nil, nil })
 	if err != nil {
 		return "It has mistakes, or only includes others."
 	}

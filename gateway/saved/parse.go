@@ -109,10 +109,11 @@ func (s *Keys) entries(ctx context.Context, format, text string, fetch func(cont
 // destinations. A URL of a retired service is left out with a warning. The
 // error is of type SavedErrors.
 func (s *Keys) Parse(ctx context.Context, name, format, text string) (k *site.Key, warnings []SavedError, err error) {
-	return s.ParseWith(ctx, name, format, text, s.Fetch)
+	return s.parse(ctx, name, format, text, s.fetch)
 }
 
-func (s *Keys) ParseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []SavedError, error) {
+// parse is Parse with a function that fetches what is included.
+func (s *Keys) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []SavedError, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	entries, mistakes = s.limit(entries, mistakes)
@@ -179,7 +180,7 @@ func (s *Keys) limit(entries []appriseconfig.Entry, mistakes []SavedError) ([]ap
 func (s *Keys) load(ctx context.Context, name, format, text string) (*site.Key, error) {
 	var failed error
 	entries, mistakes, _ := s.entries(ctx, format, text, func(ctx context.Context, location string) ([]byte, error) {
-		content, err := s.Fetch(ctx, location)
+		content, err := s.fetch(ctx, location)
 		if _, blocked := errors.AsType[*egress.BlockedError](err); err != nil && !blocked && !errors.Is(err, errSavedInclude) {
 			failed = err
 		}
@@ -248,8 +249,8 @@ func (s *Keys) use(e appriseconfig.Entry) (notifier.Target, error) {
 	return notifier.Target{Destination: d, Tags: e.Tags}, nil
 }
 
-// Fetch fetches a configuration that a saved one includes.
-func (s *Keys) Fetch(ctx context.Context, location string) ([]byte, error) {
+// fetch fetches a configuration that a saved one includes.
+func (s *Keys) fetch(ctx context.Context, location string) ([]byte, error) {
 	if !s.Include {
 		return nil, errSavedInclude
 	}

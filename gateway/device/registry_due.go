@@ -8,19 +8,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// DeviceStates returns what is known of devices, in the same order.
-func (q *Registry) DeviceStates(ctx context.Context, devices []Device) ([]*State, error) {
-	out := make([]*State, len(devices))
-	for i := range devices {
-		b, err := q.Queue.CallersRecord(ctx, q.deviceStateName(devices[i].ID))
-		if err != nil {
-			return nil, err
-		}
-		out[i] = decodeDeviceState(b)
-	}
-	return out, nil
-}
-
 // DueRecord does what is due in a record of devices, and reports whether it is one.
 func (q *Registry) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	if !isDeviceKind(data[0]) {
@@ -40,17 +27,17 @@ func (q *Registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, 
 		if crowded {
 			x = nil // the oldest go first
 		}
-		return q.DueReceipt(ctx, name, x)
+		return q.Receipts.Due(ctx, name, x)
 	case outbox.KindDeviceState:
 		if crowded {
 			return nil
 		}
 		return q.dueDeviceState(ctx, name, decodeDeviceState(data))
 	case outbox.KindInvitation:
-		if x := InvitationOf(data); crowded && x != nil && x.Until.After(q.Queue.Now()) {
+		if x := invitationOf(data); crowded && x != nil && x.Until.After(q.outbox.Queue.Now()) {
 			return nil
 		}
-		return q.RemoveRecord(ctx, name)
+		return q.outbox.RemoveRecord(ctx, name)
 	}
 	return nil
 }
@@ -58,33 +45,33 @@ func (q *Registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, 
 // dueDeviceState tells a key that one of its devices does not answer. It removes the state
 // of a device that is gone, or that cannot be read: it is known anew with the next message.
 func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *State) error {
-	devices, err := q.DevicesOf(ctx, before.Place)
-	if err != nil && !errors.Is(err, ErrDevicesDamaged) {
+	devices, err := q.Of(ctx, before.Place)
+	if err != nil && !errors.Is(err, ErrDamaged) {
 		return err
 	}
 	d := devices.Find(before.ID)
 	told := false
 	change := &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.Queue.Now(), decodeDeviceState(old[0])
+		now, s := q.outbox.Queue.Now(), decodeDeviceState(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		if d == nil || s.ID == "" {
 			return c, nil
 		}
 		told = s.Tell(now)
-		c.Records[0] = deviceStateRecord(s, now)
+		c.Records[0] = q.Records.ofState(s, now)
 		return c, nil
 	}}
-	if d == nil || !before.Silent(q.Queue.Now()) {
-		return q.Queue.Apply(ctx, change)
+	if d == nil || !before.Silent(q.outbox.Queue.Now()) {
+		return q.outbox.Queue.Apply(ctx, change)
 	}
-	stored := q.TellOfDevice(ctx, SiteSettings{}, before.Place, before.ID, before.NoAnswer(d.Name), change)
+	stored := q.tell(ctx, SiteSettings{}, before.Place, before.ID, before.NoAnswer(d.Name), change)
 	if !stored {
-		if err := q.Queue.Apply(ctx, change); err != nil {
+		if err := q.outbox.Queue.Apply(ctx, change); err != nil {
 			return err
 		}
 	}
 	if told {
-		q.DeviceChanged(deviceSilent, before.Key, d.Name, "")
+		q.changed(silent, before.Key, d.Name, "")
 	}
 	return nil
 }

@@ -1,0 +1,427 @@
+package alerting
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// entryRules decides about the jobs of a message when it is stored.
+type entryRules struct {
+	q       *planner
+	entry   *queue.Entry
+	message *notifier.Message
+	key     string
+	names   []queue.Hash // of the records that it reads and changes
+	targets []entryTarget
+
+	incident *entryIncident // nil if the message is about none
+	silences int            // the index of the name of the key's silences; -1 if none matters
+	group    queue.Hash     // of the lanes in which silences hold something
+	subjects queue.Hash     // the group of what destinations know
+
+	escalate  *rules.Escalate // of the key; nil for none
+	escalates bool            // the message does
+
+	decided []rules.Verdict // of the targets, when decide has returned
+}
+
+// entryTarget is a job that rules decide about.
+type entryTarget struct {
+	job    int          // its index
+	rules  *rules.Rules // without silences; nil for none
+	tags   []string
+	origin []byte // where the message goes, while a lane may hold it
+	item   rules.Item
+
+	at targetRecords
+
+	step   int    // its number; 0 for none
+	hash   string // of the destination
+	rounds []int  // the jobs for the rounds after the first
+}
+
+// targetRecords are the indexes of the names of the records of a destination; -1 for none.
+type targetRecords struct {
+	lane     int // what is held for it
+	subject  int // what it knows of the message
+	about    int // what it knows of the incident that the message adds something to
+	incident int // what a destination of a step knows of the incident
+}
+
+// name returns the index of a name, which it adds if it is new.
+func (u *entryRules) name(name queue.Hash) int {
+	if i := slices.Index(u.names, name); i >= 0 {
+		return i
+	}
+	u.names = append(u.names, name)
+	return len(u.names) - 1
+}
+
+// decide is that of a [queue.Ruled]: it runs in the transaction that stores the message, and
+// may run several times.
+func (u *entryRules) decide(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	u.decided = u.decided[:0]
+	d := &decision{
+		entryRules: u, now: u.q.outbox.Queue.Now(), old: old, status: status,
+		lanes: make([]*rules.Lane, len(old)), known: make([]*rules.Subject, len(old)),
+		changed: &queue.RuledChange{Records: make([]queue.Record, len(u.names))},
+	}
+	for _, stage := range []func() error{
+		d.readRecords,
+		d.updateIncident,
+		d.readSilences,
+		d.keepKnowledge,
+		d.decideTargets,
+		d.countSilenced,
+		d.planSteps,
+	} {
+		if err := stage(); err != nil {
+			return nil, err
+		}
+	}
+	return d.changed, nil
+}
+
+// decision is one run of decide. Each stage reads what those before it have set.
+type decision struct {
+	*entryRules
+	now    time.Time
+	old    [][]byte // the records with the names
+	status statusFunc
+
+	lanes    []*rules.Lane                // in the records, by the indexes of their names
+	known    []*rules.Subject             // what destinations know
+	statuses map[queue.JobID]queue.Status // of the jobs that these mention
+
+	keySilences *rules.KeySilences // nil if none matters
+	allSteps    *rules.Silence     // keeps the message from every step; nil for none
+	kept        []uuid.UUID        // the silences that keep it from a destination
+
+	steps   []*decidedTarget // that the escalation decides about
+	changed *queue.RuledChange
+}
+
+// readRecords reads what is held for the destinations and what they know, and the statuses
+// of the jobs in it.
+func (d *decision) readRecords() (err error) {
+	var ids []queue.JobID
+	for i := range d.targets {
+		ids = d.readTarget(&d.targets[i], ids)
+	}
+	if d.incident != nil {
+		ids = appendWaiting(ids, decodeIncident(d.old[d.incident.name]))
+	}
+	d.statuses, err = statusesOf(ids, d.status)
+	return err
+}
+
+// readTarget reads the records of a target, and appends the jobs that the rules ask about.
+func (d *decision) readTarget(t *entryTarget, ids []queue.JobID) []queue.JobID {
+	if t.at.lane >= 0 && d.lanes[t.at.lane] == nil {
+		d.lanes[t.at.lane] = decodeLane(d.old[t.at.lane])
+		for _, x := range d.lanes[t.at.lane].Items {
+			if x.Subject != "" && x.Subject == t.item.Subject {
+				ids = appendJob(ids, x.Job)
+			}
+		}
+	}
+	if t.at.subject >= 0 && d.known[t.at.subject] == nil {
+		s := decodeSubject(d.old[t.at.subject])
+		d.known[t.at.subject] = s
+		ids = appendJob(appendJob(ids, s.Next.Job), s.Way.Job)
+	}
+	if t.at.about >= 0 && d.known[t.at.about] == nil {
+		d.known[t.at.about] = decodeSubject(d.old[t.at.about])
+		ids = appendJob(ids, d.known[t.at.about].Way.Job)
+	}
+	return ids
+}
+
+// appendJob appends a job, unless it is there or the zero value.
+func appendJob(ids []queue.JobID, id queue.JobID) []queue.JobID {
+	if id == (queue.JobID{}) || slices.Contains(ids, id) {
+		return ids
+	}
+	return append(ids, id)
+}
+
+// appendWaiting appends the jobs that wait for the steps of an incident, which may be nil.
+func appendWaiting(ids []queue.JobID, x *rules.Incident) []queue.JobID {
+	if x == nil {
+		return ids
+	}
+	for _, j := range x.Escalation.Waiting {
+		ids = appendJob(ids, j.Job)
+	}
+	return ids
+}
+
+// waits reports whether a job is not final.
+func (d *decision) waits(id queue.JobID) bool {
+	return id.Message == d.entry.Message.ID || d.statuses[id].Waits()
+}
+
+// updateIncident changes the record of the incident by the message.
+func (d *decision) updateIncident() error {
+	if d.incident == nil {
+		return nil
+	}
+	return d.incident.update(d)
+}
+
+// readSilences reads the silences of the key, and finds out whether one keeps the message
+// from every step.
+func (d *decision) readSilences() error {
+	if d.silences >= 0 {
+		d.keySilences = decodeSilences(d.old[d.silences])
+		d.allSteps = d.silenceOfSteps()
+	}
+	return nil
+}
+
+// silenceOfSteps returns a silence that keeps a message which escalates from every
+// destination with a number, or nil.
+func (d *decision) silenceOfSteps() (found *rules.Silence) {
+	if !d.escalates || d.incident.known == nil {
+		return nil
+	}
+	for _, t := range d.targets {
+		if t.step == 0 {
+			continue
+		}
+		if found = d.keySilences.All.MatchIncident(d.now, d.incident.known, t.tags); found == nil {
+			return nil
+		}
+	}
+	return found
+}
+
+// keepKnowledge keeps the records of what steps know of the incident, which are only read.
+func (d *decision) keepKnowledge() error {
+	for _, t := range d.targets {
+		if t.at.incident >= 0 {
+			d.changed.Records[t.at.incident] = keepSubject(d.old[t.at.incident])
+		}
+	}
+	return nil
+}
+
+// decidedTarget is a target while it is decided about.
+type decidedTarget struct {
+	entryTarget
+	applied *rules.Rules   // the rules that decide, with silences
+	lane    *rules.Lane    // what is held for the destination; an empty one if nothing can be
+	known   *rules.Subject // what it knows; an empty one if that does not matter
+	ruled   queued.Ruled   // what its job stores for later
+}
+
+// decideTargets decides about each target, but for steps that nothing else decides about.
+func (d *decision) decideTargets() error {
+	for _, t := range d.targets {
+		x := d.target(t)
+		v, ok := d.verdict(x)
+		if !ok {
+			d.dropUnreached(x)
+			continue
+		}
+		if err := d.applyVerdict(x, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target prepares a target.
+func (d *decision) target(t entryTarget) *decidedTarget {
+	x := &decidedTarget{entryTarget: t, applied: t.rules, lane: new(rules.Lane), known: new(rules.Subject)}
+	if t.at.lane >= 0 {
+		x.lane, x.ruled.Lane = d.lanes[t.at.lane], d.names[t.at.lane]
+	}
+	if t.at.subject >= 0 {
+		x.known = d.known[t.at.subject]
+		x.known.Group = d.subjects
+		x.ruled.Subjects = []queued.Subject{{Name: d.names[t.at.subject], Mark: t.item.Mark()}}
+	}
+	if t.at.about >= 0 {
+		x.item.After = d.known[t.at.about].Before(d.waits)
+		if len(d.old[t.at.about]) > 0 {
+			d.changed.Records[t.at.about] = subjectRecord(d.known[t.at.about]) // as it was
+		}
+	}
+	if d.keySilences != nil {
+		x.applied = x.applied.WithSilences(d.keySilences.All.For(d.now, t.tags))
+		x.lane.Group = d.group
+	}
+	x.lane.Origin = t.origin
+	if x.applied == nil { // the silence has ended
+		x.applied = new(rules.Rules)
+	}
+	return x
+}
+
+// verdict lets the rules decide about a target. It leaves one that the escalation decides
+// about to planSteps. ok is false if the message is not for the target.
+func (d *decision) verdict(x *decidedTarget) (v rules.Verdict, ok bool) {
+	switch {
+	case x.step != 0 && d.escalates && d.allSteps != nil && !x.item.Own:
+		d.steps = append(d.steps, x)
+	case x.step != 0 && d.escalates:
+		r := x.applied
+		if d.allSteps != nil {
+			r = x.rules // its steps wait for the end of the silence, unless it repeats others
+		}
+		var done bool
+		if v, done = r.Repeats(d.now, x.lane, x.known, x.item, d.waits, queue.NewID); done {
+			d.dropRounds(x, v.By, notifier.RuleSuppressed)
+		} else {
+			d.steps = append(d.steps, x)
+		}
+	case x.step != 0 && !d.reaches(x):
+		return v, false
+	default:
+		r := x.applied
+		if d.incident != nil && d.incident.escalated {
+			r = r.Passing() // what the alert has passed, its resolution passes, too
+		}
+		v = r.Arrive(d.now, x.lane, x.known, x.item, d.waits, queue.NewID)
+	}
+	return v, true
+}
+
+// reaches reports whether a message that does not escalate is for a destination with a
+// number: it knows the incident as open, or rules hold a state of it, or it has the lowest
+// number and the message is not the end or a part of an incident that others were told of.
+func (d *decision) reaches(x *decidedTarget) bool {
+	if x.at.incident >= 0 && decodeSubject(d.old[x.at.incident]).Passed != "" {
+		return true
+	}
+	if x.item.State != "" && x.lane.Has(x.item.Subject) {
+		return true
+	}
+	if d.incident != nil && d.incident.known != nil && dispatch.StateOf(d.message) != notifier.Open {
+		return false
+	}
+	return !slices.ContainsFunc(d.targets, func(o entryTarget) bool { return o.step != 0 && o.step < x.step })
+}
+
+// dropUnreached ends the job of a target that the message is not for.
+func (d *decision) dropUnreached(x *decidedTarget) {
+	dropStep(&d.entry.Jobs[x.job], queue.JobID{}, notifier.RuleEscalating, d.now)
+	if x.at.subject >= 0 {
+		d.changed.Records[x.at.subject] = keepSubject(d.old[x.at.subject])
+	}
+	d.storeLane(x)
+}
+
+// storeLane stores what is held for a target.
+func (d *decision) storeLane(x *decidedTarget) {
+	if x.at.lane >= 0 {
+		d.changed.Records[x.at.lane] = laneRecord(x.lane, d.now)
+	}
+}
+
+// applyVerdict changes the job and the records of a target by what the rules have decided.
+func (d *decision) applyVerdict(x *decidedTarget, v rules.Verdict) error {
+	j := &d.entry.Jobs[x.job]
+	x.ruled.Repeats, x.ruled.Since = v.Repeats, v.Since
+	if d.escalates && x.rules.IsStep() {
+		x.ruled.Incident, x.ruled.Step, x.ruled.Opening = d.names[d.incident.name], x.step, d.incident.known.ID
+	}
+	j.Ruled = x.ruled.Encode()
+	setVerdict(j, v, d.now)
+	d.decided = append(d.decided, v)
+	if v.Silence != (uuid.UUID{}) && !slices.Contains(d.kept, v.Silence) {
+		d.kept = append(d.kept, v.Silence)
+	}
+	d.replaceHeld(j, v.Replaced)
+	if err := d.evict(v.Evicted); err != nil {
+		return err
+	}
+	d.storeLane(x)
+	if x.at.subject >= 0 {
+		x.known.Key = d.key
+		d.changed.Records[x.at.subject] = subjectRecord(x.known)
+	}
+	return nil
+}
+
+// setVerdict changes a job by what the rules have decided.
+func setVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
+	switch v.Outcome {
+	case rules.Send:
+	case rules.Held:
+		j.Status, j.Rule, j.Due = queue.Held, string(outbox.HoldRule(v.Hold)), v.Until
+	case rules.Silenced:
+		dropStep(j, queue.JobID{Message: v.Silence}, notifier.RuleSilenced, now)
+	case rules.Suppress:
+		dropStep(j, v.By, notifier.RuleSuppressed, now)
+	case rules.Counted:
+		dropStep(j, v.By, notifier.RuleDigested, now)
+	}
+}
+
+// replaceHeld releases held jobs that tell an older state than j, which replaces them.
+func (d *decision) replaceHeld(j *queue.Job, replaced []rules.Item) {
+	for _, x := range replaced {
+		if d.statuses[x.Job] == queue.Held {
+			d.changed.Release = append(d.changed.Release, queue.Job{
+				JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: queued.Note(x.State, x.Time, false),
+			})
+		}
+	}
+}
+
+// evict ends the jobs that are held no more because there is no room.
+func (d *decision) evict(evicted []rules.Evicted) error {
+	for _, x := range evicted {
+		statuses, err := d.status([]queue.JobID{x.Job})
+		if err != nil {
+			return err
+		}
+		if statuses[0] != queue.Held {
+			continue
+		}
+		rule, by := notifier.RuleDigested, x.By
+		switch {
+		case x.Newer:
+			rule = ""
+		case by == queue.JobID{}: // its problem was over before the silence
+			rule, by.Message = notifier.RuleSilenced, x.Silence
+		}
+		d.end(x.Job, by, rule)
+	}
+	return nil
+}
+
+// end ends a job of another message that is not sent.
+func (d *decision) end(id, by queue.JobID, rule notifier.Rule) {
+	now := d.now
+	d.changed.Jobs = append(d.changed.Jobs, queue.JobChange{ID: id, Apply: func(j *queue.Job) { dropStep(j, by, rule, now) }})
+}
+
+// dropStep ends a job that is not sent. by is what tells it in its place.
+func dropStep(j *queue.Job, by queue.JobID, rule notifier.Rule, now time.Time) {
+	j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(rule), by, now
+}
+
+// countSilenced counts the message in the silences that have kept it from a destination.
+func (d *decision) countSilenced() error {
+	if d.keySilences == nil || len(d.old[d.silences]) == 0 {
+		return nil
+	}
+	if d.allSteps != nil && !slices.Contains(d.kept, d.allSteps.ID) {
+		d.kept = append(d.kept, d.allSteps.ID)
+	}
+	d.keySilences.CountKept(d.kept)
+	d.changed.Records[d.silences] = d.q.records.silences(d.keySilences, d.now)
+	return nil
+}

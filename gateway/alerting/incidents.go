@@ -1,0 +1,229 @@
+package alerting
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Incidents are the incidents of all keys with rules, as they are stored. They are part of
+// an [Engine].
+type Incidents struct {
+	outbox  *outbox.Outbox
+	records records
+	memory  *memory
+	sizes   groupSizes
+	counts  incidentCounts
+}
+
+// groupSizes remembers the sizes of the groups of records for a while, because each
+// scrape of the metrics and each page of the console asks for them.
+type groupSizes struct {
+	mu    sync.Mutex
+	sizes map[queue.Hash]int
+	read  time.Time
+}
+
+// How long the sizes of groups are remembered, and how long reading them may take.
+const (
+	sizesFor     = 5 * time.Second
+	sizesTimeout = 2 * time.Second
+)
+
+// get returns the sizes. If they cannot be read, it returns those of before.
+func (g *groupSizes) get(ctx context.Context, q *queue.Queue) map[queue.Hash]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); g.read.IsZero() || now.Sub(g.read) >= sizesFor || now.Before(g.read) {
+		ctx, cancel := context.WithTimeout(ctx, sizesTimeout)
+		defer cancel()
+		if sizes, err := q.CallersGroupSizes(ctx); err == nil {
+			g.sizes = sizes
+		}
+		g.read = now
+	}
+	return g.sizes
+}
+
+// incidentCounts are how many incidents are in each stage.
+type incidentCounts struct {
+	mu      sync.Mutex
+	counts  map[notifier.IncidentState]int
+	counted time.Time
+}
+
+// CountAll returns how many incidents are in each stage: those of the keys of the
+// configuration, and of saved keys with rules. It counts at most every few seconds, and
+// reads no record.
+func (i *Incidents) CountAll(ctx context.Context) map[notifier.IncidentState]int {
+	c := &i.counts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); !c.counted.IsZero() && now.Sub(c.counted) < sizesFor && !now.Before(c.counted) {
+		return c.counts
+	}
+	c.counts, c.counted = map[notifier.IncidentState]int{}, time.Now()
+	sizes := i.sizes.get(ctx, i.outbox.Queue)
+	if len(sizes) == 0 {
+		return c.counts
+	}
+	places, _ := Places(ctx, &i.outbox.App.Load().Directory, "") // without saved keys if they cannot be listed now
+	slices.Sort(places)
+	for _, place := range slices.Compact(places) {
+		for _, stage := range rules.Stages {
+			c.counts[stage] += sizes[i.records.incidentGroup(place, stage)]
+		}
+	}
+	return c.counts
+}
+
+// Count returns how many incidents of the keys with these places are in a stage, as it was
+// some seconds ago.
+func (i *Incidents) Count(ctx context.Context, places []string, stage notifier.IncidentState) (n int) {
+	sizes := i.sizes.get(ctx, i.outbox.Queue)
+	for _, place := range places {
+		n += sizes[i.records.incidentGroup(place, stage)]
+	}
+	return n
+}
+
+// CountUnresolved returns how many incidents of the key with a place are not resolved now,
+// at most most.
+func (i *Incidents) CountUnresolved(ctx context.Context, place string, most int) (n int, err error) {
+	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
+		records, err := i.outbox.Queue.CallersGroup(ctx, i.records.incidentGroup(place, stage), queue.Hash{}, most)
+		if err != nil {
+			return 0, err
+		}
+		n += len(records)
+	}
+	return min(n, most), nil
+}
+
+// StepReceipt says whether a device has confirmed the message of a step.
+type StepReceipt struct {
+	Job     queued.Ruled // what the rules know of its job
+	Message uuid.UUID
+	Target  string // the hash of the destination
+	Shown   bool   // the device has shown it; false if it did not confirm that in time
+}
+
+// NoteReceipt notes whether a device has confirmed the message of a step. If none of the
+// step's destinations has the message, the next step begins.
+func (i *Incidents) NoteReceipt(ctx context.Context, r StepReceipt) error {
+	_, err := i.change(ctx, r.Job.Incident, func(c *incidentChange) (stays bool) {
+		if c.incident != nil && c.incident.ID == r.Job.Opening {
+			c.incident.Confirmed(c.now, r.Message, r.Target, r.Job.Step, r.Shown)
+		}
+		return c.incident != nil
+	})
+	return err
+}
+
+// tell emits the event for a change of an incident. by is who made it, or "".
+func (i *Incidents) tell(what string, x *rules.Incident, by string) {
+	app := i.outbox.App.Load()
+	if x.Source == site.SourceOwnEvent {
+		return // a message about an event causes no other
+	}
+	app.Emit(event.Incident, func() map[string]any {
+		return map[string]any{
+			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
+			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,
+		}
+	})
+	if what == event.IncidentExhausted {
+		i.outbox.Log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the first step",
+			zap.String("key", x.Key), zap.String("incident", x.Name), zap.Int("rounds", x.Escalation.Round))
+	}
+}
+
+// StoredIncident is an incident that was found, for the methods that change it.
+type StoredIncident struct {
+	name     queue.Hash      // of its record
+	Incident *rules.Incident // as it was when it was read
+}
+
+// page returns at most n incidents in a stage of the key with a place, in the order of the names of their records, after the one with the
+// name after. more reports whether others follow, after the record with the name last.
+func (i *Incidents) page(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident, last queue.Hash, more bool, err error) {
+	records, err := i.outbox.Queue.CallersGroup(ctx, i.records.incidentGroup(place, stage), after, n)
+	if err != nil {
+		return nil, after, false, err
+	}
+	last = after
+	for _, r := range records {
+		last = r.Name
+		if x := decodeIncident(r.Data); x != nil {
+			out = append(out, StoredIncident{r.Name, x})
+		}
+	}
+	return out, last, len(records) == n, nil
+}
+
+// ByID returns the incident with a public ID, or [ErrNoIncident]. The ID of an earlier
+// opening is none.
+func (i *Incidents) ByID(ctx context.Context, id string) (*StoredIncident, error) {
+	known := rules.IsIncidentID(id)
+	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentIDName(id))
+	if err != nil {
+		return nil, err
+	}
+	var name queue.Hash // an unknown ID is looked up like a known one, so that it takes as long
+	if len(b) == 1+len(name) && b[0] == outbox.KindIncidentID {
+		copy(name[:], b[1:])
+	}
+	if b, err = i.outbox.Queue.CallersRecord(ctx, name); err != nil {
+		return nil, err
+	}
+	x := decodeIncident(b)
+	if !known || x == nil || x.ID != id {
+		return nil, ErrNoIncident
+	}
+	return &StoredIncident{name, x}, nil
+}
+
+// OfMessage returns the incident that a message of the queue is about, or nil if
+// there is none, if it is forgotten, or if it was opened anew later.
+func (i *Incidents) OfMessage(ctx context.Context, m *queue.Message) *rules.Incident {
+	var s queued.Summary
+	if s.Decode(m.Summary) != nil || s.Known == "" {
+		return nil
+	}
+	b, err := i.outbox.Queue.CallersRecord(ctx, i.outbox.Queue.Hash("incident\x00"+s.Known))
+	if err != nil {
+		return nil // the message can be shown without it
+	}
+	if x := decodeIncident(b); x != nil && !m.Created.Before(x.Opened) {
+		return x
+	}
+	return nil
+}
+
+// dueID removes the record that maps a public ID when its incident is gone.
+func (i *Incidents) dueID(ctx context.Context, name queue.Hash, data []byte) error {
+	var incident queue.Hash
+	copy(incident[:], data[1:])
+	return i.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		c := &queue.RuledChange{Records: make([]queue.Record, 2)}
+		if x := decodeIncident(old[1]); x != nil {
+			c.Records[1] = i.records.incident(x)
+			if i.records.incidentIDName(x.ID) == name {
+				c.Records[0] = incidentIDRecord(incident, i.outbox.Queue.Now().Add(i.outbox.App.Load().QueueSettings.Keep))
+			}
+		}
+		return c, nil
+	}})
+}

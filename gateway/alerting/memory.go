@@ -1,0 +1,198 @@
+package alerting
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// memory is what rules remember of keys: incidents, and what destinations know of them and
+// of other messages. It forgets what matters no more.
+type memory struct {
+	outbox   *outbox.Outbox
+	records  records
+	silences *Silences
+}
+
+// remembered is a record that may be forgotten.
+type remembered struct {
+	name queue.Hash
+	id   string    // the public ID of an incident; "" for what a destination knows
+	at   time.Time // when something was heard of it last
+	size int64
+}
+
+// eachOf calls f with each record of a group, until it returns an error.
+func (q *memory) each(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
+	var after queue.Hash
+	for {
+		page, err := q.outbox.Queue.CallersGroup(ctx, group, after, sharePage)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		if len(page) < sharePage {
+			return nil
+		}
+		after = page[len(page)-1].Name
+	}
+}
+
+// waiting is what keeps incidents of a key from being forgotten.
+type waiting struct {
+	q        *memory
+	now      time.Time
+	silences rules.Silences
+	key      *site.Key       // nil if it is gone
+	held     map[string]bool // the subjects of messages that rules hold
+}
+
+// whatWaits returns what is under way about incidents of the key of x.
+func (q *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
+	w = &waiting{q: q, now: q.outbox.Queue.Now(), held: map[string]bool{}}
+	place := PlaceOfIncident(x)
+	if w.silences, err = q.silences.At(ctx, place); err != nil {
+		return nil, err
+	}
+	if w.key, _, err = q.outbox.App.Load().KeyOfIncident(ctx, x); err != nil || w.key == nil {
+		return w, err
+	}
+	for _, t := range w.key.Targets {
+		b, err := q.outbox.Queue.CallersRecord(ctx, q.records.laneName(place+t.Policy().Key(), site.DestinationName(t, w.key.Limits)))
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range decodeLane(b).Items {
+			w.held[o.Subject] = true
+		}
+	}
+	return w, nil
+}
+
+// quiet reports whether nothing is under way about an incident: nobody will be told, nobody
+// takes care of it, and no silence matches it.
+func (w *waiting) quiet(x *rules.Incident) bool {
+	if !IsQuiet(x) || x.IsOpen() && w.silences.MatchIncident(w.now, x, x.Tags) != nil {
+		return false
+	}
+	return len(w.held) == 0 || w.key == nil || !slices.ContainsFunc(w.q.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
+}
+
+// subjectsOf returns the names of the records of what the destinations of a key know of an
+// incident.
+func (q *memory) subjectsOf(x *rules.Incident, k *site.Key) (names []queue.Hash) {
+	for _, t := range k.Targets {
+		names = append(names, q.records.knowledgeName(x, k, t))
+	}
+	return names
+}
+
+// recordsOf returns the records of an incident and of what the destinations of its key know
+// of it. k is the key, or nil if it is gone.
+func (q *memory) recordsOf(x *StoredIncident, k *site.Key) []remembered {
+	records := []remembered{{name: x.name, id: x.Incident.ID, at: x.Incident.Changed}}
+	if k != nil && x.Incident.Derived != "" {
+		for _, name := range q.subjectsOf(x.Incident, k) {
+			records = append(records, remembered{name: name, at: q.outbox.Queue.Now()})
+		}
+	}
+	return records
+}
+
+// forgetRecords forgets those of the records of which nothing has been heard since they were
+// read, and about which nothing is under way. It returns them.
+func (q *memory) forget(ctx context.Context, batch []remembered) (gone []remembered, err error) {
+	var names []queue.Hash
+	for _, r := range batch {
+		names = append(names, r.name)
+	}
+	for _, r := range batch {
+		if r.id != "" {
+			names = append(names, q.records.incidentIDName(r.id))
+		}
+	}
+	err = q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+		gone = gone[:0]
+		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
+		id := len(batch)
+		for i, r := range batch {
+			var forgets bool
+			if r.id == "" {
+				s := decodeSubject(old[i])
+				waits, err := anyWaits(status, s.Next.Job, s.Way.Job)
+				if err != nil {
+					return nil, err
+				}
+				if forgets = !waits && s.Silenced == (uuid.UUID{}) && !s.LastTime().After(r.at); !forgets {
+					c.Records[i] = keepSubject(old[i])
+				}
+			} else {
+				x := decodeIncident(old[i])
+				if forgets = x == nil || x.ID == r.id && IsQuiet(x) && !x.Changed.After(r.at); !forgets {
+					c.Records[i] = q.records.incident(x)
+					c.Records[id] = incidentIDRecord(r.name, x.Forget)
+				}
+				id++
+			}
+			if forgets && len(old[i]) > 0 {
+				gone = append(gone, r)
+			}
+		}
+		return c, nil
+	}})
+	return gone, err
+}
+
+// anyWaits reports whether one of the jobs is not final. The zero value is none.
+func anyWaits(status statusFunc, jobs ...queue.JobID) (bool, error) {
+	jobs = slices.DeleteFunc(jobs, func(j queue.JobID) bool { return j == queue.JobID{} })
+	if len(jobs) == 0 {
+		return false, nil
+	}
+	statuses, err := status(jobs)
+	return slices.ContainsFunc(statuses, queue.Status.Waits), err
+}
+
+// dueSubject forgets a subject that matters no more.
+func (q *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) error {
+	var forgotten *rules.Subject
+	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+		now := q.outbox.Queue.Now()
+		s := decodeSubject(old[0])
+		forgotten = nil
+		if next := s.Next.Job; next != (queue.JobID{}) {
+			statuses, err := status([]queue.JobID{next})
+			if err != nil {
+				return nil, err
+			}
+			if statuses[0].Waits() {
+				s.Forget = now.Add(time.Hour)
+				return &queue.RuledChange{Records: []queue.Record{subjectRecord(s)}}, nil
+			}
+		}
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		if s.Forget.After(now) && !crowded && len(old[0]) > 0 {
+			c.Records[0] = subjectRecord(s)
+		} else {
+			forgotten = s
+		}
+		return c, nil
+	}})
+	if err == nil && forgotten != nil && forgotten.Repeats > 0 {
+		q.outbox.Log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",
+			zap.String("key", forgotten.Key), zap.Int("messages", forgotten.Repeats), zap.Time("since", forgotten.Since))
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+package device
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Invitations keeps the invitations to keys, each until it is used or its time is over.
+type Invitations struct{ records Records }
+
+// Make makes an invitation to a key, and returns the token that stands for it. A device
+// that uses it gets the tags.
+func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (token string, x *Invitation, err error) {
+	token = NewSecret()
+	store := q.records.outbox.Queue
+	err = store.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		x = NewInvitation(to, tags, store.Now())
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindInvitation, x.Encode()), Due: x.Until}}}, nil
+	}})
+	return token, x, err
+}
+
+// Find returns the invitation to a key that a token stands for. The error is
+// [ErrInvitation] if there is none.
+func (q *Invitations) Find(ctx context.Context, to site.Place, token string) (*Invitation, error) {
+	if token == "" {
+		return nil, ErrInvitation
+	}
+	x, err := q.read(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	return x, x.Check(to, q.records.outbox.Queue.Now())
+}
+
+// Usable reports whether a token stands for an invitation that can still be used, to
+// whichever key.
+func (q *Invitations) Usable(ctx context.Context, token string) (bool, error) {
+	x, err := q.read(ctx, token)
+	return x != nil && x.Check(x.Place, q.records.outbox.Queue.Now()) == nil, err
+}
+
+// read returns the invitation that a token stands for, or nil.
+func (q *Invitations) read(ctx context.Context, token string) (*Invitation, error) {
+	b, err := q.records.outbox.Queue.CallersRecord(ctx, q.records.invitation(token))
+	if err != nil {
+		return nil, err
+	}
+	return invitationOf(b), nil
+}
+
+// InvitationLink returns the address on which a phone uses an invitation.
+func InvitationLink(publicURL, key, token string) string {
+	return publicURL + site.PathOf(site.RouteNotifyKey, key) + "?invite=" + token
+}

@@ -1,0 +1,97 @@
+package device
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// knownCache has the devices of all keys, so that a message to a key without one costs no
+// more than a look at it. Where the store is shared, it is read anew each second.
+type knownCache struct {
+	now atomic.Pointer[knownDevices] // nil before it was read
+
+	mu      sync.Mutex // held while it is read
+	version []byte
+}
+
+// knownDevices are the devices of all keys. They do not change.
+type knownDevices struct {
+	lists   map[site.Place]*List
+	damaged map[queue.Hash]bool // the names of records that cannot be read
+}
+
+// Known returns the devices of a key that were read last, or nil. It does not read the store.
+func (q *Registry) Known(key site.Place) *List {
+	known := q.known.now.Load()
+	if known == nil {
+		return nil
+	}
+	return known.lists[key]
+}
+
+// Ready reports whether the devices of all keys were read.
+func (q *Registry) Ready() bool { return q.known.now.Load() != nil }
+
+// Any reports whether a key is known to have devices, also if they cannot be read.
+func (q *Registry) Any() bool {
+	known := q.known.now.Load()
+	return known != nil && len(known.lists)+len(known.damaged) > 0
+}
+
+// Forget drops what is known in memory of devices and of the VAPID key, so that it is read
+// from the store when it is needed next.
+func (q *Registry) Forget() {
+	q.known.now.Store(nil)
+	q.vapid.key.Store(nil)
+}
+
+// Refresh reads the devices if other gateways may have changed them, or if they were not
+// read yet.
+func (q *Registry) Refresh(ctx context.Context) {
+	if q.outbox.App.Load().Global.Push == nil || !q.outbox.Shared && q.Ready() {
+		return
+	}
+	if err := q.Read(ctx); err != nil && !q.Ready() && ctx.Err() == nil {
+		q.outbox.Log.Debug("devices cannot be read yet", zap.Error(err))
+	}
+}
+
+// Read reads the devices of all keys from the store if they have changed.
+func (q *Registry) Read(ctx context.Context) error {
+	c := &q.known
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	version, err := q.outbox.Queue.CallersRecord(ctx, q.Records.Version())
+	if err != nil || c.now.Load() != nil && slices.Equal(version, c.version) {
+		return err
+	}
+	known := &knownDevices{map[site.Place]*List{}, map[queue.Hash]bool{}}
+	for after, more := (queue.Hash{}), true; more; {
+		records, err := q.outbox.Queue.CallersGroup(ctx, q.Records.Group(), after, outbox.SilencePage)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			after = r.Name
+			l, err := decodeDevices(r.Data)
+			if err != nil {
+				q.outbox.Log.Error("devices get no messages", zap.String("key", l.Key), zap.Error(err))
+				known.damaged[r.Name] = true
+			} else if len(l.All) > 0 {
+				known.lists[l.Place] = l
+			}
+		}
+		more = len(records) == outbox.SilencePage
+	}
+	c.version = version
+	c.now.Store(known)
+	return nil
+}

@@ -1,0 +1,163 @@
+package device
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Receipts keeps the receipts of devices: which of them have confirmed which message. A
+// receipt that does not come in time counts against the device, and lets an incident
+// escalate.
+type Receipts struct {
+	records   Records
+	incidents *alerting.Incidents
+}
+
+// ReceiptFuncs returns what alerts need of the receipts in an outbox.
+func ReceiptFuncs(o *outbox.Outbox) alerting.Receipts {
+	records := Records{o}
+	return alerting.Receipts{
+		Name: records.Receipt,
+		Keep: records.keepReceipt,
+		Confirms: func(record []byte, now time.Time) (delivered, decided bool) {
+			return decodeReceipt(record).Confirms(now)
+		},
+	}
+}
+
+// token returns the token by which a device confirms a message: the ID of the message, and
+// a hash that only the gateway can make.
+func (q *Receipts) token(device, message string) string {
+	sum := q.records.outbox.Queue.Hash("receipt token\x00" + device + "\x00" + message)
+	return message + "." + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// checkToken returns the ID of the message that a token is for, and reports whether
+// the gateway has made it for the device.
+func (q *Receipts) checkToken(device, token string) (message string, ok bool) {
+	message, _, _ = strings.Cut(token, ".")
+	return message, subtle.ConstantTimeCompare([]byte(token), []byte(q.token(device, message))) == 1
+}
+
+// pushed notes that a push service has taken a message for a device of a key. began is when
+// the push began.
+func (q *Receipts) pushed(ctx context.Context, key site.Place, d *Device, m *notifier.Message, began time.Time) error {
+	id, err := uuid.Parse(m.ID)
+	if err != nil {
+		return err
+	}
+	_, err = q.change(ctx, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
+		s.Pushed(d, key, now)
+		return d.Pushed(key, id, before, began, now)
+	})
+	return err
+}
+
+// received notes that a device of a key has confirmed a message.
+func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, message string) error {
+	id, err := uuid.Parse(message)
+	if err != nil {
+		return err
+	}
+	x, err := q.change(ctx, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
+		s.Confirmed(d, key, now)
+		return d.Confirmed(key, id, before, now)
+	})
+	if err != nil {
+		return err
+	}
+	return q.confirmStep(ctx, x)
+}
+
+// change changes the receipt for a message to a device and the state of the device.
+// f gets the receipt until now, or nil, and returns the new one. It may be called several
+// times.
+func (q *Receipts) change(ctx context.Context, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
+	names := []queue.Hash{q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)}
+	err = q.records.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
+		x = f(now, decodeReceipt(old[0]), s)
+		return &queue.RuledChange{Records: []queue.Record{q.records.ofReceipt(x), q.records.ofState(s, now)}}, nil
+	}})
+	return x, err
+}
+
+// Due counts a receipt that is missing, and removes one that is old. before is nil
+// for one that is damaged, or has to go.
+func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) error {
+	if before == nil {
+		return q.records.outbox.RemoveRecord(ctx, name)
+	}
+	if before.Overdue(q.records.outbox.Queue.Now()) {
+		if err := q.confirmStep(ctx, before); err != nil {
+			return err
+		}
+	}
+	names := []queue.Hash{name, q.records.state(before.Device)}
+	return q.records.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
+		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
+		if x := decodeReceipt(old[0]); x != nil && x.Expire(s, q.records.outbox.App.Load().QueueSettings.Keep, now) {
+			c.Records[0] = q.records.ofReceipt(x)
+		}
+		if s.ID != "" {
+			c.Records[1] = q.records.ofState(s, now)
+		}
+		return c, nil
+	}})
+}
+
+// confirmStep tells the incident of a message, if it escalates, whether the device has
+// confirmed it.
+func (q *Receipts) confirmStep(ctx context.Context, x *Receipt) error {
+	e, err := q.records.outbox.Queue.Get(ctx, x.Message)
+	if err != nil {
+		return outbox.IgnoreNotFound(err)
+	}
+	i := slices.IndexFunc(e.Jobs, func(j queue.Job) bool { return site.DestinationHash(j.Destination) == x.Target })
+	if i < 0 || len(e.Jobs[i].Ruled) == 0 {
+		return nil
+	}
+	r, err := queued.DecodeRuled(e.Jobs[i].Ruled)
+	if err != nil || r.Step == 0 {
+		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
+	}
+	return q.incidents.NoteReceipt(ctx, alerting.StepReceipt{Job: r, Message: x.Message, Target: x.Target, Shown: x.Answered()})
+}
+
+// Set sets when devices have confirmed a message.
+func (q *Receipts) Set(ctx context.Context, m *api.QueuedMessage) {
+	if !slices.ContainsFunc(m.Results, func(r api.QueuedResult) bool { return site.IsDevice(r.Destination) }) {
+		return
+	}
+	records, err := q.records.outbox.Queue.CallersGroup(ctx, q.records.receipts(m.ID), queue.Hash{}, MaxMaxDevices)
+	if err != nil {
+		return // the message can be shown without them
+	}
+	for _, r := range records {
+		x := decodeReceipt(r.Data)
+		if x == nil || x.Received.IsZero() {
+			continue
+		}
+		at := x.Received.UTC()
+		for i := range m.Results {
+			if m.Results[i].Destination == site.DeviceScheme+x.Name && m.Results[i].Status == notifier.Delivered {
+				m.Results[i].Received = &at
+			}
+		}
+	}
+}

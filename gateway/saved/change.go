@@ -1,0 +1,134 @@
+package saved
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+)
+
+// List returns the names of all keys, sorted, and never nil. s may be nil: then there are
+// none.
+func (s *Keys) List(ctx context.Context) ([]string, error) {
+	if s == nil {
+		return []string{}, nil
+	}
+	keys, err := s.Store.Keys(ctx)
+	if err != nil {
+		return nil, ErrSavedUnavailable(err)
+	}
+	if keys == nil {
+		keys = []string{}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// Get returns the configuration of a key as it was saved. The error is [site.ErrNoKey] if
+// there is none.
+func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error) {
+	c, err := s.Store.Load(ctx, name)
+	return c, storageError(err)
+}
+
+// Save saves the configuration of a key, and returns how many URLs it has. The error is
+// [SavedErrors] if the configuration has mistakes, and a 400 if there are too many keys.
+func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []SavedError, err error) {
+	k, warnings, err := s.Parse(ctx, name, format, text)
+	if err != nil {
+		return 0, warnings, err
+	}
+	urls = len(k.Targets)
+	s.ReleaseTargets(k)
+	err = s.Store.Save(ctx, name, format, text, s.MaxKeys)
+	if errors.Is(err, configstore.ErrTooMany) {
+		err = api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
+	}
+	return urls, warnings, storageError(err)
+}
+
+// ErrNotAdded is returned for a URL that cannot be added to the text of a key.
+var ErrNotAdded = errors.New("the destination cannot be added to the key automatically")
+
+// AddURL adds a URL with tags to a key, which need not exist, and saves the key. It returns
+// how many URLs the key has now. Errors are [ErrNotAdded] and those of Save.
+func (s *Keys) AddURL(ctx context.Context, name, url string, tags []string) (urls int, err error) {
+	s.adding.Lock() // so that both of two that are added at once are in the key
+	defer s.adding.Unlock()
+	c, err := s.Get(ctx, name)
+	if errors.Is(err, site.ErrNoKey) {
+		c = &configstore.Config{Format: configstore.FormatText}
+	} else if err != nil {
+		return 0, err
+	}
+	text, err := appriseconfig.Append(c.Text, c.Format == configstore.FormatYAML, url, tags)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrNotAdded, err)
+	}
+	urls, _, err = s.Save(ctx, name, c.Format, text)
+	return urls, err
+}
+
+// Check returns how many URLs a configuration has that is not saved. The error is
+// [SavedErrors] if it has mistakes. Without fetch, what it includes is not checked.
+func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool) (urls int, warnings []SavedError, err error) {
+	include := s.fetch
+	if !fetch && s.Include {
+		include = func(context.Context, string) ([]byte, error) { return nil, nil }
+	}
+	k, warnings, err := s.parse(ctx, name, format, text, include)
+	if err != nil {
+		return 0, warnings, err
+	}
+	s.ReleaseTargets(k)
+	return len(k.Targets), warnings, nil
+}
+
+// Delete deletes the configuration of a key, and returns the ID that the key had. The error
+// is [site.ErrNoKey] if there is none.
+func (s *Keys) Delete(ctx context.Context, name string) (id string, err error) {
+	id, err = s.Store.Delete(ctx, name)
+	return id, storageError(err)
+}
+
+// NewToken makes a token of a key, and returns it with the number of tokens that the key has
+// now. Only its hash is stored. The error is [site.ErrNoKey] if there is no such key, and a
+// 400 if it has too many tokens.
+func (s *Keys) NewToken(ctx context.Context, name string) (token string, count int, err error) {
+	token = rand.Text() // with at least 128 bits of randomness
+	count, err = s.Store.AddToken(ctx, name, sha256.Sum256([]byte(token)))
+	if errors.Is(err, configstore.ErrTooManyTokens) {
+		err = api.Errorf(http.StatusBadRequest, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
+	}
+	return token, count, storageError(err)
+}
+
+// RemoveOldTokens removes all tokens of a key but the newest, and returns how many these
+// were. The error is [site.ErrNoKey] if there is no such key.
+func (s *Keys) RemoveOldTokens(ctx context.Context, name string) (removed int, err error) {
+	removed, err = s.Store.RemoveOldTokens(ctx, name)
+	return removed, storageError(err)
+}
+
+// storageError returns the error for a caller after an error of the storage, which may be
+// nil.
+func storageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*api.Error](err); ok {
+		return err
+	}
+	if errors.Is(err, configstore.ErrNotFound) {
+		return site.ErrNoKey
+	}
+	return ErrSavedUnavailable(err)
+}
