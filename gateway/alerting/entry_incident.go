@@ -41,8 +41,8 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 	}
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
-		d: s.Delivery, name: u.name(s.q.records.incidentName(s.Place(), incident)), id: u.name(s.q.records.incidentIDName(fresh)),
-		fresh: fresh, keep: s.q.outbox.App.Load().QueueSettings.Keep, own: own,
+		d: s.Delivery, name: u.name(s.planner.records.incidentName(s.Place(), incident)), id: u.name(s.planner.records.incidentIDName(fresh)),
+		fresh: fresh, keep: s.planner.outbox.App.Load().QueueSettings.Keep, own: own,
 	}
 }
 
@@ -98,7 +98,7 @@ func (i *entryIncident) update(d *decision) error {
 			d.end(j.Job, queue.JobID{Message: d.entry.Message.ID}, rule)
 		}
 	}
-	d.changed.Records[i.name] = d.q.records.incident(x)
+	d.changed.Records[i.name] = d.records.incident(x)
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (l *lanes) releaseOnce(ctx context.Context, name queue.Hash) (more bool, er
 	if err := p.findTarget(ctx); err != nil {
 		return false, err
 	}
-	p.group = p.rules.Release(p.now, p.lane, p.held, p.waits(ctx), p.isOnWay(ctx))
+	p.group = p.rules.Release(p.now, p.lane, rules.Lookup{Held: p.held, Waits: p.waits(ctx), OnWay: p.isOnWay(ctx)})
 	if p.goesAlone() {
 		err = p.releaseJobs(ctx)
 	} else {

@@ -99,8 +99,8 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 
 // ListIncidents returns the incidents of the keys with these places, the worst stage
 // first, and the cursor of the next page, or the zero value if no more follow.
-func (q *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
-	sizes, err := q.outbox.Queue.CallersGroupSizes(ctx)
+func (i *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
+	sizes, err := i.outbox.Queue.CallersGroupSizes(ctx)
 	if err != nil {
 		return nil, next, err
 	}
@@ -121,9 +121,9 @@ func (q *Incidents) List(ctx context.Context, places []string, by *IncidentQuery
 					last = by.After.name
 				}
 			}
-			for more := sizes[q.records.incidentGroup(place, stage)] > 0; more && len(out) <= by.Limit; {
+			for more := sizes[i.records.incidentGroup(place, stage)] > 0; more && len(out) <= by.Limit; {
 				var page []StoredIncident
-				if page, last, more, err = q.page(ctx, place, stage, last, by.Limit+1-len(out)); err != nil {
+				if page, last, more, err = i.page(ctx, place, stage, last, by.Limit+1-len(out)); err != nil {
 					return nil, next, err
 				}
 				out = append(out, page...)

@@ -24,7 +24,7 @@ type planner struct {
 // messagePlan is what rules and silences plan for a message.
 type messagePlan struct {
 	*outbox.Draft
-	q        *planner
+	planner  *planner
 	silences rules.Silences // that may keep the message from a destination
 
 	escalates bool           // the message does, if it can be stored
@@ -34,16 +34,16 @@ type messagePlan struct {
 }
 
 // plan is [Engine.Plan].
-func (q *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
+func (p *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked {
-		silences = q.silences.of(d)
+		silences = p.silences.of(d)
 	}
 	if d.Rules.Empty() && len(silences) == 0 {
 		return nil
 	}
-	p := &messagePlan{q: q, silences: silences}
-	return &outbox.Plan{Decide: p.decide, Stored: p.stored, Tells: p.tells}
+	m := &messagePlan{planner: p, silences: silences}
+	return &outbox.Plan{Decide: m.decide, Stored: m.stored, Tells: m.tells}
 }
 
 // decide adds jobs to the entry of the message, and what is decided about them when it is
@@ -68,14 +68,14 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 		return nil, false
 	}
 	if s.Message.Incident.ID != "" {
-		b, err := s.q.outbox.Queue.CallersRecord(ctx, s.q.records.incidentName(s.Place(), s.Message.Incident.ID))
+		b, err := s.planner.outbox.Queue.CallersRecord(ctx, s.planner.records.incidentName(s.Place(), s.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
 			return nil, false
 		}
 	}
 	silent = make([]bool, len(s.To.Targets))
 	for i, t := range s.To.Targets {
-		silent[i] = s.silences.Match(s.q.outbox.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
+		silent[i] = s.silences.Match(s.planner.outbox.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
 	}
 	return silent, slices.Contains(silent, false)
 }
@@ -122,11 +122,11 @@ func (s *messagePlan) applyRules() {
 // newEntryRules returns what decides about the entry, without targets.
 func (s *messagePlan) newEntryRules() *entryRules {
 	u := &entryRules{
-		q: s.q, entry: s.Entry, message: s.Message, key: s.Key, silences: -1,
-		escalates: s.escalates, subjects: s.q.records.subjectGroup(s.Place()),
+		records: s.planner.records, clock: s.planner.outbox.Queue.Now, entry: s.Entry, message: s.Message, key: s.Key, silences: -1,
+		escalates: s.escalates, subjects: s.planner.records.subjectGroup(s.Place()),
 	}
 	if len(s.silences) > 0 {
-		u.silences, u.group = u.name(s.q.records.silencesName(s.Place())), s.q.records.silencedLanes(s.Place())
+		u.silences, u.group = u.name(s.planner.records.silencesName(s.Place())), s.planner.records.silencedLanes(s.Place())
 	}
 	if !s.Rules.Empty() {
 		u.escalate = s.Rules.Escalate
@@ -152,9 +152,9 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 	// What one policy forbids must neither hold up nor suppress what another one lets
 	// pass.
 	place, destination := s.Place()+t.Policy().Key(), s.Entry.Jobs[at].Destination
-	subject := func(of string) int { return u.name(s.q.records.subjectName(place, of, destination)) }
+	subject := func(of string) int { return u.name(s.planner.records.subjectName(place, of, destination)) }
 	if holds || incident != "" { // a message that the rules of before have sent may be on its way
-		x.at.lane = u.name(s.q.records.laneName(place, destination))
+		x.at.lane = u.name(s.planner.records.laneName(place, destination))
 	}
 	if r != nil && r.Dedupe != nil || x.item.State != "" {
 		x.at.subject = subject(subjectOf(s.Delivery))
@@ -218,7 +218,7 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.q.outbox.App.Load().Shared.Metrics
+	counters := s.planner.outbox.App.Load().Shared.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:
@@ -243,6 +243,6 @@ func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
 	}
 	for _, what := range s.incident.events {
-		s.q.incidents.tell(what, s.incident.known, d.By)
+		s.planner.incidents.tell(what, s.incident.known, d.By)
 	}
 }
