@@ -30,7 +30,7 @@ type IncidentQuery struct {
 // IncidentCursor is a position in the list of incidents. The zero value is its beginning.
 type IncidentCursor struct {
 	Stage notifier.IncidentState
-	place string // of the key (see [delivery.Place])
+	place string // of the key
 	name  queue.Hash
 }
 
@@ -39,7 +39,7 @@ func (c IncidentCursor) Encode() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(c.name[:]) + string(c.Stage) + "\x00" + c.place))
 }
 
-// decodeCursor is the inverse of encode. It reports whether the text is well-formed.
+// decodeCursor is the inverse of [IncidentCursor.Encode]. It reports whether the text is well-formed.
 func decodeCursor(text string) (c IncidentCursor, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < len(c.name) {
@@ -97,7 +97,7 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 	return path + "?" + v.Encode()
 }
 
-// ListIncidents returns the incidents of the keys with these places, the worst stage
+// List returns the incidents of the keys with these places, the worst stage
 // first, and the cursor of the next page, or the zero value if no more follow.
 func (i *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
 	sizes, err := i.outbox.Queue.CallersGroupSizes(ctx)

@@ -34,7 +34,7 @@ func (s *Silences) Has(place string) bool { return s.cache.has(place) }
 // Any reports whether a key has a silence. It reads no record.
 func (s *Silences) Any() bool { return s.cache.any() }
 
-// changeSilences changes the silences of the key with a place. adds reports whether it
+// change changes the silences of the key with a place. adds reports whether it
 // adds one, which needs room in the queue. f may be called several times.
 func (s *Silences) change(ctx context.Context, home, key string, adds bool, f func(now time.Time, of *rules.KeySilences) error) error {
 	place := home + "\x00" + key
@@ -67,7 +67,7 @@ func (s *Silences) change(ctx context.Context, home, key string, adds bool, f fu
 	return nil
 }
 
-// MakeSilence adds a silence to those of a key.
+// Make adds a silence to those of a key.
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
 	err := s.change(ctx, k.Home(siteID), k.Name, true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) })
 	if err == nil {
@@ -76,7 +76,7 @@ func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules
 	return err
 }
 
-// EndSilence ends a silence of a key before its time. What it has held and is still open
+// End ends a silence of a key before its time. What it has held and is still open
 // is told. If that takes too long, or the process ends, the rest is told later.
 func (s *Silences) End(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
 	err = s.change(ctx, home, key, false, func(now time.Time, of *rules.KeySilences) (err error) {
@@ -95,7 +95,7 @@ func (s *Silences) End(ctx context.Context, home, key string, id uuid.UUID, who 
 	return ended, nil
 }
 
-// SilencesAt returns the silences of a key that hold now.
+// At returns the silences of a key that hold now.
 func (s *Silences) At(ctx context.Context, place string) (rules.Silences, error) {
 	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(place))
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Silences) At(ctx context.Context, place string) (rules.Silences, error)
 	return active, nil
 }
 
-// dueSilences removes the silences of a key that have ended.
+// due removes the silences of a key that have ended.
 func (s *Silences) due(ctx context.Context, data []byte) error {
 	before := decodeSilences(data)
 	if before.Key == "" {
@@ -126,7 +126,7 @@ func (s *Silences) due(ctx context.Context, data []byte) error {
 	return s.release(ctx, before.Home, before.Key)
 }
 
-// releaseSilenced looks at all that silences of a key have held.
+// release looks at all that silences of a key have held.
 func (s *Silences) release(ctx context.Context, home, key string) error {
 	place := home + "\x00" + key
 	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(place))
@@ -154,7 +154,7 @@ func (s *Silences) release(ctx context.Context, home, key string) error {
 	})
 }
 
-// setSilences returns the rules of a destination with its silences, and sets what they
+// apply returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
 func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
 	place := t.Key.Home(siteID) + "\x00" + t.Key.Name
@@ -186,7 +186,7 @@ const (
 	silenceEnded = "ended"
 )
 
-// silenceChanged writes a line and emits an event about a silence.
+// changed writes a line and emits an event about a silence.
 func (s *Silences) changed(change, key string, x rules.Silence) {
 	app := s.outbox.App.Load()
 	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("until", x.Until),
@@ -200,7 +200,7 @@ func (s *Silences) changed(change, key string, x rules.Silence) {
 	})
 }
 
-// silencesOf returns the silences of the key that may keep the message of a delivery from
+// of returns the silences of the key that may keep the message of a delivery from
 // one of its destinations. Those of a message about an incident are all of them, because
 // the silence of an incident also holds for its later messages.
 func (s *Silences) of(d *dispatch.Delivery) rules.Silences {

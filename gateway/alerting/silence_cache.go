@@ -65,7 +65,7 @@ func (c *silenceCache) any() bool {
 	return all != nil && len(*all) > 0
 }
 
-// RefreshSilences reads the silences that other gateways may have changed.
+// Refresh reads the silences that other gateways may have changed.
 func (s *Silences) Refresh(ctx context.Context) {
 	if !s.outbox.Shared && s.cache.places.Load() != nil {
 		return
@@ -75,7 +75,7 @@ func (s *Silences) Refresh(ctx context.Context) {
 	}
 }
 
-// readSilences reads the silences if they have changed.
+// read reads the silences if they have changed.
 func (s *Silences) read(ctx context.Context) error {
 	begun, err := s.cache.read(ctx, s)
 	for _, place := range begun {

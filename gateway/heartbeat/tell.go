@@ -74,8 +74,8 @@ func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Del
 }
 
 // TellBeat stores a message about a beat, and makes the change of the beat. The queue
-// sends the message. The results are those before anything is sent. Unless there is an
-// error, tellBeat calls d.release when no delivery is in progress any more.
+// sends the message. The results are those before anything is sent. The error is
+// [ErrBeatUnchanged] if the change was refused.
 func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
 	app := m.outbox.App.Load()
 	app.Shared.Incidents.Note(&d)
