@@ -21,11 +21,11 @@
 //	    │                       │     and the steps begin again        │
 //	    │                       ▼                                      │
 //	    └────────────────── resolved ◀─────────────────────────────────┘
-//	      nothing is heard of       a message, or a person, says that it
-//	      it for the time keep      is over
+//	  nothing is heard of           a message, or a person, says that it
+//	  it for some days              is over
 //
 // What is open and not acknowledged can be forgotten, too, when nothing is heard of it for
-// that time and no step of it waits.
+// that long and no step of it waits.
 //
 // A step is a number in the tags of URLs of a key that escalates. Those with the lowest
 // number are told at once, those with the next ones later, until somebody acknowledges the
