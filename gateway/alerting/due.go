@@ -371,15 +371,13 @@ func (p *release) sendDigest(ctx context.Context, t outbox.QueueTarget, state *q
 	}
 	target := t.Target
 	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).ToKey(t.Key)
-	s := outbox.NewSubmission(d, p.q.Outbox)
 	if p.group.More.Counts.Total() > 0 {
-		s.ID = p.group.More.ID
+		d.ID = p.group.More.ID
 	}
-	s.Rules = nil // they have released it
-	s.MakeEntry(s.ResultsSoFar())
-	e := s.Entry
+	d.Rules = nil // they have released it
+	e, _ := p.q.Entry(&d)
 	e.Untrusted, e.Unlimited = false, true
-	own := queue.JobID{Message: s.ID}
+	own := queue.JobID{Message: d.ID}
 	names := p.names()
 	ruled := queued.Ruled{Lane: p.name, Digest: true}
 	for i, m := range p.newest {

@@ -15,7 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -441,13 +440,12 @@ func (q *Engine) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.
 	}
 	d := dispatch.NewDelivery(settings, site.SourceEscalation, x.Site, m, &api.Selection{Targets: targets}).ToKey(k)
 	d.Format, d.By = x.Source, by
-	s := outbox.NewSubmission(d, q.Outbox)
-	s.MakeEntry(s.ResultsSoFar())
-	s.Entry.Unlimited = true
-	if err := q.Queue.Accept(ctx, s.Entry); err != nil {
+	e, stored := q.Entry(&d)
+	e.Unlimited = true
+	if err := q.Queue.Accept(ctx, e); err != nil {
 		return err
 	}
-	s.Plan.Stored(&s.Delivery)
+	stored()
 	return nil
 }
 
