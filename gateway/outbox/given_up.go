@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -134,21 +132,21 @@ const settleTime = 3 * time.Second
 
 // settleRefused gives up the deliveries that were refused for good before the message was
 // stored.
-func (s *submission) settleRefused() {
-	if s.draft == nil || len(s.draft.refused.targets) == 0 {
+func (x *Draft) settleRefused(q *Outbox) {
+	if len(x.refused.targets) == 0 {
 		return
 	}
 	done := make(chan struct{})
 	go func() { // the queue ends it when it is closed
 		defer close(done)
-		for _, i := range s.draft.refused.targets {
-			j := *s.draft.job(i)
+		for _, i := range x.refused.targets {
+			j := *x.job(i)
 			if j.Status != queue.Sending {
 				continue // an older message of the incident waits; the queue tries this one after it
 			}
-			o := s.draft.outcome(i)
+			o := x.outcome(i)
 			o.NotSent = true // the attempt was made before, and is counted
-			s.q.Queue.Settle(&j, o)
+			q.Queue.Settle(&j, o)
 		}
 	}()
 	timer := time.NewTimer(settleTime)
@@ -157,13 +155,6 @@ func (s *submission) settleRefused() {
 	case <-done:
 	case <-timer.C:
 	}
-}
-
-// notKept notes that the queue could not store a message of which nothing else waits. The
-// answer tells the failure, as without a queue.
-func (s *submission) notKept(err error) {
-	s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key), zap.Error(err))
-	s.draft = nil
 }
 
 // givenUpName returns the name of the record of a destination of a key. home is where the

@@ -26,15 +26,6 @@ func (s *submission) streamQueued() {
 	}
 }
 
-// streamLate sends the client the state of the targets that are late.
-func (s *submission) streamLate() {
-	for i, t := range s.d.To.Targets {
-		if s.d.Done != nil && s.targets[i].late {
-			s.d.Done(i, queuedNotYet(t))
-		}
-	}
-}
-
 // retryable reports whether the queue tries again after a result.
 func retryable(r *notifier.Result) bool { return r != nil && r.Err != nil && r.Temporary }
 

@@ -265,11 +265,14 @@ func (s *submission) giveUp() (store bool) {
 	defer s.mu.Unlock()
 	for _, i := range s.direct {
 		if s.targets[i].result == nil {
+			t := s.d.To.Targets[i]
 			s.targets[i].late = true
-			s.q.slow.late(s.d.To.Targets[i].Destination)
+			s.q.slow.late(t.Destination)
+			if s.d.Done != nil {
+				s.d.Done(i, queuedNotYet(t))
+			}
 		}
 	}
-	s.streamLate()
 	s.answered = true
 	return s.decideLocked()
 }
@@ -278,12 +281,12 @@ func (s *submission) giveUp() (store bool) {
 func (s *submission) store(ctx context.Context) {
 	s.err = s.q.acceptWithRoom(context.WithoutCancel(ctx), s.draft.Entry)
 	if s.err != nil && s.draft.refused.only {
-		s.notKept(s.err)
-		s.err = nil
+		s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key), zap.Error(s.err))
+		s.draft, s.err = nil, nil // the answer tells the failure, as without a queue
 	}
 	s.isDecided()
-	if s.err == nil {
-		s.settleRefused()
+	if s.err == nil && s.draft != nil {
+		s.draft.settleRefused(s.q)
 	}
 }
 
@@ -318,7 +321,9 @@ func (s *submission) start(ctx context.Context) (notifier.Sending, *dispatch.Mes
 	d := s.d
 	d.Done = s.end
 	if !s.unstored {
-		d.Repeated = s.failed
+		d.Repeated = func(k int, r *notifier.Result) zapcore.Level {
+			return s.q.countFailure(site.DestinationOf(s.d.To.Targets[s.direct[k]], s.d.To.Limits), s.d.To.Limits != nil, s.d.Key, s.d.ID, r)
+		}
 	}
 	if len(s.direct) < len(s.targets) || d.Message.Incident.ID != "" || !d.Rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
 		to := *d.To
@@ -408,15 +413,11 @@ func (s *submission) end(k int, r notifier.Result) {
 	if deciding {
 		s.decided.Wait()
 	}
-	if !deciding || s.err != nil {
-		s.observe(i)
+	if !deciding || s.err != nil || s.draft.job(i).Status != queue.Sending {
+		s.q.observe(&s.d, s.d.To.Targets[i], s.targets[i].result)
 		return
 	}
 	j := *s.draft.job(i)
-	if j.Status != queue.Sending {
-		s.observe(i)
-		return
-	}
 	o := s.draft.outcome(i)
 	if o.Status == queue.Dead && !late && !keepsRefused(&s.d) { // the response reports the failure
 		o.Status = queue.Failed
@@ -424,31 +425,29 @@ func (s *submission) end(k int, r notifier.Result) {
 	s.q.Queue.Settle(&j, o)
 }
 
-// failed counts a failure of the k-th direct target that the queue repeats, and
-// returns the level of its log entry.
-func (s *submission) failed(k int, r *notifier.Result) zapcore.Level {
-	i := s.direct[k]
+// countFailure counts a failure that the queue repeats, and returns the level of its log
+// entry. Those to URLs of clients are counted as one.
+func (q *Outbox) countFailure(destination string, client bool, key string, message uuid.UUID, r *notifier.Result) zapcore.Level {
 	id := queue.Hash{}
-	if s.d.To.Limits == nil {
-		id = s.q.Queue.Hash(site.DestinationOf(s.d.To.Targets[i], nil))
+	if !client {
+		id = q.Queue.Hash(destination)
 	}
-	return s.q.Failures.Add(id, DestinationName{s.d.Key, r.Service, r.Destination}, s.d.ID, r.Err)
+	return q.Failures.Add(id, DestinationName{key, r.Service, r.Destination}, message, r.Err)
 }
 
-// observe tells the queue how the delivery to the i-th target has ended, which it
-// does not know because it has no job for it or the job waits.
-func (s *submission) observe(i int) {
-	r, t := s.targets[i].result, s.d.To.Targets[i]
+// observe tells the queue how the delivery to a target of d has ended, which the queue does
+// not know because it has no job for it or the job waits.
+func (q *Outbox) observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Result) {
 	if r.Attempts == 0 {
 		return
 	}
-	a := queue.Attempt{Destination: site.DestinationOf(t, s.d.To.Limits), Host: t.Host(), Client: s.d.To.Limits != nil, Status: queue.Delivered}
+	a := queue.Attempt{Destination: site.DestinationOf(t, d.To.Limits), Host: t.Host(), Client: d.To.Limits != nil, Status: queue.Delivered}
 	if r.Err != nil {
-		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), s.q.Queue.Now().Add(-r.Elapsed)
-		a.About = DestinationName{s.d.Key, r.Service, r.Destination}.Encode()
+		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), q.Queue.Now().Add(-r.Elapsed)
+		a.About = DestinationName{d.Key, r.Service, r.Destination}.Encode()
 		if r.Temporary {
 			a.Status = queue.Queued
 		}
 	}
-	s.q.Queue.Observe(a)
+	q.Queue.Observe(a)
 }
