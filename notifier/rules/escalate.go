@@ -142,11 +142,9 @@ type StepPlan struct {
 // of them. Then the steps begin when the silence ends (see Silence): with a message of the
 // gateway, or with the message itself if it is an incident of its own.
 func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
-	if a := &x.Acknowledged; x.IsAcknowledged() {
-		if x.Own || a.Until.IsZero() || a.Until.After(now) {
-			for _, j := range jobs { // they may be told of its end
-				x.Escalation.AddTarget(StepTarget{j.Step, j.Target})
-			}
+	if x.IsAcknowledged() {
+		if until := x.Acknowledged.Until; x.Own || until.IsZero() || until.After(now) {
+			x.Escalation.addTargets(jobs) // they may be told of its end
 			p.Acknowledged, p.Drop = true, jobs
 			return p
 		}
@@ -160,9 +158,7 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 	if s.Silenced && !silenced && !x.Own { // the silence has ended, and this message tells what is open
 		*s = Escalation{Targets: s.Targets, Waiting: s.Waiting, Sent: s.Sent}
 	}
-	for _, j := range jobs {
-		s.AddTarget(StepTarget{j.Step, j.Target})
-	}
+	s.addTargets(jobs)
 	if len(s.Steps()) == 0 {
 		return p
 	}
@@ -170,25 +166,50 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 		s.begin(now, 1, s.Steps()[0], e)
 		x.note(now)
 	}
-	s.Waiting = slices.DeleteFunc(s.Waiting, func(old StepJob) bool {
-		replaced := slices.ContainsFunc(jobs, func(j StepJob) bool { return j.Target == old.Target })
-		if replaced {
-			p.Replaced = append(p.Replaced, old)
-		}
-		return replaced
-	})
+	p.Replaced = s.replace(jobs)
 	if silenced {
-		s.Round, s.Next = max(s.Round, 1), now.Add(silenceCheck)
-		x.silenced()
-		p.Silenced = true
-		if x.Own {
-			p.Hold, s.Waiting = jobs, slices.Clone(jobs)
-			return p
-		}
-		p.Replaced, s.Waiting = slices.Concat(p.Replaced, s.Waiting), nil
-		p.Drop = jobs
-		return p
+		x.arriveSilenced(now, jobs, &p)
+	} else {
+		s.arrive(jobs, &p)
 	}
+	return p
+}
+
+// addTargets remembers the destinations of jobs.
+func (s *Escalation) addTargets(jobs []StepJob) {
+	for _, j := range jobs {
+		s.AddTarget(StepTarget{j.Step, j.Target})
+	}
+}
+
+// replace removes the waiting jobs to the destinations of newer jobs, and returns them.
+func (s *Escalation) replace(jobs []StepJob) (replaced []StepJob) {
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(old StepJob) bool {
+		newer := slices.ContainsFunc(jobs, func(j StepJob) bool { return j.Target == old.Target })
+		if newer {
+			replaced = append(replaced, old)
+		}
+		return newer
+	})
+	return replaced
+}
+
+// arriveSilenced decides about jobs that a silence keeps from all destinations.
+func (x *Incident) arriveSilenced(now time.Time, jobs []StepJob, p *StepPlan) {
+	s := &x.Escalation
+	s.Round, s.Next = max(s.Round, 1), now.Add(silenceCheck)
+	x.silenced()
+	p.Silenced = true
+	if x.Own {
+		p.Hold, s.Waiting = jobs, slices.Clone(jobs)
+		return
+	}
+	p.Replaced, s.Waiting = slices.Concat(p.Replaced, s.Waiting), nil
+	p.Drop = jobs
+}
+
+// arrive sends what the steps so far have been told of, and holds what later ones will be.
+func (s *Escalation) arrive(jobs []StepJob, p *StepPlan) {
 	for _, j := range jobs {
 		told := s.Round > 1 || j.Step <= s.Step
 		later := j.Round > s.Round || j.Round == s.Round && j.Step > s.Step
@@ -204,7 +225,6 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 			p.Drop = append(p.Drop, j)
 		}
 	}
-	return p
 }
 
 // begin begins a step.

@@ -265,42 +265,14 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 	}
 	r.tellCounts(now, l)
 	l.Items = slices.DeleteFunc(l.Items, func(x Item) bool { return !held(x.Job) })
-	var kept, free []Item
-	for _, x := range l.Items {
-		switch {
-		case x.After != (queue.JobID{}) && waits(x.After):
-			kept = append(kept, x)
-		case r.keeps(now, l, &x):
-			kept = append(kept, x)
-		default:
-			free = append(free, x)
-		}
-	}
-	kept, free = withOlder(kept, free)
-	l.Items = kept
-	failing := map[string]bool{} // subjects with a failure
-	for _, x := range free {
-		if x.Type == notifier.Failure && x.Subject != "" {
-			failing[x.Subject] = true
-		}
-	}
-	var items [2][]Item
-	for _, x := range free {
-		kind := kindOf(x.Type)
-		if failing[x.Subject] {
-			kind = 1
-		}
-		items[kind] = append(items[kind], x)
-	}
+	items := r.free(now, l, waits)
+	allFree := len(l.Items) == 0
 	for _, kind := range []int{1, 0} {
 		g := Group{Items: items[kind]}
-		follows := func(x Item) bool { return x.tellsState() && way(x.Subject) || x.About != "" && way(x.About) }
-		if i := slices.IndexFunc(g.Items, follows); i >= 0 && released == nil {
-			first := g.Items[i]
-			joins := func(x Item) bool { return x.Job == first.Job || first.About == "" && x.Subject == first.Subject }
-			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(x Item) bool { return !joins(x) })
-			l.Items = append(l.Items, slices.DeleteFunc(items[kind], joins)...)
-		} else if len(kept) == 0 || len(g.Items) > 0 {
+		if first, ok := follower(g.Items, way); ok && released == nil {
+			g.Items, items[kind] = apart(first, g.Items)
+			l.Items = append(l.Items, items[kind]...)
+		} else if allFree || len(g.Items) > 0 {
 			g.More = l.More[kind]
 		}
 		g.Items = l.addsLater(g.Items)
@@ -325,6 +297,55 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 	}
 	slices.SortStableFunc(l.Items, func(a, b Item) int { return a.Job.Compare(b.Job) })
 	return released
+}
+
+// free takes the items out of the lane that nothing holds any more, by the kind of their
+// subject: one with a failure is of that kind.
+func (r *Rules) free(now time.Time, l *Lane, waits func(queue.JobID) bool) (items [2][]Item) {
+	var kept, free []Item
+	for _, x := range l.Items {
+		if x.After != (queue.JobID{}) && waits(x.After) || r.keeps(now, l, &x) {
+			kept = append(kept, x)
+		} else {
+			free = append(free, x)
+		}
+	}
+	l.Items, free = withOlder(kept, free)
+	failing := map[string]bool{} // subjects with a failure
+	for _, x := range free {
+		if x.Type == notifier.Failure && x.Subject != "" {
+			failing[x.Subject] = true
+		}
+	}
+	for _, x := range free {
+		kind := kindOf(x.Type)
+		if failing[x.Subject] {
+			kind = 1
+		}
+		items[kind] = append(items[kind], x)
+	}
+	return items
+}
+
+// follower returns the first of the items that follows an older message on its way.
+func follower(items []Item, way func(subject string) bool) (first Item, ok bool) {
+	i := slices.IndexFunc(items, func(x Item) bool { return x.tellsState() && way(x.Subject) || x.About != "" && way(x.About) })
+	if i < 0 {
+		return first, false
+	}
+	return items[i], true
+}
+
+// apart returns the items that are sent together with first, and the others.
+func apart(first Item, items []Item) (together, others []Item) {
+	for _, x := range items {
+		if x.Job == first.Job || first.About == "" && x.Subject == first.Subject {
+			together = append(together, x)
+		} else {
+			others = append(others, x)
+		}
+	}
+	return together, others
 }
 
 // addsLater returns the items without those that add something to an incident whose states
