@@ -257,7 +257,7 @@ func TestQueueChainStored(t *testing.T) {
 				}
 				d := dispatch.Delivery{
 					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.Resolved, Logger: k.Log,
-					Source: site.SourceEvent, Key: "k", Site: h.Site(),
+					Origin: dispatch.Origin{Source: site.SourceEvent, Key: "k", Site: h.Site()},
 				}
 				e, _ := h.app.Rooms.Entry(&d)
 				if err := h.app.Rooms.Queue.Accept(t.Context(), e); err != nil {

@@ -184,12 +184,12 @@ func (a *attempt) delivery() dispatch.Delivery {
 	m.ID, m.Expires = a.stored.ID.String(), j.Expires
 	m.AcknowledgeURL = a.target.Settings.AcknowledgeURL(a.incident)
 	d := dispatch.NewDelivery(a.target.Settings, a.text.Source, a.text.Site, m, a.selection())
-	d.Key, d.Logger, d.Memory, d.ID, d.Attempt = a.text.Key, a.target.logger, &a.memory, a.stored.ID, true
+	d.Key, d.Logger, d.Memory, d.ID = a.text.Key, a.target.logger, &a.memory, a.stored.ID
 	if a.text.Source == site.SourceLog {
 		d.Logger = nil // an entry of the log would become another message
 	}
 	d.Home, _, _ = strings.Cut(j.Incident, "\x00")
-	d.Resumed, d.Tries = a.app.resumeTrace(a.text.Trace), j.Attempts
+	d.Attempt = &dispatch.Attempt{Before: j.Attempts, Resumed: a.app.resumeTrace(a.text.Trace)}
 	d.Repeated = func(_ int, r *notifier.Result) zapcore.Level {
 		return a.q.countFailure(j.Destination, j.Client, a.text.Key, a.stored.ID, r)
 	}
