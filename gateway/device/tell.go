@@ -71,10 +71,9 @@ func (q *Registry) TellOfDevice(ctx context.Context, at SiteSettings, of site.Pl
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
 	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.With = nil, with // it is sent at once
-	s := outbox.NewSubmission(d, q.Outbox)
-	s.MakeEntry(s.ResultsSoFar())
-	s.Entry.Unlimited = true
-	if err := q.Queue.Accept(ctx, s.Entry); err != nil {
+	e, _ := q.Entry(&d)
+	e.Unlimited = true
+	if err := q.Queue.Accept(ctx, e); err != nil {
 		q.Log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
 		return false
 	}
