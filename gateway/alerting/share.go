@@ -19,14 +19,14 @@ import (
 
 // The bounds of what is remembered of a key.
 const (
-	KeyShare    = 8 // of max_size, as a divisor
-	ShareEvery  = 10 * time.Second
-	shareAgain  = time.Second // between two looks while the queue is full
-	ShareTime   = 30 * time.Second
-	shareSample = 100  // records of a group by which its size is estimated
-	sharePage   = 1000 // records that are read at once
-	shareBatch  = 50   // records that are removed in one transaction
-	shareAtOnce = 5000 // records that are removed while other work waits
+	KeyShare    = 8                // of max_size, as a divisor
+	ShareEvery  = 10 * time.Second // between two looks at the shares
+	shareAgain  = time.Second      // between two looks while the queue is full
+	ShareTime   = 30 * time.Second // that forgetting may take
+	shareSample = 100              // records of a group by which its size is estimated
+	sharePage   = 1000             // records that are read at once
+	shareBatch  = 50               // records that are removed in one transaction
+	shareAtOnce = 5000             // records that are removed while other work waits
 
 	recordOverhead = 180     // of a record in the store, about
 	maxRecord      = 4 << 10 // size of a large record

@@ -143,7 +143,7 @@ type StepPlan struct {
 // gateway, or with the message itself if it is an incident of its own.
 func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
 	s := &x.Escalation
-	if x.isTakenCareOf(now) {
+	if x.IsAcknowledged() && (x.Own || x.Acknowledged.lasts(now)) {
 		s.addTargets(jobs) // they may be told of its end
 		p.Acknowledged, p.Drop = true, jobs
 		return p
@@ -159,18 +159,15 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 	}
 	p.Replaced = s.replace(jobs)
 	if silenced {
-		x.planSilenced(now, jobs, &p)
+		s.planSilenced(now, x, jobs, &p)
 	} else {
 		s.plan(jobs, &p)
 	}
 	return p
 }
 
-// isTakenCareOf reports whether an acknowledgement still lasts.
-func (x *Incident) isTakenCareOf(now time.Time) bool {
-	until := x.Acknowledged.Until
-	return x.IsAcknowledged() && (x.Own || until.IsZero() || until.After(now))
-}
+// lasts reports whether the time of an acknowledgement is not over.
+func (a *Acknowledgement) lasts(now time.Time) bool { return a.Until.IsZero() || a.Until.After(now) }
 
 // restart ends what is over when a message escalates: an acknowledgement, rounds that have
 // ended, and a silence.
@@ -208,8 +205,7 @@ func (x *Escalation) replace(jobs []StepJob) (replaced []StepJob) {
 
 // planSilenced plans a message that a silence keeps from every step. Only the message of an
 // incident of its own waits for the end of the silence, because nothing else can tell it.
-func (x *Incident) planSilenced(now time.Time, jobs []StepJob, p *StepPlan) {
-	s := &x.Escalation
+func (s *Escalation) planSilenced(now time.Time, x *Incident, jobs []StepJob, p *StepPlan) {
 	s.Round, s.Next = max(s.Round, 1), now.Add(silenceCheck)
 	s.silence(x.Title)
 	p.Silenced = true
