@@ -129,7 +129,7 @@ func TestOwnEventData(t *testing.T) {
 		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
 	}
 	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
-	data := dispatch.OwnEventData(dispatch.Delivery{Message: &notifier.Message{}, Source: site.SourceHTTP, Key: "k"}, false, results)
+	data := dispatch.OwnEventData(dispatch.Delivery{Message: &notifier.Message{}, Origin: dispatch.Origin{Source: site.SourceHTTP, Key: "k"}}, false, results)
 	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
 		t.Errorf("got %v", data)
 	}

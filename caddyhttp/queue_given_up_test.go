@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -127,7 +128,7 @@ func TestGivenUpIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := dispatch.NewDelivery(h.app.gateway.Engine.Global, site.SourceTest, h.api.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: targets}).ToKey(h.app.gateway.Engine.Global.Configured("k"))
-	if report, _, err := h.app.gateway.Engine.SendOrQueue(t.Context(), h.app.gateway.Engine.Global.Configured("k"), d); err != nil || report.OK() {
+	if report, _, err := h.app.gateway.Engine.Submit(t.Context(), h.app.gateway.Engine.Global.Configured("k"), d, outbox.Options{}); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
 	if dead := deadIDs(t, h); len(dead) > 0 || p.count() != 3 {

@@ -17,7 +17,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -257,16 +256,16 @@ func TestQueueChainStored(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := outbox.NewSubmission(dispatch.Delivery{
+				d := dispatch.Delivery{
 					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: targets}, Settings: h.app.gateway.Engine.Global, Logger: k.Log,
-					Source: site.SourceEvent, Key: "k", Site: h.api.Site(),
-				}, h.app.gateway.Rooms.Outbox)
-				s.MakeEntry(s.ResultsSoFar())
-				if err := h.app.gateway.Rooms.Outbox.Queue.Accept(t.Context(), s.Entry); err != nil {
+					Origin: dispatch.Origin{Source: site.SourceEvent, Key: "k", Site: h.api.Site()},
+				}
+				e, _ := h.app.gateway.Rooms.Outbox.Entry(&d)
+				if err := h.app.gateway.Rooms.Outbox.Queue.Accept(t.Context(), e); err != nil {
 					t.Fatal(err)
 				}
-				caddyhttptest.Eventually(t, func() bool { state, _ := state(t, h, s.ID.String()); return state != "queued" })
-				final := getMessage(t, h, http.MethodGet, s.ID.String(), typeJSON).queued(t)
+				caddyhttptest.Eventually(t, func() bool { state, _ := state(t, h, d.ID.String()); return state != "queued" })
+				final := getMessage(t, h, http.MethodGet, d.ID.String(), typeJSON).queued(t)
 				var status []string
 				for _, r := range final.Results {
 					status = append(status, string(r.Status))

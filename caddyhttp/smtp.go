@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -314,6 +315,12 @@ func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory
 		return mailReport{err: err}
 	}
 	d.Memory, d.Release = memory, release
-	report, id, err := g.app.gateway.Engine.SendOrQueue(context.Background(), k, d)
-	return mailReport{report, id, err}
+	report, id, err := g.app.gateway.Engine.Submit(context.Background(), k, d, outbox.Options{})
+	if report == nil {
+		release()
+	}
+	if err != nil {
+		return mailReport{err: outbox.QueueError(err)}
+	}
+	return mailReport{report, id, nil}
 }

@@ -205,35 +205,9 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 	for _, v := range places {
 		params[s.byName[v.name].index].texts = v.texts
 	}
-	for i, q := range query {
-		p := s.byName[strings.ToLower(q.key)]
-		if p == nil {
-			p = s.mapOf(q.key)
-		}
-		if p == nil {
-			if ignored := s.ignoredParam(q.key); ignored != nil {
-				ignored.warn(d, q)
-			} else if q.key != "" {
-				text, named := unknownParam(query, i, places)
-				if named {
-					text += s.suggestParam(q.key)
-				}
-				d.warn("%s", text)
-			}
-			continue
-		}
-		switch own := &params[p.index]; {
-		case p.kind == KindMap:
-			if err := d.put(p, q.key, q.value); err != nil {
-				return s.errValue(p, err.Error())
-			}
-		case q.value == "":
-		case p.kind == KindList:
-			own.texts = append(slices.Clip(own.texts), q.value)
-		case own.named && !strings.EqualFold(q.key, p.name):
-		default:
-			own.texts = []string{q.value}
-			own.named = strings.EqualFold(q.key, p.name)
+	for i := range query {
+		if err := d.assignQuery(params, places, query, i); err != nil {
+			return err
 		}
 	}
 	if t != nil {
@@ -241,6 +215,48 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 			params[p.index].required = true
 		}
 	}
+	return d.setParams(params, t)
+}
+
+// assignQuery assigns the i-th parameter of the query.
+func (d *Destination) assignQuery(params []paramTexts, places placeValues, query []queryParam, i int) error {
+	s, q := d.schema, query[i]
+	p := s.byName[strings.ToLower(q.key)]
+	if p == nil {
+		p = s.mapOf(q.key)
+	}
+	if p == nil {
+		if ignored := s.ignoredParam(q.key); ignored != nil {
+			ignored.warn(d, q)
+		} else if q.key != "" {
+			text, named := unknownParam(query, i, places)
+			if named {
+				text += s.suggestParam(q.key)
+			}
+			d.warn("%s", text)
+		}
+		return nil
+	}
+	switch own := &params[p.index]; {
+	case p.kind == KindMap:
+		if err := d.put(p, q.key, q.value); err != nil {
+			return s.errValue(p, err.Error())
+		}
+	case q.value == "":
+	case p.kind == KindList:
+		own.texts = append(slices.Clip(own.texts), q.value)
+	case own.named && !strings.EqualFold(q.key, p.name):
+	default:
+		own.texts = []string{q.value}
+		own.named = strings.EqualFold(q.key, p.name)
+	}
+	return nil
+}
+
+// setParams sets the parameters to their texts, and checks that those are there that are
+// required.
+func (d *Destination) setParams(params []paramTexts, t *template) error {
+	s := d.schema
 	for i, p := range s.params {
 		if p.kind == KindMap {
 			continue

@@ -16,7 +16,8 @@ import (
 
 // entryRules decides about the jobs of a message when it is stored.
 type entryRules struct {
-	q       *planner
+	records records
+	clock   func() time.Time
 	entry   *queue.Entry
 	message *notifier.Message
 	key     string
@@ -71,7 +72,7 @@ func (u *entryRules) name(name queue.Hash) int {
 func (u *entryRules) decide(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
 	u.decided = u.decided[:0]
 	d := &decision{
-		entryRules: u, now: u.q.outbox.Queue.Now(), old: old, status: status,
+		entryRules: u, now: u.clock(), old: old, status: status,
 		lanes: make([]*rules.Lane, len(old)), known: make([]*rules.Subject, len(old)),
 		changed: &queue.RuledChange{Records: make([]queue.Record, len(u.names))},
 	}
@@ -280,7 +281,7 @@ func (d *decision) verdict(x *decidedTarget) (v rules.Verdict, ok bool) {
 			r = x.rules // its steps wait for the end of the silence, unless it repeats others
 		}
 		var done bool
-		if v, done = r.Repeats(d.now, x.lane, x.known, x.item, d.waits, queue.NewID); done {
+		if v, done = r.Repeats(d.arrival(x)); done {
 			d.dropRounds(x, v.By, notifier.RuleSuppressed)
 		} else {
 			d.steps = append(d.steps, x)
@@ -292,9 +293,14 @@ func (d *decision) verdict(x *decidedTarget) (v rules.Verdict, ok bool) {
 		if d.incident != nil && d.incident.escalated {
 			r = r.Passing() // what the alert has passed, its resolution passes, too
 		}
-		v = r.Arrive(d.now, x.lane, x.known, x.item, d.waits, queue.NewID)
+		v = r.Arrive(d.arrival(x))
 	}
 	return v, true
+}
+
+// arrival returns the message as it comes in for a target.
+func (d *decision) arrival(x *decidedTarget) rules.Arrival {
+	return rules.Arrival{Now: d.now, Lane: x.lane, Subject: x.known, Item: x.item, Waits: d.waits, NewID: queue.NewID}
 }
 
 // reaches reports whether a message that does not escalate is for a destination with a
@@ -422,6 +428,6 @@ func (d *decision) countSilenced() error {
 		d.kept = append(d.kept, d.allSteps.ID)
 	}
 	d.keySilences.CountKept(d.kept)
-	d.changed.Records[d.silences] = d.q.records.silences(d.keySilences, d.now)
+	d.changed.Records[d.silences] = d.records.silences(d.keySilences, d.now)
 	return nil
 }

@@ -126,7 +126,7 @@ func (p *stepPlan) replaceWaiting() {
 // others opens none.
 func (p *stepPlan) storeIncident() {
 	x := p.d.incident.known
-	p.d.changed.Records[p.d.incident.name] = p.d.q.records.incident(x)
+	p.d.changed.Records[p.d.incident.name] = p.d.records.incident(x)
 	if x.Own && !slices.ContainsFunc(p.d.entry.Jobs, func(j queue.Job) bool { return j.Status.Waits() }) {
 		p.d.incident.forget(p.d.changed)
 	}

@@ -32,17 +32,17 @@ type entryIncident struct {
 // recordIncident adds the records of the incident of a message to those that its entry
 // changes. A message that escalates without naming an incident is one of its own.
 func (s *messagePlan) recordIncident(u *entryRules) {
-	incident, own := s.Message.Incident.ID, s.Message.Incident.ID == ""
+	incident, own := s.draft.Message.Incident.ID, s.draft.Message.Incident.ID == ""
 	if own && !s.escalates {
 		return
 	}
 	if own {
-		incident = dispatch.OwnIncident(s.ID)
+		incident = dispatch.OwnIncident(s.draft.ID)
 	}
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
-		d: s.Delivery, name: u.name(s.q.records.incidentName(s.Place(), incident)), id: u.name(s.q.records.incidentIDName(fresh)),
-		fresh: fresh, keep: s.q.outbox.App.Load().QueueSettings.Keep, own: own,
+		d: s.draft.Delivery, name: u.name(s.planner.records.incidentName(s.draft.Place(), incident)), id: u.name(s.planner.records.incidentIDName(fresh)),
+		fresh: fresh, keep: s.planner.outbox.App.Load().QueueSettings.Keep, own: own,
 	}
 }
 
@@ -98,7 +98,7 @@ func (i *entryIncident) update(d *decision) error {
 			d.end(j.Job, queue.JobID{Message: d.entry.Message.ID}, rule)
 		}
 	}
-	d.changed.Records[i.name] = d.q.records.incident(x)
+	d.changed.Records[i.name] = d.records.incident(x)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -19,74 +20,80 @@ type Forgotten struct {
 // maxForgotten is the maximum number of incidents that one request forgets.
 const maxForgotten = 2000
 
-// ForgetIncident forgets an incident, and what destinations know of it, unless people are
+// Forget forgets an incident, and what destinations know of it, unless people are
 // being told of it or somebody takes care of it. Nobody is told.
-func (q *Incidents) Forget(ctx context.Context, at *StoredIncident) error {
-	k, _, err := q.outbox.App.Load().KeyOfIncident(ctx, at.Incident)
+func (i *Incidents) Forget(ctx context.Context, at *StoredIncident) error {
+	k, _, err := i.outbox.App.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return err
 	}
-	gone, err := q.memory.forget(ctx, q.memory.recordsOf(at, k))
+	gone, err := i.memory.forget(ctx, i.memory.recordsOf(at, k))
 	if err == nil && !slices.ContainsFunc(gone, func(r remembered) bool { return r.name == at.name }) {
 		return ErrUnderWay
 	}
 	return err
 }
 
-// ForgetIncidents forgets the incidents of keys with these places about which nothing is
-// under way, or those of them in a stage.
-func (q *Incidents) ForgetAll(ctx context.Context, places []string, stage notifier.IncidentState) (out Forgotten, err error) {
+// ForgetAll forgets the incidents of keys with these places about which nothing is under
+// way, or those of them in a stage. Nobody is told.
+func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifier.IncidentState) (out Forgotten, err error) {
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
-		var found []StoredIncident
-		var w *waiting
-		for _, s := range rules.Stages {
-			if stage != "" && s != stage {
-				continue
-			}
-			err := q.memory.each(ctx, q.records.incidentGroup(place, s), func(r queue.NamedRecord) (err error) {
-				x := decodeIncident(r.Data)
-				if x == nil {
-					return nil
-				}
-				if w == nil {
-					if w, err = q.memory.whatWaits(ctx, x); err != nil {
-						return err
-					}
-				}
-				switch {
-				case !w.quiet(x):
-					out.Kept++
-				case out.Forgotten+len(found) >= maxForgotten:
-					out.More = true
-				default:
-					found = append(found, StoredIncident{r.Name, x})
-				}
-				return nil
-			})
-			if err != nil {
-				return out, err
-			}
+		found, k, err := i.forgettable(ctx, place, stage, &out)
+		if err != nil {
+			return out, err
 		}
 		for some := range slices.Chunk(found, shareBatch/2) {
 			var batch []remembered
-			for i := range some {
-				batch = append(batch, q.memory.recordsOf(&some[i], w.key)...)
+			for n := range some {
+				batch = append(batch, i.memory.recordsOf(&some[n], k)...)
 			}
 			for part := range slices.Chunk(batch, 2*shareBatch) {
-				gone, err := q.memory.forget(ctx, part)
+				gone, err := i.memory.forget(ctx, part)
 				if err != nil {
 					return out, err
 				}
-				for _, r := range gone {
-					if r.id != "" {
-						out.Forgotten++
-					}
-				}
+				out.Forgotten += countIncidents(gone)
 			}
 		}
 	}
 	return out, nil
+}
+
+// forgettable returns the incidents of the key with a place that can be forgotten, all or
+// those in a stage, and the key. It counts the others in out.
+func (i *Incidents) forgettable(ctx context.Context, place string, stage notifier.IncidentState, out *Forgotten) (found []StoredIncident, k *site.Key, err error) {
+	var w *waiting
+	look := func(r queue.NamedRecord) (err error) {
+		x := decodeIncident(r.Data)
+		if x == nil {
+			return nil
+		}
+		if w == nil {
+			if w, err = i.memory.whatWaits(ctx, x); err != nil {
+				return err
+			}
+			k = w.key
+		}
+		switch {
+		case !w.quiet(x):
+			out.Kept++
+		case out.Forgotten+len(found) >= maxForgotten:
+			out.More = true
+		default:
+			found = append(found, StoredIncident{r.Name, x})
+		}
+		return nil
+	}
+	for _, s := range rules.Stages {
+		if stage != "" && s != stage {
+			continue
+		}
+		if err := i.memory.each(ctx, i.records.incidentGroup(place, s), look); err != nil {
+			return nil, nil, err
+		}
+	}
+	return found, k, nil
 }
 
 // IsQuiet reports whether the record of an incident says that no step of it is under way,

@@ -10,7 +10,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -130,13 +129,12 @@ func (i *Incidents) accept(ctx context.Context, x *rules.Incident, n *notice) er
 	}
 	d := dispatch.NewDelivery(n.settings, site.SourceEscalation, x.Site, m, &api.Selection{Targets: targets}).ToKey(n.key)
 	d.Format, d.By = x.Source, n.by
-	s := outbox.NewSubmission(d, i.outbox)
-	s.MakeEntry(s.ResultsSoFar())
-	s.Entry.Unlimited = true
-	if err := i.outbox.Queue.Accept(ctx, s.Entry); err != nil {
+	e, stored := i.outbox.Entry(&d)
+	e.Unlimited = true
+	if err := i.outbox.Queue.Accept(ctx, e); err != nil {
 		return err
 	}
-	s.Plan.Stored(&s.Delivery)
+	stored()
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (l *lanes) releaseOnce(ctx context.Context, name queue.Hash) (more bool, er
 	if err := p.findTarget(ctx); err != nil {
 		return false, err
 	}
-	p.group = p.rules.Release(p.now, p.lane, p.held, p.waits(ctx), p.isOnWay(ctx))
+	p.group = p.rules.Release(p.now, p.lane, rules.Lookup{Held: p.held, Waits: p.waits(ctx), OnWay: p.isOnWay(ctx)})
 	if p.goesAlone() {
 		err = p.releaseJobs(ctx)
 	} else {
@@ -342,14 +342,13 @@ func (p *release) sendDigest(ctx context.Context) error {
 		defer t.Target.Close()
 	}
 	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, p.state.Site, g.message, &api.Selection{Targets: []notifier.Target{t.Target}}).ToKey(t.Key)
-	s := outbox.NewSubmission(d, p.lanes.outbox)
 	if p.group.More.Counts.Total() > 0 {
-		s.ID = p.group.More.ID
+		d.ID = p.group.More.ID
 	}
-	s.Rules = nil // they have released it
-	s.MakeEntry(s.ResultsSoFar())
-	p.ruleDigest(s.Entry)
-	if err := p.lanes.outbox.Queue.Accept(ctx, s.Entry); err != nil {
+	d.Rules = nil // they have released it
+	e, _ := p.lanes.outbox.Entry(&d)
+	p.ruleDigest(e)
+	if err := p.lanes.outbox.Queue.Accept(ctx, e); err != nil {
 		return err
 	}
 	p.count(metrics.RuleOutcomeDigested)

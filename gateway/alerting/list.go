@@ -30,7 +30,7 @@ type IncidentQuery struct {
 // IncidentCursor is a position in the list of incidents. The zero value is its beginning.
 type IncidentCursor struct {
 	Stage notifier.IncidentState
-	place string // of the key (see [delivery.Place])
+	place string // of the key
 	name  queue.Hash
 }
 
@@ -39,7 +39,7 @@ func (c IncidentCursor) Encode() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(c.name[:]) + string(c.Stage) + "\x00" + c.place))
 }
 
-// decodeCursor is the inverse of encode. It reports whether the text is well-formed.
+// decodeCursor is the inverse of [IncidentCursor.Encode]. It reports whether the text is well-formed.
 func decodeCursor(text string) (c IncidentCursor, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < len(c.name) {
@@ -97,10 +97,10 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 	return path + "?" + v.Encode()
 }
 
-// ListIncidents returns the incidents of the keys with these places, the worst stage
+// List returns the incidents of the keys with these places, the worst stage
 // first, and the cursor of the next page, or the zero value if no more follow.
-func (q *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
-	sizes, err := q.outbox.Queue.CallersGroupSizes(ctx)
+func (i *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
+	sizes, err := i.outbox.Queue.CallersGroupSizes(ctx)
 	if err != nil {
 		return nil, next, err
 	}
@@ -121,9 +121,9 @@ func (q *Incidents) List(ctx context.Context, places []string, by *IncidentQuery
 					last = by.After.name
 				}
 			}
-			for more := sizes[q.records.incidentGroup(place, stage)] > 0; more && len(out) <= by.Limit; {
+			for more := sizes[i.records.incidentGroup(place, stage)] > 0; more && len(out) <= by.Limit; {
 				var page []StoredIncident
-				if page, last, more, err = q.page(ctx, place, stage, last, by.Limit+1-len(out)); err != nil {
+				if page, last, more, err = i.page(ctx, place, stage, last, by.Limit+1-len(out)); err != nil {
 					return nil, next, err
 				}
 				out = append(out, page...)

@@ -30,11 +30,11 @@ type remembered struct {
 	size int64
 }
 
-// eachOf calls f with each record of a group, until it returns an error.
-func (q *memory) each(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
+// each calls f with each record of a group, until it returns an error.
+func (m *memory) each(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
 	var after queue.Hash
 	for {
-		page, err := q.outbox.Queue.CallersGroup(ctx, group, after, sharePage)
+		page, err := m.outbox.Queue.CallersGroup(ctx, group, after, sharePage)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (q *memory) each(ctx context.Context, group queue.Hash, f func(queue.NamedR
 
 // waiting is what keeps incidents of a key from being forgotten.
 type waiting struct {
-	q        *memory
+	memory   *memory
 	now      time.Time
 	silences rules.Silences
 	key      *site.Key       // nil if it is gone
@@ -60,17 +60,17 @@ type waiting struct {
 }
 
 // whatWaits returns what is under way about incidents of the key of x.
-func (q *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
-	w = &waiting{q: q, now: q.outbox.Queue.Now(), held: map[string]bool{}}
+func (m *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
+	w = &waiting{memory: m, now: m.outbox.Queue.Now(), held: map[string]bool{}}
 	place := PlaceOfIncident(x)
-	if w.silences, err = q.silences.At(ctx, place); err != nil {
+	if w.silences, err = m.silences.At(ctx, place); err != nil {
 		return nil, err
 	}
-	if w.key, _, err = q.outbox.App.Load().KeyOfIncident(ctx, x); err != nil || w.key == nil {
+	if w.key, _, err = m.outbox.App.Load().KeyOfIncident(ctx, x); err != nil || w.key == nil {
 		return w, err
 	}
 	for _, t := range w.key.Targets {
-		b, err := q.outbox.Queue.CallersRecord(ctx, q.records.laneName(place+t.Policy().Key(), site.DestinationName(t, w.key.Limits)))
+		b, err := m.outbox.Queue.CallersRecord(ctx, m.records.laneName(place+t.Policy().Key(), site.DestinationName(t, w.key.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -87,72 +87,90 @@ func (w *waiting) quiet(x *rules.Incident) bool {
 	if !IsQuiet(x) || x.IsOpen() && w.silences.MatchIncident(w.now, x, x.Tags) != nil {
 		return false
 	}
-	return len(w.held) == 0 || w.key == nil || !slices.ContainsFunc(w.q.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
+	return len(w.held) == 0 || w.key == nil || !slices.ContainsFunc(w.memory.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
 }
 
 // subjectsOf returns the names of the records of what the destinations of a key know of an
 // incident.
-func (q *memory) subjectsOf(x *rules.Incident, k *site.Key) (names []queue.Hash) {
+func (m *memory) subjectsOf(x *rules.Incident, k *site.Key) (names []queue.Hash) {
 	for _, t := range k.Targets {
-		names = append(names, q.records.knowledgeName(x, k, t))
+		names = append(names, m.records.knowledgeName(x, k, t))
 	}
 	return names
 }
 
 // recordsOf returns the records of an incident and of what the destinations of its key know
 // of it. k is the key, or nil if it is gone.
-func (q *memory) recordsOf(x *StoredIncident, k *site.Key) []remembered {
+func (m *memory) recordsOf(x *StoredIncident, k *site.Key) []remembered {
 	records := []remembered{{name: x.name, id: x.Incident.ID, at: x.Incident.Changed}}
 	if k != nil && x.Incident.Derived != "" {
-		for _, name := range q.subjectsOf(x.Incident, k) {
-			records = append(records, remembered{name: name, at: q.outbox.Queue.Now()})
+		for _, name := range m.subjectsOf(x.Incident, k) {
+			records = append(records, remembered{name: name, at: m.outbox.Queue.Now()})
 		}
 	}
 	return records
 }
 
-// forgetRecords forgets those of the records of which nothing has been heard since they were
-// read, and about which nothing is under way. It returns them.
-func (q *memory) forget(ctx context.Context, batch []remembered) (gone []remembered, err error) {
-	var names []queue.Hash
+// forget forgets those of the records of which nothing has been heard since they were read,
+// and about which nothing is under way. It returns them.
+func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembered, err error) {
+	var names, ids []queue.Hash
 	for _, r := range batch {
 		names = append(names, r.name)
-	}
-	for _, r := range batch {
 		if r.id != "" {
-			names = append(names, q.records.incidentIDName(r.id))
+			ids = append(ids, m.records.incidentIDName(r.id))
 		}
 	}
-	err = q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	names = append(names, ids...)
+	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
 		gone = gone[:0]
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		id := len(batch)
 		for i, r := range batch {
-			var forgets bool
-			if r.id == "" {
-				s := decodeSubject(old[i])
-				waits, err := anyWaits(status, s.Next.Job, s.Way.Job)
-				if err != nil {
-					return nil, err
-				}
-				if forgets = !waits && s.Silenced == (uuid.UUID{}) && !s.LastTime().After(r.at); !forgets {
-					c.Records[i] = keepSubject(old[i])
-				}
-			} else {
-				x := decodeIncident(old[i])
-				if forgets = x == nil || x.ID == r.id && IsQuiet(x) && !x.Changed.After(r.at); !forgets {
-					c.Records[i] = q.records.incident(x)
-					c.Records[id] = incidentIDRecord(r.name, x.Forget)
-				}
+			if r.id != "" {
+				c.Records[i], c.Records[id] = m.keepIncident(r, old[i])
 				id++
+			} else if c.Records[i], err = keepKnown(r, old[i], status); err != nil {
+				return nil, err
 			}
-			if forgets && len(old[i]) > 0 {
+			if len(c.Records[i].Data) == 0 && len(old[i]) > 0 {
 				gone = append(gone, r)
 			}
 		}
 		return c, nil
 	}})
 	return gone, err
+}
+
+// keepIncident returns the records of an incident and of its public ID, if it cannot be
+// forgotten; otherwise they are empty.
+func (m *memory) keepIncident(r remembered, old []byte) (record, id queue.Record) {
+	x := decodeIncident(old)
+	if x == nil || x.ID == r.id && IsQuiet(x) && !x.Changed.After(r.at) {
+		return record, id
+	}
+	return m.records.incident(x), incidentIDRecord(r.name, x.Forget)
+}
+
+// keepKnown returns the record of what a destination knows, if it cannot be forgotten;
+// otherwise it is empty.
+func keepKnown(r remembered, old []byte, status statusFunc) (record queue.Record, err error) {
+	s := decodeSubject(old)
+	waits, err := anyWaits(status, s.Next.Job, s.Way.Job)
+	if err != nil || !waits && s.Silenced == (uuid.UUID{}) && !s.LastTime().After(r.at) {
+		return record, err
+	}
+	return keepSubject(old), nil
+}
+
+// countIncidents returns how many of the records are of incidents.
+func countIncidents(records []remembered) (n int) {
+	for _, r := range records {
+		if r.id != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // anyWaits reports whether one of the jobs is not final. The zero value is none.
@@ -166,10 +184,10 @@ func anyWaits(status statusFunc, jobs ...queue.JobID) (bool, error) {
 }
 
 // dueSubject forgets a subject that matters no more.
-func (q *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) error {
+func (m *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
-	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
-		now := q.outbox.Queue.Now()
+	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+		now := m.outbox.Queue.Now()
 		s := decodeSubject(old[0])
 		forgotten = nil
 		if next := s.Next.Job; next != (queue.JobID{}) {
@@ -191,7 +209,7 @@ func (q *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) 
 		return c, nil
 	}})
 	if err == nil && forgotten != nil && forgotten.Repeats > 0 {
-		q.outbox.Log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",
+		m.outbox.Log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",
 			zap.String("key", forgotten.Key), zap.Int("messages", forgotten.Repeats), zap.Time("since", forgotten.Since))
 	}
 	return err

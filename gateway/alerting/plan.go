@@ -23,8 +23,8 @@ type planner struct {
 
 // messagePlan is what rules and silences plan for a message.
 type messagePlan struct {
-	*outbox.Draft
-	q        *planner
+	draft    *outbox.Draft
+	planner  *planner
 	silences rules.Silences // that may keep the message from a destination
 
 	escalates bool           // the message does, if it can be stored
@@ -34,22 +34,22 @@ type messagePlan struct {
 }
 
 // plan is [Engine.Plan].
-func (q *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
+func (p *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked {
-		silences = q.silences.of(d)
+		silences = p.silences.of(d)
 	}
 	if d.Rules.Empty() && len(silences) == 0 {
 		return nil
 	}
-	p := &messagePlan{q: q, silences: silences}
-	return &outbox.Plan{Decide: p.decide, Stored: p.stored, Tells: p.tells}
+	m := &messagePlan{planner: p, silences: silences}
+	return &outbox.Plan{Decide: m.decide, Stored: m.stored, Tells: m.tells}
 }
 
 // decide adds jobs to the entry of the message, and what is decided about them when it is
 // stored.
 func (s *messagePlan) decide(d *outbox.Draft) {
-	s.Draft, s.ruled, s.incident = d, nil, nil
+	s.draft, s.ruled, s.incident = d, nil, nil
 	s.addRounds()
 	s.applyRules()
 }
@@ -67,15 +67,15 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 	if !s.escalates {
 		return nil, false
 	}
-	if s.Message.Incident.ID != "" {
-		b, err := s.q.outbox.Queue.CallersRecord(ctx, s.q.records.incidentName(s.Place(), s.Message.Incident.ID))
+	if s.draft.Message.Incident.ID != "" {
+		b, err := s.planner.outbox.Queue.CallersRecord(ctx, s.planner.records.incidentName(s.draft.Place(), s.draft.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
 			return nil, false
 		}
 	}
-	silent = make([]bool, len(s.To.Targets))
-	for i, t := range s.To.Targets {
-		silent[i] = s.silences.Match(s.q.outbox.Queue.Now(), s.Message.Incident, s.Message.Title, t.Tags) != nil
+	silent = make([]bool, len(s.draft.To.Targets))
+	for i, t := range s.draft.To.Targets {
+		silent[i] = s.silences.Match(s.planner.outbox.Queue.Now(), s.draft.Message.Incident, s.draft.Message.Title, t.Tags) != nil
 	}
 	return silent, slices.Contains(silent, false)
 }
@@ -83,20 +83,20 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 // addRounds adds the jobs of the rounds after the first to an entry that escalates.
 func (s *messagePlan) addRounds() {
 	s.rounds, s.escalates = nil, false
-	if s.Steps == nil || s.Rules == nil || s.Bypasses || !s.Rules.Escalate.Covers(s.Message.Type, dispatch.StateOf(s.Message)) {
+	if s.draft.Steps == nil || s.draft.Rules == nil || s.draft.Bypasses || !s.draft.Rules.Escalate.Covers(s.draft.Message.Type, dispatch.StateOf(s.draft.Message)) {
 		return
 	}
 	s.escalates = true
 	s.rounds = map[int][]int{}
-	for i, at := range s.To.Positions() {
-		j := s.Entry.Jobs[at]
-		if s.Steps[i] == 0 || !j.Status.Waits() {
+	for i, at := range s.draft.To.Positions() {
+		j := s.draft.Entry.Jobs[at]
+		if s.draft.Steps[i] == 0 || !j.Status.Waits() {
 			continue
 		}
 		j.Status = queue.Queued
-		for range min(s.Rules.Escalate.Repeat-1, MaxStepJobs/len(s.To.Targets)) {
-			s.rounds[at] = append(s.rounds[at], len(s.Entry.Jobs))
-			s.Entry.Jobs = append(s.Entry.Jobs, j)
+		for range min(s.draft.Rules.Escalate.Repeat-1, MaxStepJobs/len(s.draft.To.Targets)) {
+			s.rounds[at] = append(s.rounds[at], len(s.draft.Entry.Jobs))
+			s.draft.Entry.Jobs = append(s.draft.Entry.Jobs, j)
 		}
 	}
 }
@@ -104,32 +104,32 @@ func (s *messagePlan) addRounds() {
 // applyRules makes the rules of the key and its silences decide about the jobs of the entry
 // when it is stored.
 func (s *messagePlan) applyRules() {
-	if s.Rules.Empty() && len(s.silences) == 0 || s.Bypasses || s.Source == site.SourceTest {
+	if s.draft.Rules.Empty() && len(s.silences) == 0 || s.draft.Bypasses || s.draft.Source == site.SourceTest {
 		return
 	}
 	u := s.newEntryRules()
 	s.incident = u.incident
-	for i, at := range s.To.Positions() {
+	for i, at := range s.draft.To.Positions() {
 		if x, ok := s.entryTarget(u, i, at); ok {
 			u.targets = append(u.targets, x)
 		}
 	}
 	if len(u.names)+len(u.targets) > 0 {
-		s.ruled, s.Entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
+		s.ruled, s.draft.Entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
 }
 
 // newEntryRules returns what decides about the entry, without targets.
 func (s *messagePlan) newEntryRules() *entryRules {
 	u := &entryRules{
-		q: s.q, entry: s.Entry, message: s.Message, key: s.Key, silences: -1,
-		escalates: s.escalates, subjects: s.q.records.subjectGroup(s.Place()),
+		records: s.planner.records, clock: s.planner.outbox.Queue.Now, entry: s.draft.Entry, message: s.draft.Message, key: s.draft.Key, silences: -1,
+		escalates: s.escalates, subjects: s.planner.records.subjectGroup(s.draft.Place()),
 	}
 	if len(s.silences) > 0 {
-		u.silences, u.group = u.name(s.q.records.silencesName(s.Place())), s.q.records.silencedLanes(s.Place())
+		u.silences, u.group = u.name(s.planner.records.silencesName(s.draft.Place())), s.planner.records.silencedLanes(s.draft.Place())
 	}
-	if !s.Rules.Empty() {
-		u.escalate = s.Rules.Escalate
+	if !s.draft.Rules.Empty() {
+		u.escalate = s.draft.Rules.Escalate
 		s.recordIncident(u)
 	}
 	return u
@@ -138,26 +138,26 @@ func (s *messagePlan) newEntryRules() *entryRules {
 // entryTarget returns what decides about the i-th target of the message, whose job has the
 // index at. ok is false if nothing does.
 func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok bool) {
-	t, silenced := s.To.Targets[i], len(s.silences) > 0
-	r := targetRules(s.Rules, t.Tags)
-	if r == nil && !silenced || !s.Entry.Jobs[at].Status.Waits() {
+	t, silenced := s.draft.To.Targets[i], len(s.silences) > 0
+	r := targetRules(s.draft.Rules, t.Tags)
+	if r == nil && !silenced || !s.draft.Entry.Jobs[at].Status.Waits() {
 		return x, false
 	}
 	x = entryTarget{job: at, rules: s.messageRules(r), tags: t.Tags, item: s.item(at), at: targetRecords{-1, -1, -1, -1}}
 	holds := silenced || r != nil && r.Holds()
 	if holds {
-		x.origin = s.States[i].Encode()
+		x.origin = s.draft.States[i].Encode()
 	}
-	incident := s.Message.Incident.ID
+	incident := s.draft.Message.Incident.ID
 	// What one policy forbids must neither hold up nor suppress what another one lets
 	// pass.
-	place, destination := s.Place()+t.Policy().Key(), s.Entry.Jobs[at].Destination
-	subject := func(of string) int { return u.name(s.q.records.subjectName(place, of, destination)) }
+	place, destination := s.draft.Place()+t.Policy().Key(), s.draft.Entry.Jobs[at].Destination
+	subject := func(of string) int { return u.name(s.planner.records.subjectName(place, of, destination)) }
 	if holds || incident != "" { // a message that the rules of before have sent may be on its way
-		x.at.lane = u.name(s.q.records.laneName(place, destination))
+		x.at.lane = u.name(s.planner.records.laneName(place, destination))
 	}
 	if r != nil && r.Dedupe != nil || x.item.State != "" {
-		x.at.subject = subject(subjectOf(s.Delivery))
+		x.at.subject = subject(subjectOf(s.draft.Delivery))
 		x.item.Subject = string(u.names[x.at.subject][:])
 	}
 	if x.at.lane >= 0 && x.item.State == "" && incident != "" {
@@ -165,7 +165,7 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 		x.item.About = string(u.names[x.at.about][:])
 	}
 	if r.IsStep() {
-		x.hash, x.step, x.rounds = t.Hash(), s.Steps[i], s.rounds[at]
+		x.hash, x.step, x.rounds = t.Hash(), s.draft.Steps[i], s.rounds[at]
 		if x.step != 0 && incident != "" {
 			x.at.incident = subject(incidentSubject(incident))
 		}
@@ -189,7 +189,7 @@ func (s *messagePlan) messageRules(r *rules.Rules) *rules.Rules {
 	if r.IsStep() && s.escalates {
 		r = r.Passing() // but it replaces what the others hold
 	}
-	if s.Source == site.SourceEscalation && r != nil { // it repeats what was told
+	if s.draft.Source == site.SourceEscalation && r != nil { // it repeats what was told
 		r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
 	}
 	return r
@@ -197,9 +197,9 @@ func (s *messagePlan) messageRules(r *rules.Rules) *rules.Rules {
 
 // item returns the message as the rules see it, for the job with the index at.
 func (s *messagePlan) item(at int) rules.Item {
-	m := s.Message
+	m := s.draft.Message
 	return rules.Item{
-		Job: queue.JobID{Message: s.ID, Index: at}, Type: m.Type, State: itemState(m), Time: m.Time,
+		Job: queue.JobID{Message: s.draft.ID, Index: at}, Type: m.Type, State: itemState(m), Time: m.Time,
 		Alerts: m.Incident.Alerts, Incident: m.Incident, Title: m.Title,
 		Own: s.escalates && m.Incident.ID == "",
 	}
@@ -218,7 +218,7 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.q.outbox.App.Load().Shared.Metrics
+	counters := s.planner.outbox.App.Load().Shared.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:
@@ -243,6 +243,6 @@ func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
 	}
 	for _, what := range s.incident.events {
-		s.q.incidents.tell(what, s.incident.known, d.By)
+		s.planner.incidents.tell(what, s.incident.known, d.By)
 	}
 }

@@ -26,6 +26,7 @@ func decodeLane(record []byte) *rules.Lane {
 	return new(rules.Lane)
 }
 
+// laneRecord returns the record of a lane, which is empty if nothing has to be remembered.
 func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 	if l.Empty(now) {
 		return queue.Record{}
@@ -47,6 +48,7 @@ func decodeSubject(record []byte) *rules.Subject {
 	return new(rules.Subject)
 }
 
+// subjectRecord returns the record of a subject.
 func subjectRecord(s *rules.Subject) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
 }
@@ -140,7 +142,7 @@ func (r records) incidentIDName(id string) queue.Hash {
 	return r.outbox.Queue.Hash("incident ID\x00" + id)
 }
 
-// IncidentGroup returns the group of the records of incidents of the key with a place that
+// incidentGroup returns the group of the records of incidents of the key with a place that
 // are in a stage (see [rules.Incident.Stage]).
 func (r records) incidentGroup(place string, stage notifier.IncidentState) queue.Hash {
 	return r.outbox.Queue.Hash("incidents\x00" + place + "\x00" + string(stage))
@@ -156,10 +158,11 @@ func decodeIncident(record []byte) *rules.Incident {
 	return nil
 }
 
-// PlaceOfIncident returns the place of the key of an incident.
+// PlaceOfIncident returns the place of the key of an incident: where the key is defined, and
+// its name.
 func PlaceOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key }
 
-// incidentRecord returns the record of an incident.
+// incident returns the record of an incident.
 func (r records) incident(x *rules.Incident) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncident, x.Encode()), Due: x.Due(), Group: r.incidentGroup(PlaceOfIncident(x), x.Stage())}
 }
@@ -189,6 +192,8 @@ func (r records) silencesName(place string) queue.Hash {
 // silencesGroup returns the group of all records of silences.
 func (r records) silencesGroup() queue.Hash { return r.outbox.Queue.Hash("all silences") }
 
+// silencesVersion returns the name of a record that changes with each silence, so that
+// gateways that share a store see in one read that there is something new.
 func (r records) silencesVersion() queue.Hash {
 	return r.outbox.Queue.Hash("the version of all silences")
 }
@@ -198,7 +203,7 @@ func (r records) silencedLanes(place string) queue.Hash {
 	return r.outbox.Queue.Hash("silenced\x00" + place)
 }
 
-// silencesRecord returns the record of the silences of a key.
+// silences returns the record of the silences of a key.
 func (r records) silences(s *rules.KeySilences, now time.Time) queue.Record {
 	if s.Empty() {
 		return queue.Record{}

@@ -19,14 +19,14 @@ import (
 
 // The bounds of what is remembered of a key.
 const (
-	KeyShare    = 8 // of max_size, as a divisor
-	ShareEvery  = 10 * time.Second
-	shareAgain  = time.Second // between two looks while the queue is full
-	ShareTime   = 30 * time.Second
-	shareSample = 100  // records of a group by which its size is estimated
-	sharePage   = 1000 // records that are read at once
-	shareBatch  = 50   // records that are removed in one transaction
-	shareAtOnce = 5000 // records that are removed while other work waits
+	KeyShare    = 8                // of max_size, as a divisor
+	ShareEvery  = 10 * time.Second // between two looks at the shares
+	shareAgain  = time.Second      // between two looks while the queue is full
+	ShareTime   = 30 * time.Second // that forgetting may take
+	shareSample = 100              // records of a group by which its size is estimated
+	sharePage   = 1000             // records that are read at once
+	shareBatch  = 50               // records that are removed in one transaction
+	shareAtOnce = 5000             // records that are removed while other work waits
 
 	recordOverhead = 180     // of a record in the store, about
 	maxRecord      = 4 << 10 // size of a large record
@@ -45,59 +45,59 @@ type shares struct {
 }
 
 // watch keeps keys within their shares, every few seconds.
-func (q *shares) watch(ctx context.Context) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if now := time.Now(); now.Before(q.next) && !now.Before(q.next.Add(-ShareEvery)) {
+func (s *shares) watch(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); now.Before(s.next) && !now.Before(s.next.Add(-ShareEvery)) {
 		return nil
 	}
-	n, err := q.keep(ctx, shareAtOnce)
-	if q.next = time.Now(); n < shareAtOnce { // else it goes on a second later
-		q.next = q.next.Add(ShareEvery)
+	n, err := s.keep(ctx, shareAtOnce)
+	if s.next = time.Now(); n < shareAtOnce { // else it goes on a second later
+		s.next = s.next.Add(ShareEvery)
 	}
 	return err
 }
 
 // makeRoom forgets what keys remember beyond their share, because the queue was full at a
 // time. It reports whether there may be room since then.
-func (q *shares) makeRoom(ctx context.Context, full time.Time) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if since := time.Since(q.looked); since < 0 || since >= shareAgain {
+func (s *shares) makeRoom(ctx context.Context, full time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if since := time.Since(s.looked); since < 0 || since >= shareAgain {
 		ctx, cancel := context.WithTimeout(ctx, ShareTime)
 		defer cancel()
-		n, _ := q.keep(ctx, math.MaxInt)
-		if q.looked = time.Now(); n > 0 {
-			q.found = q.looked
+		n, _ := s.keep(ctx, math.MaxInt)
+		if s.looked = time.Now(); n > 0 {
+			s.found = s.looked
 		}
 	}
-	return q.found.After(full)
+	return s.found.After(full)
 }
 
 // keep forgets what keys remember beyond their share, about most records at most, and
 // returns how many they were. The caller holds the lock of the shares.
-func (q *shares) keep(ctx context.Context, most int) (forgotten int, err error) {
-	app := q.outbox.App.Load()
+func (s *shares) keep(ctx context.Context, most int) (forgotten int, err error) {
+	app := s.outbox.App.Load()
 	share := app.QueueSettings.MaxSize / KeyShare
-	stats, err := q.outbox.Queue.Stats(ctx)
+	stats, err := s.outbox.Queue.Stats(ctx)
 	if err != nil || stats.Records <= share {
 		return 0, err
 	}
-	sizes, err := q.outbox.Queue.CallersGroupSizes(ctx)
+	sizes, err := s.outbox.Queue.CallersGroupSizes(ctx)
 	if err != nil {
 		return 0, err
 	}
 	places, _ := Places(ctx, &app.Directory, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
-		size, err := q.size(ctx, place, sizes, share)
+		size, err := s.size(ctx, place, sizes, share)
 		if err != nil {
 			return forgotten, err
 		}
 		if size <= share {
 			continue
 		}
-		n, err := q.forgetOldest(ctx, place, share, most-forgotten)
+		n, err := s.forgetOldest(ctx, place, share, most-forgotten)
 		if forgotten += n; err != nil || forgotten >= most {
 			return forgotten, err
 		}
@@ -105,10 +105,10 @@ func (q *shares) keep(ctx context.Context, most int) (forgotten int, err error) 
 	return forgotten, nil
 }
 
-// rememberedSize estimates the size of what is remembered of a key, if it can be more than
+// size estimates the size of what is remembered of a key, if it can be more than
 // the share. sizes are the sizes of groups.
-func (q *shares) size(ctx context.Context, place string, sizes map[queue.Hash]int, share int64) (size int64, err error) {
-	groups := q.records.rememberedGroups(place)
+func (s *shares) size(ctx context.Context, place string, sizes map[queue.Hash]int, share int64) (size int64, err error) {
+	groups := s.records.rememberedGroups(place)
 	n := 0
 	for _, g := range groups {
 		n += sizes[g]
@@ -120,7 +120,7 @@ func (q *shares) size(ctx context.Context, place string, sizes map[queue.Hash]in
 		if sizes[g] == 0 {
 			continue
 		}
-		sample, err := q.outbox.Queue.CallersGroup(ctx, g, queue.Hash{}, shareSample) // their names are hashes
+		sample, err := s.outbox.Queue.CallersGroup(ctx, g, queue.Hash{}, shareSample) // their names are hashes
 		if err != nil {
 			return 0, err
 		}
@@ -145,13 +145,13 @@ func remembersSize(data []byte) int64 {
 
 // forgetOldest forgets what a key remembers until a tenth of its share is free, the oldest
 // first and about most records at most, and returns how many they were.
-func (q *shares) forgetOldest(ctx context.Context, place string, share int64, most int) (n int, err error) {
+func (s *shares) forgetOldest(ctx context.Context, place string, share int64, most int) (n int, err error) {
 	var all []remembered
 	var total int64
 	var w *waiting
 	key := ""
-	for _, g := range q.records.rememberedGroups(place) {
-		err := q.memory.each(ctx, g, func(r queue.NamedRecord) (err error) {
+	for _, g := range s.records.rememberedGroups(place) {
+		err := s.memory.each(ctx, g, func(r queue.NamedRecord) (err error) {
 			size := remembersSize(r.Data)
 			total += size
 			x := decodeIncident(r.Data)
@@ -161,7 +161,7 @@ func (q *shares) forgetOldest(ctx context.Context, place string, share int64, mo
 			}
 			key = x.Key
 			if w == nil {
-				if w, err = q.memory.whatWaits(ctx, x); err != nil {
+				if w, err = s.memory.whatWaits(ctx, x); err != nil {
 					return err
 				}
 			}
@@ -180,19 +180,17 @@ func (q *shares) forgetOldest(ctx context.Context, place string, share int64, mo
 		if total <= aim || n >= most {
 			break
 		}
-		gone, err := q.memory.forget(ctx, batch)
+		gone, err := s.memory.forget(ctx, batch)
 		if err != nil {
 			return n, err
 		}
+		n, incidents = n+len(gone), incidents+countIncidents(gone)
 		for _, r := range gone {
 			total -= r.size
-			if n++; r.id != "" {
-				incidents++
-			}
 		}
 	}
 	if n > 0 {
-		q.outbox.Log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents of which nothing is under way, and what destinations know",
+		s.outbox.Log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents of which nothing is under way, and what destinations know",
 			zap.String("key", key), zap.Int("incidents", incidents), zap.Int("others", n-incidents), zap.Int64("share", share))
 	}
 	return n, nil

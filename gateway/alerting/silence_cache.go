@@ -65,21 +65,21 @@ func (c *silenceCache) any() bool {
 	return all != nil && len(*all) > 0
 }
 
-// RefreshSilences reads the silences that other gateways may have changed.
-func (q *Silences) Refresh(ctx context.Context) {
-	if !q.outbox.Shared && q.cache.places.Load() != nil {
+// Refresh reads the silences that other gateways may have changed.
+func (s *Silences) Refresh(ctx context.Context) {
+	if !s.outbox.Shared && s.cache.places.Load() != nil {
 		return
 	}
-	if err := q.read(ctx); err != nil && q.cache.places.Load() == nil && ctx.Err() == nil {
-		q.outbox.Log.Debug("silences cannot be read yet", zap.Error(err))
+	if err := s.read(ctx); err != nil && s.cache.places.Load() == nil && ctx.Err() == nil {
+		s.outbox.Log.Debug("silences cannot be read yet", zap.Error(err))
 	}
 }
 
-// readSilences reads the silences if they have changed.
-func (q *Silences) read(ctx context.Context) error {
-	begun, err := q.cache.read(ctx, q)
+// read reads the silences if they have changed.
+func (s *Silences) read(ctx context.Context) error {
+	begun, err := s.cache.read(ctx, s)
 	for _, place := range begun {
-		q.storeKnown(ctx, place)
+		s.storeKnown(ctx, place)
 	}
 	return err
 }

@@ -20,8 +20,8 @@ const knownBatch = 100
 
 // storeKnown stores which incidents of the key with a place its destinations know to be
 // open.
-func (q *Silences) storeKnown(ctx context.Context, place string) {
-	app := q.outbox.App.Load()
+func (s *Silences) storeKnown(ctx context.Context, place string) {
+	app := s.outbox.App.Load()
 	home, key, _ := strings.Cut(place, "\x00")
 	siteID, _ := strings.CutPrefix(home, "site ")
 	opened := map[queue.Hash]time.Time{}
@@ -34,22 +34,22 @@ func (q *Silences) storeKnown(ctx context.Context, place string) {
 		if err != nil {
 			continue // it is gone
 		}
-		opened[q.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
+		opened[s.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
-		err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
+		err := s.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
 			c := new(queue.RuledChange)
 			for i, name := range names {
-				s := decodeSubject(old[i])
-				if at := opened[name]; s.Passed == "" && at.After(s.LastTime()) {
-					s.Passed, s.Forget = notifier.Failure, at.Add(dispatch.OpenedTime)
+				x := decodeSubject(old[i])
+				if at := opened[name]; x.Passed == "" && at.After(x.LastTime()) {
+					x.Passed, x.Forget = notifier.Failure, at.Add(dispatch.OpenedTime)
 				}
-				c.Records = append(c.Records, subjectRecord(s))
+				c.Records = append(c.Records, subjectRecord(x))
 			}
 			return c, nil
 		}})
 		if err != nil {
-			q.outbox.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
+			s.outbox.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
 			return
 		}
 	}

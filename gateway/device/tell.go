@@ -8,7 +8,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -69,10 +68,9 @@ func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id 
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
 	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.With = nil, with // it is sent at once
-	s := outbox.NewSubmission(d, q.outbox)
-	s.MakeEntry(s.ResultsSoFar())
-	s.Entry.Unlimited = true
-	if err := q.outbox.Queue.Accept(ctx, s.Entry); err != nil {
+	e, _ := q.outbox.Entry(&d)
+	e.Unlimited = true
+	if err := q.outbox.Queue.Accept(ctx, e); err != nil {
 		q.outbox.Log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
 		return false
 	}

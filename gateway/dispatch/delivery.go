@@ -22,50 +22,31 @@ import (
 
 // Delivery is a message with all that sending it needs.
 type Delivery struct {
-	Message    *notifier.Message
-	To         *api.Selection
-	Settings   *site.Site
-	Logger     *zap.Logger          // gets a line for each destination; nil for none
-	Source     string               // one of the sources above
-	Format     string               // the name of the source whose format the message has; "" for the gateway's own
-	Key        string               // "" for a message without a key
-	Site       string               // the ID of the site that the message came to
-	Home       string               // where the key is defined; see incidentOf
-	Rules      *rules.Rules         // of the key; nil for none
-	Inbox      time.Duration        // how long the key keeps its messages readable; 0 for not at all
-	IncidentID string               // the public ID of the incident; "" for none, and of further attempts
-	By         string               // who resolves the incident on its page; "" for a program
-	Steps      []int                // of an escalation, by the targets; nil for none
-	Memory     *notifier.Allocation // of the request; nil for no limit
+	Message  *notifier.Message
+	To       *api.Selection
+	Settings *site.Site
+	Logger   *zap.Logger // gets a line for each destination; nil for none
+	Origin
+	Answer
 
-	// Release, if set, releases what the message holds. It is called when no
-	// delivery is under way.
-	Release func()
+	Rules      *rules.Rules  // of the key; nil for none
+	Inbox      time.Duration // how long the key keeps its messages readable; 0 for not at all
+	IncidentID string        // the public ID of the incident; "" for none, and of further attempts
+	By         string        // who resolves the incident on its page; "" for a program
+	Steps      []int         // of an escalation, by the targets; nil for none
 
 	// With, if set, is a change of records in the transaction that stores the message,
 	// which is stored before it is sent.
 	With *queue.Ruled
 
-	ID          uuid.UUID    // in the queue; zero without a queue
-	Trace       queued.Trace // of the request, for the attempts of the queue
-	Idempotency Idempotency  // of the request
+	ID      uuid.UUID            // in the queue; zero without a queue
+	Trace   queued.Trace         // of the request, for the attempts of the queue
+	Attempt *Attempt             // if the queue makes the delivery; nil for a message that has come in
+	Memory  *notifier.Allocation // of the request; nil for no limit
 
-	// Single means that the client expects one response in a fixed form, so that
-	// Accept cannot ask for a stream.
-	Single bool
-
-	// Program means that the client is a program that sends the message again to all
-	// destinations after an error (see [api.NewProgramResponse]).
-	Program bool
-
-	// Attempt means that the queue makes the delivery, of a message that was
-	// counted before.
-	Attempt bool
-
-	// Resumed, if set, is the trace that an attempt of the queue goes on with. tries is how
-	// many attempts there were before.
-	Resumed *ResumedTrace
-	Tries   int
+	// Release, if set, releases what the message holds. It is called when no
+	// delivery is under way.
+	Release func()
 
 	// Repeated, if set, means that the queue repeats what fails temporarily (see
 	// [notifier.Options]).
@@ -76,8 +57,38 @@ type Delivery struct {
 	Done func(i int, r notifier.Result)
 }
 
-// NewDelivery returns the delivery of a message under the settings of a site. All
-// ways in use it and, for a key, toKey: what is set for every message is set here.
+// Origin is where a message comes from.
+type Origin struct {
+	Source string // one of the sources of package site
+	Format string // the name of the source whose format the message has; "" for the gateway's own
+	Key    string // "" for a message without a key
+	Site   string // the ID of the site that the message came to
+	Home   string // where the key is defined: with Key, it names the key among those of all sites and spaces
+}
+
+// Answer is how the client of a request is answered.
+type Answer struct {
+	Idempotency Idempotency
+
+	// Single means that the client expects one response in a fixed form, so that
+	// Accept cannot ask for a stream.
+	Single bool
+
+	// Program means that the client is a program that sends the message again to all
+	// destinations after an error (see [api.NewProgramResponse]).
+	Program bool
+}
+
+// Attempt is an attempt of the queue, for a message that was counted when it came in.
+type Attempt struct {
+	Before  int           // how many attempts there were
+	Resumed *ResumedTrace // the trace that the attempt goes on with; nil for none
+}
+
+// NewDelivery returns the delivery of a message to targets under the settings of a site, whose
+// ID is siteID. All ways in use it and, for a key, [Delivery.ToKey]: what is set for every
+// message is set here. source is one of the sources of package site. The message gets the
+// identity of the site and, if it has none, the time.
 func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *api.Selection) Delivery {
 	m.Identity = settings.Identity
 	if m.Time.IsZero() {
@@ -87,10 +98,10 @@ func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message
 	if settings.Push != nil && m.ID == "" {
 		m.ID = queue.NewID().String()
 	}
-	return Delivery{Message: m, To: to, Settings: settings, Source: source, Site: siteID, Home: "site " + siteID}
+	return Delivery{Message: m, To: to, Settings: settings, Origin: Origin{Source: source, Site: siteID, Home: "site " + siteID}}
 }
 
-// ToKey returns d as a delivery for a key, with its rules.
+// ToKey returns d as a delivery for a key, with its logger, rules, inbox and limits.
 func (d Delivery) ToKey(k *site.Key) Delivery {
 	d.Key, d.Logger, d.Home, d.Rules = k.Name, k.Log, k.Home(d.Site), k.Rules
 	d.Inbox = k.Inbox
@@ -128,14 +139,14 @@ func ReportOf(to *api.Selection, sent *notifier.Report) *notifier.Report {
 }
 
 // SendNow sends a message and waits for all results. The caller ends the trace and
-// calls conclude.
+// calls Conclude.
 func (s *Dispatcher) SendNow(ctx context.Context, d Delivery) (*notifier.Report, *MessageTrace) {
 	sending, trace := s.Start(ctx, d)
 	return sending.Wait(nil), trace
 }
 
 // Start begins to send a message. The caller waits for the deliveries, ends the
-// trace and calls conclude.
+// trace and calls Conclude.
 func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *MessageTrace) {
 	ctx, trace := startTrace(ctx, &d)
 	var id fmt.Stringer
@@ -146,11 +157,11 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 	if trace != nil {
 		observers = append(observers, trace.observer())
 	}
-	// This is before d.done, after which the client may send the next message.
+	// This is before d.Done, after which the client may send the next message.
 	if incident := d.IncidentOf(); incident != "" {
 		observers = append(observers, s.Incidents.observer(incident, d.Message, d.To.Targets))
 	}
-	if done := d.Done; done != nil { // d.done would move all of d to the heap
+	if done := d.Done; done != nil { // d.Done would move all of d to the heap
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
 	}
 	return s.Sender.Start(ctx, d.Message, d.To.Targets, notifier.Options{
@@ -170,24 +181,24 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 // made; report has all of the message's deliveries.
 func (s *Dispatcher) Conclude(d Delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
-	if !d.Attempt { // which was counted before
+	if d.Attempt == nil { // otherwise it was counted before
 		s.Metrics.Sent(d.Settings.ConfiguredName(d.Key), outcome, d.Message.Attachments)
 	}
 	s.Metrics.Made(made)
-	if d.Attempt && outcome != site.OutcomeDelivered {
-		return // it is tried again, or settled records that it is not
+	if d.Attempt != nil && outcome != site.OutcomeDelivered {
+		return // it is tried again, or Outbox.Settled records that it is not
 	}
 	s.History.Add(d.HistoryEntry(outcome), report.Results)
 	s.Emit(d, outcome, report.Results)
 }
 
-// history.Entry returns the entry of the message without its results.
+// HistoryEntry returns the entry of the message without its results.
 func (d *Delivery) HistoryEntry(outcome string) history.Entry {
 	e := history.Entry{
 		Time: d.Message.Time, Source: d.Source, Outcome: outcome, Site: d.Site, Type: d.Message.Type, Incident: strings.Clone(d.Message.Incident.Name), IncidentID: d.IncidentID,
 	}
 	if key := d.Key; key != "" {
-		e.Key = &key // &d.key would keep the message in memory
+		e.Key = &key // &d.Key would keep the message in memory
 	}
 	return e
 }

@@ -21,7 +21,7 @@ func TestHistory(t *testing.T) {
 		for i := range results {
 			results[i] = notifier.Result{Service: "JSON", Destination: "json://" + text, Status: notifier.Failed, Err: fmt.Errorf("%s", text)}
 		}
-		h.Add((&Delivery{Message: &notifier.Message{Time: time.Now()}, Source: site.SourceHTTP, Key: key}).HistoryEntry(outcomeOfMessage(results)), results)
+		h.Add((&Delivery{Message: &notifier.Message{Time: time.Now()}, Origin: Origin{Source: site.SourceHTTP, Key: key}}).HistoryEntry(outcomeOfMessage(results)), results)
 	}
 	for i := range history.MaxHistoryMessages + 5 {
 		add(fmt.Sprint("k", i), 1, "h")
@@ -60,9 +60,9 @@ func TestHistoryOfRefusals(t *testing.T) {
 		h.AddRefusal(history.Refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, Time: at(seconds), Status: 413})
 	}
 	refuse("a", 0)
-	h.Add((&Delivery{Message: &notifier.Message{Time: at(1)}, Source: site.SourceHTTP, Key: "m"}).HistoryEntry(site.OutcomeDelivered), nil)
+	h.Add((&Delivery{Message: &notifier.Message{Time: at(1)}, Origin: Origin{Source: site.SourceHTTP, Key: "m"}}).HistoryEntry(site.OutcomeDelivered), nil)
 	refuse("b", 2)
-	h.Add((&Delivery{Message: &notifier.Message{Time: at(3)}, Source: site.SourceHTTP, Key: "n"}).HistoryEntry(site.OutcomeDelivered), nil)
+	h.Add((&Delivery{Message: &notifier.Message{Time: at(3)}, Origin: Origin{Source: site.SourceHTTP, Key: "n"}}).HistoryEntry(site.OutcomeDelivered), nil)
 	refuse("", 4)
 	refuse("b", 5)
 	var got []string

@@ -31,11 +31,11 @@ func startTrace(ctx context.Context, d *Delivery) (context.Context, *MessageTrac
 	provider, valid := parent.TracerProvider(), parent.SpanContext().IsValid()
 	attributes := []attribute.KeyValue{attribute.String("notify.key", d.Key), attribute.Int("notify.destinations", len(d.To.Targets))}
 	var links []trace.Link
-	if d.Resumed != nil {
-		provider, valid = d.Resumed.Provider, true
-		ctx = trace.ContextWithRemoteSpanContext(ctx, d.Resumed.Request)
-		attributes = append(attributes, attribute.Int("notify.attempt", d.Tries+1))
-		links = []trace.Link{{SpanContext: d.Resumed.Request}}
+	if a := d.Attempt; a != nil && a.Resumed != nil {
+		provider, valid = a.Resumed.Provider, true
+		ctx = trace.ContextWithRemoteSpanContext(ctx, a.Resumed.Request)
+		attributes = append(attributes, attribute.Int("notify.attempt", a.Before+1))
+		links = []trace.Link{{SpanContext: a.Resumed.Request}}
 	}
 	if !valid {
 		return ctx, nil

@@ -74,21 +74,19 @@ func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Del
 }
 
 // TellBeat stores a message about a beat, and makes the change of the beat. The queue
-// sends the message. The results are those before anything is sent. Unless there is an
-// error, tellBeat calls d.release when no delivery is in progress any more.
+// sends the message. The results are those before anything is sent. The error is
+// [ErrBeatUnchanged] if the change was refused. Otherwise, unless there is an error,
+// d.Release is called when no delivery is in progress any more.
 func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
-	app := m.outbox.App.Load()
-	app.Shared.Incidents.Note(&d)
-	s := outbox.NewSubmission(d, m.outbox)
-	if err := s.Begin(ctx, false); err != nil {
-		if c.refused {
-			err = ErrBeatUnchanged
-		}
-		return nil, "", err
+	m.outbox.App.Load().Shared.Incidents.Note(&d)
+	report, id, err = m.outbox.Submit(ctx, d, outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {
+		m.seen.Store(true)
+		return nil
+	}})
+	if err != nil && c.refused {
+		err = ErrBeatUnchanged
 	}
-	m.seen.Store(true)
-	report, err = s.Run(ctx, 0)
-	return report, s.ID.String(), err
+	return report, id, err
 }
 
 // dueBeat tells that a beat is late. It looks at the record first: a time in which no

@@ -32,6 +32,7 @@ func (s *WatchdogState) fields(c *wire.Codec) {
 // maxWatchdogProblem is the maximum length of the text of a failure, in bytes.
 const maxWatchdogProblem = 300
 
+// Record returns the record of the state, which is due when the next call is.
 func (s *WatchdogState) Record() queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindWatchdog, wire.Append(nil, s, (*WatchdogState).fields)), Due: s.Next}
 }

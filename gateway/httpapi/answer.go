@@ -15,43 +15,34 @@ import (
 
 // answer sends the message of a request and returns the response. With a queue,
 // deliveries that are not final in time are stored and made later. answer calls
-// d.release when no delivery of the request is in progress any more, possibly
+// d.Release when no delivery of the request is in progress any more, possibly
 // after it returns.
 //
 // Nothing is stored before the response if there is no queue or all
 // destinations are fast.
 func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
-	h.Shared.Incidents.Note(&d)
-	q, err := h.App.Engine.Durable(h.Resolved.Keys[d.Key])
-	if err != nil {
-		d.Release()
-		return nil, err
-	}
-	if q == nil {
-		defer d.Release()
-		stream := streamOf(&d, w, r)
-		resp := responseOf(&d, h.Shared.Send(r.Context(), d))
-		resp.Stream = stream
-		return resp, nil
-	}
 	prefer := api.ParsePrefer(r.Header)
-	wait := q.App.Load().QueueSettings.Wait
+	var stream *api.Stream
+	o := outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {
+		stream = streamOf(&d, w, r)
+		return d.Done
+	}}
 	if prefer.Async {
-		wait = prefer.Wait
+		o.Wait = &prefer.Wait
 	}
-	s := outbox.NewSubmission(d, q)
-	if err := s.Begin(r.Context(), wait > 0); err != nil {
+	report, id, err := h.App.Engine.Submit(r.Context(), h.Resolved.Keys[d.Key], d, o)
+	if report == nil {
 		d.Release()
 		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
-			return h.repeated(r, q, e, prefer, &d)
+			return h.repeated(r, e, prefer, &d)
 		}
 		return nil, outbox.QueueError(err)
 	}
-	stream := streamOf(&s.Delivery, w, r)
-	report, err := s.Run(r.Context(), wait)
 	resp := responseOf(&d, report)
 	if err == nil {
-		setQueued(resp, r, s.ID.String(), prefer)
+		if id != "" {
+			setQueued(resp, r, id, prefer)
+		}
 	} else if failed := h.ErrorResponse(outbox.QueueError(err)); !d.Program || resp.Error != "" {
 		failed.Records, failed.Results = report.Records, report.Results
 		resp = failed
@@ -86,7 +77,8 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 }
 
 // repeated returns the response to the request of d, whose idempotency key is known.
-func (h *Sender) repeated(r *http.Request, q *outbox.Outbox, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
+func (h *Sender) repeated(r *http.Request, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
+	q := h.App.Engine.Outbox
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}

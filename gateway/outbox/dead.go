@@ -42,7 +42,7 @@ func (q *Outbox) Settled(j *queue.Job) {
 		return
 	}
 	about := &notifier.Message{Time: time.Now(), Incident: notifier.Incident{Name: d.State.Incident}}
-	message := dispatch.Delivery{Message: about, Source: d.State.Source, Key: d.State.Key, Site: d.State.Site}
+	message := dispatch.Delivery{Message: about, Origin: dispatch.Origin{Source: d.State.Source, Key: d.State.Key, Site: d.State.Site}}
 	if !d.State.Reported {
 		results := queued.Results(&api.QueuedMessage{Results: []api.QueuedResult{d.Result}})
 		app.Shared.History.Add(message.HistoryEntry(site.OutcomeFailed), results)

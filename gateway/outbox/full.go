@@ -29,17 +29,17 @@ func (q *Outbox) acceptWithRoom(ctx context.Context, e *queue.Entry) error {
 // once, without steps and without a link. Those that a silence matches are not. It reports
 // false if nobody has to be told now: all are silent, or steps of the incident are under way,
 // or somebody takes care of it.
-func (s *Submission) sendUnstored(ctx context.Context) bool {
-	if s.Plan == nil {
+func (s *submission) sendUnstored(ctx context.Context) bool {
+	if s.plan == nil {
 		return false
 	}
-	silent, ok := s.Plan.Tells(ctx)
+	silent, ok := s.plan.Tells(ctx)
 	if !ok {
 		return false
 	}
 	s.endDirect()
 	s.direct = s.direct[:0]
-	for i, t := range s.To.Targets {
+	for i, t := range s.d.To.Targets {
 		x := &s.targets[i]
 		if x.direct = !silent[i]; x.direct {
 			s.q.slow.begin(t.Destination, true)
@@ -53,10 +53,7 @@ func (s *Submission) sendUnstored(ctx context.Context) bool {
 	s.unstored = true
 	s.q.unstored.Add(1, func(n int) {
 		s.q.Log.Error("the queue is full; alerts that escalate are told to all their numbers at once, without steps and links",
-			zap.String("key", s.Key), zap.Stringer("id", s.ID), zap.Int("messages", n))
+			zap.String("key", s.d.Key), zap.Stringer("id", s.d.ID), zap.Int("messages", n))
 	})
 	return true
 }
-
-// repeats reports whether the queue tries again after a result.
-func (s *Submission) repeats(r *notifier.Result) bool { return retryable(r) && !s.unstored }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -122,11 +120,11 @@ type refused struct {
 
 // setRefused sets the job of the i-th target, which has refused the message for good.
 // The queue gives it up as soon as the message is stored (see settleRefused).
-func (s *Submission) setRefused(j *queue.Job, i int) {
-	s.prepareJob(j, i)
-	j.State = s.states[i].With(s.targets[i].result.Progress)
+func (x *Draft) setRefused(j *queue.Job, i int) {
+	x.prepareJob(j, i)
+	j.State = x.States[i].With(x.targets[i].result.Progress)
 	j.Status = queue.Sending
-	s.refused.targets = append(s.refused.targets, i)
+	x.refused.targets = append(x.refused.targets, i)
 }
 
 // settleTime is how long an answer waits until it is stored that a delivery was given up.
@@ -134,24 +132,21 @@ const settleTime = 3 * time.Second
 
 // settleRefused gives up the deliveries that were refused for good before the message was
 // stored.
-func (s *Submission) settleRefused() {
-	if len(s.refused.targets) == 0 {
+func (x *Draft) settleRefused(q *Outbox) {
+	if len(x.refused.targets) == 0 {
 		return
 	}
 	done := make(chan struct{})
 	go func() { // the queue ends it when it is closed
 		defer close(done)
-		positions := s.To.Positions()
-		for _, i := range s.refused.targets {
-			j := s.Entry.Jobs[positions[i]]
+		for _, i := range x.refused.targets {
+			j := *x.job(i)
 			if j.Status != queue.Sending {
 				continue // an older message of the incident waits; the queue tries this one after it
 			}
-			state := s.states[i]
-			state.Reported = true // as part of the outcome of the message
-			o := outcomeOf(s.Message, state, *s.targets[i].result, nil)
+			o := x.outcome(i)
 			o.NotSent = true // the attempt was made before, and is counted
-			s.q.Queue.Settle(&j, o)
+			q.Queue.Settle(&j, o)
 		}
 	}()
 	timer := time.NewTimer(settleTime)
@@ -160,13 +155,6 @@ func (s *Submission) settleRefused() {
 	case <-done:
 	case <-timer.C:
 	}
-}
-
-// notKept notes that the queue could not store a message of which nothing else waits. The
-// answer tells the failure, as without a queue.
-func (s *Submission) notKept(err error) {
-	s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.ID), zap.String("key", s.Key), zap.Error(err))
-	s.Entry, s.states, s.refused = nil, nil, refused{}
 }
 
 // givenUpName returns the name of the record of a destination of a key. home is where the
@@ -351,9 +339,8 @@ func (q *Outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *
 	to := settings.Configured(fallback)
 	d := dispatch.NewDelivery(settings, site.SourceFallback, siteID, m, &api.Selection{Targets: to.DefaultTargets}).ToKey(to)
 	d.Rules = nil // it is sent at once
-	s := NewSubmission(d, q)
-	s.MakeEntry(s.ResultsSoFar())
-	return s.Entry
+	e, _ := q.Entry(&d)
+	return e
 }
 
 // fallbackOf returns the name of the fallback of the key of a delivery, or "", the settings

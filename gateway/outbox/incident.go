@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -26,45 +27,49 @@ func setIncident(d *dispatch.Delivery, j *queue.Job) {
 // is ready for use.
 type undecidedSends struct {
 	mu  sync.Mutex
-	All map[string][]*Submission
+	All map[string][]*submission
 }
 
 // add adds a message and returns those before it.
-func (u *undecidedSends) add(incident string, s *Submission) (before []*Submission) {
+func (u *undecidedSends) add(incident string, s *submission) (before []*submission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.All == nil {
-		u.All = map[string][]*Submission{}
+		u.All = map[string][]*submission{}
 	}
 	before = slices.Clone(u.All[incident])
 	u.All[incident] = append(u.All[incident], s)
 	return before
 }
 
-func (u *undecidedSends) remove(incident string, s *Submission) {
+func (u *undecidedSends) remove(incident string, s *submission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if rest := slices.DeleteFunc(u.All[incident], func(x *Submission) bool { return x == s }); len(rest) > 0 {
+	if rest := slices.DeleteFunc(u.All[incident], func(x *submission) bool { return x == s }); len(rest) > 0 {
 		u.All[incident] = rest
 	} else {
 		delete(u.All, incident)
 	}
 }
 
-// takeTurn reports whether the message can be sent without being stored: nothing of
-// the incident is in the queue, or the store cannot tell. Messages of the incident
-// that are being sent are stored, so that the queue knows the order. Where several
-// gateways share the queue, takeTurn reports false.
-func (s *Submission) takeTurn(ctx context.Context, incident string) bool {
+// takeTurn reports whether the message can be sent without being stored: it has no incident,
+// nothing of the incident is in the queue, or the store cannot tell. Messages of the
+// incident that are being sent are stored, so that the queue knows the order. Where several
+// gateways share the queue, takeTurn reports false for an incident.
+func (s *submission) takeTurn(ctx context.Context) bool {
+	incident := s.d.IncidentOf()
+	if incident == "" {
+		return true
+	}
 	if s.q.Store == nil {
 		return false
 	}
 	for _, before := range s.q.Undecided.add(incident, s) {
 		before.storeNow(ctx)
 	}
-	destinations := make([]string, len(s.To.Targets))
+	destinations := make([]string, len(s.d.To.Targets))
 	for i := range destinations {
-		destinations[i] = s.destination(i)
+		destinations[i] = site.DestinationName(s.d.To.Targets[i], s.d.To.Limits)
 	}
 	idle, err := s.q.Queue.Idle(ctx, incident, destinations...)
 	if err != nil {
@@ -77,7 +82,7 @@ func (s *Submission) takeTurn(ctx context.Context, incident string) bool {
 
 // storeNow stores the message, unless that is decided already, and waits until it is
 // stored or known not to be.
-func (s *Submission) storeNow(ctx context.Context) {
+func (s *submission) storeNow(ctx context.Context) {
 	if s.decideToStore() {
 		s.store(ctx)
 	}

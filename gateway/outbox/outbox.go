@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
@@ -65,14 +64,6 @@ type Plan struct {
 	// Tells reports whether a message has to be told at once that cannot be stored, because
 	// the queue is full, and which of its targets a silence keeps it from.
 	Tells func(context.Context) (silent []bool, ok bool)
-}
-
-// Draft is a message before it is stored.
-type Draft struct {
-	*dispatch.Delivery
-	Entry    *queue.Entry
-	States   []queued.State // of the targets
-	Bypasses bool           // the message is sent in any case
 }
 
 // ErrQueueSecretChanged is returned when a reload changes the secret of a queue

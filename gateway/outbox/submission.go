@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -18,57 +19,33 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// QueueError returns the error for the client after an error of the queue.
-func QueueError(err error) error {
-	if _, ok := errors.AsType[*api.Error](err); ok {
-		return err
-	}
-	return ErrQueueUnavailable(err)
-}
-
-// Submission sends one message. The queue takes over the deliveries that are
-// not final in time:
+// submission sends one message. The queue takes over the deliveries that are not final in
+// time. The package comment has a drawing of its states.
 //
-//	begin ─┬─ an idempotency key, a slow destination, an older message of the incident that
-//	       │  is not final, or a client that does not wait:
-//	       │    stored ── run ── each result settles its job
-//	       └─ otherwise: run ── sending at once
-//	            ├─ all results in time, all final ───── recorded, no entry
-//	            ├─ all results in time, one may change ── stored, then answered
-//	            ├─ all results in time, one refused ───── stored as given up, then answered
-//	            └─ the time is over (giveUp) ────────── stored, then answered;
-//	                 each result that comes later settles its job
-//
-// Whoever sets deciding, in begin, giveUp or decide, stores the message or finds
-// that it need not be stored, and then calls decided.Done. Results that come in
-// meanwhile wait for that.
-type Submission struct {
-	dispatch.Delivery
-	q      *Outbox
-	shared *dispatch.Dispatcher
-	Plan   *Plan // what rules decide; nil for nothing
-
+// Whoever sets deciding, in begin, storeNow, giveUp or finish, stores the message or finds
+// that it need not be stored, and then calls isDecided. Results that come in meanwhile wait
+// for that.
+type submission struct {
+	d       dispatch.Delivery
+	q       *Outbox
+	shared  *dispatch.Dispatcher
+	plan    *Plan             // what rules decide; nil for nothing
 	direct  []int             // indexes of the targets that are sent to at once; the others are queued
-	states  []queued.State    // of the targets; nil unless they are stored
-	refused refused           // by targets, before the message was stored
-	text    []byte            // see textSum
 	begun   []notifier.Result // if begin has stored the message: the results before anything is sent
+	targets []sentTarget
 
-	// decided is done when it is known whether the message is stored. err and
-	// entry can be read only after that. err is the error of the queue if it could
-	// not store the message. entry is nil if the message did not need to be
-	// stored.
+	// decided is done when it is known whether the message is stored. err and draft can be
+	// read only after that. err is the error of the queue if it could not store the message.
+	// draft is nil if the message did not need to be stored.
 	decided sync.WaitGroup
 	err     error
-	Entry   *queue.Entry
-	kept    func() // called when the message is stored; nil if the key keeps none
+	draft   *Draft
 
 	mu       sync.Mutex
 	deciding bool // a goroutine decides, or has done so
 	bypasses bool // the message is about an incident, and the store could not be asked about it
 	unstored bool // it bypasses the queue because that is full (see sendUnstored)
 	answered bool // further results are too late for the response
-	targets  []sentTarget
 
 	// one has the room of direct and targets for one target.
 	one struct {
@@ -77,7 +54,7 @@ type Submission struct {
 	}
 }
 
-// sentTarget is the state of a target of a Submission.
+// sentTarget is the state of a target of a submission.
 type sentTarget struct {
 	direct   bool               // it is sent to at once
 	progress *notifier.Progress // nil if the message cannot arrive in part
@@ -87,11 +64,11 @@ type sentTarget struct {
 	missed   notifier.Missed
 }
 
-func NewSubmission(d dispatch.Delivery, q *Outbox) *Submission {
-	if d.Release == nil {
-		d.Release = func() {}
+// prepare sets what messages of the queue have: an ID, and a time by the clock of the queue.
+func (q *Outbox) prepare(d *dispatch.Delivery) {
+	if d.ID == (uuid.UUID{}) {
+		d.ID = queue.NewID()
 	}
-	d.ID = queue.NewID()
 	if at := q.Queue.At(d.Message.Time); at != d.Message.Time { // so that messages of several gateways are in order
 		m := *d.Message
 		m.Time, d.Message = at, &m
@@ -99,7 +76,14 @@ func NewSubmission(d dispatch.Delivery, q *Outbox) *Submission {
 	if d.Settings.Push != nil {
 		d.Message.ID, d.Message.Expires = d.ID.String(), q.Queue.Now().Add(q.App.Load().QueueSettings.MaxAge)
 	}
-	s := &Submission{Delivery: d, q: q, shared: q.App.Load().Shared}
+}
+
+func newSubmission(d dispatch.Delivery, q *Outbox) *submission {
+	if d.Release == nil {
+		d.Release = func() {}
+	}
+	s := &submission{d: d, q: q, shared: q.App.Load().Shared}
+	q.prepare(&s.d)
 	s.decided.Add(1)
 	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.To.Targets) != 1 {
 		s.targets = make([]sentTarget, len(d.To.Targets))
@@ -107,47 +91,35 @@ func NewSubmission(d dispatch.Delivery, q *Outbox) *Submission {
 	return s
 }
 
-// Begin stores the message before anything is sent if the client has an
-// idempotency key, if a destination is slow, if an older message of the incident is
-// not final, or if direct is false. direct reports whether the client waits for
-// results.
+// begin stores the message before anything is sent if the client does not wait for results
+// or has an idempotency key, if a destination is slow, if an older message of the incident
+// is not final, or if something is decided in the transaction that stores it.
 //
 // If there are chains, run sends to all targets itself, so that the next number
 // of a chain is tried at once. The queue keeps the order of the numbers after a
 // crash and when all have failed (see [queued.Chains]).
-func (s *Submission) Begin(ctx context.Context, direct bool) error {
-	s.Trace = dispatch.NewTraceOrigin(ctx)
+func (s *submission) begin(ctx context.Context, waits bool) error {
+	s.d.Trace = dispatch.NewTraceOrigin(ctx)
 	s.log("message accepted", zap.Int("destinations", len(s.targets)))
-	targets := s.To.Targets
-	chained := notifier.Chained(targets)
-	for i, t := range targets {
-		if (direct || chained) && s.q.slow.begin(t.Destination, chained) {
-			s.direct = append(s.direct, i)
-			s.targets[i].direct = true
-			if s.divisible(t) {
-				s.targets[i].progress = new(notifier.Progress)
-			}
-		}
+	chained := notifier.Chained(s.d.To.Targets)
+	if waits || chained {
+		s.chooseDirect(chained)
 	}
-	direct = direct && len(s.direct) == len(targets) && s.Idempotency.Key == ""
-	stored := !direct
-	if incident := s.IncidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
-		stored = true
-	}
-	s.Plan = s.q.Policy.Plan(&s.Delivery, true)
-	stored = stored || s.With != nil || s.Keeps() || s.Plan != nil // which decide in the transaction
-	if !stored {
+	fast := waits && len(s.direct) == len(s.targets) && s.d.Idempotency.Key == ""
+	s.plan = s.q.Policy.Plan(&s.d, true) // before takeTurn, after which a later message may store this one
+	inTurn := s.takeTurn(ctx)
+	if fast && inTurn && s.plan == nil && s.d.With == nil && !s.d.Keeps() {
 		return nil
 	}
 	if s.decideToStore() {
-		err := s.q.acceptWithRoom(context.WithoutCancel(ctx), s.Entry)
+		err := s.q.acceptWithRoom(context.WithoutCancel(ctx), s.draft.Entry)
 		_, unavailable := errors.AsType[*queue.UnavailableError](err)
-		if unavailable && direct && len(targets) > 0 || errors.Is(err, queue.ErrFull) && s.sendUnstored(ctx) {
+		if unavailable && fast && len(s.targets) > 0 || errors.Is(err, queue.ErrFull) && s.sendUnstored(ctx) {
 			// An alert goes out although its order is not known. So does a message that
 			// cannot be held for a rule.
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.deciding, s.bypasses, s.Entry, s.states = false, true, nil, nil
+			s.deciding, s.bypasses, s.draft = false, true, nil
 			return nil
 		}
 		s.err = err
@@ -157,52 +129,75 @@ func (s *Submission) Begin(ctx context.Context, direct bool) error {
 		s.endDirect()
 		return s.err
 	}
-	s.begun = s.ResultsSoFar()
+	s.begun = s.resultsSoFar()
 	s.waitForTurns(chained)
-	if s.Plan != nil {
-		s.Plan.Stored(&s.Delivery)
+	if s.plan != nil {
+		s.plan.Stored(&s.d)
 	}
 	return nil
 }
 
+// chooseDirect chooses the targets that are sent to at once: those that are not slow or,
+// with force, all.
+func (s *submission) chooseDirect(force bool) {
+	for i, t := range s.d.To.Targets {
+		if s.q.slow.begin(t.Destination, force) {
+			s.direct = append(s.direct, i)
+			s.targets[i].direct = true
+			if divisible(s.d.Message, t) {
+				s.targets[i].progress = new(notifier.Progress)
+			}
+		}
+	}
+}
+
+// endDirect takes back that the direct targets are sent to.
+func (s *submission) endDirect() {
+	for _, i := range s.direct {
+		s.q.slow.end(s.d.To.Targets[i].Destination, false)
+	}
+}
+
 // decideToStore reports whether the caller must store the message, unless that is
 // decided already.
-func (s *Submission) decideToStore() bool {
+func (s *submission) decideToStore() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.decideLocked()
+}
+
+// decideLocked is decideToStore for a caller that holds the lock.
+func (s *submission) decideLocked() bool {
 	if s.deciding {
 		return false
 	}
 	s.deciding = true
-	s.MakeEntry(s.ResultsSoFar())
+	s.makeDraft()
 	return true
 }
 
-// endDirect takes back that the direct targets are sent to.
-func (s *Submission) endDirect() {
-	for _, i := range s.direct {
-		s.q.slow.end(s.To.Targets[i].Destination, false)
-	}
+// makeDraft makes what is to be stored, with the results so far. The caller holds the lock.
+func (s *submission) makeDraft() {
+	s.draft = s.q.newDraft(&s.d, s.targets, s.resultsSoFar(), s.plan, s.bypasses)
 }
 
 // waitForTurns leaves the targets to the queue that have to wait for an older
 // message of the incident. It leaves all to the queue if there are chains, because
 // a number must not be used before the ones that wait.
-func (s *Submission) waitForTurns(chained bool) {
-	if s.Message.Incident.ID == "" && s.Entry.Rules == nil {
+func (s *submission) waitForTurns(chained bool) {
+	if s.d.Message.Incident.ID == "" && s.draft.Entry.Rules == nil {
 		return
 	}
-	positions := s.To.Positions()
-	held := func(i int) bool { return s.Entry.Jobs[positions[i]].Status != queue.Sending }
+	held := func(i int) bool { return s.draft.job(i).Status != queue.Sending }
 	all := chained && slices.ContainsFunc(s.direct, held)
 	s.direct = slices.DeleteFunc(s.direct, func(i int) bool {
-		j := s.Entry.Jobs[positions[i]]
+		j := *s.draft.job(i)
 		if !all && !held(i) {
 			s.targets[i].missed = queued.Missed(&j)
 			return false
 		}
 		s.targets[i].direct = false
-		s.q.slow.end(s.To.Targets[i].Destination, false)
+		s.q.slow.end(s.d.To.Targets[i].Destination, false)
 		if !held(i) {
 			s.q.Queue.Settle(&j, queue.Outcome{Postponed: true})
 		}
@@ -214,27 +209,27 @@ func (s *Submission) waitForTurns(chained bool) {
 // part, in bytes.
 const smallText = 140
 
-// divisible reports whether the message may be sent to t in several parts or to
+// divisible reports whether a message may be sent to t in several parts or to
 // several recipients, so that its progress must be recorded.
-func (s *Submission) divisible(t notifier.Target) bool {
-	m := s.Message
+func divisible(m *notifier.Message, t notifier.Target) bool {
 	return len(m.Attachments) > 0 || len(m.Title)+len(m.Body) > smallText || t.Recipients() > 1
 }
 
-// Run sends to the direct targets, waits for the results, and reports on all
-// targets. The error is one of the queue.
-func (s *Submission) Run(ctx context.Context, wait time.Duration) (*notifier.Report, error) {
+// run sends to the direct targets, waits for the results, and reports on all
+// targets. In the background, it waits until all deliveries have ended. The error is one of
+// the queue.
+func (s *submission) run(ctx context.Context, wait time.Duration, background bool) (*notifier.Report, error) {
 	s.streamQueued()
 	if len(s.direct) == 0 {
-		defer s.Release()
+		defer s.d.Release()
 		report := s.reportOn(s.begun, nil)
 		if len(s.targets) == 0 {
-			report.Records = append(report.Records, s.inboxRecord())
+			report.Records = append(report.Records, inboxRecord(&s.d))
 		}
-		s.shared.Conclude(s.Delivery, nil, report)
+		s.shared.Conclude(s.d, nil, report)
 		return report, nil
 	}
-	if s.unstored { // as without a queue
+	if s.unstored || background { // all of them are waited for
 		sending, trace := s.start(ctx)
 		return s.finish(ctx, sending.Wait(nil), trace), nil
 	}
@@ -260,80 +255,81 @@ func (s *Submission) Run(ctx context.Context, wait time.Duration) (*notifier.Rep
 	s.decided.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reportSoFar(nil), s.err
+	return s.reportOn(s.resultsSoFar(), nil), s.err
 }
 
 // giveUp marks the request as answered, so that later results are not part of
 // the response. It reports whether the caller must store the message.
-func (s *Submission) giveUp() (store bool) {
+func (s *submission) giveUp() (store bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.direct {
 		if s.targets[i].result == nil {
+			t := s.d.To.Targets[i]
 			s.targets[i].late = true
-			s.q.slow.late(s.To.Targets[i].Destination)
+			s.q.slow.late(t.Destination)
+			if s.d.Done != nil {
+				s.d.Done(i, queuedNotYet(t))
+			}
 		}
 	}
-	s.streamLate()
 	s.answered = true
-	if s.deciding {
-		return false
-	}
-	s.deciding = true
-	s.MakeEntry(s.ResultsSoFar())
-	return true
+	return s.decideLocked()
 }
 
 // store stores the message. Only the goroutine that has set deciding calls it.
-func (s *Submission) store(ctx context.Context) {
-	s.err = s.q.acceptWithRoom(context.WithoutCancel(ctx), s.Entry)
-	if s.err != nil && s.refused.only {
-		s.notKept(s.err)
-		s.err = nil
+func (s *submission) store(ctx context.Context) {
+	s.err = s.q.acceptWithRoom(context.WithoutCancel(ctx), s.draft.Entry)
+	if s.err != nil && s.draft.refused.only {
+		s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key), zap.Error(s.err))
+		s.draft, s.err = nil, nil // the answer tells the failure, as without a queue
 	}
 	s.isDecided()
-	if s.err == nil {
-		s.settleRefused()
+	if s.err == nil && s.draft != nil {
+		s.draft.settleRefused(s.q)
 	}
 }
 
 // isDecided notes that it is known whether the message is stored.
-func (s *Submission) isDecided() {
+func (s *submission) isDecided() {
 	s.decided.Done()
-	if incident := s.IncidentOf(); incident != "" {
+	if incident := s.d.IncidentOf(); incident != "" {
 		s.q.Undecided.remove(incident, s)
 	}
-	if s.err == nil && s.Entry != nil {
-		s.log("message stored", zap.Int("deliveries", len(s.Entry.Jobs)))
+	if s.err != nil || s.draft == nil {
+		return
 	}
-	if s.err == nil && s.Entry != nil && s.kept != nil {
-		s.kept()
+	s.log("message stored", zap.Int("deliveries", len(s.draft.Entry.Jobs)))
+	if s.draft.kept != nil {
+		s.draft.kept()
 	}
 }
 
 // log writes a line about the message at the level DEBUG, with its ID. A message that
 // an entry of the log causes has none, because the line would be another entry.
-func (s *Submission) log(text string, fields ...zap.Field) {
-	if s.Logger == nil {
+func (s *submission) log(text string, fields ...zap.Field) {
+	if s.d.Logger == nil {
 		return
 	}
-	if c := s.Logger.Check(zap.DebugLevel, text); c != nil {
-		c.Write(append(fields, zap.Stringer("id", s.ID), zap.String("source", s.Source))...)
+	if c := s.d.Logger.Check(zap.DebugLevel, text); c != nil {
+		c.Write(append(fields, zap.Stringer("id", s.d.ID), zap.String("source", s.d.Source))...)
 	}
 }
 
 // start starts to send to the direct targets.
-func (s *Submission) start(ctx context.Context) (notifier.Sending, *dispatch.MessageTrace) {
-	d := s.Delivery
+func (s *submission) start(ctx context.Context) (notifier.Sending, *dispatch.MessageTrace) {
+	d := s.d
 	d.Done = s.end
 	if !s.unstored {
-		d.Repeated = s.failed
+		d.Repeated = func(k int, r *notifier.Result) zapcore.Level {
+			return s.q.countFailure(site.DestinationName(s.d.To.Targets[s.direct[k]], s.d.To.Limits), s.d.To.Limits != nil, s.d.Key, s.d.ID, r)
+		}
 	}
-	if len(s.direct) < len(s.targets) || s.Message.Incident.ID != "" || !s.Rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
-		to := *s.To
+	if len(s.direct) < len(s.targets) || d.Message.Incident.ID != "" || !d.Rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
+		to := *d.To
 		to.Targets = make([]notifier.Target, len(s.direct))
 		for k, i := range s.direct {
-			to.Targets[k] = s.To.Targets[i]
+			to.Targets[k] = s.d.To.Targets[i]
 			to.Targets[k].Progress, to.Targets[k].Missed = s.targets[i].progress, s.targets[i].missed
 		}
 		d.To = &to
@@ -343,10 +339,10 @@ func (s *Submission) start(ctx context.Context) (notifier.Sending, *dispatch.Mes
 
 // finish is called after the last delivery. It stores the message if a result
 // is not final, or else the results. It returns the report on all targets.
-func (s *Submission) finish(ctx context.Context, sent *notifier.Report, trace *dispatch.MessageTrace) *notifier.Report {
-	defer s.Release()
+func (s *submission) finish(ctx context.Context, sent *notifier.Report, trace *dispatch.MessageTrace) *notifier.Report {
+	defer s.d.Release()
 	if s.decide() {
-		if s.Entry == nil {
+		if s.draft == nil {
 			s.isDecided()
 		} else {
 			s.store(ctx)
@@ -355,30 +351,30 @@ func (s *Submission) finish(ctx context.Context, sent *notifier.Report, trace *d
 	s.decided.Wait()
 	var report *notifier.Report
 	var made []notifier.Result
-	if s.Entry == nil && len(s.direct) == len(s.targets) {
-		report, made = dispatch.ReportOf(s.To, sent), sent.Results
+	if s.draft == nil && len(s.direct) == len(s.targets) {
+		report, made = dispatch.ReportOf(s.d.To, sent), sent.Results
 	} else {
 		s.mu.Lock()
-		report = s.reportSoFar(sent.Records)
+		report = s.reportOn(s.resultsSoFar(), sent.Records)
 		s.mu.Unlock()
 		for _, i := range s.direct {
 			made = append(made, s.shown(i))
 		}
 	}
-	if s.Entry == nil {
+	if s.draft == nil {
 		// The jobs can be on the stack, because Record keeps a copy.
 		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, queued.RoomForResult), report.Results)
-		summary := finalSummaryOf(&s.Delivery)
-		s.q.Queue.Record(s.ID, s.Message.Time, summary.Encode(), jobs)
+		summary := finalSummaryOf(&s.d)
+		s.q.Queue.Record(s.d.ID, s.d.Message.Time, summary.Encode(), jobs)
 	}
 	trace.End(!slices.ContainsFunc(report.Results, api.Failed))
-	s.shared.Conclude(s.Delivery, made, report)
+	s.shared.Conclude(s.d, made, report)
 	return report
 }
 
 // decide reports whether the caller must store the message when all results are
-// known. If all are final and nothing is kept, there is no entry.
-func (s *Submission) decide() bool {
+// known. If all are final and nothing is kept, there is no draft.
+func (s *submission) decide() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.deciding {
@@ -387,8 +383,8 @@ func (s *Submission) decide() bool {
 	s.deciding = true
 	for _, t := range s.targets {
 		// What has failed for good is kept, and a later message of the incident tells it.
-		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.Message.Incident.ID != "" || !r.Optional && keepsRefused(&s.Delivery))) {
-			s.MakeEntry(s.ResultsSoFar())
+		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.d.Message.Incident.ID != "" || !r.Optional && keepsRefused(&s.d))) {
+			s.makeDraft()
 			break
 		}
 	}
@@ -397,161 +393,61 @@ func (s *Submission) decide() bool {
 
 // end records the result of the k-th direct target. If the queue has stored the
 // message, end settles the job.
-func (s *Submission) end(k int, r notifier.Result) {
+func (s *submission) end(k int, r notifier.Result) {
 	i := s.direct[k]
 	s.mu.Lock()
 	s.targets[i].own = r
 	s.targets[i].result = &s.targets[i].own
 	late, deciding := s.targets[i].late, s.deciding
-	if s.bypasses && s.Message.Incident.ID != "" {
-		s.shared.Incidents.Told(s.IncidentOf(), s.Message, s.To.Targets[i], r)
+	if s.bypasses && s.d.Message.Incident.ID != "" {
+		s.shared.Incidents.Told(s.d.IncidentOf(), s.d.Message, s.d.To.Targets[i], r)
 	}
-	if !s.answered && s.Delivery.Done != nil {
+	if !s.answered && s.d.Done != nil {
 		if s.repeats(&r) {
 			r.Status = api.StatusQueued
 		}
-		s.Delivery.Done(i, r)
+		s.d.Done(i, r)
 	}
 	s.mu.Unlock()
-	s.q.slow.end(s.To.Targets[i].Destination, late)
+	s.q.slow.end(s.d.To.Targets[i].Destination, late)
 	if deciding {
 		s.decided.Wait()
 	}
-	if !deciding || s.err != nil {
-		s.observe(i)
+	if !deciding || s.err != nil || s.draft.job(i).Status != queue.Sending {
+		s.q.observe(&s.d, s.d.To.Targets[i], s.targets[i].result)
 		return
 	}
-	j := s.Entry.Jobs[s.To.Positions()[i]]
-	if j.Status != queue.Sending {
-		s.observe(i)
-		return
-	}
-	state := s.states[i]
-	state.Reported = true // as part of the outcome of the message
-	o := outcomeOf(s.Message, state, *s.targets[i].result, nil)
-	if o.Status == queue.Dead && !late && !keepsRefused(&s.Delivery) { // the response reports the failure
+	j := *s.draft.job(i)
+	o := s.draft.outcome(i)
+	if o.Status == queue.Dead && !late && !keepsRefused(&s.d) { // the response reports the failure
 		o.Status = queue.Failed
 	}
 	s.q.Queue.Settle(&j, o)
 }
 
-// failed counts a failure of the k-th direct target that the queue repeats, and
-// returns the level of its log entry.
-func (s *Submission) failed(k int, r *notifier.Result) zapcore.Level {
-	i := s.direct[k]
+// countFailure counts a failure that the queue repeats, and returns the level of its log
+// entry. Those to URLs of clients are counted as one.
+func (q *Outbox) countFailure(destination string, client bool, key string, message uuid.UUID, r *notifier.Result) zapcore.Level {
 	id := queue.Hash{}
-	if s.To.Limits == nil {
-		id = s.q.Queue.Hash(s.destination(i))
+	if !client {
+		id = q.Queue.Hash(destination)
 	}
-	return s.q.Failures.Add(id, DestinationName{s.Key, r.Service, r.Destination}, s.ID, r.Err)
+	return q.Failures.Add(id, DestinationName{key, r.Service, r.Destination}, message, r.Err)
 }
 
-// streamQueued sends the client the state of the targets that are queued from
-// the beginning.
-func (s *Submission) streamQueued() {
-	for i := range s.To.Targets {
-		if s.Delivery.Done != nil && !s.targets[i].direct {
-			s.Delivery.Done(i, s.shown(i))
-		}
-	}
-}
-
-// streamLate sends the client the state of the targets that are late.
-func (s *Submission) streamLate() {
-	for i, t := range s.To.Targets {
-		if s.Delivery.Done != nil && s.targets[i].late {
-			s.Delivery.Done(i, queuedNotYet(t))
-		}
-	}
-}
-
-// retryable reports whether the queue tries again after a result.
-func retryable(r *notifier.Result) bool { return r != nil && r.Err != nil && r.Temporary }
-
-// errNotStored is the error of a delivery in progress that the queue could not
-// store.
-var errNotStored = errors.New("it is being sent, but the gateway cannot store it for another attempt")
-
-// shown returns the result of the i-th target as the client sees it. The caller
-// holds the lock, or no delivery is in progress.
-func (s *Submission) shown(i int) notifier.Result {
-	stored := s.err == nil
-	switch r := s.targets[i].result; {
-	case r == nil:
-		out := queuedNotYet(s.To.Targets[i])
-		switch {
-		case !stored:
-			out.Status, out.Err = notifier.Failed, errNotStored
-		case s.Entry != nil && s.Entry.Rules != nil:
-			ruled(&out, &s.Entry.Jobs[s.To.Positions()[i]])
-		}
-		return out
-	case stored && s.repeats(r):
-		out := *r
-		out.Status = api.StatusQueued
-		return out
-	default:
-		return *r
-	}
-}
-
-// reportSoFar returns the results of all targets as the client sees them.
-// records are the records of the deliveries, or nil if they are not known. The
-// caller holds the lock, or no delivery is in progress.
-func (s *Submission) reportSoFar(records []notifier.Record) *notifier.Report {
-	return s.reportOn(s.ResultsSoFar(), records)
-}
-
-// reportOn returns the report on these results of the targets.
-func (s *Submission) reportOn(results []notifier.Result, records []notifier.Record) *notifier.Report {
-	report := &notifier.Report{Results: results, Records: records}
-	for _, r := range report.Results {
-		switch {
-		case r.Status == api.StatusQueued:
-			report.Records = append(report.Records, api.QueuedRecord(r))
-		case records == nil:
-			report.Records = append(report.Records, api.ResultRecord(r))
-		}
-	}
-	return dispatch.ReportOf(s.To, report)
-}
-
-// ResultsSoFar returns the results of the targets as the client sees them. The
-// caller holds the lock, or no delivery is in progress.
-func (s *Submission) ResultsSoFar() []notifier.Result {
-	results := make([]notifier.Result, len(s.To.Targets))
-	for i := range results {
-		results[i] = s.shown(i)
-	}
-	return results
-}
-
-// destination returns what the queue knows the i-th target by.
-func (s *Submission) destination(i int) string {
-	return site.DestinationName(s.To.Targets[i], s.To.Limits)
-}
-
-// observe tells the queue how the delivery to the i-th target has ended, which it
-// does not know because it has no job for it or the job waits.
-func (s *Submission) observe(i int) {
-	r := s.targets[i].result
+// observe tells the queue how the delivery to a target of d has ended, which the queue does
+// not know because it has no job for it or the job waits.
+func (q *Outbox) observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Result) {
 	if r.Attempts == 0 {
 		return
 	}
-	a := queue.Attempt{Destination: s.destination(i), Host: s.To.Targets[i].Host(), Client: s.To.Limits != nil, Status: queue.Delivered}
+	a := queue.Attempt{Destination: site.DestinationName(t, d.To.Limits), Host: t.Host(), Client: d.To.Limits != nil, Status: queue.Delivered}
 	if r.Err != nil {
-		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), s.q.Queue.Now().Add(-r.Elapsed)
-		a.About = DestinationName{s.Key, r.Service, r.Destination}.Encode()
+		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), q.Queue.Now().Add(-r.Elapsed)
+		a.About = DestinationName{d.Key, r.Service, r.Destination}.Encode()
 		if r.Temporary {
 			a.Status = queue.Queued
 		}
 	}
-	s.q.Queue.Observe(a)
-}
-
-// inboxRecord returns the record for a client whose message has no destination besides
-// the inbox.
-func (s *Submission) inboxRecord() notifier.Record {
-	text := "Kept in the inbox of the key " + s.Key + " until " + time.Now().Add(s.Inbox).UTC().Format(time.RFC3339) + "."
-	return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
+	q.Queue.Observe(a)
 }

@@ -39,7 +39,7 @@ type Keys struct {
 	defaults site.DefaultTag  // of every key
 	Log      *zap.Logger
 
-	adding   sync.Mutex      // held while a URL is added to a key
+	adding   sync.Mutex       // held while a URL is added to a key
 	reserved loglimit.Limiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex

@@ -158,30 +158,9 @@ func (h *health) observe(id Hash, a Attempt, now time.Time) (state *Health, wake
 	known, down, stored := d.known, d.down, d.stored
 	switch a.Status {
 	case Delivered:
-		if d.down && !d.client {
-			h.turn(turned{d.health(id), true})
-		}
-		d.known, d.down, d.failures, d.failing, d.failed, d.success, d.lastError = true, false, 0, 0, 0, t, ""
-		if !known || !d.client && t-d.stored >= successEvery.Microseconds() {
-			d.stored = t
-		}
-		if d.mayWait || !known {
-			h.wake[id] = struct{}{}
-			wake = true
-		}
+		wake = h.succeeded(id, d, t)
 	case Queued:
-		if d.failures == 0 {
-			d.failing = t
-		}
-		d.failures++
-		d.failed = max(d.failed, micro(a.Began))
-		d.known, d.lastError, d.mayWait = false, a.Error, true
-		if d.failures >= downAfter && !d.down {
-			d.down = true
-			if !d.client {
-				h.turn(turned{d.health(id), false})
-			}
-		}
+		h.failed(id, d, a, t)
 	default:
 		if d.failing == 0 {
 			d.failing = t
@@ -195,6 +174,40 @@ func (h *health) observe(id Hash, a Attempt, now time.Time) (state *Health, wake
 	h.unsaved[id] = struct{}{}
 	out := d.health(id)
 	return &out, wake
+}
+
+// succeeded records that a destination has taken a message at t. It reports whether jobs
+// are to be woken. The caller holds the lock.
+func (h *health) succeeded(id Hash, d *destination, t int64) (wake bool) {
+	if d.down && !d.client {
+		h.turn(turned{d.health(id), true})
+	}
+	known := d.known
+	d.known, d.down, d.failures, d.failing, d.failed, d.success, d.lastError = true, false, 0, 0, 0, t, ""
+	if !known || !d.client && t-d.stored >= successEvery.Microseconds() {
+		d.stored = t
+	}
+	if wake = d.mayWait || !known; wake {
+		h.wake[id] = struct{}{}
+	}
+	return wake
+}
+
+// failed records an attempt that has failed at t in a way that may get better. The caller
+// holds the lock.
+func (h *health) failed(id Hash, d *destination, a Attempt, t int64) {
+	if d.failures == 0 {
+		d.failing = t
+	}
+	d.failures++
+	d.failed = max(d.failed, micro(a.Began))
+	d.known, d.lastError, d.mayWait = false, a.Error, true
+	if d.failures >= downAfter && !d.down {
+		d.down = true
+		if !d.client {
+			h.turn(turned{d.health(id), false})
+		}
+	}
 }
 
 // failure is the last failed attempt of a destination that is down.

@@ -264,82 +264,104 @@ func (j *Job) release(now time.Time) {
 // orderEntry makes the acceptance of a message keep the order of its incident.
 // Jobs that have to wait are Held, also those that the caller wants to send.
 func (q *Queue) orderEntry(e *Entry, now time.Time) {
-	wanted := make([]Status, len(e.Jobs))
-	lineOf := make([]int, len(e.Jobs)) // -1 for none
-	names := slices.Clone(e.Rules.names())
-	ruled := len(names)
+	o := &entryOrder{q: q, entry: e, now: now, wanted: make([]Status, len(e.Jobs)), lineOf: make([]int, len(e.Jobs)), names: slices.Clone(e.Rules.names())}
+	o.ruled = len(o.names)
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
-		wanted[i], lineOf[i] = j.Status, -1
-		if j.Incident == "" || j.Destination == "" {
+		o.wanted[i], o.lineOf[i] = j.Status, -1
+		if j.Incident != "" && j.Destination != "" {
+			o.lineOf[i] = indexOrAdd(&o.names, q.lineName(j))
+		}
+	}
+	if len(o.names) > 0 || e.Rules != nil {
+		e.Update = &Update{Names: o.names, Size: e.Rules.size(), Decide: o.decide}
+	}
+}
+
+// entryOrder decides about the jobs of a message that is accepted: first by its rules, then
+// by the lines of its incident.
+type entryOrder struct {
+	q      *Queue
+	entry  *Entry
+	now    time.Time
+	wanted []Status // of the jobs, as the caller wants them
+	lineOf []int    // the index of the name of a job's line; -1 for none
+	names  []Hash   // of the records: those of the rules, then lines
+	ruled  int      // of names, those of the rules
+}
+
+// decide is that of an [Update]. A store may call it more than once.
+func (o *entryOrder) decide(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	e := o.entry
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		j.Status, j.Rule, j.By = o.wanted[i], "", JobID{}
+	}
+	d, err := e.Rules.decide(old[:o.ruled], status)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := o.q.readLines(old[o.ruled:], status)
+	if err != nil {
+		return nil, err
+	}
+	released := o.release(d, lines)
+	c := &Change{Jobs: d.Jobs, Owned: d.Owned}
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		if o.lineOf[i] < 0 || j.Rule != "" {
 			continue
 		}
-		name := q.lineName(j)
-		if lineOf[i] = slices.Index(names, name); lineOf[i] < 0 {
-			lineOf[i] = len(names)
-			names = append(names, name)
+		l := lines[o.lineOf[i]-o.ruled]
+		if !l.enter(j, o.wanted[i]) {
+			continue
+		}
+		a := l.arrange()
+		c.Jobs = append(c.Jobs, a.changes(o.now, func(id JobID) bool { return id.Message == e.Message.ID || released[id] })...)
+		for id := range a.superseded {
+			if released[id] {
+				c.Jobs = append(c.Jobs, o.q.unhold(id, l, a, o.now))
+			}
+		}
+		if x := l.find(j.JobID); x != nil && x.status == Held {
+			j.Status = Held
+		}
+		j.Missed = l.missedBy(j)
+	}
+	c.Records = append(d.Records, o.q.records(lines, o.now)...)
+	return c, nil
+}
+
+// release adds the jobs that the rules release to the lines of the incident, and returns
+// which ones it has added.
+func (o *entryOrder) release(d *RuledChange, lines []*line) map[JobID]bool {
+	released := map[JobID]bool{}
+	for i := range d.Release {
+		j := &d.Release[i]
+		if at := slices.Index(o.names, o.q.lineName(j)); at >= o.ruled {
+			lines[at-o.ruled].joinLine(j)
+			released[j.JobID] = true
 		}
 	}
-	if len(names) == 0 && e.Rules == nil {
-		return
+	return released
+}
+
+// enter adds a new job to its line, and reports whether the line has changed.
+func (l *line) enter(j *Job, wanted Status) bool {
+	x := linedJob{j.JobID, j.NewState, j.Note, Held}
+	switch {
+	case wanted == Dead:
+		x.status = Dead
+		l.jobs = append(l.jobs, x)
+		l.miss(x, JobID{})
+	case wanted.Waits():
+		l.jobs = append(l.jobs, x)
+	case wanted == Failed:
+		l.miss(x, JobID{})
+	default:
+		return false
 	}
-	e.Update = &Update{Names: names, Size: e.Rules.size(), Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
-		for i := range e.Jobs {
-			j := &e.Jobs[i]
-			j.Status, j.Rule, j.By = wanted[i], "", JobID{}
-		}
-		d, err := e.Rules.decide(old[:ruled], status)
-		if err != nil {
-			return nil, err
-		}
-		lines, err := q.readLines(old[ruled:], status)
-		if err != nil {
-			return nil, err
-		}
-		c := &Change{Jobs: d.Jobs, Owned: d.Owned}
-		released := map[JobID]bool{}
-		for i := range d.Release {
-			j := &d.Release[i]
-			if at := slices.Index(names, q.lineName(j)); at >= ruled {
-				lines[at-ruled].joinLine(j)
-				released[j.JobID] = true
-			}
-		}
-		own := func(id JobID) bool { return id.Message == e.Message.ID || released[id] }
-		for i := range e.Jobs {
-			j := &e.Jobs[i]
-			if lineOf[i] < 0 || j.Rule != "" {
-				continue
-			}
-			l := lines[lineOf[i]-ruled]
-			x := linedJob{j.JobID, j.NewState, j.Note, Held}
-			switch {
-			case wanted[i] == Dead:
-				x.status = Dead
-				l.jobs = append(l.jobs, x)
-				l.miss(x, JobID{})
-			case wanted[i].Waits():
-				l.jobs = append(l.jobs, x)
-			case wanted[i] == Failed:
-				l.miss(x, JobID{})
-			default:
-				continue
-			}
-			a := l.arrange()
-			c.Jobs = append(c.Jobs, a.changes(now, own)...)
-			for id := range a.superseded {
-				if released[id] {
-					c.Jobs = append(c.Jobs, q.unhold(id, l, a, now))
-				}
-			}
-			if x := l.find(j.JobID); x != nil && x.status == Held {
-				j.Status = Held
-			}
-			j.Missed = l.missedBy(j)
-		}
-		c.Records = append(d.Records, q.records(lines, now)...)
-		return c, nil
-	}}
+	return true
 }
 
 // orderOutcome makes the settlement of a job keep the order of its incident, and adds
@@ -455,41 +477,14 @@ func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func
 		before = nil
 		c := new(Change)
 		for i, l := range lines {
-			own := map[JobID]func(*Job){}
-			for _, j := range byName[names[i]] {
-				x := l.find(j.JobID)
-				if x == nil { // the record was lost
-					now, err := status([]JobID{j.JobID})
-					if err != nil {
-						return nil, err
-					}
-					l.jobs = append(l.jobs, linedJob{j.JobID, j.NewState, j.Note, now[0]})
-					x = &l.jobs[len(l.jobs)-1]
-				}
-				to, change := f(x.status)
-				if to == 0 {
-					continue
-				}
-				before = append(before, x.status)
-				x.status, own[j.JobID] = to, change
-				if to == Cancelled {
-					l.missed = slices.DeleteFunc(l.missed, func(m missedJob) bool { return m.id == j.JobID })
-				}
+			statuses, own, err := l.change(byName[names[i]], status, f)
+			if err != nil {
+				return nil, err
 			}
+			before = append(before, statuses...)
 			a := l.arrange()
 			for id, change := range own {
-				by, superseded := a.superseded[id]
-				x := l.find(id)
-				c.Jobs = append(c.Jobs, JobChange{id, func(j *Job) {
-					j.Updated = now
-					change(j)
-					switch {
-					case superseded:
-						j.supersede(by, now)
-					case x != nil:
-						j.Status = x.status
-					}
-				}})
+				c.Jobs = append(c.Jobs, l.changeOf(id, a, change, now))
 			}
 			c.Jobs = append(c.Jobs, a.changes(now, func(id JobID) bool { return own[id] != nil })...)
 		}
@@ -497,6 +492,49 @@ func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func
 		return c, nil
 	}})
 	return before, err
+}
+
+// change gives jobs of the line the statuses of f, and returns their earlier ones and how
+// each job changes.
+func (l *line) change(jobs []*Job, status func([]JobID) ([]Status, error), f func(status Status) (Status, func(*Job))) (before []Status, own map[JobID]func(*Job), err error) {
+	own = map[JobID]func(*Job){}
+	for _, j := range jobs {
+		x := l.find(j.JobID)
+		if x == nil { // the record was lost
+			now, err := status([]JobID{j.JobID})
+			if err != nil {
+				return nil, nil, err
+			}
+			l.jobs = append(l.jobs, linedJob{j.JobID, j.NewState, j.Note, now[0]})
+			x = &l.jobs[len(l.jobs)-1]
+		}
+		to, change := f(x.status)
+		if to == 0 {
+			continue
+		}
+		before = append(before, x.status)
+		x.status, own[j.JobID] = to, change
+		if to == Cancelled {
+			l.missed = slices.DeleteFunc(l.missed, func(m missedJob) bool { return m.id == j.JobID })
+		}
+	}
+	return before, own, nil
+}
+
+// changeOf returns the change of a job of the line, after a has arranged it.
+func (l *line) changeOf(id JobID, a arranged, change func(*Job), now time.Time) JobChange {
+	by, superseded := a.superseded[id]
+	x := l.find(id)
+	return JobChange{id, func(j *Job) {
+		j.Updated = now
+		change(j)
+		switch {
+		case superseded:
+			j.supersede(by, now)
+		case x != nil:
+			j.Status = x.status
+		}
+	}}
 }
 
 // The bounds of what tidyOrder does at once.

@@ -204,85 +204,116 @@ type attempt struct {
 	deferrable bool     // the store may wait for other changes
 }
 
-// settle stores the outcome of a job. It tries until it succeeds or the queue
-// is closed.
+// settle stores the outcome of a job, with what follows from it. It tries until it
+// succeeds or the queue is closed.
 func (q *Queue) settle(a attempt) {
 	o := q.options.Load()
 	now := q.Now()
-	out := a.out
 	r := *a.job
 	r.Updated = now
-	if out.Note != nil {
-		r.Note = out.Note
-	}
-	switch {
-	case out.Unknown && r.UnknownSince.IsZero():
-		r.UnknownSince = now
-		out.Postponed, out.RetryAfter = true, unknownEvery
-	case out.Unknown && now.Sub(r.UnknownSince) < unknownTime:
-		out.Postponed, out.RetryAfter = true, unknownEvery
-	}
-	var states []Health
-	if out.Postponed {
-		r.Status, r.Due, r.NotBefore = Queued, now.Add(out.RetryAfter), time.Time{}
+	s := &Settlement{Job: &r, Deferrable: a.deferrable && !q.closing()}
+	a.waitForDestination(&r, now)
+	if a.out.Postponed {
+		r.Status, r.Due, r.NotBefore = Queued, now.Add(a.out.RetryAfter), time.Time{}
 	} else {
-		r.Status, r.State, r.Result = out.Status, out.State, out.Result
-		if a.made && !out.Unknown && !out.NotSent {
-			r.Attempts++
-			r.UnknownSince = time.Time{}
-			if h := q.observed(&r, a, now); h != nil {
-				states = append(states, *h)
-			}
-		}
-		switch r.Status {
-		case Delivered, Failed:
-		case Superseded:
-			r.Rule = out.Rule
-		case Dead:
-			r.Reason = out.Reason
-		default:
-			q.tryAgain(&r, a, now)
+		s.Health = q.apply(a, &r, now)
+	}
+	q.share(a, s, now)
+	q.follow(s, o, now)
+	if q.storeSettlement(s, o) && o.Settled != nil && !a.out.Postponed {
+		o.Settled(&r)
+	}
+}
+
+// waitForDestination postpones a job whose destination the caller does not know, until it
+// has not known it for unknownTime.
+func (a *attempt) waitForDestination(r *Job, now time.Time) {
+	if a.out.Note != nil {
+		r.Note = a.out.Note
+	}
+	if !a.out.Unknown {
+		return
+	}
+	first := r.UnknownSince.IsZero()
+	if first {
+		r.UnknownSince = now
+	}
+	if first || now.Sub(r.UnknownSince) < unknownTime {
+		a.out.Postponed, a.out.RetryAfter = true, unknownEvery
+	}
+}
+
+// apply changes a job by the outcome of an attempt. It returns the state of the destination
+// to store, if there is one.
+func (q *Queue) apply(a attempt, r *Job, now time.Time) (states []Health) {
+	r.Status, r.State, r.Result = a.out.Status, a.out.State, a.out.Result
+	if a.made && !a.out.Unknown && !a.out.NotSent {
+		r.Attempts++
+		r.UnknownSince = time.Time{}
+		if h := q.observed(r, a, now); h != nil {
+			states = append(states, *h)
 		}
 	}
-	s := &Settlement{Job: &r, Health: states, Deferrable: a.deferrable && !q.closing()}
-	if a.shared != nil && r.Status == Queued && r.Spared == a.job.Spared && !q.followed(&r) {
+	switch r.Status {
+	case Delivered, Failed:
+	case Superseded:
+		r.Rule = a.out.Rule
+	case Dead:
+		r.Reason = a.out.Reason
+	default:
+		q.tryAgain(r, a, now)
+	}
+	return states
+}
+
+// share makes a failure that is that of another job count for all jobs that wait for the
+// destination, unless it changes more than the time of the job.
+func (q *Queue) share(a attempt, s *Settlement, now time.Time) {
+	if r := s.Job; a.shared != nil && r.Status == Queued && r.Spared == a.job.Spared && !q.followed(r) {
 		s.Shared = &SharedFailure{Began: a.began, Until: now.Add(sharedDelay(now.Sub(a.shared.since)))}
 	}
-	if r.Status == Dead && o.Dead != nil {
-		if s.Next = o.Dead(&r); s.Next != nil {
+}
+
+// follow adds what changes together with the job: the message of [Options.Dead], and what
+// the order of its incident and rules need.
+func (q *Queue) follow(s *Settlement, o *Options, now time.Time) {
+	if s.Job.Status == Dead && o.Dead != nil {
+		if s.Next = o.Dead(s.Job); s.Next != nil {
 			q.complete(s.Next, o, now)
 		}
 	}
-	if s.Shared == nil {
-		var ruled *Ruled
-		if o.Ended != nil && !r.Status.Waits() {
-			ruled = o.Ended(&r)
-		}
-		q.orderOutcome(s, ruled, now)
+	if s.Shared != nil {
+		return
 	}
+	var ruled *Ruled
+	if o.Ended != nil && !s.Job.Status.Waits() {
+		ruled = o.Ended(s.Job)
+	}
+	q.orderOutcome(s, ruled, now)
+}
+
+// storeSettlement stores a settlement until it succeeds, and reports whether it has.
+func (q *Queue) storeSettlement(s *Settlement, o *Options) bool {
 	for {
 		err := q.store.Settle(q.ctx, s)
 		q.check(err)
 		switch {
 		case err == nil:
-			q.health.saved(states...)
-			if r.Status == Queued {
-				q.health.waits(q.store.Hash(r.Destination))
+			q.health.saved(s.Health...)
+			if s.Job.Status == Queued {
+				q.health.waits(q.store.Hash(s.Job.Destination))
 			}
-			if o.Settled != nil && !out.Postponed {
-				o.Settled(&r)
-			}
-			return
+			return true
 		case errors.Is(err, ErrNotClaimed):
-			o.Logger.Warn("a delivery took longer than its claim, and is made again", zap.String("id", r.Message.String()))
-			return
+			o.Logger.Warn("a delivery took longer than its claim, and is made again", zap.String("id", s.Job.Message.String()))
+			return false
 		case errors.Is(err, ErrClosed) || q.ctx.Err() != nil:
-			return
+			return false
 		}
 		select {
 		case <-time.After(pause):
 		case <-q.ctx.Done():
-			return
+			return false
 		}
 	}
 }

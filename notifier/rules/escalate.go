@@ -142,69 +142,99 @@ type StepPlan struct {
 // of them. Then the steps begin when the silence ends (see Silence): with a message of the
 // gateway, or with the message itself if it is an incident of its own.
 func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
-	if a := &x.Acknowledged; x.IsAcknowledged() {
-		if x.Own || a.Until.IsZero() || a.Until.After(now) {
-			for _, j := range jobs { // they may be told of its end
-				x.Escalation.AddTarget(StepTarget{j.Step, j.Target})
-			}
-			p.Acknowledged, p.Drop = true, jobs
-			return p
-		}
-		x.Acknowledged = Acknowledgement{}
-		x.Escalation = Escalation{}
-	}
 	s := &x.Escalation
+	if x.IsAcknowledged() && (x.Own || x.Acknowledged.lasts(now)) {
+		s.addTargets(jobs) // they may be told of its end
+		p.Acknowledged, p.Drop = true, jobs
+		return p
+	}
+	x.restart(silenced)
+	s.addTargets(jobs)
+	if len(s.Steps()) == 0 {
+		return p
+	}
+	if s.Round == 0 && !silenced {
+		s.begin(now, 1, s.Steps()[0], e)
+		x.Begun.add(now, s)
+	}
+	p.Replaced = s.replace(jobs)
+	if silenced {
+		s.planSilenced(now, x, jobs, &p)
+	} else {
+		s.plan(jobs, &p)
+	}
+	return p
+}
+
+// lasts reports whether the time of an acknowledgement is not over.
+func (a *Acknowledgement) lasts(now time.Time) bool { return a.Until.IsZero() || a.Until.After(now) }
+
+// restart ends what is over when a message escalates: an acknowledgement, rounds that have
+// ended, and a silence.
+func (x *Incident) restart(silenced bool) {
+	s := &x.Escalation
+	if x.IsAcknowledged() {
+		x.Acknowledged, *s = Acknowledgement{}, Escalation{}
+	}
 	if s.Exhausted {
 		*s = Escalation{Sent: s.Sent}
 	}
 	if s.Silenced && !silenced && !x.Own { // the silence has ended, and this message tells what is open
 		*s = Escalation{Targets: s.Targets, Waiting: s.Waiting, Sent: s.Sent}
 	}
+}
+
+// addTargets adds the destinations of jobs.
+func (x *Escalation) addTargets(jobs []StepJob) {
 	for _, j := range jobs {
-		s.AddTarget(StepTarget{j.Step, j.Target})
+		x.AddTarget(StepTarget{j.Step, j.Target})
 	}
-	if len(s.Steps()) == 0 {
-		return p
-	}
-	if s.Round == 0 && !silenced {
-		s.begin(now, 1, s.Steps()[0], e)
-		x.note(now)
-	}
-	s.Waiting = slices.DeleteFunc(s.Waiting, func(old StepJob) bool {
-		replaced := slices.ContainsFunc(jobs, func(j StepJob) bool { return j.Target == old.Target })
-		if replaced {
-			p.Replaced = append(p.Replaced, old)
+}
+
+// replace removes the jobs that wait for a destination of the new ones, and returns them.
+func (x *Escalation) replace(jobs []StepJob) (replaced []StepJob) {
+	x.Waiting = slices.DeleteFunc(x.Waiting, func(old StepJob) bool {
+		found := slices.ContainsFunc(jobs, func(j StepJob) bool { return j.Target == old.Target })
+		if found {
+			replaced = append(replaced, old)
 		}
-		return replaced
+		return found
 	})
-	if silenced {
-		s.Round, s.Next = max(s.Round, 1), now.Add(silenceCheck)
-		x.silenced()
-		p.Silenced = true
-		if x.Own {
-			p.Hold, s.Waiting = jobs, slices.Clone(jobs)
-			return p
-		}
-		p.Replaced, s.Waiting = slices.Concat(p.Replaced, s.Waiting), nil
-		p.Drop = jobs
-		return p
+	return replaced
+}
+
+// planSilenced plans a message that a silence keeps from every step. Only the message of an
+// incident of its own waits for the end of the silence, because nothing else can tell it.
+func (s *Escalation) planSilenced(now time.Time, x *Incident, jobs []StepJob, p *StepPlan) {
+	s.Round, s.Next = max(s.Round, 1), now.Add(silenceCheck)
+	s.silence(x.Title)
+	p.Silenced = true
+	if x.Own {
+		p.Hold, s.Waiting = jobs, slices.Clone(jobs)
+		return
 	}
+	p.Replaced, s.Waiting = slices.Concat(p.Replaced, s.Waiting), nil
+	p.Drop = jobs
+}
+
+// plan plans a message whose steps run: who was told before is told now, once, and those of
+// later steps wait.
+func (x *Escalation) plan(jobs []StepJob, p *StepPlan) {
 	for _, j := range jobs {
-		told := s.Round > 1 || j.Step <= s.Step
-		later := j.Round > s.Round || j.Round == s.Round && j.Step > s.Step
+		begun := x.Round > 1 || j.Step <= x.Step
+		later := j.Round > x.Round || j.Round == x.Round && j.Step > x.Step
 		switch {
-		case told && j.Round == 1:
+		case begun && j.Round == 1:
 			p.Send = append(p.Send, j)
-			s.Sent = slices.DeleteFunc(s.Sent, func(old StepJob) bool { return old.Target == j.Target }) // which it replaces
-			s.Sent = append(s.Sent, j)
+			x.Sent = slices.DeleteFunc(x.Sent, func(old StepJob) bool { return old.Target == j.Target }) // which it replaces
+			x.Sent = append(x.Sent, j)
 		case later:
 			p.Hold = append(p.Hold, j)
-			s.Waiting = append(s.Waiting, j)
+			x.Waiting = append(x.Waiting, j)
 		default:
 			p.Drop = append(p.Drop, j)
 		}
 	}
-	return p
 }
 
 // begin begins a step.
@@ -265,7 +295,7 @@ func (e *Escalate) Advance(now time.Time, x *Incident, status func(queue.JobID) 
 		if len(c.Release)+len(c.Drop) > 0 {
 			s.Sent = append(s.Sent, c.Release...)
 			c.Round, c.Step = round, step
-			x.note(now)
+			x.Begun.add(now, s)
 			return c
 		}
 	}
@@ -311,7 +341,7 @@ const maxUnconfirmed = 50
 // has taken for a device. The device is not reached before it has confirmed that (see
 // Confirmed).
 func (x *Incident) EndedUnconfirmed(now time.Time, j StepJob) {
-	if x.Sends() && !x.sent(j.Job) {
+	if x.Sends() && !x.Escalation.hasSent(j.Job) {
 		return // it is one of an earlier opening
 	}
 	j.Round = x.Escalation.Round
@@ -335,7 +365,7 @@ func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, st
 	if i < 0 && !received {
 		return
 	}
-	x.reached(step, received)
+	x.Begun.note(step, outcomeOf(received))
 	if i < 0 {
 		return // it is late; the next step has begun
 	}
@@ -364,7 +394,7 @@ func (x *Incident) Skip(now time.Time, jobs []StepJob) {
 	s.Sent = slices.DeleteFunc(s.Sent, func(j StepJob) bool { return slices.Contains(jobs, j) })
 	if !slices.ContainsFunc(s.Sent, func(j StepJob) bool { return j.Step == s.Step }) && !s.Next.IsZero() {
 		s.Next = now
-		x.outcome(s.Step, StepSilenced)
+		x.Begun.note(s.Step, StepSilenced)
 	}
 }
 
@@ -375,21 +405,26 @@ func (x *Incident) Acknowledge(now time.Time, by string, ack time.Duration) (can
 	if !x.IsOpen() || x.IsAcknowledged() {
 		return nil, false
 	}
-	cancelled = x.stop()
+	cancelled = x.Escalation.stop()
 	x.Acknowledged = Acknowledgement{By: by, At: now}
 	if x.Own {
-		x.Resolve(now, by)
+		x.resolve(now, by)
 	} else if ack > 0 {
 		x.Acknowledged.Until = now.Add(ack)
 	}
 	return cancelled, true
 }
 
-// silenced notes that a silence stops the steps.
-func (x *Incident) silenced() {
-	if s := &x.Escalation; !s.Silenced {
-		s.Silenced, s.SilencedAs = true, x.Title
+// silence notes that a silence stops the steps of an incident with a title.
+func (x *Escalation) silence(title string) {
+	if !x.Silenced {
+		x.Silenced, x.SilencedAs = true, title
 	}
+}
+
+// hasSent reports whether a job belongs to a step that has begun and has not ended.
+func (x *Escalation) hasSent(job queue.JobID) bool {
+	return slices.ContainsFunc(x.Sent, func(j StepJob) bool { return j.Job == job })
 }
 
 // Again ends the steps and an acknowledgement of the incident, because a message of the
@@ -402,10 +437,9 @@ func (x *Incident) Again() (waiting []StepJob) {
 }
 
 // stop ends the steps, and returns the jobs of those that have not ended.
-func (x *Incident) stop() []StepJob {
-	s := &x.Escalation
-	jobs := slices.Concat(s.Sent, s.Waiting)
-	s.Sent, s.Waiting, s.Next = nil, nil, time.Time{}
+func (x *Escalation) stop() []StepJob {
+	jobs := slices.Concat(x.Sent, x.Waiting)
+	x.Sent, x.Waiting, x.Next = nil, nil, time.Time{}
 	return jobs
 }
 
@@ -429,7 +463,7 @@ func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, aga
 		return nil, false
 	}
 	stopped, s.Waiting = s.Waiting, nil
-	x.silenced()
+	s.silence(x.Title)
 	return stopped, false
 }
 
@@ -444,8 +478,8 @@ func (x *Incident) Calm() []StepJob {
 // Close notes that the problem is over, and returns the jobs of the steps, none of which
 // is sent any more. by is who said so; empty for a message.
 func (x *Incident) Close(now time.Time, by string) []StepJob {
-	jobs := x.stop()
-	x.Resolve(now, by)
+	jobs := x.Escalation.stop()
+	x.resolve(now, by)
 	return jobs
 }
 

@@ -59,14 +59,27 @@ type Evicted struct {
 	By queue.JobID
 }
 
-// Arrive decides about a message, and changes the state of its destination. waits
-// reports whether a job is not final. id makes the ID of a message. Of a message that adds
-// something to an incident, x.After is what [Subject.Before] of the incident returns.
-func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) Verdict {
-	v, done := r.Repeats(now, l, s, x, waits, id)
+// Arrival is a message that comes in for one destination.
+type Arrival struct {
+	Now     time.Time
+	Lane    *Lane    // what is held for the destination; the rules change it
+	Subject *Subject // what the destination knows; the rules change it
+
+	// Item is the message. If it adds something to an incident, Item.After is what
+	// [Subject.Before] of the incident returns.
+	Item Item
+
+	Waits func(queue.JobID) bool // reports whether a job is not final
+	NewID func() uuid.UUID       // makes the ID of a message
+}
+
+// Arrive decides about a message that comes in.
+func (r *Rules) Arrive(a Arrival) Verdict {
+	v, done := r.Repeats(a)
 	if done {
 		return v
 	}
+	now, l, s, x := a.Now, a.Lane, a.Subject, &a.Item
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
@@ -75,23 +88,23 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 		x.After = s.Way.Job
 	}
 	if x.After != (queue.JobID{}) {
-		return r.hold(l, s, x, v, id)
+		return a.hold(v)
 	}
-	x.Until = r.quietUntil(now, &x)
+	x.Until = r.quietUntil(now, x)
 	x.Hold = ByQuiet
-	if x.Until.IsZero() && r.Digest.applies(&x) {
+	if x.Until.IsZero() && r.Digest.applies(x) {
 		x.Hold, x.Until = ByDigest, r.joinDigest(now, l)
 	}
 	if x.Until.IsZero() {
-		x.Hold, x.Until, x.Past = ByRate, r.queued(l, &x), true
+		x.Hold, x.Until, x.Past = ByRate, r.queued(l, x), true
 	}
 	if x.Until.IsZero() {
-		x.Until = r.spend(now, l, []Item{x})
+		x.Until = r.spend(now, l, []Item{*x})
 	}
 	if !x.Until.IsZero() {
-		return r.hold(l, s, x, v, id)
+		return a.hold(v)
 	}
-	v.Replaced = l.Replace(x)
+	v.Replaced = l.Replace(*x)
 	if x.tellsState() {
 		l.uncount(s)
 	}
@@ -123,23 +136,14 @@ func (l *Lane) Replace(x Item) (older []Item) {
 // Repeats decides whether silences keep a message from its destination, or whether it
 // repeats what that has or will get; then done is true. It is a part of Arrive, for
 // messages that no other rule holds.
-func (r *Rules) Repeats(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict, done bool) {
-	if !s.Next.none() && !waits(s.Next.Job) {
-		s.Next = Mark{}
-		for _, o := range l.Items { // it was cancelled, and an older one is held
-			if o.Subject == x.Subject && waits(o.Job) {
-				s.Next = o.Mark()
-			}
-		}
-	}
-	if !s.Way.none() && !waits(s.Way.Job) {
-		s.Way = Mark{}
-	}
+func (r *Rules) Repeats(a Arrival) (v Verdict, done bool) {
+	a.forgetEnded()
+	now, s, x := a.Now, a.Subject, &a.Item
 	s.Forget = now.Add(forgetAfter)
-	if r.silence(now, l, s, &x, &v, id) {
+	if r.silence(&a, &v) {
 		return v, true
 	}
-	if r.Dedupe.suppresses(now, s, &x) {
+	if r.Dedupe.suppresses(now, s, x) {
 		if s.Repeats == 0 {
 			s.Since = x.Time
 		}
@@ -161,9 +165,26 @@ func (r *Rules) Repeats(now time.Time, l *Lane, s *Subject, x Item, waits func(q
 	return v, false
 }
 
-// hold adds an item to the lane. If there is no room, it takes the place of an older
+// forgetEnded forgets jobs of the subject that do not wait any more.
+func (a *Arrival) forgetEnded() {
+	s := a.Subject
+	if !s.Next.none() && !a.Waits(s.Next.Job) {
+		s.Next = Mark{}
+		for _, o := range a.Lane.Items { // it was cancelled, and an older one is held
+			if o.Subject == a.Item.Subject && a.Waits(o.Job) {
+				s.Next = o.Mark()
+			}
+		}
+	}
+	if !s.Way.none() && !a.Waits(s.Way.Job) {
+		s.Way = Mark{}
+	}
+}
+
+// hold adds the item to the lane. If there is no room, it takes the place of an older
 // state of its incident or, if it matters more, of another item.
-func (r *Rules) hold(l *Lane, s *Subject, x Item, v Verdict, id func() uuid.UUID) Verdict {
+func (a *Arrival) hold(v Verdict) Verdict {
+	l, s, x := a.Lane, a.Subject, a.Item
 	l.endSilencedOlder(s, &x, &v)
 	if len(l.Items) >= MaxItems {
 		older := -1
@@ -175,10 +196,10 @@ func (r *Rules) hold(l *Lane, s *Subject, x Item, v Verdict, id func() uuid.UUID
 			v.Evicted = append(v.Evicted, Evicted{l.Items[older], true, x.Job})
 			l.Items = slices.Delete(l.Items, older, older+1)
 		case least >= 0 && (x.tellsState() || x.Type == notifier.Failure):
-			v.Evicted = append(v.Evicted, Evicted{l.Items[least], false, l.count(l.Items[least].Type, id)})
+			v.Evicted = append(v.Evicted, Evicted{l.Items[least], false, l.count(l.Items[least].Type, a.NewID)})
 			l.Items = slices.Delete(l.Items, least, least+1)
 		default:
-			v.Outcome, v.Hold, v.By = Counted, x.Hold, l.count(x.Type, id)
+			v.Outcome, v.Hold, v.By = Counted, x.Hold, l.count(x.Type, a.NewID)
 			return v
 		}
 	}
@@ -252,79 +273,120 @@ func (g *Group) Single() bool {
 	return true
 }
 
+// Lookup is what Release asks about jobs.
+type Lookup struct {
+	// Held reports whether a job is held. Items whose job is not, for example because it
+	// was cancelled, are dropped.
+	Held func(queue.JobID) bool
+
+	// Waits reports whether a job is not final.
+	Waits func(queue.JobID) bool
+
+	// OnWay reports whether an older message about a subject is on its way. Then the items
+	// of the subject are not part of a digest, but follow that message.
+	OnWay func(subject string) bool
+}
+
 // Release looks at all that is held, after a time has come or the rules have changed.
 // It returns what is sent now as one message, and removes it from the lane; nil for
-// nothing. The caller calls it again until then. held reports whether a job is held;
-// items whose job is not, for example because it was cancelled, are dropped. waits is
-// that of Arrive. way reports whether an older message about a subject is on its way;
-// then its items are not part of a digest, but follow that message. r may be nil if the
-// destination has no rules any more.
-func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bool, way func(subject string) bool) (released *Group) {
+// nothing. The caller calls it again until then. r may be nil if the destination has no
+// rules any more.
+func (r *Rules) Release(now time.Time, l *Lane, jobs Lookup) *Group {
 	if r == nil {
 		r = new(Rules)
 	}
 	r.tellCounts(now, l)
-	l.Items = slices.DeleteFunc(l.Items, func(x Item) bool { return !held(x.Job) })
-	var kept, free []Item
+	l.Items = slices.DeleteFunc(l.Items, func(x Item) bool { return !jobs.Held(x.Job) })
+	free := r.takeFree(now, l, jobs.Waits)
+	p := &releasing{rules: r, now: now, lane: l, onWay: jobs.OnWay, keeps: len(l.Items) > 0}
+	items := byKind(free)
+	for _, kind := range []int{1, 0} { // failures first
+		p.release(kind, items[kind])
+	}
+	slices.SortStableFunc(l.Items, func(a, b Item) int { return a.Job.Compare(b.Job) })
+	return p.released
+}
+
+// takeFree removes the items from the lane that nothing but a rate holds any more, and
+// returns them.
+func (r *Rules) takeFree(now time.Time, l *Lane, waits func(queue.JobID) bool) (free []Item) {
+	var kept []Item
 	for _, x := range l.Items {
-		switch {
-		case x.After != (queue.JobID{}) && waits(x.After):
+		if x.After != (queue.JobID{}) && waits(x.After) || r.keeps(now, l, &x) {
 			kept = append(kept, x)
-		case r.keeps(now, l, &x):
-			kept = append(kept, x)
-		default:
+		} else {
 			free = append(free, x)
 		}
 	}
-	kept, free = withOlder(kept, free)
-	l.Items = kept
-	failing := map[string]bool{} // subjects with a failure
-	for _, x := range free {
+	l.Items, free = withOlder(kept, free)
+	return free
+}
+
+// byKind returns items by the kind of the digest that tells them: those of subjects with a
+// failure are told together.
+func byKind(all []Item) (items [2][]Item) {
+	failing := map[string]bool{}
+	for _, x := range all {
 		if x.Type == notifier.Failure && x.Subject != "" {
 			failing[x.Subject] = true
 		}
 	}
-	var items [2][]Item
-	for _, x := range free {
+	for _, x := range all {
 		kind := kindOf(x.Type)
 		if failing[x.Subject] {
 			kind = 1
 		}
 		items[kind] = append(items[kind], x)
 	}
-	for _, kind := range []int{1, 0} {
-		g := Group{Items: items[kind]}
-		follows := func(x Item) bool { return x.tellsState() && way(x.Subject) || x.About != "" && way(x.About) }
-		if i := slices.IndexFunc(g.Items, follows); i >= 0 && released == nil {
-			first := g.Items[i]
-			joins := func(x Item) bool { return x.Job == first.Job || first.About == "" && x.Subject == first.Subject }
-			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(x Item) bool { return !joins(x) })
-			l.Items = append(l.Items, slices.DeleteFunc(items[kind], joins)...)
-		} else if len(kept) == 0 || len(g.Items) > 0 {
-			g.More = l.More[kind]
-		}
-		g.Items = l.addsLater(g.Items)
-		if len(g.Items)+g.More.Counts.Total() == 0 {
-			continue
-		}
-		if released != nil { // its turn is the next call
-			l.Items = append(l.Items, g.Items...)
-			continue
-		}
-		if until := r.spend(now, l, g.Items); !until.IsZero() {
-			for _, x := range g.Items {
-				x.Hold, x.Until, x.After = ByRate, until, queue.JobID{}
-				l.Items = append(l.Items, x)
-			}
-			continue
-		}
-		if g.More.Counts.Total() > 0 {
-			l.More[kind] = More{}
-		}
-		released = &g
+	return items
+}
+
+// releasing is one run of Release.
+type releasing struct {
+	rules    *Rules
+	now      time.Time
+	lane     *Lane
+	onWay    func(subject string) bool
+	keeps    bool   // rules still hold other items
+	released *Group // nil for none yet
+}
+
+// release releases items of a kind as one message, unless a rate is used up. What is not
+// part of the message goes back to the lane.
+func (p *releasing) release(kind int, items []Item) {
+	l, g := p.lane, Group{Items: items}
+	if i := slices.IndexFunc(items, p.follows); i >= 0 && p.released == nil {
+		first := items[i]
+		joins := func(x Item) bool { return x.Job == first.Job || first.About == "" && x.Subject == first.Subject }
+		g.Items = slices.DeleteFunc(slices.Clone(items), func(x Item) bool { return !joins(x) })
+		l.Items = append(l.Items, slices.DeleteFunc(items, joins)...)
+	} else if !p.keeps || len(items) > 0 {
+		g.More = l.More[kind]
 	}
-	slices.SortStableFunc(l.Items, func(a, b Item) int { return a.Job.Compare(b.Job) })
-	return released
+	g.Items = l.addsLater(g.Items)
+	if len(g.Items)+g.More.Counts.Total() == 0 {
+		return
+	}
+	if p.released != nil { // the next call releases it
+		l.Items = append(l.Items, g.Items...)
+		return
+	}
+	if until := p.rules.spend(p.now, l, g.Items); !until.IsZero() {
+		for _, x := range g.Items {
+			x.Hold, x.Until, x.After = ByRate, until, queue.JobID{}
+			l.Items = append(l.Items, x)
+		}
+		return
+	}
+	if g.More.Counts.Total() > 0 {
+		l.More[kind] = More{}
+	}
+	p.released = &g
+}
+
+// follows reports whether an older message about the subject of an item is on its way.
+func (p *releasing) follows(x Item) bool {
+	return x.tellsState() && p.onWay(x.Subject) || x.About != "" && p.onWay(x.About)
 }
 
 // addsLater returns the items without those that add something to an incident whose states

@@ -3,7 +3,6 @@ package rules
 import (
 	"crypto/rand"
 	"encoding/base32"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ type Incident struct {
 
 	Acknowledged Acknowledgement
 	Escalation   Escalation
-	Begun        []BegunStep // the steps that have begun, the latest last, also those of ended escalations
+	Begun        BegunSteps // also those of ended escalations
 
 	// Unconfirmed are jobs of steps that a push service has taken, and that no device has
 	// confirmed yet (see EndedUnconfirmed), also of ended escalations.
@@ -107,48 +106,46 @@ const (
 	StepSilenced StepOutcome = "silenced" // a silence kept it from all of them
 )
 
+// BegunSteps are the steps of an incident that have begun, the latest last.
+type BegunSteps []BegunStep
+
 // maxBegun is the maximum number of steps that a record has; it has the latest.
 const maxBegun = 50
 
-// note adds a step that has begun.
-func (x *Incident) note(now time.Time) {
-	x.Begun = append(x.Begun, BegunStep{Round: x.Escalation.Round, Step: x.Escalation.Step, At: now})
-	x.Begun = x.Begun[max(len(x.Begun)-maxBegun, 0):]
+// add adds the step that an escalation has begun.
+func (b *BegunSteps) add(now time.Time, e *Escalation) {
+	*b = append(*b, BegunStep{Round: e.Round, Step: e.Step, At: now})
+	*b = (*b)[max(len(*b)-maxBegun, 0):]
+}
+
+// note notes the outcome of the latest step with a number, unless a destination was told.
+func (b BegunSteps) note(step int, outcome StepOutcome) {
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i].Step == step {
+			if b[i].Outcome != StepTold {
+				b[i].Outcome = outcome
+			}
+			return
+		}
+	}
+}
+
+// outcomeOf returns the outcome of a step one of whose destinations has the message, or
+// does not get it.
+func outcomeOf(delivered bool) StepOutcome {
+	if delivered {
+		return StepTold
+	}
+	return StepFailed
 }
 
 // NoteOutcome notes the outcome of a job of a step, also of one that was under way when the
 // steps ended. The caller calls it before Ended.
 func (x *Incident) NoteOutcome(job queue.JobID, step int, delivered bool) {
-	if x.Sends() && !x.sent(job) {
+	if x.Sends() && !x.Escalation.hasSent(job) {
 		return // it is one of an earlier opening
 	}
-	x.reached(step, delivered)
-}
-
-// sent reports whether a job belongs to a step that has begun.
-func (x *Incident) sent(job queue.JobID) bool {
-	return slices.ContainsFunc(x.Escalation.Sent, func(j StepJob) bool { return j.Job == job })
-}
-
-// reached notes whether a destination of a step has the message.
-func (x *Incident) reached(step int, delivered bool) {
-	if delivered {
-		x.outcome(step, StepTold)
-	} else {
-		x.outcome(step, StepFailed)
-	}
-}
-
-// outcome sets the outcome of the latest step with a number, unless it was told.
-func (x *Incident) outcome(step int, outcome StepOutcome) {
-	for i := len(x.Begun) - 1; i >= 0; i-- {
-		if b := &x.Begun[i]; b.Step == step {
-			if b.Outcome != StepTold {
-				b.Outcome = outcome
-			}
-			return
-		}
-	}
+	x.Begun.note(step, outcomeOf(delivered))
 }
 
 // idEncoding encodes public IDs.
@@ -193,8 +190,8 @@ func (x *Incident) Escalating() bool {
 	return x.IsOpen() && x.Escalation.Round > 0 && !x.Escalation.Exhausted && !x.IsAcknowledged()
 }
 
-// Resolve notes that the problem is over. by is who said so; empty for a message.
-func (x *Incident) Resolve(now time.Time, by string) {
+// resolve notes that the problem is over. by is who said so; empty for a message.
+func (x *Incident) resolve(now time.Time, by string) {
 	x.State, x.Resolved, x.ResolvedBy = notifier.Resolved, now, by
 	x.Escalation = Escalation{}
 }

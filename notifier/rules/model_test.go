@@ -128,7 +128,7 @@ func (m *model) arrive() {
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
-	v := m.rules.WithSilences(m.silences.For(m.now, nil)).Arrive(m.now, l, s, x, m.waits, m.id)
+	v := m.rules.WithSilences(m.silences.For(m.now, nil)).Arrive(Arrival{m.now, l, s, x, m.waits, m.id})
 	if x.Subject != "" {
 		m.subjects[x.Subject] = s.Encode()
 	}
@@ -396,8 +396,11 @@ func (m *model) release(all bool) {
 			x := m.jobs[l.Items[i].Job].item
 			l.Items[i].Incident, l.Items[i].Title = x.Incident, x.Title
 		}
-		g := m.rules.WithSilences(m.silences.For(m.now, nil)).Release(m.now, l, func(id queue.JobID) bool { return m.jobs[id].status == queue.Held }, m.waits,
-			func(subject string) bool { return m.waits(m.loadSubject(subject).Way.Job) })
+		g := m.rules.WithSilences(m.silences.For(m.now, nil)).Release(m.now, l, Lookup{
+			Held:  func(id queue.JobID) bool { return m.jobs[id].status == queue.Held },
+			Waits: m.waits,
+			OnWay: func(subject string) bool { return m.waits(m.loadSubject(subject).Way.Job) },
+		})
 		if g == nil {
 			m.saveLane(l)
 			return

@@ -1,8 +1,13 @@
 // Package rules has the rules of keys over time: which repetitions of a message are
 // suppressed, and which messages are held and sent later as one. It knows no clock
-// and no store. Time is a parameter, and the caller keeps what the functions change:
-// a [Lane] for each destination of a key, and a [Subject] for each incident at a
-// destination. So every rule runs in tests through weeks in milliseconds.
+// and no store. Time is a parameter, and the caller keeps what the functions change: a
+// [Lane], what is held for a destination of a key; a [Subject], what a destination knows of
+// an incident or of equal messages; an [Incident] with its steps; the [KeySilences] of a
+// key; and a [Beat]. So every rule runs in tests through weeks in milliseconds.
+//
+// [Rules.Arrive] decides about a message that comes in, and [Rules.Release] about what is
+// held, when a time has come. [Escalate.Arrive] and [Escalate.Advance] do the same for the
+// steps of incidents.
 //
 // The order of the rules is silences, dedupe, escalate, quiet, digest, rate. A message that
 // a rule releases passes the silences and the later rules. One that escalates passes those

@@ -188,10 +188,11 @@ func (r *Rules) WithSilences(s Silences) *Rules {
 
 // silence decides about a message that comes in during silences. done reports whether
 // they keep it from the destination; otherwise the other rules decide.
-func (r *Rules) silence(now time.Time, l *Lane, s *Subject, x *Item, v *Verdict, id func() uuid.UUID) (done bool) {
+func (r *Rules) silence(a *Arrival, v *Verdict) (done bool) {
 	if len(r.Silences) == 0 {
 		return false
 	}
+	now, l, s, x := a.Now, a.Lane, a.Subject, &a.Item
 	following := r.Silences.Find(now, l.silencedBy(cmp.Or(x.About, x.Subject)))
 	if following == nil {
 		following = r.Silences.Find(now, s.Silenced)
@@ -220,7 +221,7 @@ func (r *Rules) silence(now time.Time, l *Lane, s *Subject, x *Item, v *Verdict,
 	s.Silenced = by.ID
 	if len(l.Items) >= MaxItems {
 		s.Counted = x.Type
-		l.countSilenced(by, x.Type, id)
+		l.countSilenced(by, x.Type, a.NewID)
 		return v.silenced(by)
 	}
 	x.Silence, x.Hold, x.Until = by.ID, BySilence, by.Until

@@ -103,7 +103,7 @@ func (s *silencedLane) arrive(t *testing.T, incident string, typ notifier.Type) 
 	if subject == nil {
 		subject = new(Subject)
 	}
-	v := s.rules.Arrive(s.now, s.lane, subject, x, func(id queue.JobID) bool { return s.held[id] }, s.id)
+	v := s.rules.Arrive(Arrival{s.now, s.lane, subject, x, func(id queue.JobID) bool { return s.held[id] }, s.id})
 	s.held[x.Job] = v.Outcome == Held
 	for _, o := range v.Evicted {
 		s.held[o.Job] = false
@@ -140,7 +140,7 @@ func TestSilencedStorm(t *testing.T) {
 			}
 		}
 		s.now = s.now.Add(2 * time.Hour)
-		g := s.rules.Release(s.now, s.lane, func(id queue.JobID) bool { return s.held[id] }, func(queue.JobID) bool { return false }, func(string) bool { return false })
+		g := s.rules.Release(s.now, s.lane, Lookup{func(id queue.JobID) bool { return s.held[id] }, func(queue.JobID) bool { return false }, func(string) bool { return false }})
 		switch {
 		case open == 0 && (g != nil || !s.lane.Empty(s.now)):
 			t.Errorf("%+v is told, although nothing is open", g)

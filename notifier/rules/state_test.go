@@ -36,7 +36,7 @@ func TestLaneIsFull(t *testing.T) {
 			s = new(Subject)
 			subjects[x.Subject] = s
 		}
-		v := r.Arrive(x.Time, l, s, x, func(id queue.JobID) bool { return held[id] }, uuid.New)
+		v := r.Arrive(Arrival{x.Time, l, s, x, func(id queue.JobID) bool { return held[id] }, uuid.New})
 		switch v.Outcome {
 		case Held:
 			held[x.Job] = true
@@ -74,11 +74,11 @@ func TestLaneIsFull(t *testing.T) {
 	}
 	all := func(queue.JobID) bool { return true }
 	none := func(string) bool { return false }
-	g := r.Release(now.Add(time.Hour), l, all, all, none)
+	g := r.Release(now.Add(time.Hour), l, Lookup{all, all, none})
 	if g == nil || len(g.Items) != MaxItems || g.More.Counts.Total() != counted || g.Single() {
 		t.Fatalf("released %+v", g)
 	}
-	if g := r.Release(now.Add(time.Hour), l, all, all, none); g != nil || !l.Empty(now.Add(time.Hour)) {
+	if g := r.Release(now.Add(time.Hour), l, Lookup{all, all, none}); g != nil || !l.Empty(now.Add(time.Hour)) {
 		t.Errorf("released once more: %+v", g)
 	}
 }
@@ -91,23 +91,23 @@ func TestClockSetBack(t *testing.T) {
 	l, s := new(Lane), new(Subject)
 	all := func(queue.JobID) bool { return true }
 	x := Item{Job: queue.JobID{Message: uuid.UUID{1}}, Type: notifier.Info, Time: ahead, Subject: "s"}
-	if v := r.Arrive(ahead, l, s, x, all, uuid.New); v.Outcome != Held {
+	if v := r.Arrive(Arrival{ahead, l, s, x, all, uuid.New}); v.Outcome != Held {
 		t.Fatalf("%+v", v)
 	}
 	none := func(string) bool { return false }
-	if g := r.Release(now, l, all, all, none); g != nil {
+	if g := r.Release(now, l, Lookup{all, all, none}); g != nil {
 		t.Errorf("released at once: %+v", g)
 	}
 	if due := l.Due(now); due.Sub(now) > time.Minute {
 		t.Errorf("due at %s", due)
 	}
-	if g := r.Release(now.Add(time.Minute), l, all, all, none); g == nil {
+	if g := r.Release(now.Add(time.Minute), l, Lookup{all, all, none}); g == nil {
 		t.Error("not released")
 	}
 	s.Sent(x.Mark())
 	s.Ended(x.Mark(), true)
 	x.Job, x.Time = queue.JobID{Message: uuid.UUID{2}}, now
-	if v := r.Arrive(now, new(Lane), s, x, all, uuid.New); v.Outcome == Suppress {
+	if v := r.Arrive(Arrival{now, new(Lane), s, x, all, uuid.New}); v.Outcome == Suppress {
 		t.Error("suppressed by a message of the future")
 	}
 }

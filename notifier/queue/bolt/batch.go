@@ -411,9 +411,8 @@ func (s *Store) commit(changes []*change) error {
 	b := newBatch(s, nil, s.workspace)
 	b.room, b.tight = s.room(db), s.reserve.tight
 	defer b.unlockJobs()
-	var later []*change
-	equal := map[int]error{} // the refusals of changes because of others in this transaction
-	defer func() { s.changes.putBack(later) }()
+	x := &committing{changes: changes, equal: map[int]error{}}
+	defer func() { s.changes.putBack(x.later) }()
 	err = guard(func() error {
 		tx, err := db.Begin(true)
 		if err != nil {
@@ -421,27 +420,8 @@ func (s *Store) commit(changes []*change) error {
 		}
 		defer func() { _ = tx.Rollback() }() // no effect after a commit
 		b.tx, before = tx, tx.ID()
-		for i, c := range changes {
-			if c == nil {
-				continue
-			}
-			if err := c.check(b); err != nil {
-				if err == errLater {
-					later = append(later, c)
-					changes[i] = nil
-					continue
-				}
-				if d, ok := errors.AsType[*queue.DuplicateError](err); ok && b.accepts(d.ID) {
-					equal[i] = err
-					continue
-				}
-				c.done <- err
-				changes[i] = nil
-				continue
-			}
-			if err := c.write(b); err != nil {
-				return err
-			}
+		if err := x.write(b); err != nil {
+			return err
 		}
 		if err := b.writeKept(); err != nil {
 			return err
@@ -453,7 +433,7 @@ func (s *Store) commit(changes []*change) error {
 	if err == nil {
 		s.apply(b)
 		s.remember(false)
-		for i, e := range equal {
+		for i, e := range x.equal {
 			changes[i].done <- e
 			changes[i] = nil
 		}
@@ -473,7 +453,42 @@ func (s *Store) commit(changes []*change) error {
 		return err
 	}
 	// A commit that fails while its last page is written may have taken effect.
-	return s.lookUp(b, changes, equal, before, err)
+	return s.lookUp(b, changes, x.equal, before, err)
+}
+
+// committing are the changes of one transaction.
+type committing struct {
+	changes []*change
+	later   []*change     // are made in another transaction
+	equal   map[int]error // the refusals of changes because of others in this transaction
+}
+
+// write makes the changes that are not refused. It answers those that are, unless another
+// change of this transaction is the reason.
+func (x *committing) write(b *batch) error {
+	for i, c := range x.changes {
+		if c == nil {
+			continue
+		}
+		if err := c.check(b); err != nil {
+			d, duplicate := errors.AsType[*queue.DuplicateError](err)
+			switch {
+			case err == errLater:
+				x.later = append(x.later, c)
+				x.changes[i] = nil
+			case duplicate && b.accepts(d.ID):
+				x.equal[i] = err
+			default:
+				c.done <- err
+				x.changes[i] = nil
+			}
+			continue
+		}
+		if err := c.write(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // apply changes the index after the commit of b.

@@ -208,71 +208,87 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 			return err
 		}
 	}
-	var j *job
-	var d *decision
-	next := t.Next
-	dropped := false // next is
-	check := func(b *batch) (err error) {
-		s.index.mu.Lock()
-		// The index may have been reloaded meanwhile.
-		j = s.index.find(id)
-		claimed := j != nil && j.status == queue.Sending
-		s.index.mu.Unlock()
-		if !claimed {
-			return queue.ErrNotClaimed
-		}
-		d, err = b.decide(t.Update)
-		return err
-	}
-	write := func(b *batch) error {
-		before := *b.count(j.message)
-		if err := b.settle(j, t.Job); err != nil {
-			return err
-		}
-		if err := b.ended(j.message, before, t.Job.Updated); err != nil {
-			return err
-		}
-		if err := b.putHealth(t.Health); err != nil {
-			return err
-		}
-		if err := b.update(d); err != nil {
-			return err
-		}
-		if t.Next == nil { // the update may have removed it
-			dropped = next != nil
-			return nil
-		}
-		if dropped = b.leavesOut(t.Next); dropped {
-			return nil
-		}
-		return b.accept(t.Next)
-	}
-	stored := func(tx *bbolt.Tx) bool {
-		key := record.JobKey(id)
-		sealed := tx.Bucket([]byte(bucketJobs)).Get(key)
-		if sealed == nil {
-			return true
-		}
-		r, _, err := s.openJob(key, sealed)
-		return err == nil && r.Updated.UnixMicro() == t.Job.Updated.UnixMicro()
-	}
-	size := len(t.Job.State) + len(t.Job.Result) + 512
-	c := &change{size: size, pages: pagesPerResult + pagesOf(size), deferrable: t.Deferrable, check: check, write: write, stored: stored}
-	c.pages += pagesPerResult*len(t.Health) + pagesOfUpdate(t.Update)
-	if t.Next != nil {
-		c.pages += pagesOf(int(t.Next.Size()), t.Next)
-	}
-	if err := s.do(ctx, c); err != nil {
+	x := &settlement{s: s, t: t, next: t.Next}
+	if err := s.do(ctx, x.change()); err != nil {
 		s.stopSettling(id)
 		if !errors.Is(err, errUnclear) {
 			s.removeFiles(files)
 		}
 		return err
 	}
-	if dropped {
+	if x.dropped {
 		s.removeFiles(files)
 	}
 	return nil
+}
+
+// settlement is a [queue.Settlement] that is being stored.
+type settlement struct {
+	s       *Store
+	t       *queue.Settlement
+	job     *job
+	decided *decision
+	next    *queue.Entry
+	dropped bool // next is not accepted
+}
+
+// change returns the change of the store.
+func (x *settlement) change() *change {
+	size := len(x.t.Job.State) + len(x.t.Job.Result) + 512
+	c := &change{size: size, pages: pagesPerResult + pagesOf(size), deferrable: x.t.Deferrable, check: x.check, write: x.write, stored: x.stored}
+	c.pages += pagesPerResult*len(x.t.Health) + pagesOfUpdate(x.t.Update)
+	if x.next != nil {
+		c.pages += pagesOf(int(x.next.Size()), x.next)
+	}
+	return c
+}
+
+func (x *settlement) check(b *batch) (err error) {
+	index := x.s.index
+	index.mu.Lock()
+	// The index may have been reloaded meanwhile.
+	x.job = index.find(x.t.Job.JobID)
+	claimed := x.job != nil && x.job.status == queue.Sending
+	index.mu.Unlock()
+	if !claimed {
+		return queue.ErrNotClaimed
+	}
+	x.decided, err = b.decide(x.t.Update)
+	return err
+}
+
+func (x *settlement) write(b *batch) error {
+	before := *b.count(x.job.message)
+	if err := b.settle(x.job, x.t.Job); err != nil {
+		return err
+	}
+	if err := b.ended(x.job.message, before, x.t.Job.Updated); err != nil {
+		return err
+	}
+	if err := b.putHealth(x.t.Health); err != nil {
+		return err
+	}
+	if err := b.update(x.decided); err != nil {
+		return err
+	}
+	if x.t.Next == nil { // the update may have removed it
+		x.dropped = x.next != nil
+		return nil
+	}
+	if x.dropped = b.leavesOut(x.t.Next); x.dropped {
+		return nil
+	}
+	return b.accept(x.t.Next)
+}
+
+func (x *settlement) stored(tx *bbolt.Tx) bool {
+	key := record.JobKey(x.t.Job.JobID)
+	sealed := tx.Bucket([]byte(bucketJobs)).Get(key)
+	if sealed == nil {
+		return true
+	}
+	r, _, err := x.s.openJob(key, sealed)
+	return err == nil && r.Updated.UnixMicro() == x.t.Job.Updated.UnixMicro()
 }
 
 // postponeAtOnce is the number of jobs that postpone changes while it holds the
@@ -341,73 +357,98 @@ func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time)
 // change applies f to the jobs of a message that have one of the statuses, in
 // one transaction, and returns the statuses that they had.
 func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, err error) {
-	taken := map[queue.JobID]queue.Status{} // with their earlier statuses
-	s.index.mu.Lock()
-	if m := s.index.messages[id]; m != nil {
-		for _, j := range m.jobs {
-			if !slices.Contains(statuses, j.status) || j.writing == cancelling {
-				continue
-			}
-			taken[j.id()] = j.status
-			if j.status == queue.Queued {
-				s.index.set(j, queue.Sending) // so that it is not claimed meanwhile
-			}
-			j.writing = cancelling
+	x := &changing{s: s, message: id, now: now, f: f, taken: map[queue.JobID]queue.Status{}}
+	x.take(statuses)
+	size := 512 * (1 + len(x.taken))
+	if err := s.do(ctx, &change{size: size, pages: pagesPerResult*(1+len(x.taken)) + pagesOf(size), check: x.check, write: x.write}); err != nil {
+		x.giveBack()
+		return nil, err
+	}
+	return x.changed, nil
+}
+
+// changing is a change of jobs of a message.
+type changing struct {
+	s       *Store
+	message uuid.UUID
+	now     time.Time
+	f       func(j *queue.Job)
+	taken   map[queue.JobID]queue.Status // with their earlier statuses
+	jobs    []*job
+	changed []queue.Status // the earlier statuses of jobs
+}
+
+// take takes the jobs of the message that have one of the statuses.
+func (x *changing) take(statuses []queue.Status) {
+	index := x.s.index
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	m := index.messages[x.message]
+	if m == nil {
+		return
+	}
+	for _, j := range m.jobs {
+		if !slices.Contains(statuses, j.status) || j.writing == cancelling {
+			continue
+		}
+		x.taken[j.id()] = j.status
+		if j.status == queue.Queued {
+			index.set(j, queue.Sending) // so that it is not claimed meanwhile
+		}
+		j.writing = cancelling
+	}
+}
+
+func (x *changing) check(b *batch) error {
+	x.jobs, x.changed = nil, nil
+	if b.get(bucketMessages, x.message[:]) == nil {
+		return queue.ErrNotFound
+	}
+	index := x.s.index
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	for id, status := range x.taken {
+		if j := index.find(id); j != nil && j.writing == cancelling {
+			x.jobs, x.changed = append(x.jobs, j), append(x.changed, status)
 		}
 	}
-	s.index.mu.Unlock()
-	var jobs []*job
-	check := func(b *batch) error {
-		jobs = nil
-		if b.get(bucketMessages, id[:]) == nil {
-			return queue.ErrNotFound
-		}
-		s.index.mu.Lock()
-		defer s.index.mu.Unlock()
-		jobs, changed = nil, nil
-		for id, status := range taken {
-			if j := s.index.find(id); j != nil && j.writing == cancelling {
-				jobs, changed = append(jobs, j), append(changed, status)
-			}
-		}
+	return nil
+}
+
+func (x *changing) write(b *batch) error {
+	if len(x.jobs) == 0 {
 		return nil
 	}
-	write := func(b *batch) error {
-		if len(jobs) == 0 {
-			return nil
+	m := x.jobs[0].message
+	before := *b.count(m)
+	for _, j := range x.jobs {
+		key := record.JobKey(j.id())
+		r, _, err := x.s.openJob(key, b.get(bucketJobs, key))
+		if err != nil {
+			return err
 		}
-		m := jobs[0].message
-		before := *b.count(m)
-		for _, j := range jobs {
-			key := record.JobKey(j.id())
-			r, _, err := s.openJob(key, b.get(bucketJobs, key))
-			if err != nil {
-				return err
-			}
-			r.Updated = now
-			f(r)
-			if err := b.settle(j, r); err != nil {
-				return err
-			}
-		}
-		if c := b.count(m); before.waiting == 0 && c.waiting > 0 {
-			return b.unfinish(m.id)
-		}
-		return b.ended(m, before, now)
-	}
-	size := 512 * (1 + len(taken))
-	err = s.do(ctx, &change{size: size, pages: pagesPerResult*(1+len(taken)) + pagesOf(size), check: check, write: write})
-	if err == nil {
-		return changed, nil
-	}
-	s.index.mu.Lock()
-	defer s.index.mu.Unlock()
-	for id, status := range taken {
-		if j := s.index.find(id); j != nil && j.writing == cancelling {
-			s.index.set(j, status)
+		r.Updated = x.now
+		x.f(r)
+		if err := b.settle(j, r); err != nil {
+			return err
 		}
 	}
-	return nil, err
+	if c := b.count(m); before.waiting == 0 && c.waiting > 0 {
+		return b.unfinish(m.id)
+	}
+	return b.ended(m, before, x.now)
+}
+
+// giveBack gives the jobs their earlier statuses.
+func (x *changing) giveBack() {
+	index := x.s.index
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	for id, status := range x.taken {
+		if j := index.find(id); j != nil && j.writing == cancelling {
+			index.set(j, status)
+		}
+	}
 }
 
 // Load implements [queue.Store].

@@ -448,6 +448,11 @@ func (v *salvager) compare() error {
 	for _, e := range ends {
 		fixes = append(fixes, func(b *batch) error { return b.finish(e.id, e.size, e.jobs, e.dead, e.keyed, e.time) })
 	}
+	return v.apply(fixes)
+}
+
+// apply makes changes of the store, some at a time.
+func (v *salvager) apply(fixes []func(b *batch) error) error {
 	var kept int64
 	for part := range slices.Chunk(fixes, 10_000) {
 		err := v.db.Update(func(tx *bbolt.Tx) error {
@@ -567,6 +572,15 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 		v.report("the text of a message", g.id)
 		g.jobs = nil // each of them is lost
 	}
+	fixes = append(fixes, v.lose(g, header)...)
+	if len(g.jobs) == 0 && g.body {
+		fix(func(b *batch) error { return b.delete(bucketBodies, g.id[:]) })
+	}
+	return fixes, header
+}
+
+// lose returns changes that record the jobs of a message as lost whose records are missing.
+func (v *salvager) lose(g *group, header *record.Message) (fixes []func(b *batch) error) {
 	there := make([]bool, header.Jobs)
 	for _, j := range slices.Concat(header.Done, g.done, g.jobs) {
 		if j.Index < len(there) {
@@ -582,14 +596,11 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 			JobID: queue.JobID{Message: g.id, Index: i}, Status: queue.Lost, Updated: time.Now(),
 			Reason: "its record in the queue's store was damaged",
 		}
-		fix(func(b *batch) error {
+		fixes = append(fixes, func(b *batch) error {
 			return errors.Join(b.delete(bucketJobs, b.jobKey(j.JobID)), b.putJob(bucketDone, j, 0))
 		})
 	}
-	if len(g.jobs) == 0 && g.body {
-		fix(func(b *batch) error { return b.delete(bucketBodies, g.id[:]) })
-	}
-	return fixes, header
+	return fixes
 }
 
 // fileSizes returns the sizes of the attachments of a message, computed from

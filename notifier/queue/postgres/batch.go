@@ -254,7 +254,7 @@ func isDuplicate(err error) bool {
 // insertion returns the statement that stores messages and their jobs.
 func (s *Store) insertion(c *conn, entries []*queue.Entry) call {
 	var m struct{ id, created, size, kept, jobs, waiting, dead, files, finished, key, head, body array }
-	var j struct{ message, index, shard, created, destination, host, client, text, status, due, notBefore, updated, record array }
+	var j jobColumns
 	var all counts
 	sealer := s.sealer.Batch()
 	for _, e := range entries {
@@ -280,20 +280,7 @@ func (s *Store) insertion(c *conn, entries []*queue.Entry) call {
 			default:
 				continue // it is part of the message
 			}
-			h, host := s.Hash(job.Destination), s.Hash(job.Host)
-			j.message.uuid(id)
-			j.index.bigint(int64(i))
-			j.shard.bigint(shardOf(id))
-			j.created.bigint(created)
-			j.destination.bytes(h[:])
-			j.host.bytes(host[:])
-			j.client.bigint(bit(job.Client))
-			j.text.bigint(int64(job.Text))
-			j.status.bigint(int64(job.Status))
-			j.due.bigint(job.Due.UnixMicro())
-			j.notBefore.bigint(micro(job.NotBefore))
-			j.updated.bigint(job.Updated.UnixMicro())
-			j.record.bytes(sealJob(sealer, queue.JobID{Message: id, Index: i}, job))
+			j.add(s, sealer, queue.JobID{Message: id, Index: i}, created, job)
 		}
 		m.size.bigint(r.Size)
 		m.jobs.bigint(int64(len(e.Jobs)))
@@ -328,6 +315,29 @@ func (s *Store) insertion(c *conn, entries []*queue.Entry) call {
 		j.message, j.index, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.notBefore, j.updated, j.record,
 		s.owner, lease.Microseconds(),
 	)}
+}
+
+// jobColumns are the columns of jobs that are inserted.
+type jobColumns struct {
+	message, index, shard, created, destination, host, client, text, status, due, notBefore, updated, record array
+}
+
+// add adds a job of a message that was created at a time.
+func (j *jobColumns) add(s *Store, sealer *seal.Batch, id queue.JobID, created int64, job *queue.Job) {
+	h, host := s.Hash(job.Destination), s.Hash(job.Host)
+	j.message.uuid(id.Message)
+	j.index.bigint(int64(id.Index))
+	j.shard.bigint(shardOf(id.Message))
+	j.created.bigint(created)
+	j.destination.bytes(h[:])
+	j.host.bytes(host[:])
+	j.client.bigint(bit(job.Client))
+	j.text.bigint(int64(job.Text))
+	j.status.bigint(int64(job.Status))
+	j.due.bigint(job.Due.UnixMicro())
+	j.notBefore.bigint(micro(job.NotBefore))
+	j.updated.bigint(job.Updated.UnixMicro())
+	j.record.bytes(sealJob(sealer, id, job))
 }
 
 // counts is what a transaction adds to the counts of the store.
@@ -414,26 +424,9 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, t *queue.Settlemen
 		}
 		var messages [][][]byte
 		if repeated || earlier {
-			var tokens, all array
-			for _, j := range jobs {
-				all.uuid(j.job.Message)
-				for _, t := range j.tokens {
-					tokens.uuid(t)
-				}
-			}
-			rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE message = ANY ($2::UUID[]) AND owner = ANY ($1::UUID[])", tokens, all)
-			if err != nil {
+			var err error
+			if messages, err = settledBefore(ctx, c, jobs, note); err != nil {
 				return err
-			}
-			note(rows)
-			var ids array
-			for _, row := range rows {
-				ids.uuid(id(row[0]))
-			}
-			if len(rows) > 0 {
-				if messages, err = c.query(ctx, settledMessages, ids); err != nil {
-					return err
-				}
 			}
 		}
 		if len(settled) < len(jobs) {
@@ -469,6 +462,33 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, t *queue.Settlemen
 		}
 	}
 	return errs
+}
+
+// settledBefore calls note with those of the jobs that an earlier call has settled, and
+// returns their messages.
+func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(rows [][][]byte)) (messages [][][]byte, err error) {
+	var tokens, all array
+	for _, j := range jobs {
+		all.uuid(j.job.Message)
+		for _, t := range j.tokens {
+			tokens.uuid(t)
+		}
+	}
+	rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE message = ANY ($2::UUID[]) AND owner = ANY ($1::UUID[])", tokens, all)
+	if err != nil {
+		return nil, err
+	}
+	note(rows)
+	var ids array
+	for _, row := range rows {
+		ids.uuid(id(row[0]))
+	}
+	if len(rows) > 0 {
+		if messages, err = c.query(ctx, settledMessages, ids); err != nil {
+			return nil, err
+		}
+	}
+	return messages, nil
 }
 
 // writeOutcomes updates jobs and their messages with a new token. It passes the

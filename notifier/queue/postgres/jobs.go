@@ -35,47 +35,16 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	if len(entries) == 0 {
 		return s.checkWritable(ctx)
 	}
-	var size int64
-	for _, e := range entries {
-		if len(e.Jobs) > queue.MaxJobs {
-			return refusef("the message has %d deliveries; at most %d can be queued", len(e.Jobs), queue.MaxJobs)
-		}
-		if len(e.Message.Body) > maxBody {
-			return refusef("the message has %d bytes; at most %d can be queued", len(e.Message.Body), maxBody)
-		}
-		if e.Waits() {
-			size += e.Size()
-		}
+	size, err := sizeOf(entries)
+	if err != nil {
+		return err
 	}
 	if size > 0 {
 		if err := s.checkSize(ctx, size, maxSize); err != nil {
 			return err
 		}
 	}
-	var err error
-	var decided []*decision
-	if len(entries) == 1 && len(entries[0].Message.Files) == 0 && entries[0].Update == nil {
-		if err = s.accepting.do(entries[0], false); isUnclear(err) && s.rest() {
-			err = s.acceptAgain(context.WithoutCancel(ctx), entries[0])
-		}
-	} else {
-		again := false
-		store := func(ctx context.Context, c *conn, repeated bool) error {
-			var err error
-			decided, err = s.insertOrdered(ctx, c, entries)
-			if isDuplicate(err) {
-				if err := c.rollback(); err != nil {
-					return err
-				}
-				return s.duplicate(ctx, c, entries, repeated || again)
-			}
-			return err
-		}
-		if err = s.storing(ctx, store); isUnclear(err) && s.rest() {
-			again = true
-			err = s.do(context.WithoutCancel(ctx), store)
-		}
-	}
+	decided, err := s.insert(ctx, entries)
 	if err != nil {
 		return err
 	}
@@ -93,6 +62,50 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 		s.done(ctx, d)
 	}
 	return nil
+}
+
+// sizeOf returns the size of those of the entries that wait, or an error if one is too large.
+func sizeOf(entries []*queue.Entry) (size int64, err error) {
+	for _, e := range entries {
+		if len(e.Jobs) > queue.MaxJobs {
+			return 0, refusef("the message has %d deliveries; at most %d can be queued", len(e.Jobs), queue.MaxJobs)
+		}
+		if len(e.Message.Body) > maxBody {
+			return 0, refusef("the message has %d bytes; at most %d can be queued", len(e.Message.Body), maxBody)
+		}
+		if e.Waits() {
+			size += e.Size()
+		}
+	}
+	return size, nil
+}
+
+// insert inserts the entries, and returns what was decided with them. A simple one is
+// inserted together with those of other callers.
+func (s *Store) insert(ctx context.Context, entries []*queue.Entry) (decided []*decision, err error) {
+	if len(entries) == 1 && len(entries[0].Message.Files) == 0 && entries[0].Update == nil {
+		if err = s.accepting.do(entries[0], false); isUnclear(err) && s.rest() {
+			err = s.acceptAgain(context.WithoutCancel(ctx), entries[0])
+		}
+		return nil, err
+	}
+	again := false
+	store := func(ctx context.Context, c *conn, repeated bool) error {
+		var err error
+		decided, err = s.insertOrdered(ctx, c, entries)
+		if isDuplicate(err) {
+			if err := c.rollback(); err != nil {
+				return err
+			}
+			return s.duplicate(ctx, c, entries, repeated || again)
+		}
+		return err
+	}
+	if err = s.storing(ctx, store); isUnclear(err) && s.rest() {
+		again = true
+		err = s.do(context.WithoutCancel(ctx), store)
+	}
+	return decided, err
 }
 
 // insertOrdered stores entries, their files and their updates in a transaction.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
@@ -34,40 +35,9 @@ type ended struct {
 // decide locks the records of an update, and decides it. It begins a transaction,
 // unless there is one.
 func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision, error) {
-	// All transactions lock records in the same order.
-	var names array
-	for _, name := range slices.SortedFunc(slices.Values(u.Names), func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) }) {
-		names.bytes(slices.Clone(name[:]))
-	}
-	var lock []call
-	if len(u.Names) > 0 {
-		lock = []call{{addRecords, []any{names}}, {lockRecords, []any{names}}}
-	}
-	calls := lock
-	if c.pg.TxStatus() == 'I' {
-		calls = append([]call{begin}, lock...)
-	}
-	// A transaction that ends meanwhile may remove a record for which addRecords did
-	// nothing. Then no row is locked for it yet.
-	var rows [][][]byte
-	for ; len(calls) > 0; calls = lock {
-		results, err := c.exec(ctx, calls...)
-		if err != nil {
-			return nil, err
-		}
-		if rows = results[len(results)-1].Rows; len(rows) >= len(u.Names) {
-			break
-		}
-	}
-	old, sizes := make([][]byte, len(u.Names)), make([]int64, len(u.Names))
-	for _, row := range rows {
-		name := queue.Hash(row[0])
-		if len(row[1]) > 0 {
-			// A damaged one counts as missing.
-			i := slices.Index(u.Names, name)
-			old[i], _ = s.sealer.Open(row[1], placeRecord, name[:])
-			sizes[i] = record.UpdateSize(row[1])
-		}
+	old, sizes, err := s.lock(ctx, c, u.Names)
+	if err != nil {
+		return nil, err
 	}
 	var failed error // of the server
 	change, err := u.Decide(old, func(ids []queue.JobID) (statuses []queue.Status, err error) {
@@ -84,30 +54,8 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 	if err := s.changes(ctx, c, change.Jobs, d); err != nil {
 		return nil, err
 	}
-	for i, r := range change.Records {
-		name := u.Names[i]
-		switch {
-		case len(r.Data) == 0:
-			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
-			d.bytes -= sizes[i]
-			d.added -= min(sizes[i], 1)
-		case !bytes.Equal(r.Data, old[i]):
-			sealed := s.sealer.Seal(r.Data, placeRecord, name[:])
-			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
-			d.bytes += record.UpdateSize(sealed) - sizes[i]
-			d.added += 1 - min(sizes[i], 1)
-		}
-	}
-	for _, r := range change.Owned {
-		if len(r.Data) == 0 {
-			d.calls = append(d.calls, call{removeOwned, []any{c.counter, r.Name[:], record.UpdateOverhead}})
-			continue
-		}
-		sealed := s.sealer.Seal(r.Data, placeRecord, r.Name[:])
-		d.calls = append(d.calls, call{addOwned, []any{r.Name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
-		d.bytes += record.UpdateSize(sealed)
-		d.added++
-	}
+	d.records(s.sealer, u.Names, change.Records, old, sizes)
+	d.owned(s.sealer, c.counter, change.Owned)
 	if u.MaxSize > 0 && d.bytes > 0 && !s.fits(d.bytes, u.MaxSize) {
 		return nil, queue.ErrFull
 	}
@@ -115,6 +63,80 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 		d.calls = append(d.calls, call{countRecords, []any{c.counter, d.added, d.bytes}})
 	}
 	return d, nil
+}
+
+// lock locks records, and returns their contents and sizes. They are nil and 0 for missing
+// ones.
+func (s *Store) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][]byte, sizes []int64, err error) {
+	// All transactions lock records in the same order.
+	var sorted array
+	for _, name := range slices.SortedFunc(slices.Values(names), func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		sorted.bytes(slices.Clone(name[:]))
+	}
+	var lock []call
+	if len(names) > 0 {
+		lock = []call{{addRecords, []any{sorted}}, {lockRecords, []any{sorted}}}
+	}
+	calls := lock
+	if c.pg.TxStatus() == 'I' {
+		calls = append([]call{begin}, lock...)
+	}
+	// A transaction that ends meanwhile may remove a record for which addRecords did
+	// nothing. Then no row is locked for it yet.
+	var rows [][][]byte
+	for ; len(calls) > 0; calls = lock {
+		results, err := c.exec(ctx, calls...)
+		if err != nil {
+			return nil, nil, err
+		}
+		if rows = results[len(results)-1].Rows; len(rows) >= len(names) {
+			break
+		}
+	}
+	old, sizes = make([][]byte, len(names)), make([]int64, len(names))
+	for _, row := range rows {
+		name := queue.Hash(row[0])
+		if len(row[1]) > 0 {
+			// A damaged one counts as missing.
+			i := slices.Index(names, name)
+			old[i], _ = s.sealer.Open(row[1], placeRecord, name[:])
+			sizes[i] = record.UpdateSize(row[1])
+		}
+	}
+	return old, sizes, nil
+}
+
+// records adds the calls that change records of the names, whose contents and sizes were
+// these.
+func (d *decision) records(sealer *seal.Sealer, names []queue.Hash, records []queue.Record, old [][]byte, sizes []int64) {
+	for i, r := range records {
+		name := names[i]
+		switch {
+		case len(r.Data) == 0:
+			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
+			d.bytes -= sizes[i]
+			d.added -= min(sizes[i], 1)
+		case !bytes.Equal(r.Data, old[i]):
+			sealed := sealer.Seal(r.Data, placeRecord, name[:])
+			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
+			d.bytes += record.UpdateSize(sealed) - sizes[i]
+			d.added += 1 - min(sizes[i], 1)
+		}
+	}
+}
+
+// owned adds the calls that change owned records.
+func (d *decision) owned(sealer *seal.Sealer, counter int, owned []queue.OwnedRecord) {
+	for _, r := range owned {
+		if len(r.Data) == 0 {
+			d.calls = append(d.calls, call{removeOwned, []any{counter, r.Name[:], record.UpdateOverhead}})
+			continue
+		}
+		sealed := sealer.Seal(r.Data, placeRecord, r.Name[:])
+		d.calls = append(d.calls, call{addOwned, []any{r.Name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
+		d.bytes += record.UpdateSize(sealed)
+		d.added++
+	}
 }
 
 const (

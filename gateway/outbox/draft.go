@@ -1,7 +1,8 @@
 package outbox
 
 import (
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"time"
+
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -9,73 +10,99 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// MakeEntry sets the entry to store. results are those that resultsSoFar
-// returns. The caller holds the lock, or no delivery is in progress.
-func (s *Submission) MakeEntry(results []notifier.Result) {
-	m := MessageOf(&s.Delivery)
-	m.Key, m.Request = s.Idempotency.Key, s.Idempotency.Request
-	s.states, s.refused, s.text = make([]queued.State, len(s.targets)), refused{}, textSum(&s.Delivery)
-	results = s.To.Report(&notifier.Report{Results: results}).Results
+// Draft is a message that is about to be stored. [Policy] adds to it what rules decide.
+type Draft struct {
+	*dispatch.Delivery
+	Entry    *queue.Entry
+	States   []queued.State // of the targets
+	Bypasses bool           // the message is sent in any case
+
+	positions []int // of the jobs of the targets in the entry
+	targets   []sentTarget
+	refused   refused // by targets, before the message was stored
+	text      []byte  // see textSum
+	kept      func()  // called when the message is stored; nil if the key keeps none
+}
+
+// newDraft returns d as it is stored after these results of its targets, which are those
+// that a client sees. plan, if it is not nil, decides about it.
+func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []notifier.Result, plan *Plan, bypasses bool) *Draft {
+	x := &Draft{Delivery: d, States: make([]queued.State, len(targets)), Bypasses: bypasses, positions: d.To.Positions(), targets: targets, text: textSum(d)}
+	m := MessageOf(d)
+	m.Key, m.Request = d.Idempotency.Key, d.Idempotency.Request
+	results = d.To.Report(&notifier.Report{Results: results}).Results
 	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
-	s.Entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.To.Limits != nil}
-	chained := len(queued.NewChains(s.To.Targets, s.To.Positions()).All) > 0 // deliveries depend on each other
-	for i, at := range s.To.Positions() {
-		j := &s.Entry.Jobs[at]
-		switch r := s.targets[i].result; {
+	x.Entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: d.To.Limits != nil}
+	x.setJobs(q.Queue.Now())
+	if plan != nil {
+		plan.Decide(x)
+	}
+	if d.With != nil {
+		x.Entry.Rules = queue.JoinRuled(x.Entry.Rules, d.With)
+	}
+	x.kept = q.Policy.Keep(x)
+	x.Entry.Unlimited = d.Source == site.SourceExpect || x.refused.only // an alarm must not be lost because much waits
+	return x
+}
+
+// job returns the job of the i-th target.
+func (x *Draft) job(i int) *queue.Job { return &x.Entry.Jobs[x.positions[i]] }
+
+// setJobs sets the jobs of the targets that are not final or are given up.
+func (x *Draft) setJobs(now time.Time) {
+	chained := len(queued.NewChains(x.To.Targets, x.positions).All) > 0 // deliveries depend on each other
+	for i := range x.targets {
+		j := x.job(i)
+		switch r := x.targets[i].result; {
 		case r == nil || retryable(r):
-			s.setJob(j, i)
+			x.setJob(j, i, now)
 			j.OwnAttempts = chained
-		case r.Err != nil && !r.Optional && keepsRefused(&s.Delivery):
-			s.setRefused(j, i)
+		case r.Err != nil && !r.Optional && keepsRefused(x.Delivery):
+			x.setRefused(j, i)
 			j.OwnAttempts = chained
 		case r.Err != nil:
-			j.Destination = s.destination(i)
-			setIncident(&s.Delivery, j)
+			j.Destination = site.DestinationName(x.To.Targets[i], x.To.Limits)
+			setIncident(x.Delivery, j)
 		}
 	}
 	waiting := 0
-	for i := range s.Entry.Jobs {
-		if s.Entry.Jobs[i].Status.Waits() {
+	for i := range x.Entry.Jobs {
+		if x.Entry.Jobs[i].Status.Waits() {
 			waiting++
 		}
 	}
-	s.refused.only = waiting > 0 && waiting == len(s.refused.targets)
-	d := &Draft{&s.Delivery, s.Entry, s.states, s.bypasses}
-	if s.Plan == nil {
-		s.Plan = s.q.Policy.Plan(&s.Delivery, false)
-	}
-	if s.Plan != nil {
-		s.Plan.Decide(d)
-	}
-	if s.With != nil {
-		s.Entry.Rules = queue.JoinRuled(s.Entry.Rules, s.With)
-	}
-	s.kept = s.q.Policy.Keep(d)
-	s.Entry.Unlimited = s.Source == site.SourceExpect || s.refused.only // an alarm must not be lost because much waits
+	x.refused.only = waiting > 0 && waiting == len(x.refused.targets)
 }
 
 // prepareJob sets what the queue knows of the i-th target before an attempt.
-func (s *Submission) prepareJob(j *queue.Job, i int) {
-	t := s.To.Targets[i]
-	s.states[i] = deliveryState(&s.Delivery, t, s.text)
-	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.To.Limits != nil
-	setIncident(&s.Delivery, j)
+func (x *Draft) prepareJob(j *queue.Job, i int) {
+	t := x.To.Targets[i]
+	x.States[i] = deliveryState(x.Delivery, t, x.text)
+	j.Destination, j.Host, j.Client = site.DestinationName(t, x.To.Limits), t.Host(), x.To.Limits != nil
+	setIncident(x.Delivery, j)
 }
 
 // setJob sets the job of the i-th target, which is not final.
-func (s *Submission) setJob(j *queue.Job, i int) {
-	s.prepareJob(j, i)
-	j.State = s.states[i].With(s.targets[i].progress)
-	switch r := s.targets[i].result; {
+func (x *Draft) setJob(j *queue.Job, i int, now time.Time) {
+	x.prepareJob(j, i)
+	j.State = x.States[i].With(x.targets[i].progress)
+	switch r := x.targets[i].result; {
 	case r != nil:
-		j.State = s.states[i].With(r.Progress)
+		j.State = x.States[i].With(r.Progress)
 		j.Result = queued.AppendTry(j.Result, nil, *r)
-		j.TryAgain(s.q.Queue.Now(), r.RetryAfter)
-	case s.targets[i].direct:
+		j.TryAgain(now, r.RetryAfter)
+	case x.targets[i].direct:
 		j.Status = queue.Sending
 	default:
 		j.Status = queue.Queued
 	}
+}
+
+// outcome returns the outcome of the delivery to the i-th target for the queue.
+func (x *Draft) outcome(i int) queue.Outcome {
+	state := x.States[i]
+	state.Reported = true // as part of the outcome of the message
+	return outcomeOf(x.Message, state, *x.targets[i].result, nil)
 }
 
 // MessageOf returns the message of d for the queue, without jobs.
@@ -147,10 +174,4 @@ func appendFinalJobs(jobs []queue.Job, room []byte, results []notifier.Result) [
 		jobs = append(jobs, j)
 	}
 	return jobs
-}
-
-// queuedNotYet returns the result of a delivery to t whose outcome is not known
-// yet.
-func queuedNotYet(t notifier.Target) notifier.Result {
-	return notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: api.StatusQueued, Optional: t.Optional()}
 }

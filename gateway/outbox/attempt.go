@@ -1,0 +1,246 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Attempt makes one attempt for a job of the queue, in stages: each prepares the delivery,
+// or returns the outcome if there is nothing to send now.
+func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+	a := attempt{q: q, app: q.App.Load(), stored: m, job: j}
+	defer a.release()
+	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.takeMemory} {
+		if o := stage(ctx); o != nil {
+			return *o
+		}
+	}
+	return a.send(ctx)
+}
+
+// attempt is an attempt for a job. Its stages set the fields in this order.
+type attempt struct {
+	q      *Outbox
+	app    *Engine
+	stored *queue.Message
+	job    *queue.Job
+
+	text         queued.Text
+	state        queued.State
+	laterDecides bool // a later number of the chain decides whether the job is given up
+	message      *notifier.Message
+	incident     *rules.Incident // whose link the message shows; nil for none
+	target       QueueTarget
+	memory       notifier.Allocation
+}
+
+// How long a delivery is postponed that cannot be made.
+const (
+	postponeMemory = time.Second
+	postponeSaved  = 10 * time.Second // until saved keys can be read again
+	PostponeChain  = 2 * time.Second  // while lower numbers of its chain are to be tried
+
+	// copiesOfQueuedText is the number of copies of a text in memory during a
+	// delivery: as stored, decoded, and as part of the request.
+	copiesOfQueuedText = 4
+)
+
+// postponed returns the outcome of an attempt that cannot be made before d is over.
+func postponed(d time.Duration) *queue.Outcome {
+	return &queue.Outcome{Postponed: true, RetryAfter: d}
+}
+
+// decode reads what is stored with the job.
+func (a *attempt) decode(context.Context) *queue.Outcome {
+	if err := a.text.Decode(a.stored.Body); err != nil {
+		return a.unreadable(err)
+	}
+	if err := a.state.Decode(a.job.State); err != nil {
+		return a.unreadable(err)
+	}
+	a.state.Reported = false
+	return nil
+}
+
+// unreadable returns the outcome for a record that cannot be decoded, which
+// another version of the program may have written.
+func (a *attempt) unreadable(err error) *queue.Outcome {
+	return a.dead(fmt.Sprintf("the message cannot be read from the queue: %v", err))
+}
+
+// dead returns the outcome for a job that is given up without an attempt.
+func (a *attempt) dead(reason string) *queue.Outcome {
+	return &queue.Outcome{Status: queue.Dead, State: a.job.State, Result: a.job.Result, Reason: reason, NotSent: true}
+}
+
+// takeTurn waits until the job can be attempted, if the message has chains.
+func (a *attempt) takeTurn(ctx context.Context) *queue.Outcome {
+	var s queued.Summary
+	if s.Decode(a.stored.Summary) != nil || s.Chains.All == nil {
+		return nil
+	}
+	e, err := a.q.Queue.Get(ctx, a.stored.ID)
+	if err != nil {
+		return postponed(PostponeChain)
+	}
+	turn := queued.TurnOf(e, a.job, a.q.Queue.Now())
+	if turn.Wait {
+		return postponed(PostponeChain)
+	}
+	a.laterDecides = turn.LaterDecides
+	return turn.Outcome
+}
+
+// compose makes the message, and asks the rules about it.
+func (a *attempt) compose(ctx context.Context) (o *queue.Outcome) {
+	var err error
+	if a.message, err = a.text.Message(a.stored); err != nil {
+		return a.unreadable(err)
+	}
+	a.incident, o = a.q.Policy.Before(ctx, a.job)
+	return o
+}
+
+// findTarget finds the destination of the job in the configuration of now.
+func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
+	t, err := a.app.QueuedTarget(ctx, &a.text, &a.state)
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+		return postponed(postponeSaved)
+	}
+	if err != nil {
+		o := a.dead(err.Error())
+		_, o.Unknown = errors.AsType[*goneError](err)
+		return o
+	}
+	a.target = t
+	return nil
+}
+
+// skipReplaced skips a message if its destination was told of a newer one while the store
+// could not be asked.
+func (a *attempt) skipReplaced(context.Context) *queue.Outcome {
+	if a.job.Incident != "" && a.app.Shared.Incidents.Replaced(a.job.Incident, a.message, a.target.Target) {
+		return &queue.Outcome{Status: queue.Superseded, Result: a.job.Result, NotSent: true}
+	}
+	return nil
+}
+
+// takeMemory takes the memory that a large text needs.
+func (a *attempt) takeMemory(context.Context) *queue.Outcome {
+	a.memory = a.app.Shared.Memory.Allocation(a.target.Settings.Limits.Memory, a.text.Untrusted)
+	if n := int64(len(a.message.Title) + len(a.message.Body)); n > notifier.SmallText && !a.memory.Take(copiesOfQueuedText*n) {
+		return postponed(postponeMemory)
+	}
+	return nil
+}
+
+// release releases what the stages have taken.
+func (a *attempt) release() {
+	a.memory.Close()
+	if a.target.Own {
+		a.target.Target.Close()
+	}
+}
+
+// send sends the message, and records what came of it.
+func (a *attempt) send(ctx context.Context) queue.Outcome {
+	if a.job.Attempts > 0 {
+		a.app.Shared.Metrics.Queue.Retries.Inc()
+	}
+	d := a.delivery()
+	sent, trace := a.app.Shared.SendNow(ctx, d)
+	r := sent.Results[0]
+	all := r
+	all.Attempts += queued.DecodeResult(a.job.Result).Attempts
+	o := outcomeOf(a.message, a.state, all, a.job.Result)
+	if o.Status == queue.Dead && a.laterDecides {
+		o.Status = queue.Failed
+	}
+	if retryable(&r) {
+		sent.Results[0].Status = api.StatusQueued
+	}
+	trace.End(r.OK())
+	a.app.Shared.Conclude(d, sent.Results, sent)
+	return o
+}
+
+// delivery returns the delivery to the one target of the job.
+func (a *attempt) delivery() dispatch.Delivery {
+	m, j := a.message, a.job
+	m.ID, m.Expires = a.stored.ID.String(), j.Expires
+	m.AcknowledgeURL = a.target.Settings.AcknowledgeURL(a.incident)
+	d := dispatch.NewDelivery(a.target.Settings, a.text.Source, a.text.Site, m, a.selection())
+	d.Key, d.Logger, d.Memory, d.ID = a.text.Key, a.target.logger, &a.memory, a.stored.ID
+	if a.text.Source == site.SourceLog {
+		d.Logger = nil // an entry of the log would become another message
+	}
+	d.Home, _, _ = strings.Cut(j.Incident, "\x00")
+	d.Attempt = &dispatch.Attempt{Before: j.Attempts, Resumed: a.app.resumeTrace(a.text.Trace)}
+	d.Repeated = func(_ int, r *notifier.Result) zapcore.Level {
+		return a.q.countFailure(j.Destination, j.Client, a.text.Key, a.stored.ID, r)
+	}
+	return d
+}
+
+// selection returns the target of the job, with what it has not got yet and its limits.
+func (a *attempt) selection() *api.Selection {
+	t := a.target.Target
+	t.Tags, t.Missed = a.state.Tags, queued.Missed(a.job)
+	// Without progress, the sender uses its own, which it returns if it fails, and
+	// which costs less if it does not.
+	t.Progress = nil
+	if len(a.state.Progress) > 0 {
+		restored := new(notifier.Progress)
+		if err := restored.UnmarshalJSON(a.state.Progress); err == nil {
+			t.Progress = restored
+		} // otherwise it is of another version; everything is sent again
+	}
+	to := &api.Selection{Targets: []notifier.Target{t}, Transient: a.text.Client}
+	if a.target.Limits != nil {
+		// The queue makes the attempts, and each delivery has its share of the limits
+		// of one request.
+		limits := *a.target.Limits
+		limits.Retry = 0
+		limits.Requests = max(limits.Requests/max(a.text.Targets, 1), 1)
+		to.Limits = &limits
+	}
+	return to
+}
+
+// outcomeOf returns the outcome of an attempt for the queue. before is the stored
+// result of the attempts before it.
+func outcomeOf(m *notifier.Message, state queued.State, r notifier.Result, before []byte) queue.Outcome {
+	o := queue.Outcome{Status: queue.Delivered, About: DestinationName{state.Key, r.Service, r.Destination}.Encode()}
+	if r.Err != nil {
+		o.Reason = r.Err.Error()
+	}
+	if r.Err != nil && r.Unclear && m.Incident.ID != "" {
+		o.Note = queued.Note(dispatch.StateOf(m), m.Time, true)
+	}
+	switch {
+	case r.Err == nil:
+	case r.Temporary:
+		r.Status = api.StatusQueued
+		o.Status, o.State, o.RetryAfter = queue.Queued, state.With(r.Progress), r.RetryAfter
+	case r.Optional:
+		o.Status = queue.Failed
+	default:
+		o.Status, o.State = queue.Dead, state.With(r.Progress)
+	}
+	o.Result = queued.AppendTry(queued.AppendResult(make([]byte, 0, queued.RoomForResult), r), before, r)
+	return o
+}

@@ -1,0 +1,168 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// QueueTarget is the destination of a job, with the settings for its delivery.
+type QueueTarget struct {
+	Target   notifier.Target
+	Settings *site.Site
+	Limits   *notifier.Limits // nil for no limits
+	fallback string           // of the key
+	Key      *site.Key
+	Rules    *rules.Rules // of the key
+	logger   *zap.Logger
+	Own      bool // the destination is for this delivery only, and is closed after it
+}
+
+// FindQueued returns the destination with a hash that a message to a site was
+// accepted for, from the configuration or a saved key. If several handlers have a
+// key of the same name, the hash selects the destination. findQueued returns an
+// [*api.Error] with the status 503 if saved keys cannot be read at the moment.
+func (a *Engine) FindQueued(ctx context.Context, siteID, name, hash string) (QueueTarget, error) {
+	var unavailable error
+	for _, s := range a.Candidates(siteID) {
+		k := &site.Key{Targets: s.DefaultTargets, Log: a.Log}
+		if name != "" {
+			var err error
+			if k, err = s.Key(ctx, name); err != nil {
+				if !errors.Is(err, site.ErrNoKey) {
+					unavailable = err
+				}
+				continue
+			}
+		}
+		for _, t := range k.Targets {
+			if t.Hash() == hash {
+				return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules}, nil
+			}
+		}
+	}
+	if unavailable != nil {
+		return QueueTarget{}, unavailable
+	}
+	return QueueTarget{}, &goneError{name}
+}
+
+// goneError is returned for a delivery whose destination is not in the
+// configuration.
+type goneError struct{ key string }
+
+func (e *goneError) Error() string {
+	if e.key == "" {
+		return "the destination is no longer in default_urls of the configuration; add it again, and retry the message"
+	}
+	return "the key " + e.key + " of the configuration no longer has this destination; add it again, and retry the message"
+}
+
+// QueuedTarget returns the destination of a job, under the rules of the site that
+// the message came to: the stricter of those when it came in and those of now.
+func (a *Engine) QueuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (QueueTarget, error) {
+	if text.Client {
+		then, err := PolicyThen(text, nil)
+		if err != nil {
+			return QueueTarget{}, err
+		}
+		return a.clientTarget(text, state, then)
+	}
+	t, err := a.FindQueued(ctx, text.Site, text.Key, state.Hash)
+	if err != nil {
+		return QueueTarget{}, err
+	}
+	then, err := PolicyThen(text, t.Target.Destination)
+	if err != nil {
+		return QueueTarget{}, err
+	}
+	err = t.Restrict(a.PolicyOf(text.Site, then, t.Target.Destination))
+	return t, err
+}
+
+// PolicyThen returns the egress policy that a message was accepted under for d, or nil if
+// that is the operator's. d is nil for the URL of a client.
+func PolicyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error) {
+	key := t.Policy
+	if d != nil && site.IsDevice(d.String()) {
+		key = t.DevicePolicy
+	}
+	then, err := egress.ParsePolicy(key)
+	if then == nil && (t.Client || t.Untrusted) {
+		then = new(egress.Policy)
+	}
+	return then, err
+}
+
+// PolicyOf returns the strictest of the policies for a delivery to d of a message that
+// a site accepted under the policy then: that one, the site's present one, and that of
+// d. It returns nil if d was and is the operator's.
+func (a *Engine) PolicyOf(siteID string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
+	if then == nil && d.Policy() == nil {
+		return nil
+	}
+	_, now, _ := a.siteRules(siteID, then)
+	return egress.Strictest(d.Policy(), now, then)
+}
+
+// Restrict gives the destination a policy that is as strict as its own or stricter.
+func (t *QueueTarget) Restrict(policy *egress.Policy) error {
+	if policy.Key() == t.Target.Policy().Key() {
+		return nil
+	}
+	d, err := t.Target.WithPolicy(policy)
+	if err == nil {
+		t.Target.Destination, t.Own = d, true
+	}
+	return err
+}
+
+// clientTarget returns the destination of a client's URL.
+func (a *Engine) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (QueueTarget, error) {
+	settings, now, services := a.siteRules(text.Site, then)
+	d, err := a.Shared.Sender.ParseOnce(state.URL, egress.Strictest(now, then))
+	if err != nil {
+		return QueueTarget{}, err
+	}
+	if err := services.Check(d); err != nil {
+		d.Close()
+		return QueueTarget{}, err
+	}
+	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.Log, Own: true}, nil
+}
+
+// siteRules returns the settings, the egress policy and the restrictions of
+// services that hold now for messages of clients to a site. then is the policy
+// under which the message was accepted: if a site has several handlers, it came
+// to one that had this policy. If none has it, or the site does not exist any
+// more, the strictest rules of all of them hold.
+func (a *Engine) siteRules(siteID string, then *egress.Policy) (*site.Site, *egress.Policy, site.ServiceRules) {
+	handlers, gone := a.SitesWithID(siteID), false
+	if handlers == nil {
+		handlers, gone = a.Sites, true
+	}
+	if len(handlers) == 0 {
+		handlers = []*site.Site{a.Global}
+	}
+	if i := slices.IndexFunc(handlers, func(s *site.Site) bool { return s.Limits.Egress.Key() == then.Key() }); i >= 0 && !gone {
+		handlers = handlers[i : i+1]
+	}
+	var policies []*egress.Policy
+	var services site.ServiceRules
+	for _, s := range handlers {
+		policies, services = append(policies, s.Limits.Egress), append(services, s.Services)
+	}
+	settings := handlers[0]
+	if len(handlers) > 1 {
+		settings = a.Global
+	}
+	return settings, egress.Strictest(policies...), services
+}
