@@ -129,7 +129,7 @@ func TestOwnEventData(t *testing.T) {
 		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
 	}
 	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
-	data := dispatch.OwnEventData(dispatch.Delivery{Message: &notifier.Message{}, Origin: dispatch.Origin{Source: site.SourceHTTP, Key: "k"}}, false, results)
+	data := dispatch.OwnEventData(dispatch.Origin{Source: site.SourceHTTP, Key: "k"}, "", false, results)
 	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
 		t.Errorf("got %v", data)
 	}
@@ -142,7 +142,7 @@ func TestOwnEventData(t *testing.T) {
 // of this module.
 func TestKnownOwnEvents(t *testing.T) {
 	for name, ok := range map[string]bool{event.Delivered: true, event.Failed: false} {
-		data := dispatch.OwnEventData(dispatch.Delivery{Message: &notifier.Message{}}, ok, []notifier.Result{})
+		data := dispatch.OwnEventData(dispatch.Origin{}, "", ok, []notifier.Result{})
 		if got := slices.Sorted(maps.Keys(data)); !slices.Equal(got, events.Data(name)) {
 			t.Errorf("%s has the data %v, want %v", name, got, events.Data(name))
 		}

@@ -39,6 +39,8 @@ type delivery struct {
 	oneMessage [1]*Message
 	onePart    [1]part
 	oneRecord  [1]Record
+
+	ownProgress Progress // if the target has none
 }
 
 // record adds a record after masking the secrets in its text.

@@ -47,17 +47,13 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 	ctx, cancel := context.WithTimeoutCause(ctx, x.options.Timeout, timeoutError(x.options.Timeout))
 	x.ctx, x.cancel = ctx, cancel
 	x.deliveries = make([]delivery, len(targets))
-	var progress []Progress
 	x.left.Store(int64(len(targets)))
 	now := time.Now()
 	for i, t := range targets {
 		d := &x.deliveries[i]
 		d.sending, d.index, d.target, d.start = x, i, t, now
 		if d.progress = t.Progress; d.progress == nil {
-			if progress == nil {
-				progress = make([]Progress, len(targets))
-			}
-			d.progress = &progress[i]
+			d.progress = &d.ownProgress
 		}
 		d.begin(ctx)
 	}

@@ -48,6 +48,7 @@ func (x *AlertTitles) Tell(incident, name string, m *notifier.Message) {
 	}
 }
 
+// Get returns the title of the alert that has opened an incident, or "" if it is not known.
 func (x *AlertTitles) Get(incident string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Dispatcher holds what all configurations of the process share.
+// Dispatcher sends messages, and holds what all configurations of the process share: the
+// connections, the limits, and what is remembered of messages.
 type Dispatcher struct {
 	Sender     *notifier.Sender
 	InFlight   site.InFlight
@@ -15,7 +16,7 @@ type Dispatcher struct {
 	Metrics    *metrics.Metrics
 	History    history.History
 	Background Background
-	Incidents  incidents
+	Incidents  Incidents
 	Alerts     AlertTitles
 
 	// EmitEvent emits an event of the running configuration, if somebody has subscribed to

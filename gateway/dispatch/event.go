@@ -34,14 +34,18 @@ func (s *Dispatcher) Emit(d Delivery, outcome string, results []notifier.Result)
 	if ok {
 		name = event.Delivered
 	}
-	s.EmitEvent(name, func() map[string]any { return OwnEventData(d, ok, results) })
+	origin, incident := d.Origin, d.Message.Incident.Name // all of d would move to the heap
+	s.EmitEvent(name, func() map[string]any { return OwnEventData(origin, incident, ok, results) })
 }
 
 func isReplaced(r notifier.Result) bool { return r.Rule != "" }
 
 func hasArrived(r notifier.Result) bool { return r.Status == notifier.Delivered }
 
-func OwnEventData(d Delivery, ok bool, results []notifier.Result) map[string]any {
+// OwnEventData returns the data of the event for a message that was sent. incident is the
+// name of its incident; "" for none. ok reports whether the event is that of a success,
+// which lists the deliveries that succeeded, and not those that failed.
+func OwnEventData(o Origin, incident string, ok bool, results []notifier.Result) map[string]any {
 	var services, destinations, errs []string
 	delivered, failed := 0, 0
 	for _, r := range results {
@@ -63,7 +67,7 @@ func OwnEventData(d Delivery, ok bool, results []notifier.Result) map[string]any
 		}
 	}
 	data := map[string]any{
-		"key": d.Key, "source": d.Source, "incident": d.Message.Incident.Name, "services": services, "destinations": destinations,
+		"key": o.Key, "source": o.Source, "incident": incident, "services": services, "destinations": destinations,
 		"delivered": delivered, "failed": failed,
 	}
 	if !ok {

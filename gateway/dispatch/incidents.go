@@ -52,8 +52,8 @@ func (x *incidentTimes) remove(incident string) {
 	delete(x.at, incident)
 }
 
-// incidents is what this process remembers of incidents.
-type incidents struct {
+// Incidents is what this process remembers of incidents. The zero value is ready for use.
+type Incidents struct {
 	// resolved has when the resolution came in, for an hour. An alert that came in
 	// before, but took longer to arrive, for example because of its files, tells that
 	// it is resolved.
@@ -72,7 +72,7 @@ type incidents struct {
 
 // Told takes note of the outcome of a message that was sent while the store could not
 // be asked.
-func (x *incidents) Told(incident string, m *notifier.Message, t notifier.Target, r notifier.Result) {
+func (x *Incidents) Told(incident string, m *notifier.Message, t notifier.Target, r notifier.Result) {
 	if state := StateOf(m); r.Status == notifier.Delivered && (state == notifier.Open || state == notifier.Resolved) {
 		x.bypassed.set(incident+"\x00"+t.Hash(), m.Time, OpenedTime)
 	}
@@ -80,13 +80,13 @@ func (x *incidents) Told(incident string, m *notifier.Message, t notifier.Target
 
 // Replaced reports whether the destination was told of a newer message while the
 // store could not be asked.
-func (x *incidents) Replaced(incident string, m *notifier.Message, t notifier.Target) bool {
+func (x *Incidents) Replaced(incident string, m *notifier.Message, t notifier.Target) bool {
 	at, ok := x.bypassed.get(incident + "\x00" + t.Hash())
 	return ok && at.After(m.Time)
 }
 
 // Note changes a message, before it is sent, by what is known of its incident.
-func (x *incidents) Note(d *Delivery) {
+func (x *Incidents) Note(d *Delivery) {
 	incident, m := d.IncidentOf(), d.Message
 	if incident == "" {
 		return
@@ -103,7 +103,7 @@ func (x *incidents) Note(d *Delivery) {
 }
 
 // addTold takes the targets out of their chains that know the incident as open.
-func (x *incidents) addTold(d *Delivery, incident string) {
+func (x *Incidents) addTold(d *Delivery, incident string) {
 	if !notifier.Chained(d.To.Targets) {
 		return
 	}
@@ -120,7 +120,7 @@ func (x *incidents) addTold(d *Delivery, incident string) {
 
 // observer returns an observer that remembers which destinations know an incident as
 // open.
-func (x *incidents) observer(incident string, m *notifier.Message, targets []notifier.Target) notifier.Observer {
+func (x *Incidents) observer(incident string, m *notifier.Message, targets []notifier.Target) notifier.Observer {
 	return notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) {
 		if r.Status != notifier.Delivered {
 			return

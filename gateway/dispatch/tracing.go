@@ -29,16 +29,17 @@ type MessageTrace struct {
 func startTrace(ctx context.Context, d *Delivery) (context.Context, *MessageTrace) {
 	parent := trace.SpanFromContext(ctx)
 	provider, valid := parent.TracerProvider(), parent.SpanContext().IsValid()
+	resumes := d.Attempt != nil && d.Attempt.Resumed != nil
+	if !valid && !resumes {
+		return ctx, nil
+	}
 	attributes := []attribute.KeyValue{attribute.String("notify.key", d.Key), attribute.Int("notify.destinations", len(d.To.Targets))}
 	var links []trace.Link
-	if a := d.Attempt; a != nil && a.Resumed != nil {
-		provider, valid = a.Resumed.Provider, true
-		ctx = trace.ContextWithRemoteSpanContext(ctx, a.Resumed.Request)
+	if resumes {
+		a := d.Attempt
+		provider, ctx = a.Resumed.Provider, trace.ContextWithRemoteSpanContext(ctx, a.Resumed.Request)
 		attributes = append(attributes, attribute.Int("notify.attempt", a.Before+1))
 		links = []trace.Link{{SpanContext: a.Resumed.Request}}
-	}
-	if !valid {
-		return ctx, nil
 	}
 	if d.ID != (uuid.UUID{}) {
 		attributes = append(attributes, attribute.String("notify.id", d.ID.String()))

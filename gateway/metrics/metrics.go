@@ -29,6 +29,8 @@ type Metrics struct {
 	Queue      *queueMetrics
 }
 
+// New returns the collectors. f and memory are what the gauges of them read. queue returns
+// the state of the open queue, or nil if none is open.
 func New(f *site.InFlight, memory *notifier.Memory, queue func(context.Context) *QueueState) *Metrics {
 	const ns, sub = "caddy", "notify"
 	m := &Metrics{
@@ -89,6 +91,7 @@ func New(f *site.InFlight, memory *notifier.Memory, queue func(context.Context) 
 	return m
 }
 
+// Collectors returns all collectors, to be registered or read.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.inFlight, m.memory, m.Queue}
 }

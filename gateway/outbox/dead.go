@@ -60,16 +60,17 @@ func (q *Outbox) logSuperseded(j *queue.Job) {
 	}
 }
 
-// deadDelivery is a delivery that the queue has given up.
-type deadDelivery struct {
+// DeadDelivery is a delivery that the queue has given up, as people read about it.
+type DeadDelivery struct {
 	ID     string // of the message
 	State  queued.State
 	Result api.QueuedResult
 	Reason string // without secrets
 }
 
-func NewDeadDelivery(j *queue.Job) deadDelivery {
-	d := deadDelivery{ID: j.Message.String(), Result: queued.JobResult(j)}
+// NewDeadDelivery returns what a job tells that the queue has given up.
+func NewDeadDelivery(j *queue.Job) DeadDelivery {
+	d := DeadDelivery{ID: j.Message.String(), Result: queued.JobResult(j)}
 	_ = d.State.Decode(j.State) // if the state is damaged, the key is unknown
 	last := ""
 	if d.Result.Error != nil {
@@ -84,12 +85,12 @@ func NewDeadDelivery(j *queue.Job) deadDelivery {
 }
 
 // Key returns the key that the message came to.
-func (d deadDelivery) Key() site.KeyID { return site.KeyID{Site: d.State.Site, Key: d.State.Key} }
+func (d DeadDelivery) Key() site.KeyID { return site.KeyID{Site: d.State.Site, Key: d.State.Key} }
 
 // emitDead emits the event for a delivery that was given up. It emits none for
 // a message about an event of the gateway, because such events could cause each
 // other without end.
-func emitDead(s *dispatch.Dispatcher, d deadDelivery) {
+func emitDead(s *dispatch.Dispatcher, d DeadDelivery) {
 	if d.State.Source == site.SourceOwnEvent {
 		return
 	}
@@ -103,7 +104,7 @@ func emitDead(s *dispatch.Dispatcher, d deadDelivery) {
 
 // Fallback returns the message to the fallback of a key about a delivery that
 // was given up, or nil if the key has no fallback. It is not sent if there was one less
-// than an hour ago (see gaveUp).
+// than an hour ago (see [Outbox.GaveUp]).
 func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	d := NewDeadDelivery(j)
 	if d.Result.Optional || d.State.Key == "" {
@@ -123,9 +124,12 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	return q.fallbackEntry(settings, name, d.State.Site, m)
 }
 
-// FallbackName returns the name of the fallback of a key for errors.
+// FallbackName names the option fallback of a key in errors.
 func FallbackName(key string) string { return "key " + key + ", fallback" }
 
+// CheckFallback checks the fallback of k, which is one of keys. durable reports whether there
+// is a queue, without which nothing is given up. The error is one for the operator, about the
+// option fallback.
 func CheckFallback(keys map[string]*site.Key, k *site.Key, durable bool) error {
 	if k.Fallback != "" && (!durable || k.Unqueued) {
 		return errors.New("it has no effect without a queue, because it gets messages about what the queue gives up; add queue to the global option notify, or remove the fallback")

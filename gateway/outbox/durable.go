@@ -11,9 +11,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Durable returns the queue for messages of a key, or nil if there is none. It
-// waits until the app has started, because other apps may start earlier and
-// send messages.
+// Durable returns the outbox for messages of a key, or nil if they are not stored: there is
+// no queue, or the key does not use it. k is nil for a message without a key. Durable waits
+// until the gateway has started, because messages may come in earlier. The error is an
+// [*api.Error] with the status 503.
 func (a *Engine) Durable(k *site.Key) (*Outbox, error) {
 	if a.QueueSettings == nil || k != nil && k.Unqueued {
 		return nil, nil

@@ -14,7 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// Engine is what the deliveries of a configuration need: its sites, and what sends.
+// Engine is what the deliveries of a configuration need: its sites, what sends, and the
+// outbox. Each configuration has its own, and the newest one makes the deliveries.
 type Engine struct {
 	site.Directory
 	Shared        *dispatch.Dispatcher
@@ -26,7 +27,7 @@ type Engine struct {
 	// called only then.
 	Emit func(name string, data func() map[string]any)
 
-	Started chan struct{} // closed when outbox is set or failed to open
+	Started chan struct{} // closed when Outbox is set or failed to open
 	Outbox  *Outbox       // nil if it is not open
 }
 
@@ -44,7 +45,8 @@ func (a *Engine) resumeTrace(o queued.Trace) *dispatch.ResumedTrace {
 	return &dispatch.ResumedTrace{Provider: provider, Request: request}
 }
 
-// Watchdog is a [QueueBeat] ready for use.
+// Watchdog is what the gateway calls at an interval while it can deliver messages, so that
+// somebody notices if it cannot.
 type Watchdog struct {
 	URL      *url.URL
 	Interval time.Duration

@@ -80,10 +80,10 @@ func emitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration ti
 	})
 }
 
-// failureLog bounds what the log has about failures that the queue repeats: the
+// FailureLog bounds what the log has about failures that the queue repeats: the
 // first failure of a destination, a line when it is down, a line when it is back,
 // and between them at most one a minute with the number of failures.
-type failureLog struct {
+type FailureLog struct {
 	log   *zap.Logger
 	lines lineBudget
 
@@ -110,12 +110,13 @@ const (
 	maxFailingIDs = 5 // that a line names
 )
 
-func NewFailureLog(log *zap.Logger) *failureLog {
-	return &failureLog{log: log, All: map[queue.Hash]*failing{}}
+// NewFailureLog returns a FailureLog that writes to log. [FailureLog.Close] ends its timers.
+func NewFailureLog(log *zap.Logger) *FailureLog {
+	return &FailureLog{log: log, All: map[queue.Hash]*failing{}}
 }
 
 // Add counts a failure, and returns the level of its own log entry.
-func (l *failureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID, err error) zapcore.Level {
+func (l *FailureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID, err error) zapcore.Level {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	first := l.All[id] == nil
@@ -135,7 +136,7 @@ func (l *failureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID,
 }
 
 // entry returns the state of a destination. The caller holds the lock.
-func (l *failureLog) entry(id queue.Hash, name DestinationName) *failing {
+func (l *FailureLog) entry(id queue.Hash, name DestinationName) *failing {
 	d := l.All[id]
 	if d == nil {
 		d = &failing{name: name}
@@ -145,14 +146,14 @@ func (l *failureLog) entry(id queue.Hash, name DestinationName) *failing {
 }
 
 // start starts the time until the next report. The caller holds the lock.
-func (l *failureLog) start(id queue.Hash, d *failing) {
+func (l *FailureLog) start(id queue.Hash, d *failing) {
 	if !l.closed {
 		d.timer = time.AfterFunc(failuresEvery, func() { l.report(id, d) })
 	}
 }
 
 // report writes how often a destination has failed since the last line about it.
-func (l *failureLog) report(id queue.Hash, d *failing) {
+func (l *FailureLog) report(id queue.Hash, d *failing) {
 	l.Mu.Lock()
 	if l.All[id] != d || l.closed {
 		l.Mu.Unlock()
@@ -194,7 +195,7 @@ func (d *failing) take() []zap.Field {
 
 // Down notes that a destination is down. It returns the fields about what has not
 // been reported.
-func (l *failureLog) Down(id queue.Hash, name DestinationName) []zap.Field {
+func (l *FailureLog) Down(id queue.Hash, name DestinationName) []zap.Field {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	d := l.entry(id, name)
@@ -207,7 +208,7 @@ func (l *failureLog) Down(id queue.Hash, name DestinationName) []zap.Field {
 }
 
 // Up forgets a destination. It returns the fields about what has not been reported.
-func (l *failureLog) Up(id queue.Hash) []zap.Field {
+func (l *FailureLog) Up(id queue.Hash) []zap.Field {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	d := l.All[id]
@@ -222,12 +223,12 @@ func (l *failureLog) Up(id queue.Hash) []zap.Field {
 }
 
 // write writes a line unless there are too many.
-func (l *failureLog) write(level zapcore.Level, text string, fields ...zap.Field) {
+func (l *FailureLog) write(level zapcore.Level, text string, fields ...zap.Field) {
 	l.lines.write(l.log, level, text, "more destinations fail or are back; caddy notify queue destinations shows them", fields...)
 }
 
 // Close stops the timers.
-func (l *failureLog) Close() {
+func (l *FailureLog) Close() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.closed = true

@@ -16,7 +16,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Outbox stores what cannot be sent now, and delivers it later.
+// Outbox stores what cannot be sent now, and delivers it later. It outlives configurations:
+// App is the one that makes the deliveries.
 type Outbox struct {
 	Queue   *queue.Queue
 	LogName string // without a password
@@ -25,19 +26,20 @@ type Outbox struct {
 	Shared  bool        // other gateways can use the store
 	KeyFile string      // of the store, unless the configuration has a secret
 	Log     *zap.Logger
-	App     atomic.Pointer[Engine] // makes the deliveries; that of the app that was started last
+	App     atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
 	slow    slowDestinations
 
 	Undecided undecidedSends
 	Policy    Policy
 	unstored  loglimit.Limiter // messages that were sent without the queue, because it was full
 
-	Failures *failureLog // of deliveries that are tried again
+	Failures *FailureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
 	Writes   storeCheck
 }
 
-// Policy is what the rooms above have to do with a message that is stored.
+// Policy is what the packages above have to do with a message that is stored. None of its
+// functions is nil.
 type Policy struct {
 	// Plan returns what rules decide about a message, or nil if they decide nothing. asked
 	// means that a message came in from outside, which silences may keep.
@@ -56,9 +58,9 @@ type Policy struct {
 	Keep func(*Draft) (stored func())
 }
 
-// Plan is what rules decide about a message.
+// Plan is what rules decide about one message.
 type Plan struct {
-	Decide func(*Draft)             // adds what they decide to an entry
+	Decide func(*Draft)             // is called before the message is stored, and adds what they decide to an entry
 	Stored func(*dispatch.Delivery) // is called when the entry is stored
 
 	// Tells reports whether a message has to be told at once that cannot be stored, because

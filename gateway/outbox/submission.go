@@ -100,7 +100,7 @@ func newSubmission(d dispatch.Delivery, q *Outbox) *submission {
 // crash and when all have failed (see [queued.Chains]).
 func (s *submission) begin(ctx context.Context, waits bool) error {
 	s.d.Trace = dispatch.NewTraceOrigin(ctx)
-	s.log("message accepted", zap.Int("destinations", len(s.targets)))
+	s.log("message accepted", "destinations", len(s.targets))
 	chained := notifier.Chained(s.d.To.Targets)
 	if waits || chained {
 		s.chooseDirect(chained)
@@ -299,20 +299,21 @@ func (s *submission) isDecided() {
 	if s.err != nil || s.draft == nil {
 		return
 	}
-	s.log("message stored", zap.Int("deliveries", len(s.draft.Entry.Jobs)))
+	s.log("message stored", "deliveries", len(s.draft.Entry.Jobs))
 	if s.draft.kept != nil {
 		s.draft.kept()
 	}
 }
 
-// log writes a line about the message at the level DEBUG, with its ID. A message that
-// an entry of the log causes has none, because the line would be another entry.
-func (s *submission) log(text string, fields ...zap.Field) {
+// log writes a line about the message at the level DEBUG, with its ID and how many there
+// are of something. A message that an entry of the log causes has none, because the line
+// would be another entry.
+func (s *submission) log(text, what string, n int) {
 	if s.d.Logger == nil {
 		return
 	}
 	if c := s.d.Logger.Check(zap.DebugLevel, text); c != nil {
-		c.Write(append(fields, zap.Stringer("id", s.d.ID), zap.String("source", s.d.Source))...)
+		c.Write(zap.Int(what, n), zap.Stringer("id", s.d.ID), zap.String("source", s.d.Source))
 	}
 }
 

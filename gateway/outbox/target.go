@@ -28,7 +28,7 @@ type QueueTarget struct {
 
 // FindQueued returns the destination with a hash that a message to a site was
 // accepted for, from the configuration or a saved key. If several handlers have a
-// key of the same name, the hash selects the destination. findQueued returns an
+// key of the same name, the hash selects the destination. FindQueued returns an
 // [*api.Error] with the status 503 if saved keys cannot be read at the moment.
 func (a *Engine) FindQueued(ctx context.Context, siteID, name, hash string) (QueueTarget, error) {
 	var unavailable error

@@ -16,6 +16,8 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"hash"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -40,6 +42,8 @@ type Sealer struct {
 	block cipher.Block
 	k1    [aes.BlockSize]byte // the subkey of CMAC for whole blocks
 	hash  []byte              // the key of Hash
+
+	hashers sync.Pool // of *hasher
 }
 
 // New returns a Sealer whose keys are derived from secret with HKDF-SHA-256
@@ -56,11 +60,11 @@ func New(secret string) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deriving the key of the queue: %w", err)
 	}
-	hash, err := derive("lookup")
+	lookup, err := derive("lookup")
 	if err != nil {
 		return nil, fmt.Errorf("deriving the key of the queue: %w", err)
 	}
-	return newSealer(key, hash)
+	return newSealer(key, lookup)
 }
 
 func newSealer(key, hash []byte) (*Sealer, error) {
@@ -193,11 +197,29 @@ const HashSize = 16
 // and does not keep the text.
 type Hash [HashSize]byte
 
+// maxRoom is the size of texts whose memory is kept for the next one.
+const maxRoom = 4 << 10
+
+// hasher computes hashes. It is used again, because each message has several.
+type hasher struct {
+	hash.Hash
+	room []byte
+}
+
 // Hash returns the keyed hash of text. Different purposes give different hashes
 // of the same text.
 func (s *Sealer) Hash(purpose, text string) (h Hash) {
-	m := hmac.New(sha256.New, s.hash)
-	m.Write([]byte(purpose + "\x00" + text))
-	copy(h[:], m.Sum(nil))
+	m, ok := s.hashers.Get().(*hasher)
+	if !ok {
+		m = &hasher{Hash: hmac.New(sha256.New, s.hash)}
+	}
+	m.room = append(append(append(m.room[:0], purpose...), 0), text...)
+	m.Reset()
+	m.Write(m.room)
+	m.room = m.Sum(m.room[:0])
+	copy(h[:], m.room)
+	if cap(m.room) <= maxRoom {
+		s.hashers.Put(m)
+	}
 	return h
 }
