@@ -21,13 +21,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Gateway is what takes messages with a configuration: the engine and the rooms above it.
+// Gateway is what takes messages with a configuration. The caller sets the engine, and the
+// rooms before it closes Started of the engine.
 type Gateway struct {
 	Engine outbox.Engine
 	Rooms  *Rooms // nil if it is not open
 }
 
-// Open is like durable, for those who need more than the outbox.
+// Open returns the open queue for a key, or nil if there is none or the key does not use it.
+// For a nil key, it is that of the gateway. It waits until the gateway has started.
 func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 	if q, err := g.Engine.Durable(k); q == nil || err != nil {
 		return nil, err
@@ -35,13 +37,14 @@ func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 	return g.Rooms, nil
 }
 
-// Rooms is an open queue with all that keeps records in it. Configurations share it.
+// Rooms is an open queue with all that keeps records in it. Configurations that replace one
+// another share it.
 type Rooms struct {
-	Outbox  *outbox.Outbox
-	Alerts  *alerting.Engine
-	Devices *device.Registry
-	Beats   *heartbeat.Monitor
-	Inboxes *inbox.Box
+	Outbox  *outbox.Outbox     // the messages that wait
+	Alerts  *alerting.Engine   // the incidents and silences of keys, and their rules over time
+	Devices *device.Registry   // the devices that have subscribed to keys
+	Beats   *heartbeat.Monitor // the beats that keys expect
+	Inboxes *inbox.Box         // the messages that keys keep for readers
 }
 
 // RefreshTimeout is how long the start waits for what messages need. If it takes longer,

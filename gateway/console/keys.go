@@ -61,22 +61,7 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 	}
 	rough := h.roughStates(states, names)
 	h.setTallies(&p, rough)
-	if p.Search != "" {
-		text := strings.ToLower(p.Search)
-		names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(name), text) })
-	}
-	if p.State != "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return rough[name] != p.State })
-	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch x, y := rough[a], rough[b]; {
-		case x.Worse(y):
-			return -1
-		case y.Worse(x):
-			return 1
-		}
-		return 0
-	})
+	names = selectKeys(names, rough, &p)
 	p.Found = len(names)
 	pages := (len(names) + MaxListedKeys - 1) / MaxListedKeys
 	n, err := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
@@ -102,6 +87,27 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 	p.First, p.Last = begin+1, end
 	p.Keys = h.listKeys(r, states, names[begin:end])
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+}
+
+// selectKeys returns the names that a page is about, those in the worst states first.
+func selectKeys(names []string, states map[string]view.State, p *view.KeysPage) []string {
+	if p.Search != "" {
+		text := strings.ToLower(p.Search)
+		names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(name), text) })
+	}
+	if p.State != "" {
+		names = slices.DeleteFunc(names, func(name string) bool { return states[name] != p.State })
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch x, y := states[a], states[b]; {
+		case x.Worse(y):
+			return -1
+		case y.Worse(x):
+			return 1
+		}
+		return 0
+	})
+	return names
 }
 
 // keyNames returns the names of all keys of the site, sorted.

@@ -288,15 +288,20 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 		if list.next != (uuid.UUID{}) {
 			p.Older = address(list.next)
 		}
-		p.Hint = "Refused requests are those of the latest since the gateway started."
-		if p.Titles {
-			p.Hint = "Titles are those that the inboxes of keys keep. " + p.Hint
-		}
-		if !list.stored {
-			p.Hint = "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
-		}
+		p.Hint = messagesHint(list.stored, p.Titles)
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleMessages, p)
+}
+
+// messagesHint says which messages are listed. titles means that the page has titles.
+func messagesHint(stored, titles bool) string {
+	switch {
+	case !stored:
+		return "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
+	case titles:
+		return "Titles are those that the inboxes of keys keep. Refused requests are those of the latest since the gateway started."
+	}
+	return "Refused requests are those of the latest since the gateway started."
 }
 
 // pageMessage returns the message that the address of a page names.

@@ -42,7 +42,7 @@ func (d *deviceService) payload(ctx context.Context, m *notifier.Message) ([]byt
 	p := d.device.Payload(d.key.Key, m)
 	if m.ID != "" {
 		p.Receipt = d.queue.Receipts.token(d.device.ID, m.ID)
-		p.Badge = d.queue.openIncidents(ctx, d.key)
+		p.Badge = d.badge(ctx)
 	}
 	return p.Encode()
 }

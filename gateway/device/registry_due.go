@@ -13,33 +13,28 @@ func (q *Registry) DueRecord(ctx context.Context, name queue.Hash, data []byte, 
 	if !isDeviceKind(data[0]) {
 		return false, nil
 	}
-	return true, q.dueDevice(ctx, name, data, crowded)
-}
-
-// dueDevice does what is due in a record of devices.
-func (q *Registry) dueDevice(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	switch data[0] {
 	case outbox.KindReceipt:
 		x := decodeReceipt(data)
 		if crowded && x != nil && !x.Checked {
-			return nil
+			return true, nil
 		}
 		if crowded {
 			x = nil // the oldest go first
 		}
-		return q.Receipts.Due(ctx, name, x)
+		return true, q.Receipts.Due(ctx, name, x)
 	case outbox.KindDeviceState:
 		if crowded {
-			return nil
+			return true, nil
 		}
-		return q.dueDeviceState(ctx, name, decodeDeviceState(data))
+		return true, q.dueDeviceState(ctx, name, decodeDeviceState(data))
 	case outbox.KindInvitation:
 		if x := invitationOf(data); crowded && x != nil && x.Until.After(q.outbox.Queue.Now()) {
-			return nil
+			return true, nil
 		}
-		return q.outbox.RemoveRecord(ctx, name)
+		return true, q.outbox.RemoveRecord(ctx, name)
 	}
-	return nil
+	return true, nil
 }
 
 // dueDeviceState tells a key that one of its devices does not answer. It removes the state

@@ -44,6 +44,7 @@ func (n Numbered) has(tag string) bool {
 // a number.
 type NumberedError struct{ Tag string }
 
+// Error says what the client of the device can do.
 func (e *NumberedError) Error() string {
 	return fmt.Sprintf("tags: the key has %s with a number, which says who is told first; remove it, or ask for an invitation with it", e.Tag)
 }

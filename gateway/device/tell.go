@@ -77,9 +77,9 @@ func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id 
 	return true
 }
 
-// openIncidents returns how many incidents of a key are open, or nil if it is not known.
-func (q *Registry) openIncidents(ctx context.Context, of site.Place) *int {
-	n, err := q.incidents.CountUnresolved(ctx, of.String(), maxBadge)
+// badge returns how many incidents of the key are open, or nil if it is not known.
+func (d *deviceService) badge(ctx context.Context) *int {
+	n, err := d.queue.incidents.CountUnresolved(ctx, d.key.String(), maxBadge)
 	if err != nil {
 		return nil
 	}

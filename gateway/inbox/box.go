@@ -15,7 +15,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Box are the inboxes.
+// Box keeps the inboxes of keys in the store of an outbox: a [Store] with what the outbox
+// knows of keys and of its size.
 type Box struct {
 	*Store
 	outbox *outbox.Outbox
@@ -49,7 +50,8 @@ func (b *Box) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ boo
 	return b.Due(ctx, name, data)
 }
 
-// KeepDraft adds the message to the inbox of its key when the entry is stored.
+// KeepDraft adds a message that is about to be stored to the inbox of its key, in the same
+// transaction. The caller calls stored after that; it is nil if the key has no inbox.
 func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
 	if !d.Keeps() {
 		return nil

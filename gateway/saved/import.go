@@ -61,7 +61,7 @@ func (s *Keys) CheckText(ctx context.Context, k KeyText, report *SavedKeyReport)
 		report.Refused = fmt.Errorf("it has %d bytes; at most %d are allowed (max_size)", len(k.Text), s.MaxSize)
 		return out
 	}
-	entries, mistakes, warnings := s.entries(ctx, k.Format, k.Text, s.fetch)
+	entries, mistakes, warnings := parser{s}.entries(ctx, k.Format, k.Text, parser{s}.fetch)
 	if n := len(entries); n > s.MaxURLs {
 		report.Refused = fmt.Errorf("it has %d URLs; at most %d are allowed (max_urls)", n, s.MaxURLs)
 		return out

@@ -207,7 +207,7 @@ func (s *Keys) refresh(ctx context.Context, name string, k *savedKey) error {
 	}
 	var fresh *site.Key
 	if err == nil && (k.key == nil || c.Revision != k.revision) {
-		fresh, err = s.load(ctx, name, c.Format, c.Text)
+		fresh, err = parser{s}.load(ctx, name, c.Format, c.Text)
 	}
 	switch {
 	case err != nil && k.key == nil:
@@ -258,7 +258,7 @@ func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (
 		return "It cannot be read."
 	}
 	// Files that it includes are not fetched for the list.
-	k, _, err := s.parse(ctx, name, c.Format, c.Text, func(context.Context, string) ([]byte, error) { return nil, nil })
+	k, _, err := parser{s}.parse(ctx, name, c.Format, c.Text, func(context.Context, string) ([]byte, error) { return nil, nil })
 	if err != nil {
 		return "It has mistakes, or only includes others."
 	}
@@ -299,7 +299,7 @@ func (s *Keys) EachDestination(ctx context.Context, f func(*notifier.Destination
 		if err != nil {
 			return fmt.Errorf("reading the saved key %s: %w", name, err)
 		}
-		k, _, err := s.Parse(ctx, name, c.Format, c.Text)
+		k, _, err := parser{s}.parse(ctx, name, c.Format, c.Text, parser{s}.fetch)
 		if err != nil {
 			continue
 		}

@@ -75,9 +75,12 @@ func sortMistakes(m []SavedError) {
 // errSavedInclude is returned for a saved configuration that includes another while include is off.
 var errSavedInclude = errors.New("saved configurations cannot include others here; write the URLs into this one")
 
+// parser makes keys of configurations, under the rules of the site and of its space.
+type parser struct{ keys *Keys }
+
 // entries returns the entries of a saved configuration. fetch returns the
 // content of an address that it includes.
-func (s *Keys) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []SavedError) {
+func (s parser) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []SavedError) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ImportTimeout)
 	defer cancel()
 	location := "file://configuration.txt?format=text"
@@ -105,22 +108,17 @@ func (s *Keys) entries(ctx context.Context, format, text string, fetch func(cont
 	return entries, mistakes, warnings
 }
 
-// Parse returns the key of a saved configuration. The caller must release its
-// destinations. A URL of a retired service is left out with a warning. The
-// error is of type SavedErrors.
-func (s *Keys) Parse(ctx context.Context, name, format, text string) (k *site.Key, warnings []SavedError, err error) {
-	return s.parse(ctx, name, format, text, s.fetch)
-}
-
-// parse is Parse with a function that fetches what is included.
-func (s *Keys) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []SavedError, error) {
+// parse returns the key of a saved configuration. The caller must release its destinations.
+// fetch fetches what the configuration includes. A URL of a retired service is left out with
+// a warning. The error is of type SavedErrors.
+func (s parser) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []SavedError, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	entries, mistakes = s.limit(entries, mistakes)
 	var retired []SavedError // about URLs of retired services
 	k := s.newKey(name)
 	for i, e := range entries {
-		t, err := s.Target(e)
+		t, err := s.keys.Target(e)
 		if err == nil {
 			for _, w := range t.Warnings() {
 				warnings = append(warnings, newSavedError(e.Line, e.Include, errors.New(w)))
@@ -149,27 +147,27 @@ func (s *Keys) parse(ctx context.Context, name, format, text string, fetch func(
 	sortMistakes(mistakes)
 	sortMistakes(warnings)
 	if len(mistakes) > 0 {
-		s.ReleaseTargets(k)
+		s.keys.ReleaseTargets(k)
 		return nil, warnings, SavedErrors(mistakes)
 	}
-	k.DefaultTargets = s.defaults.Choose(k.Targets)
+	k.DefaultTargets = s.keys.defaults.Choose(k.Targets)
 	return k, warnings, nil
 }
 
 var errNoSavedURL = errors.New("the configuration has no notification URL; add one")
 
-func (s *Keys) newKey(name string) *site.Key {
-	return &site.Key{Name: name, Saved: true, Space: s.Shared.name, Limits: s.Limits, Rules: s.Rules, Defaults: s.defaults, Inbox: s.Inbox, Log: s.Log.WithLazy(zap.String("key", name))}
+func (s parser) newKey(name string) *site.Key {
+	return &site.Key{Name: name, Saved: true, Space: s.keys.Shared.name, Limits: s.keys.Limits, Rules: s.keys.Rules, Defaults: s.keys.defaults, Inbox: s.keys.Inbox, Log: s.keys.Log.WithLazy(zap.String("key", name))}
 }
 
 // limit returns the first MaxURLs entries, and adds a mistake if there are more.
-func (s *Keys) limit(entries []appriseconfig.Entry, mistakes []SavedError) ([]appriseconfig.Entry, []SavedError) {
-	if len(entries) <= s.MaxURLs {
+func (s parser) limit(entries []appriseconfig.Entry, mistakes []SavedError) ([]appriseconfig.Entry, []SavedError) {
+	if len(entries) <= s.keys.MaxURLs {
 		return entries, mistakes
 	}
-	e := entries[s.MaxURLs]
-	err := fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", len(entries), s.MaxURLs)
-	return entries[:s.MaxURLs], append(mistakes, newSavedError(cmp.Or(e.Include, e.Line), 0, err))
+	e := entries[s.keys.MaxURLs]
+	err := fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", len(entries), s.keys.MaxURLs)
+	return entries[:s.keys.MaxURLs], append(mistakes, newSavedError(cmp.Or(e.Include, e.Line), 0, err))
 }
 
 // load returns the key of a stored configuration, for messages. The caller must
@@ -177,7 +175,7 @@ func (s *Keys) limit(entries []appriseconfig.Entry, mistakes []SavedError) ([]ap
 // depends on the settings of the site. For what cannot be used, the key has a
 // destination to which each delivery fails with the reason. The error is that of
 // an included configuration that could not be fetched.
-func (s *Keys) load(ctx context.Context, name, format, text string) (*site.Key, error) {
+func (s parser) load(ctx context.Context, name, format, text string) (*site.Key, error) {
 	var failed error
 	entries, mistakes, _ := s.entries(ctx, format, text, func(ctx context.Context, location string) ([]byte, error) {
 		content, err := s.fetch(ctx, location)
@@ -200,7 +198,7 @@ func (s *Keys) load(ctx context.Context, name, format, text string) (*site.Key, 
 		}
 		if err != nil {
 			k.Log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newSavedError(e.Line, e.Include, err)))
-			t = notifier.Target{Destination: notifier.Unusable(e.URL, s.policy, err), Tags: e.Tags}
+			t = notifier.Target{Destination: notifier.Unusable(e.URL, s.keys.policy, err), Tags: e.Tags}
 		}
 		k.Targets = append(k.Targets, t)
 	}
@@ -212,15 +210,15 @@ func (s *Keys) load(ctx context.Context, name, format, text string) (*site.Key, 
 	}
 	for _, m := range mistakes {
 		k.Log.Warn("a part of the saved configuration cannot be used; messages for it fail", zap.Error(m))
-		k.Targets = append(k.Targets, notifier.Target{Destination: notifier.Unusable("", s.policy, m)})
+		k.Targets = append(k.Targets, notifier.Target{Destination: notifier.Unusable("", s.keys.policy, m)})
 	}
-	k.DefaultTargets = s.defaults.Choose(k.Targets)
+	k.DefaultTargets = s.keys.defaults.Choose(k.Targets)
 	return k, nil
 }
 
 // Target returns the target of an entry, or an error if it must not be saved.
 func (s *Keys) Target(e appriseconfig.Entry) (notifier.Target, error) {
-	t, err := s.use(e)
+	t, err := parser{s}.use(e)
 	if err != nil {
 		return t, err
 	}
@@ -233,32 +231,32 @@ func (s *Keys) Target(e appriseconfig.Entry) (notifier.Target, error) {
 
 // use returns the target of an entry, for messages. Its address is checked when it
 // is dialled.
-func (s *Keys) use(e appriseconfig.Entry) (notifier.Target, error) {
+func (s parser) use(e appriseconfig.Entry) (notifier.Target, error) {
 	url, policy, err := s.expand(e.URL)
 	if err != nil {
 		return notifier.Target{}, err
 	}
-	d, err := s.Sender.Parse(url, policy)
+	d, err := s.keys.Sender.Parse(url, policy)
 	if err != nil {
 		return notifier.Target{}, notifier.WithSuggestion(url, err)
 	}
-	if err := s.services.Check(d); err != nil {
-		s.Sender.Release(d)
+	if err := s.keys.services.Check(d); err != nil {
+		s.keys.Sender.Release(d)
 		return notifier.Target{}, err
 	}
 	return notifier.Target{Destination: d, Tags: e.Tags}, nil
 }
 
 // fetch fetches a configuration that a saved one includes.
-func (s *Keys) fetch(ctx context.Context, location string) ([]byte, error) {
-	if !s.Include {
+func (s parser) fetch(ctx context.Context, location string) ([]byte, error) {
+	if !s.keys.Include {
 		return nil, errSavedInclude
 	}
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("saved configurations can include others by http or https address only")
 	}
-	resp, err := s.Sender.Pool().Get(ctx, u, egress.Options{Policy: s.policy, FollowRedirects: true})
+	resp, err := s.keys.Sender.Pool().Get(ctx, u, egress.Options{Policy: s.keys.policy, FollowRedirects: true})
 	if err != nil {
 		return nil, err
 	}

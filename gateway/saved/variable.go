@@ -12,15 +12,15 @@ var errVariablePart = errors.New("a variable stands for a whole URL here; write 
 
 // expand replaces the variables of a saved URL. The policy is that for the URL: a
 // variable that is the whole URL is the operator's.
-func (s *Keys) expand(url string) (string, *egress.Policy, error) {
-	if s.Expand == nil {
-		return url, s.policy, nil
+func (s parser) expand(url string) (string, *egress.Policy, error) {
+	if s.keys.Expand == nil {
+		return url, s.keys.policy, nil
 	}
-	expanded, found, whole, err := s.Expand(url)
+	expanded, found, whole, err := s.keys.Expand(url)
 	switch {
 	case !found:
-		return url, s.policy, nil
-	case !s.Trusted && !whole:
+		return url, s.keys.policy, nil
+	case !s.keys.Trusted && !whole:
 		return "", nil, errVariablePart
 	}
 	return expanded, nil, err
