@@ -161,7 +161,7 @@ func (h *builder) recognize(text string) ([]notifier.Recognized, error) {
 // enterBuilder reads a form of these pages. It is not an alert, so it counts like a
 // message without a key. After nil, the caller calls leave.
 func (h *builder) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
-	e, err := h.api.Sender.Enter(r, "")
+	e, err := h.api.Sender.Enter(r, false)
 	if err != nil {
 		return site.Admission{}, err
 	}

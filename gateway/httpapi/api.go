@@ -60,9 +60,9 @@ type PageFuncs struct {
 	Console  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // answers a request to the console
 	AppFile  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // writes a file of the app for devices
 	Manifest func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response
-	Send     func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page to send from
-	Preview  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes a message as it will look
-	Invited  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page of an invitation
+	Send     func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page to send from
+	Preview  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes a message as it will look
+	Invited  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page of an invitation
 
 	Keys     func(w http.ResponseWriter, r *http.Request, key string) error // writes the list of keys
 	Draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *Draft) error
@@ -90,6 +90,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return false
 	}
+	at.lookup = Lookup{Name: at.Key, site: h.Resolved}
 	h.Devices.hideInvitation(r)
 	w = answerEarly(w, r)
 	var resp *api.Response
@@ -120,23 +121,23 @@ func (h *notifications) serveNotify(w http.ResponseWriter, r *http.Request, at *
 	beat, isBeat := beatQuery(r)
 	switch {
 	case at.Key != "" && isInvited(r):
-		return h.pages.Invited(w, r, at.Key)
+		return h.pages.Invited(w, r, at.Lookup())
 	case isBeat:
 		return h.beats.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:
-		resp := h.pages.Send(w, r, at.Key)
+		resp := h.pages.Send(w, r, at.Lookup())
 		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.Refuse(r, at.Key, resp.Status, resp.Error, nil)
+			h.Refuse(r, at.Lookup(), resp.Status, resp.Error, nil)
 		}
 		return resp
 	case isPreview(r.URL.RawQuery) && at.byHeader:
-		return h.pages.Preview(w, r, "") // it sends nothing
+		return h.pages.Preview(w, r, h.Lookup("")) // it sends nothing
 	case isPreview(r.URL.RawQuery):
-		return h.pages.Preview(w, r, at.Key)
+		return h.pages.Preview(w, r, at.Lookup())
 	case at.byHeader:
 		return h.notifyNamed(w, r, at)
 	}
-	return h.notify(w, r, at.Key)
+	return h.notify(w, r, at)
 }
 
 // serveOpenAPI writes the description of the API.

@@ -144,7 +144,8 @@ const (
 // NtfyVerbs are what ntfy's clients want of topics.
 var NtfyVerbs = []string{"json", "sse", "ws", "auth"}
 
-// Route is what a path addresses.
+// Route is what a path addresses. [API.Serve] parses the path of a request once, and passes
+// what it has found to whoever answers.
 type Route struct {
 	*RouteSpec
 	ID     string // of a message
@@ -155,7 +156,12 @@ type Route struct {
 	verb   string // what ntfy's client wants of the topics
 
 	byHeader bool // the key is that of X-Apprise-Config-ID, because the path has none
+
+	lookup Lookup // of the key
 }
+
+// Lookup returns the key of the route for the request that it is of.
+func (at *Route) Lookup() *Lookup { return &at.lookup }
 
 // routeTable is a table of routes, with its patterns split into segments.
 type routeTable []struct {
