@@ -3,7 +3,9 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,6 +35,9 @@ type API struct {
 	notifications *notifications
 	sources       *sources
 
+	// description returns what /notify/openapi.json answers. It is made once.
+	description func() ([]byte, error)
+
 	// Streams are the responses that go on until the site ends.
 	Streams *inbox.Streams
 }
@@ -42,6 +47,7 @@ type API struct {
 func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	base := &Base{Log: log, ParseDuration: parse}
 	h := &API{Base: base, Streams: &inbox.Streams{Ending: make(chan struct{})}}
+	h.description = sync.OnceValues(func() ([]byte, error) { return describeAPI(version.Current) })
 	h.Sender = &Sender{Base: base}
 	h.Beats = &Beats{Base: base, sender: h.Sender}
 	h.Messages = &Messages{Base: base}
@@ -146,8 +152,20 @@ func (h *API) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *Route) *ap
 		// The description names the server relative to its own address.
 		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
 	}
-	if err := api.ServeOpenAPI(w, r, version.Current); err != nil {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET", r.Method).Response()
+	}
+	text, err := h.description()
+	if err != nil {
 		return h.ErrorResponse(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(text) // it fails only if the client is gone
 	}
 	return nil
 }

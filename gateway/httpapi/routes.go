@@ -27,6 +27,10 @@ type RouteSpec struct {
 
 	// serve returns the function of a site's API that answers requests.
 	serve func(h *API) handler
+
+	// about returns what the description of the API says of the route, beside what the other
+	// fields say.
+	about func() about
 }
 
 // handler answers a request. It returns nil if it has written the response.
@@ -52,46 +56,54 @@ func withInbox(s *SiteRoutes) bool   { return s.Inbox }
 func RouteSpecs() []RouteSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
+	getDelete := []string{http.MethodGet, http.MethodHead, http.MethodDelete}
+	messages := func(h *API) handler { return h.notifications.serveNotify }
+	silences := func(h *API) handler { return h.Silences.serveSilences }
+	inbox := func(h *API) handler { return h.Inboxes.serveInbox }
+	devices := func(h *API) handler { return h.Devices.serveDevices }
+	keys := func(h *API) handler { return h.SavedKeys.serveConfig }
+	console := func(h *API) handler { return h.pages.Console }
+	appFile := func(h *API) handler { return h.pages.AppFile }
 	return []RouteSpec{
-		{RouteNotify, both, site.AccessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
-		{RouteOpenAPI, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }},
-		{RouteHealth, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveHealth }},
-		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }},
-		{site.RouteIncidents, get, site.AccessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }},
-		{RouteIncident, both, site.AccessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }},
-		{RouteConsole, get, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleKey, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleMessages, get, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleMessage, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleQueue, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleSilences, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleIncidents, both, site.AccessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteWorker, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteManifest, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }},
-		{RouteIcon, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteIconSmall, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteIconLarge, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteBadge, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{site.RouteNotifyKey, both, site.AccessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
-		{RouteSilences, both, site.AccessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
-		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, site.AccessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
-		{RouteInbox, get, site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
-		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
-		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }},
-		{RouteDevices, both, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
-		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
-		{RouteDeviceTest, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }},
-		{RouteReceipts, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }},
-		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, func(h *API) handler { return h.sources.serveSource }},
-		{RouteAdd, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteGet, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteDel, post, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteKeys, get, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteKey, both, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteURLs, get, site.AccessReader, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteStatus, get, site.AccessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteDetails, get, site.AccessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteNotify, both, site.AccessSender, nil, messages, aboutNotify},
+		{RouteOpenAPI, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }, aboutOpenAPI},
+		{RouteHealth, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveHealth }, aboutHealth},
+		{RouteMessage, getDelete, site.AccessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }, aboutMessage},
+		{site.RouteIncidents, get, site.AccessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }, aboutIncidents},
+		{RouteIncident, both, site.AccessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, aboutIncident},
+		{RouteConsole, get, site.AccessManage, withConsole, console, notDescribed},
+		{RouteConsoleKey, both, site.AccessManage, withConsole, console, notDescribed},
+		{RouteConsoleMessages, get, site.AccessManage, withConsole, console, notDescribed},
+		{RouteConsoleMessage, both, site.AccessManage, withConsole, console, notDescribed},
+		{RouteConsoleQueue, both, site.AccessManage, withConsole, console, notDescribed},
+		{RouteConsoleSilences, both, site.AccessManage, withConsole, console, notDescribed},
+		{RouteConsoleIncidents, both, site.AccessManage, withConsole, console, notDescribed},
+		{RouteWorker, get, site.AccessAnyone, withPush, appFile, notDescribed},
+		{RouteManifest, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, notDescribed},
+		{RouteIcon, get, site.AccessAnyone, withPush, appFile, notDescribed},
+		{RouteIconSmall, get, site.AccessAnyone, withPush, appFile, notDescribed},
+		{RouteIconLarge, get, site.AccessAnyone, withPush, appFile, notDescribed},
+		{RouteBadge, get, site.AccessAnyone, withPush, appFile, notDescribed},
+		{site.RouteNotifyKey, both, site.AccessSender, nil, messages, aboutKey},
+		{RouteSilences, both, site.AccessManage, nil, silences, aboutSilences},
+		{RouteSilence, getDelete, site.AccessManage, nil, silences, aboutSilence},
+		{RouteInbox, get, site.AccessInbox, withInbox, inbox, aboutInbox},
+		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, inbox, aboutStream},
+		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }, aboutNtfy},
+		{RouteDevices, both, site.AccessDevice, withPush, devices, aboutDevices},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, devices, aboutDevice},
+		{RouteDeviceTest, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, aboutDeviceTest},
+		{RouteReceipts, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, aboutReceipts},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, func(h *API) handler { return h.sources.serveSource }, aboutSource},
+		{RouteAdd, post, site.AccessManage, withConfigs, keys, aboutAdd},
+		{RouteGet, post, site.AccessManage, withConfigs, keys, aboutGet},
+		{RouteDel, post, site.AccessManage, withConfigs, keys, aboutDel},
+		{RouteKeys, get, site.AccessManage, withConfigs, keys, aboutKeys},
+		{RouteKey, both, site.AccessManage, withConfigs, keys, aboutSavedKey},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, keys, aboutToken},
+		{RouteURLs, get, site.AccessReader, withConfigs, keys, aboutURLs},
+		{RouteStatus, get, site.AccessAnyone, withConfigs, keys, aboutStatus},
+		{RouteDetails, get, site.AccessAnyone, withConfigs, keys, aboutDetails},
 	}
 }
 
