@@ -89,7 +89,7 @@ func (h *builder) serveBuilder(w http.ResponseWriter, r *http.Request, key strin
 // the first.
 func (h *builder) newForm(scheme, number string) *builderForm {
 	info := notifier.FindService(scheme)
-	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.permits(info) {
+	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.Resolved.Services.Permits(info.Schemes) {
 		return nil
 	}
 	forms := notifier.URLForms(scheme)
@@ -100,11 +100,6 @@ func (h *builder) newForm(scheme, number string) *builderForm {
 	return &builderForm{service: info, forms: forms, number: n}
 }
 
-// permits reports whether the setting services permits a service.
-func (h *builder) permits(s *notifier.ServiceInfo) bool {
-	return h.Resolved.Services.Permits(s.Schemes)
-}
-
 // writeBuilderList writes the list of services, with what is found by a text.
 func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
 	p := view.ServicesPage{Address: at.address, Key: at.key, Text: text}
@@ -113,7 +108,7 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 	}
 	if strings.TrimSpace(text) != "" {
 		for _, f := range notifier.Search(text) {
-			if h.permits(&f.ServiceInfo) {
+			if h.Resolved.Services.Permits(f.ServiceInfo.Schemes) {
 				p.Found = append(p.Found, service(&f.ServiceInfo, f.Reason))
 			}
 		}
@@ -125,7 +120,7 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 			p.Problem = upperFirst(err.Error())
 		}
 	}
-	all := slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return !h.permits(&s) })
+	all := slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return !h.Resolved.Services.Permits(s.Schemes) })
 	for _, g := range notifier.Groups() {
 		group := view.ServiceGroup{Title: g.Title()}
 		for i := range all {
@@ -151,7 +146,7 @@ func (h *builder) recognize(text string) ([]notifier.Recognized, error) {
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(x notifier.Recognized) bool { return !h.permits(&x.Service) })
+	found = slices.DeleteFunc(found, func(x notifier.Recognized) bool { return !h.Resolved.Services.Permits(x.Service.Schemes) })
 	if len(found) == 0 {
 		return nil, errServiceOff
 	}
@@ -261,7 +256,7 @@ func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builder
 		return h.writeBuilderForm(w, r, at, f)
 	}
 	// The name or the scheme of a service opens its form.
-	if found := notifier.FindService(strings.TrimSuffix(strings.TrimSpace(text), "://")); found != nil && h.permits(found) {
+	if found := notifier.FindService(strings.TrimSuffix(strings.TrimSpace(text), "://")); found != nil && h.Resolved.Services.Permits(found.Schemes) {
 		return h.writeBuilderForm(w, r, at, h.newForm(found.Schemes[0], ""))
 	}
 	return h.writeBuilderList(w, r, at, text)

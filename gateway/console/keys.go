@@ -45,11 +45,24 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 	if err != nil {
 		return err
 	}
-	states, err := h.health(r.Context())
 	p := view.KeysPage{
 		Root: httpapi.RootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: view.State(query.Get("state")), All: len(names),
 		MayAdd: h.MayManageSaved(r) == nil,
 	}
+	states, err := h.health(r.Context())
+	setHealthOfAll(r, &p, states, err)
+	rough := h.roughStates(states, names)
+	h.setTallies(&p, rough)
+	names = chooseKeys(&p, names, rough)
+	if err := setPageOfKeys(&p, query.Get("page"), len(names)); err != nil {
+		return err
+	}
+	p.Keys = h.listKeys(r, states, names[p.First-1:p.Last])
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+}
+
+// setHealthOfAll sets what the page says of all keys. err is why the queue cannot be read.
+func setHealthOfAll(r *http.Request, p *view.KeysPage, states *healthView, err error) {
 	switch {
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
@@ -59,17 +72,19 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 	if states.q != nil {
 		p.Watchdog = states.q.WatchdogTrouble(r.Context())
 	}
-	rough := h.roughStates(states, names)
-	h.setTallies(&p, rough)
+}
+
+// chooseKeys returns the keys that the page is asked for, the worst first.
+func chooseKeys(p *view.KeysPage, names []string, states map[string]view.State) []string {
 	if p.Search != "" {
 		text := strings.ToLower(p.Search)
 		names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(name), text) })
 	}
 	if p.State != "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return rough[name] != p.State })
+		names = slices.DeleteFunc(names, func(name string) bool { return states[name] != p.State })
 	}
 	slices.SortStableFunc(names, func(a, b string) int {
-		switch x, y := rough[a], rough[b]; {
+		switch x, y := states[a], states[b]; {
 		case x.Worse(y):
 			return -1
 		case y.Worse(x):
@@ -77,9 +92,15 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 		}
 		return 0
 	})
-	p.Found = len(names)
-	pages := (len(names) + MaxListedKeys - 1) / MaxListedKeys
-	n, err := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
+	return names
+}
+
+// setPageOfKeys sets which of the keys found the page with a number shows, and the addresses
+// of its neighbours.
+func setPageOfKeys(p *view.KeysPage, number string, found int) error {
+	p.Found = found
+	pages := (found + MaxListedKeys - 1) / MaxListedKeys
+	n, err := strconv.Atoi(cmp.Or(number, "1"))
 	if err != nil || n < 1 || n > max(pages, 1) {
 		return api.Errorf(http.StatusNotFound, "there is no such page; the last one is %d", max(pages, 1))
 	}
@@ -98,10 +119,8 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 	}
 	p.Previous, p.Next = address(n-1), address(n+1)
 	begin := (n - 1) * MaxListedKeys
-	end := min(begin+MaxListedKeys, len(names))
-	p.First, p.Last = begin+1, end
-	p.Keys = h.listKeys(r, states, names[begin:end])
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	p.First, p.Last = begin+1, min(begin+MaxListedKeys, found)
+	return nil
 }
 
 // keyNames returns the names of all keys of the site, sorted.

@@ -208,59 +208,76 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
 	}
 	p.Titles = p.Filter.Title != "" || h.Resolved.HasInboxes()
-	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
-	if p.Filter.Since != "" {
-		d, ok := sinceChoices[p.Filter.Since]
-		if !ok {
-			return api.Errorf(http.StatusBadRequest, "since must be 1h, 24h or 7d")
-		}
-		f.since = time.Now().Add(-d)
-	}
-	var before uuid.UUID
-	if text := query.Get("before"); text != "" {
-		var err error
-		if before, err = uuid.Parse(text); err != nil {
-			return api.Errorf(http.StatusBadRequest, "before is malformed; use the links of the page")
-		}
-	}
-	address := func(before uuid.UUID) string {
-		v := url.Values{}
-		for _, name := range []string{"key", "state", "type", "since", "title"} {
-			if value := query.Get(name); value != "" {
-				v.Set(name, value)
-			}
-		}
-		if before != (uuid.UUID{}) {
-			v.Set("before", before.String())
-		}
-		if len(v) == 0 {
-			return p.Root + httpapi.RouteConsoleMessages[1:]
-		}
-		return p.Root + httpapi.RouteConsoleMessages[1:] + "?" + v.Encode()
+	f, before, err := parseMessageFilter(query, &p.Filter)
+	if err != nil {
+		return err
 	}
 	if before != (uuid.UUID{}) {
-		p.Newest = address(uuid.UUID{})
+		p.Newest = messagesAddress(p.Root, query, uuid.UUID{})
 	}
 	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= MaxListedKeys {
 		p.Keys = names
 	}
-	switch list, err := h.listMessages(r, f, h.titles(r), before, maxMessageScan); {
-	case err != nil:
+	list, err := h.listMessages(r, f, h.titles(r), before, maxMessageScan)
+	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
-	default:
-		p.Messages, p.Scanned, p.Until = list.messages, list.scanned, list.until
-		if list.next != (uuid.UUID{}) {
-			p.Older = address(list.next)
-		}
-		p.Hint = "Refused requests are those of the latest since the gateway started."
-		if p.Titles {
-			p.Hint = "Titles are those that the inboxes of keys keep. " + p.Hint
-		}
-		if !list.stored {
-			p.Hint = "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
-		}
+	} else {
+		setMessages(&p, query, &list)
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleMessages, p)
+}
+
+// parseMessageFilter returns which messages the page is asked for, and the ID of the message
+// that they came in before; zero for the latest ones.
+func parseMessageFilter(query url.Values, shown *view.MessageFilter) (f messageFilter, before uuid.UUID, err error) {
+	f = messageFilter{key: shown.Key, state: shown.State, kind: shown.Type, title: shown.Title}
+	if shown.Since != "" {
+		d, ok := sinceChoices[shown.Since]
+		if !ok {
+			return f, before, api.Errorf(http.StatusBadRequest, "since must be 1h, 24h or 7d")
+		}
+		f.since = time.Now().Add(-d)
+	}
+	if text := query.Get("before"); text != "" {
+		if before, err = uuid.Parse(text); err != nil {
+			return f, before, api.Errorf(http.StatusBadRequest, "before is malformed; use the links of the page")
+		}
+	}
+	return f, before, nil
+}
+
+// messagesAddress returns the address of the page with the filter of query and the messages
+// before one; with zero, the latest ones.
+func messagesAddress(root string, query url.Values, before uuid.UUID) string {
+	v := url.Values{}
+	for _, name := range []string{"key", "state", "type", "since", "title"} {
+		if value := query.Get(name); value != "" {
+			v.Set(name, value)
+		}
+	}
+	if before != (uuid.UUID{}) {
+		v.Set("before", before.String())
+	}
+	address := root + httpapi.RouteConsoleMessages[1:]
+	if len(v) > 0 {
+		address += "?" + v.Encode()
+	}
+	return address
+}
+
+// setMessages sets the messages of the page.
+func setMessages(p *view.MessagesPage, query url.Values, list *messageList) {
+	p.Messages, p.Scanned, p.Until = list.messages, list.scanned, list.until
+	if list.next != (uuid.UUID{}) {
+		p.Older = messagesAddress(p.Root, query, list.next)
+	}
+	p.Hint = "Refused requests are those of the latest since the gateway started."
+	if p.Titles {
+		p.Hint = "Titles are those that the inboxes of keys keep. " + p.Hint
+	}
+	if !list.stored {
+		p.Hint = "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
+	}
 }
 
 // pageMessage returns the message that the address of a page names.
