@@ -15,7 +15,7 @@ import (
 
 // answer sends the message of a request and returns the response. With a queue,
 // deliveries that are not final in time are stored and made later. answer calls
-// d.release when no delivery of the request is in progress any more, possibly
+// d.Release when no delivery of the request is in progress any more, possibly
 // after it returns.
 //
 // Nothing is stored before the response if there is no queue or all

@@ -61,7 +61,8 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	return h
 }
 
-// PageFuncs are what the pages do for the API.
+// PageFuncs are the pages of a site, which package console writes. The API calls them where a
+// browser gets a page instead of JSON or text.
 type PageFuncs struct {
 	Console  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // answers a request to the console
 	AppFile  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // writes a file of the app for devices

@@ -217,7 +217,7 @@ func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *no
 	return resp
 }
 
-// heartbeat.ExpectedBeat returns the beat of an expectation of a key of the site.
+// ExpectedBeat returns the beat of an expectation of a key of the site.
 func (h *Beats) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
 		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Resolved, Key: k, ExpectedBeat: e}

@@ -70,7 +70,7 @@ func configID(header http.Header) (string, error) {
 	return values[0], nil
 }
 
-// ParseRequest returns what a request addresses, like parse, and considers the header.
+// ParseRequest returns what a request addresses, like Parse, and considers the header.
 func (t routeTable) ParseRequest(r *http.Request, has *SiteRoutes) (at Route, ok bool, err error) {
 	at, ok = t.Parse(r.URL, has)
 	if len(r.Header.Values(ConfigIDHeader)) == 0 {

@@ -132,8 +132,7 @@ func reachesDevice(e *queue.Entry) bool {
 	return slices.ContainsFunc(e.Jobs, func(j queue.Job) bool { return site.IsDevice(queued.DecodeResult(j.Result).Destination) })
 }
 
-// StoredMessage returns a message that came to the site of h. Errors are for the
-// client.
+// StoredMessage returns a message that came to the site. Errors are for the client.
 func (h *Messages) StoredMessage(ctx context.Context, q *gateway.Rooms, id uuid.UUID) (*queue.Entry, error) {
 	e, err := q.Get(ctx, id)
 	if err != nil {

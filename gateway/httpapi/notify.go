@@ -116,7 +116,7 @@ func (h *Sender) readRequest(w http.ResponseWriter, r *http.Request, client bool
 }
 
 // readDelivery returns the message of a request that has been read, and where it
-// goes. It closes q if there is an error; otherwise the delivery's release does.
+// goes. It closes q if there is an error; otherwise the delivery's Release does.
 func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops int) (dispatch.Delivery, error) {
 	d, err := h.readMessage(r, q, at, hops)
 	if err != nil {

@@ -45,7 +45,9 @@ type SiteRoutes struct {
 	Inbox   bool // a key keeps its messages readable
 }
 
-func WithQueue(s *SiteRoutes) bool   { return s.Queue }
+// WithQueue reports whether a site has a queue.
+func WithQueue(s *SiteRoutes) bool { return s.Queue }
+
 func withConfigs(s *SiteRoutes) bool { return s.Configs }
 func withPush(s *SiteRoutes) bool    { return s.Push }
 func withConsole(s *SiteRoutes) bool { return s.Console }
@@ -181,6 +183,7 @@ type routeTable []struct {
 	segments []string
 }
 
+// NewRouteTable returns a table with the routes, in their order.
 func NewRouteTable(specs []RouteSpec) routeTable {
 	t := make(routeTable, len(specs))
 	for i, spec := range specs {

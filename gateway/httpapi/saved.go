@@ -328,6 +328,7 @@ func (h *SavedKeys) serveStatus(w http.ResponseWriter, r *http.Request, _ string
 	return nil
 }
 
+// WriteJSON writes a value as JSON in one line.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {

@@ -402,6 +402,7 @@ func (h *sources) fetchSource(ctx context.Context, address string) ([]byte, erro
 }
 
 var (
+	// ErrNoSource is returned for the address of a source that there is not.
 	ErrNoSource  = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
 	errOnlyReads = api.Errorf(http.StatusMethodNotAllowed, "messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token to the key")
 )
