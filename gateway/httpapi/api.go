@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -145,30 +144,6 @@ func (h *notifications) serveNotify(w http.ResponseWriter, r *http.Request, at *
 		return h.notifyNamed(w, r, at)
 	}
 	return h.notify(w, r, at)
-}
-
-// serveOpenAPI writes the description of the API.
-func (h *API) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *Route) *api.Response {
-	if strings.HasSuffix(r.URL.Path, "/") {
-		// The description names the server relative to its own address.
-		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET", r.Method).Response()
-	}
-	text, err := h.description()
-	if err != nil {
-		return h.ErrorResponse(err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // it fails only if the client is gone
-	}
-	return nil
 }
 
 // ClientAddress returns the address of the client that the server determined, as [api.ClientNetwork] does. It returns the zero

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/openapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -30,7 +31,7 @@ type RouteSpec struct {
 
 	// about returns what the description of the API says of the route, beside what the other
 	// fields say.
-	about func() about
+	about func() openapi.About
 }
 
 // handler answers a request. It returns nil if it has written the response.
@@ -67,45 +68,45 @@ func RouteSpecs() []RouteSpec {
 	console := func(h *API) handler { return h.pages.Console }
 	appFile := func(h *API) handler { return h.pages.AppFile }
 	return []RouteSpec{
-		{RouteNotify, both, site.AccessSender, nil, messages, aboutNotify},
-		{RouteOpenAPI, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }, aboutOpenAPI},
-		{RouteHealth, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveHealth }, aboutHealth},
-		{RouteMessage, getDelete, site.AccessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }, aboutMessage},
-		{site.RouteIncidents, get, site.AccessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }, aboutIncidents},
-		{RouteIncident, both, site.AccessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, aboutIncident},
-		{RouteConsole, get, site.AccessManage, withConsole, console, notDescribed},
-		{RouteConsoleKey, both, site.AccessManage, withConsole, console, notDescribed},
-		{RouteConsoleMessages, get, site.AccessManage, withConsole, console, notDescribed},
-		{RouteConsoleMessage, both, site.AccessManage, withConsole, console, notDescribed},
-		{RouteConsoleQueue, both, site.AccessManage, withConsole, console, notDescribed},
-		{RouteConsoleSilences, both, site.AccessManage, withConsole, console, notDescribed},
-		{RouteConsoleIncidents, both, site.AccessManage, withConsole, console, notDescribed},
-		{RouteWorker, get, site.AccessAnyone, withPush, appFile, notDescribed},
-		{RouteManifest, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, notDescribed},
-		{RouteIcon, get, site.AccessAnyone, withPush, appFile, notDescribed},
-		{RouteIconSmall, get, site.AccessAnyone, withPush, appFile, notDescribed},
-		{RouteIconLarge, get, site.AccessAnyone, withPush, appFile, notDescribed},
-		{RouteBadge, get, site.AccessAnyone, withPush, appFile, notDescribed},
-		{site.RouteNotifyKey, both, site.AccessSender, nil, messages, aboutKey},
-		{RouteSilences, both, site.AccessManage, nil, silences, aboutSilences},
-		{RouteSilence, getDelete, site.AccessManage, nil, silences, aboutSilence},
-		{RouteInbox, get, site.AccessInbox, withInbox, inbox, aboutInbox},
-		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, inbox, aboutStream},
-		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }, aboutNtfy},
-		{RouteDevices, both, site.AccessDevice, withPush, devices, aboutDevices},
-		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, devices, aboutDevice},
-		{RouteDeviceTest, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, aboutDeviceTest},
-		{RouteReceipts, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, aboutReceipts},
-		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, func(h *API) handler { return h.sources.serveSource }, aboutSource},
-		{RouteAdd, post, site.AccessManage, withConfigs, keys, aboutAdd},
-		{RouteGet, post, site.AccessManage, withConfigs, keys, aboutGet},
-		{RouteDel, post, site.AccessManage, withConfigs, keys, aboutDel},
-		{RouteKeys, get, site.AccessManage, withConfigs, keys, aboutKeys},
-		{RouteKey, both, site.AccessManage, withConfigs, keys, aboutSavedKey},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, keys, aboutToken},
-		{RouteURLs, get, site.AccessReader, withConfigs, keys, aboutURLs},
-		{RouteStatus, get, site.AccessAnyone, withConfigs, keys, aboutStatus},
-		{RouteDetails, get, site.AccessAnyone, withConfigs, keys, aboutDetails},
+		{RouteNotify, both, site.AccessSender, nil, messages, openapi.Notify},
+		{RouteOpenAPI, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }, openapi.Description},
+		{RouteHealth, get, site.AccessAnyone, nil, func(h *API) handler { return h.serveHealth }, openapi.Health},
+		{RouteMessage, getDelete, site.AccessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }, openapi.Message},
+		{site.RouteIncidents, get, site.AccessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }, openapi.Incidents},
+		{RouteIncident, both, site.AccessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, openapi.Incident},
+		{RouteConsole, get, site.AccessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleKey, both, site.AccessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleMessages, get, site.AccessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleMessage, both, site.AccessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleQueue, both, site.AccessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleSilences, both, site.AccessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleIncidents, both, site.AccessManage, withConsole, console, openapi.NotDescribed},
+		{RouteWorker, get, site.AccessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteManifest, get, site.AccessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, openapi.NotDescribed},
+		{RouteIcon, get, site.AccessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteIconSmall, get, site.AccessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteIconLarge, get, site.AccessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteBadge, get, site.AccessAnyone, withPush, appFile, openapi.NotDescribed},
+		{site.RouteNotifyKey, both, site.AccessSender, nil, messages, openapi.Key},
+		{RouteSilences, both, site.AccessManage, nil, silences, openapi.Silences},
+		{RouteSilence, getDelete, site.AccessManage, nil, silences, openapi.Silence},
+		{RouteInbox, get, site.AccessInbox, withInbox, inbox, openapi.Inbox},
+		{RouteInboxStream, get[:1], site.AccessInbox, withInbox, inbox, openapi.Stream},
+		{RouteNtfyInbox, get[:1], site.AccessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }, openapi.Ntfy},
+		{RouteDevices, both, site.AccessDevice, withPush, devices, openapi.Devices},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, site.AccessDevice, withPush, devices, openapi.Device},
+		{RouteDeviceTest, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, openapi.DeviceTest},
+		{RouteReceipts, post, site.AccessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, openapi.Receipts},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, site.AccessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
+		{RouteAdd, post, site.AccessManage, withConfigs, keys, openapi.Add},
+		{RouteGet, post, site.AccessManage, withConfigs, keys, openapi.Get},
+		{RouteDel, post, site.AccessManage, withConfigs, keys, openapi.Del},
+		{RouteKeys, get, site.AccessManage, withConfigs, keys, openapi.Keys},
+		{RouteKey, both, site.AccessManage, withConfigs, keys, openapi.SavedKey},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, site.AccessManage, withConfigs, keys, openapi.Token},
+		{RouteURLs, get, site.AccessReader, withConfigs, keys, openapi.URLs},
+		{RouteStatus, get, site.AccessAnyone, withConfigs, keys, openapi.Status},
+		{RouteDetails, get, site.AccessAnyone, withConfigs, keys, openapi.Details},
 	}
 }
 

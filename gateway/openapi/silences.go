@@ -1,13 +1,14 @@
-package httpapi
+package openapi
 
 import "net/http"
 
-func aboutSilences() about {
-	return about{operations: []operation{
+// Silences describes /notify/{KEY}/silences.
+func Silences() About {
+	return About{Operations: []Operation{
 		{
-			method: http.MethodGet, ID: "silences", Tag: ofMessages,
+			Method: http.MethodGet, ID: "silences", Tag: ofMessages,
 			Summary: "List the silences of a key (with a queue)",
-			Answers: map[int]reply{
+			Answers: map[int]Answer{
 				http.StatusOK:                 answersJSON("The silences that hold now.", listOf(bodyOf("Silence"))),
 				http.StatusForbidden:          result(silenceForbidden),
 				http.StatusNotFound:           result(noSuchKey),
@@ -15,20 +16,20 @@ func aboutSilences() about {
 			},
 		},
 		{
-			method: http.MethodPost, ID: "silence", Tag: ofMessages,
+			Method: http.MethodPost, ID: "silence", Tag: ofMessages,
 			Summary:     "Make a silence of a key (with a queue)",
 			Description: "An opening or worsening of an incident that matches waits until the silence ends. If it is resolved before, nobody is told; otherwise one message tells what is open. Other messages that match are not sent. `incident`, `tag` and `title` must all match; one of them is required.",
-			Body: forms(schema{"type": "object", "properties": schema{
+			Body: forms(Schema{"type": "object", "properties": Schema{
 				"for":      described(text(), "How long, such as `30m`, `2h` or `3d`, at most 30 days."),
-				"until":    schema{"type": "string", "format": "date-time", "description": "When it ends, at most 30 days from now. Either `for` or `until` is required."},
+				"until":    Schema{"type": "string", "format": "date-time", "description": "When it ends, at most 30 days from now. Either `for` or `until` is required."},
 				"incident": described(text(), "The name of an incident, or the ID that destinations know it by."),
 				"tag":      described(text(), "A tag of URLs; `all` stands for every URL."),
 				"title":    described(text(), "What the title begins with, in any case."),
-				"reason":   schema{"type": "string", "maxLength": 200},
+				"reason":   Schema{"type": "string", "maxLength": 200},
 				"who":      described(text(), "Who makes it. A user that Caddy's authentication has found takes precedence."),
 			}, "additionalProperties": false}, mediaJSON, mediaForm),
-			Answers: map[int]reply{
-				http.StatusCreated:               answersJSON("The silence.", bodyOf("Silence")).header("Location", schema{"description": "The address of the silence.", "schema": text()}),
+			Answers: map[int]Answer{
+				http.StatusCreated:               answersJSON("The silence.", bodyOf("Silence")).header("Location", Schema{"description": "The address of the silence.", "schema": text()}),
 				http.StatusBadRequest:            result("The silence is wrong: it matches nothing, has no end, would end in the past or last longer than 30 days."),
 				http.StatusForbidden:             result(silenceForbidden),
 				http.StatusNotFound:              result(noSuchKey),
@@ -41,12 +42,13 @@ func aboutSilences() about {
 	}}
 }
 
-func aboutSilence() about {
-	return about{id: parameter{Description: "The ID of a silence.", Schema: schema{"type": "string", "format": "uuid"}}, operations: []operation{
+// Silence describes /notify/{KEY}/silences/{ID}.
+func Silence() About {
+	return About{ID: Parameter{Description: "The ID of a silence.", Schema: Schema{"type": "string", "format": "uuid"}}, Operations: []Operation{
 		{
-			method: http.MethodGet, ID: "getSilence", Tag: ofMessages,
+			Method: http.MethodGet, ID: "getSilence", Tag: ofMessages,
 			Summary: "Get a silence",
-			Answers: map[int]reply{
+			Answers: map[int]Answer{
 				http.StatusOK:                 answersJSON("The silence.", bodyOf("Silence")),
 				http.StatusForbidden:          result(silenceForbidden),
 				http.StatusNotFound:           result(silenceEnded),
@@ -54,10 +56,10 @@ func aboutSilence() about {
 			},
 		},
 		{
-			method: http.MethodDelete, ID: "endSilence", Tag: ofMessages,
+			Method: http.MethodDelete, ID: "endSilence", Tag: ofMessages,
 			Summary:     "End a silence",
 			Description: "What it has held and is still open is told.",
-			Answers: map[int]reply{
+			Answers: map[int]Answer{
 				http.StatusOK:                 answersJSON("The silence that has ended.", bodyOf("Silence")),
 				http.StatusForbidden:          result(silenceForbidden),
 				http.StatusNotFound:           result(silenceEnded),

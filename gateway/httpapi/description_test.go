@@ -73,17 +73,17 @@ func TestDescriptionOfRoutes(t *testing.T) {
 	ids := map[string]string{}
 	for _, spec := range RouteSpecs() {
 		if spec.about == nil || spec.serve == nil {
-			t.Fatalf("%s has no description or nobody who answers; notDescribed is for pages", spec.Pattern)
+			t.Fatalf("%s has no description or nobody who answers; openapi.NotDescribed is for pages", spec.Pattern)
 		}
-		operations := spec.about().operations
+		operations := spec.about().Operations
 		described := map[string]bool{}
 		for _, o := range operations {
-			described[o.method] = true
-			if !slices.Contains(spec.Methods, o.method) {
-				t.Errorf("%s %s is described, and the table does not have it", o.method, spec.Pattern)
+			described[o.Method] = true
+			if !slices.Contains(spec.Methods, o.Method) {
+				t.Errorf("%s %s is described, and the table does not have it", o.Method, spec.Pattern)
 			}
 			if other := ids[o.ID]; other != "" || o.ID == "" || o.Summary == "" || o.Tag == "" || len(o.Answers) == 0 {
-				t.Errorf("%s %s needs an ID of its own (%q, which %q has), a summary, a tag and answers", o.method, spec.Pattern, o.ID, other)
+				t.Errorf("%s %s needs an ID of its own (%q, which %q has), a summary, a tag and answers", o.Method, spec.Pattern, o.ID, other)
 			}
 			ids[o.ID] = spec.Pattern
 		}

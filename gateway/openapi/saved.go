@@ -1,31 +1,32 @@
-package httpapi
+package openapi
 
 import "net/http"
 
-func aboutAdd() about {
-	return about{key: keyThatIsSaved, operations: []operation{
+// Add describes /add/{KEY}.
+func Add() About {
+	return About{Key: keyThatIsSaved, Operations: []Operation{
 		{
-			method: http.MethodPost, ID: "saveKey", Tag: ofConfiguration,
+			Method: http.MethodPost, ID: "saveKey", Tag: ofConfiguration,
 			Summary:     "Save the configuration of a key",
 			Description: "It replaces the configuration that the key has. If it has a mistake, the answer names the line, and the saved configuration stays as it is. URLs of retired services are left out with a warning.",
-			Parameters:  []any{inQuery("check", schema{"enum": []string{"", "local"}}, "Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")},
-			Body: &body{Required: true, Content: map[string]media{
-				mediaJSON: {Schema: object(schema{
-					"urls":   schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
+			Parameters:  []any{inQuery("check", Schema{"enum": []string{"", "local"}}, "Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")},
+			Body: &Body{Required: true, Content: map[string]Media{
+				mediaJSON: {Schema: object(Schema{
+					"urls":   Schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
 					"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
-					"format": schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
+					"format": Schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
 				})},
-				mediaForm: {Schema: object(schema{
-					"urls":   schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
+				mediaForm: {Schema: object(Schema{
+					"urls":   Schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
 					"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
-					"format": schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
+					"format": Schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
 				})},
 				mediaText: {Schema: text()},
 			}},
-			Answers: map[int]reply{
-				http.StatusOK: says("The configuration is saved or, with `check`, checked.", map[string]schema{
+			Answers: map[int]Answer{
+				http.StatusOK: says("The configuration is saved or, with `check`, checked.", map[string]Schema{
 					mediaText:   described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-					mediaJSON:   schema{"anyOf": []schema{bodyOf("Answer"), bodyOf("CheckedConfig")}},
+					mediaJSON:   {"anyOf": []Schema{bodyOf("Answer"), bodyOf("CheckedConfig")}},
 					mediaHTML:   described(text(), "A page with the same records."),
 					mediaStream: described(text(), "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 once sending has begun, because the outcome is not known yet; the last line has the status."),
 				}),
@@ -39,17 +40,18 @@ func aboutAdd() about {
 	}}
 }
 
-func aboutGet() about {
-	return about{key: keyThatIsSaved, operations: []operation{
+// Get describes /get/{KEY}.
+func Get() About {
+	return About{Key: keyThatIsSaved, Operations: []Operation{
 		{
-			method: http.MethodPost, ID: "readKey", Tag: ofConfiguration,
+			Method: http.MethodPost, ID: "readKey", Tag: ofConfiguration,
 			Summary:     "Read the configuration of a key",
 			Description: "`POST /cfg/{KEY}` is the same.",
-			Answers: map[int]reply{
-				http.StatusOK: says("The configuration.", map[string]schema{
+			Answers: map[int]Answer{
+				http.StatusOK: says("The configuration.", map[string]Schema{
 					mediaText: described(text(), "The configuration as it was saved. The media type is `text/yaml` for YAML."),
-					mediaJSON: object(schema{
-						"format": schema{"enum": []string{"text", "yaml"}},
+					mediaJSON: object(Schema{
+						"format": Schema{"enum": []string{"text", "yaml"}},
 						"config": text(),
 					}, "format", "config"),
 				}),
@@ -61,12 +63,13 @@ func aboutGet() about {
 	}}
 }
 
-func aboutDel() about {
-	return about{key: keyThatIsSaved, operations: []operation{
+// Del describes /del/{KEY}.
+func Del() About {
+	return About{Key: keyThatIsSaved, Operations: []Operation{
 		{
-			method: http.MethodPost, ID: "deleteKey", Tag: ofConfiguration,
+			Method: http.MethodPost, ID: "deleteKey", Tag: ofConfiguration,
 			Summary: "Delete the configuration of a key",
-			Answers: map[int]reply{
+			Answers: map[int]Answer{
 				http.StatusOK:                 plainResult("The configuration is deleted."),
 				http.StatusForbidden:          plainResult(savedForbidden),
 				http.StatusNotFound:           plainResult(noSuchKey),
@@ -76,13 +79,14 @@ func aboutDel() about {
 	}}
 }
 
-func aboutKeys() about {
-	return about{operations: []operation{
+// Keys describes /cfg.
+func Keys() About {
+	return About{Operations: []Operation{
 		{
-			method: http.MethodGet, ID: "listKeys", Tag: ofConfiguration,
+			Method: http.MethodGet, ID: "listKeys", Tag: ofConfiguration,
 			Summary: "List the saved keys",
-			Answers: map[int]reply{
-				http.StatusOK: says("The keys, or for browsers a page with them.", map[string]schema{
+			Answers: map[int]Answer{
+				http.StatusOK: says("The keys, or for browsers a page with them.", map[string]Schema{
 					mediaJSON: listOf(text()),
 					mediaHTML: text(),
 				}),
@@ -93,19 +97,20 @@ func aboutKeys() about {
 	}}
 }
 
-func aboutSavedKey() about {
-	return about{key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.", operations: []operation{
+// SavedKey describes /cfg/{KEY}.
+func SavedKey() About {
+	return About{Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.", Operations: []Operation{
 		{
-			method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
+			Method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
 			Summary:     "Send a test message to one destination of a key",
 			Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. Without `?test`, the request is that of `/get/{KEY}`. The other queries of this address belong to the pages for browsers.",
-			Parameters:  []any{parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.", Schema: schema{"const": ""}}},
-			Body: forms(object(schema{
-				"destination": schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
+			Parameters:  []any{Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.", Schema: Schema{"const": ""}}},
+			Body: forms(object(Schema{
+				"destination": Schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
 				"shown":       described(text(), "The URL of the destination as `/json/urls/{KEY}` shows it. If the destination now has another URL, the answer is 409."),
 				"url":         described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key cannot be in the gateway's configuration."),
 			}), mediaForm),
-			Answers: map[int]reply{
+			Answers: map[int]Answer{
 				http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status."),
 				http.StatusBadRequest:            plainResult("There is no such destination, or the URL cannot be used."),
 				http.StatusForbidden:             plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a page of another site sent the request."),
@@ -113,7 +118,7 @@ func aboutSavedKey() about {
 				http.StatusRequestTimeout:        plainResult("The request took too long to arrive."),
 				http.StatusConflict:              plainResult("The key has changed, and this number is that of another destination."),
 				http.StatusRequestEntityTooLarge: plainResult("The request is larger than 512 KiB."),
-				http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]schema{
+				http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]Schema{
 					mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
 					mediaJSON: bodyOf("Answer"),
 				}),
@@ -123,18 +128,19 @@ func aboutSavedKey() about {
 	}}
 }
 
-func aboutToken() about {
-	return about{key: keyThatIsSaved, operations: []operation{
+// Token describes /cfg/{KEY}/token.
+func Token() About {
+	return About{Key: keyThatIsSaved, Operations: []Operation{
 		{
-			method: http.MethodPost, ID: "addToken", Tag: ofConfiguration,
+			Method: http.MethodPost, ID: "addToken", Tag: ofConfiguration,
 			Summary:     "Make a further token of a saved key",
 			Description: "From then on, the key needs a token. The answer shows the new one; only its hash is stored. A key has at most 10.",
-			Answers: map[int]reply{
-				http.StatusOK: says("The token, as text, as JSON, or for browsers on a page.", map[string]schema{
+			Answers: map[int]Answer{
+				http.StatusOK: says("The token, as text, as JSON, or for browsers on a page.", map[string]Schema{
 					mediaText: text(),
-					mediaJSON: object(schema{
+					mediaJSON: object(Schema{
 						"token": text(),
-						"count": schema{"type": "integer", "description": "How many tokens the key has now."},
+						"count": Schema{"type": "integer", "description": "How many tokens the key has now."},
 					}, "token", "count"),
 					mediaHTML: text(),
 				}, "Cache-Control"),
@@ -145,9 +151,9 @@ func aboutToken() about {
 			},
 		},
 		{
-			method: http.MethodDelete, ID: "removeOldTokens", Tag: ofConfiguration,
+			Method: http.MethodDelete, ID: "removeOldTokens", Tag: ofConfiguration,
 			Summary: "Remove all tokens of a saved key but the newest",
-			Answers: map[int]reply{
+			Answers: map[int]Answer{
 				http.StatusOK:                 plainResult("The older tokens are removed."),
 				http.StatusForbidden:          plainResult(savedForbidden),
 				http.StatusNotFound:           plainResult(noSuchKey),
@@ -157,28 +163,29 @@ func aboutToken() about {
 	}}
 }
 
-func aboutURLs() about {
-	return about{key: keyThatIsSaved, operations: []operation{
+// URLs describes /json/urls/{KEY}.
+func URLs() About {
+	return About{Key: keyThatIsSaved, Operations: []Operation{
 		{
-			method: http.MethodGet, ID: "listURLs", Tag: ofConfiguration,
+			Method: http.MethodGet, ID: "listURLs", Tag: ofConfiguration,
 			Summary:     "List the destinations of a key, with their secrets masked",
 			Description: "Works for saved keys and for keys in the gateway's configuration. A key that has tokens or readers shows its destinations to its readers, and to those who may manage saved keys.",
 			Parameters:  []any{inQuery("tag", text(), "A tag expression that chooses among the destinations. Without it, all are listed.")},
-			Answers: map[int]reply{
-				http.StatusOK: says("The destinations.", map[string]schema{
-					mediaJSON: object(schema{
+			Answers: map[int]Answer{
+				http.StatusOK: says("The destinations.", map[string]Schema{
+					mediaJSON: object(Schema{
 						"tags": listOf(text()),
-						"urls": listOf(object(schema{
-							"id":           schema{"type": []string{"string", "null"}, "description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the storage cannot be read."},
+						"urls": listOf(object(Schema{
+							"id":           Schema{"type": []string{"string", "null"}, "description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the storage cannot be read."},
 							"service_name": text(),
-							"enabled":      schema{"type": "boolean"},
+							"enabled":      Schema{"type": "boolean"},
 							"url":          text(),
-							"retry":        schema{"type": "integer"},
-							"optional":     schema{"type": "boolean"},
-							"tags":         schema{"type": "array", "description": "The names of the tags, in lower case and without numbers.", "items": text()},
-							"tag_details": schema{"type": "array", "description": "The tags with their numbers.", "items": object(schema{
+							"retry":        Schema{"type": "integer"},
+							"optional":     Schema{"type": "boolean"},
+							"tags":         Schema{"type": "array", "description": "The names of the tags, in lower case and without numbers.", "items": text()},
+							"tag_details": Schema{"type": "array", "description": "The tags with their numbers.", "items": object(Schema{
 								"name":     text(),
-								"priority": schema{"type": "integer", "minimum": 0, "description": "The number; 0 for a tag without one."},
+								"priority": Schema{"type": "integer", "minimum": 0, "description": "The number; 0 for a tag without one."},
 								"token":    described(text(), "The tag as the configuration has it, such as `2:ops`."),
 								"exact":    described(text(), "The tag with its number, which selects only this number."),
 							}, "name", "priority", "token", "exact")},
@@ -194,17 +201,18 @@ func aboutURLs() about {
 	}}
 }
 
-func aboutStatus() about {
-	return about{operations: []operation{
+// Status describes /status.
+func Status() About {
+	return About{Operations: []Operation{
 		{
-			method: http.MethodGet, ID: "storage", Tag: ofConfiguration,
+			Method: http.MethodGet, ID: "storage", Tag: ofConfiguration,
 			Summary: "Check the storage of saved keys",
-			Answers: map[int]reply{
-				http.StatusOK: says("The storage works. The text is `OK`.", map[string]schema{
+			Answers: map[int]Answer{
+				http.StatusOK: says("The storage works. The text is `OK`.", map[string]Schema{
 					mediaText: text(),
 					mediaJSON: object(nil),
 				}),
-				http.StatusExpectationFailed: says("The storage cannot be read or written.", map[string]schema{
+				http.StatusExpectationFailed: says("The storage cannot be read or written.", map[string]Schema{
 					mediaText: text(),
 					mediaJSON: object(nil),
 				}),
@@ -213,35 +221,36 @@ func aboutStatus() about {
 	}}
 }
 
-func aboutDetails() about {
-	return about{operations: []operation{
+// Details describes /details.
+func Details() About {
+	return About{Operations: []Operation{
 		{
-			method: http.MethodGet, ID: "details", Tag: ofConfiguration,
+			Method: http.MethodGet, ID: "details", Tag: ofConfiguration,
 			Summary:    "The version of the gateway and its services",
 			Parameters: []any{inQuery("all", text(), "`yes` also lists the services that the site does not allow. Then each has `enabled`.")},
-			Answers: map[int]reply{
-				http.StatusOK: says("The version, the services as `schemas`, and the identity of the site as `asset`.", map[string]schema{
-					mediaJSON: object(schema{
+			Answers: map[int]Answer{
+				http.StatusOK: says("The version, the services as `schemas`, and the identity of the site as `asset`.", map[string]Schema{
+					mediaJSON: object(Schema{
 						"version": text(),
-						"schemas": listOf(object(schema{
+						"schemas": listOf(object(Schema{
 							"service_name":       text(),
-							"service_url":        schema{"type": []string{"string", "null"}},
+							"service_url":        Schema{"type": []string{"string", "null"}},
 							"setup_url":          described(text(), "The page that tells how to write a URL of the service."),
-							"attachment_support": schema{"type": "boolean"},
+							"attachment_support": Schema{"type": "boolean"},
 							"category":           text(),
-							"groups":             schema{"type": "array", "items": oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"), "description": "What the service is for; the main group is the first. Not in the Apprise API."},
-							"words":              schema{"type": "array", "items": text(), "description": "Other names, brands and apps by which people search for the service. Not in the Apprise API."},
-							"enabled":            schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
-							"protocols":          schema{"type": []string{"array", "null"}, "items": text()},
-							"secure_protocols":   schema{"type": []string{"array", "null"}, "items": text()},
-							"details": object(schema{
-								"templates": schema{"type": "array", "description": "The forms of the URL, such as `{schema}://{host}/{token}`.", "items": text()},
-								"tokens":    schema{"type": "object", "description": "The parameters with a place in a template."},
-								"args":      schema{"type": "object", "description": "The parameters of the query, and other names as `alias_of`."},
-								"kwargs":    schema{"type": "object", "description": "The parameters whose names begin with a `prefix`, such as `+` for headers."},
+							"groups":             Schema{"type": "array", "items": oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"), "description": "What the service is for; the main group is the first. Not in the Apprise API."},
+							"words":              Schema{"type": "array", "items": text(), "description": "Other names, brands and apps by which people search for the service. Not in the Apprise API."},
+							"enabled":            Schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
+							"protocols":          Schema{"type": []string{"array", "null"}, "items": text()},
+							"secure_protocols":   Schema{"type": []string{"array", "null"}, "items": text()},
+							"details": object(Schema{
+								"templates": Schema{"type": "array", "description": "The forms of the URL, such as `{schema}://{host}/{token}`.", "items": text()},
+								"tokens":    Schema{"type": "object", "description": "The parameters with a place in a template."},
+								"args":      Schema{"type": "object", "description": "The parameters of the query, and other names as `alias_of`."},
+								"kwargs":    Schema{"type": "object", "description": "The parameters whose names begin with a `prefix`, such as `+` for headers."},
 							}, "templates", "tokens", "args", "kwargs"),
 						}, "service_name", "service_url", "setup_url", "attachment_support", "category", "protocols", "secure_protocols", "details")),
-						"asset": schema{"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.", "additionalProperties": text()},
+						"asset": Schema{"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.", "additionalProperties": text()},
 					}, "version", "schemas", "asset"),
 				}),
 			},
