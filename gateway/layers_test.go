@@ -18,7 +18,7 @@ const module = "github.com/caddy-notify/caddy-notify/"
 // layers are the floors of the house, from the lowest to the highest. A package may import
 // those of its floor and of the floors below.
 var layers = [][]string{
-	{"gateway/console/view", "gateway/event", "gateway/mail", "gateway/source/payload", "gateway/configstore"},
+	{"gateway/console/view", "gateway/event", "gateway/mail", "gateway/source/payload", "gateway/configstore", "gateway/openapi"},
 	{"gateway/source"},
 	{"gateway/source/programs"},
 	{"gateway/api", "gateway/smtpd"},

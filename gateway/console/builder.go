@@ -87,7 +87,7 @@ func (h *builder) serveBuilder(w http.ResponseWriter, r *http.Request, key strin
 // the first.
 func (h *builder) newForm(scheme, number string) *builderForm {
 	info := notifier.FindService(scheme)
-	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.permits(info) {
+	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.Resolved.Services.Permits(info.Schemes) {
 		return nil
 	}
 	forms := notifier.URLForms(scheme)
@@ -98,11 +98,6 @@ func (h *builder) newForm(scheme, number string) *builderForm {
 	return &builderForm{service: info, forms: forms, number: n}
 }
 
-// permits reports whether the setting services permits a service.
-func (h *builder) permits(s *notifier.ServiceInfo) bool {
-	return h.Resolved.Services.Permits(s.Schemes)
-}
-
 // writeBuilderList writes the list of services, with what is found by a text.
 func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
 	p := view.ServicesPage{Address: at.address, Key: at.key, Text: text}
@@ -111,7 +106,7 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 	}
 	if strings.TrimSpace(text) != "" {
 		for _, f := range notifier.Search(text) {
-			if h.permits(&f.ServiceInfo) {
+			if h.Resolved.Services.Permits(f.ServiceInfo.Schemes) {
 				p.Found = append(p.Found, service(&f.ServiceInfo, f.Reason))
 			}
 		}
@@ -123,7 +118,7 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 			p.Problem = upperFirst(err.Error())
 		}
 	}
-	all := slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return !h.permits(&s) })
+	all := slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return !h.Resolved.Services.Permits(s.Schemes) })
 	for _, g := range notifier.Groups() {
 		group := view.ServiceGroup{Title: g.Title()}
 		for i := range all {
@@ -149,7 +144,7 @@ func (h *builder) recognize(text string) ([]notifier.Recognized, error) {
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(x notifier.Recognized) bool { return !h.permits(&x.Service) })
+	found = slices.DeleteFunc(found, func(x notifier.Recognized) bool { return !h.Resolved.Services.Permits(x.Service.Schemes) })
 	if len(found) == 0 {
 		return nil, errServiceOff
 	}
@@ -159,7 +154,7 @@ func (h *builder) recognize(text string) ([]notifier.Recognized, error) {
 // enterBuilder reads a form of these pages. It is not an alert, so it counts like a
 // message without a key. After nil, the caller calls leave.
 func (h *builder) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
-	e, err := h.api.Sender.Enter(r, "")
+	e, err := h.api.Sender.Enter(r, false)
 	if err != nil {
 		return site.Admission{}, err
 	}
@@ -259,7 +254,7 @@ func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builder
 		return h.writeBuilderForm(w, r, at, f)
 	}
 	// The name or the scheme of a service opens its form.
-	if found := notifier.FindService(strings.TrimSuffix(strings.TrimSpace(text), "://")); found != nil && h.permits(found) {
+	if found := notifier.FindService(strings.TrimSuffix(strings.TrimSpace(text), "://")); found != nil && h.Resolved.Services.Permits(found.Schemes) {
 		return h.writeBuilderForm(w, r, at, h.newForm(found.Schemes[0], ""))
 	}
 	return h.writeBuilderList(w, r, at, text)

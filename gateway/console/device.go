@@ -22,21 +22,21 @@ func (h *sendPages) isDevicePage(r *http.Request, name string) bool {
 var errNoInvitations = api.Errorf(http.StatusNotFound, "there are no invitations here, because devices cannot subscribe; the operator can add push to the global option notify")
 
 // serveInvited writes the page on which an invitation is used.
-func (h *sendPages) serveInvited(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) serveInvited(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
 	if !h.Has.Push {
 		return errNoInvitations.Response()
 	}
-	return h.servePage(w, r, name)
+	return h.servePage(w, r, to)
 }
 
 // serveDevicePage writes the page on which a device subscribes to a key. Whoever has no
 // invitation sees the same for every name, so that nobody learns which keys there are.
 // A device that has subscribed opens the page, too, with an invitation that is used up.
-func (h *sendPages) serveDevicePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) serveDevicePage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer") // the address has the invitation
-	p, err := h.devicePage(r, name)
+	p, err := h.devicePage(r, to)
 	if err == nil {
 		err = h.WritePage(w, r, http.StatusOK, "", p)
 	}
@@ -46,7 +46,8 @@ func (h *sendPages) serveDevicePage(w http.ResponseWriter, r *http.Request, name
 	return nil
 }
 
-func (h *sendPages) devicePage(r *http.Request, name string) (p view.DevicePage, err error) {
+func (h *sendPages) devicePage(r *http.Request, to *httpapi.Lookup) (p view.DevicePage, err error) {
+	name := to.Name
 	if err := site.CheckKeyName(name); err != nil {
 		return p, api.Errorf(http.StatusNotFound, "%w", err)
 	}
@@ -55,11 +56,19 @@ func (h *sendPages) devicePage(r *http.Request, name string) (p view.DevicePage,
 		Root: root, Key: name, Invite: query.Get(httpapi.InviteQuery),
 		Manifest: root + httpapi.RouteManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),
 	}
-	if _, err := h.api.Inboxes.InboxReader(r, name); err == nil {
+	if _, err := h.api.Inboxes.Reader(r, to); err == nil {
 		p.Messages = inboxAddress(r, name)
 	}
 	given := p.Invite != ""
-	x, err := h.api.Devices.Invitation(r.Context(), name, p.Invite)
+	q, err := h.App.Open(nil)
+	if err != nil {
+		return p, err
+	}
+	k, keyErr := to.Key(r.Context())
+	if keyErr != nil && !errors.Is(keyErr, site.ErrNoKey) {
+		return p, keyErr
+	}
+	x, err := h.api.Devices.Invitation(r.Context(), q, k, p.Invite)
 	switch {
 	case err == nil:
 		p.Tags = x.Tags
@@ -67,15 +76,10 @@ func (h *sendPages) devicePage(r *http.Request, name string) (p view.DevicePage,
 		return p, httpapi.Answer(err)
 	default:
 		p.Invite = ""
-		k, err := h.Resolved.Key(r.Context(), name)
-		if err != nil || h.api.Devices.MaySubscribe(r, k) != nil {
+		if k == nil || h.api.Devices.MaySubscribe(r, k) != nil {
 			p.Refused = refusedDevice(given)
 			return p, nil
 		}
-	}
-	q, err := h.App.Open(nil)
-	if err != nil {
-		return p, err
 	}
 	key, err := q.Devices.PushKey(r.Context())
 	if err != nil {

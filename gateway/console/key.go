@@ -74,7 +74,8 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 		}
 	}
 	p.Added = addedService(r)
-	k, err := h.Resolved.Key(r.Context(), name)
+	key := h.Lookup(name)
+	k, err := key.Key(r.Context())
 	switch {
 	case err == nil:
 		p.Saved = p.Saved || k.Saved
@@ -84,7 +85,7 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 		h.setBeats(r, &p, k)
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)
-		h.setInbox(r, &p, k)
+		h.setInbox(r, &p, key, k)
 		p.Lines = SendingLines(r, k)
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."

@@ -11,8 +11,8 @@ import (
 )
 
 // setInbox sets where the messages of a key are read, for who may read them.
-func (h *keyPages) setInbox(r *http.Request, p *view.KeyPage, k *site.Key) {
-	if _, err := h.api.Inboxes.InboxReader(r, k.Name); err != nil {
+func (h *keyPages) setInbox(r *http.Request, p *view.KeyPage, key *httpapi.Lookup, k *site.Key) {
+	if _, err := h.api.Inboxes.Reader(r, key); err != nil {
 		return
 	}
 	p.Inbox = &view.KeyInbox{

@@ -34,7 +34,7 @@ const (
 )
 
 // setRecent sets the last messages of a key and its messages in the queue, of those
-// that came to the site of h.
+// that came to the site.
 func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
 	id := site.KeyID{Site: h.Site(), Key: k.Name}
 	list, err := h.messages.listMessages(r, messageSearch{filter: messageFilter{key: k.Name}, scan: maxKeyScan})

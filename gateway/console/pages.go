@@ -57,14 +57,22 @@ type pageSet struct {
 	silences  *silencePages
 }
 
+// keyFunc answers a request to a page of a key.
+type keyFunc func(w http.ResponseWriter, r *http.Request, key string) error
+
+// ofKey returns do for the key of a route.
+func ofKey(do keyFunc) consoleFunc {
+	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error { return do(w, r, at.Key) }
+}
+
 // keyActions returns the actions at /cfg/{KEY}.
 func (p *pageSet) keyActions() []httpapi.ConfigAction {
 	return []httpapi.ConfigAction{
-		{Pattern: httpapi.RouteKey, Change: false, Query: "", Fixed: true, Do: p.page.serveKeyPage},
-		{Pattern: httpapi.RouteKey, Change: true, Query: testQuery, Fixed: true, Do: p.tests.serveTest},
-		{Pattern: httpapi.RouteKey, Change: true, Query: retryQuery, Fixed: true, Do: p.queue.retryQueued},
-		{Pattern: httpapi.RouteKey, Change: true, Query: dropQuery, Fixed: true, Do: p.queue.dropQueued},
-		{Pattern: httpapi.RouteKey, Change: true, Query: buildQuery, Fixed: true, Do: p.builder.postBuilder},
+		{Pattern: httpapi.RouteKey, Change: false, Query: "", Fixed: true, Do: ofKey(p.page.serveKeyPage)},
+		{Pattern: httpapi.RouteKey, Change: true, Query: testQuery, Fixed: true, Do: ofKey(p.tests.serveTest)},
+		{Pattern: httpapi.RouteKey, Change: true, Query: retryQuery, Fixed: true, Do: ofKey(p.queue.retryQueued)},
+		{Pattern: httpapi.RouteKey, Change: true, Query: dropQuery, Fixed: true, Do: ofKey(p.queue.dropQueued)},
+		{Pattern: httpapi.RouteKey, Change: true, Query: buildQuery, Fixed: true, Do: ofKey(p.builder.postBuilder)},
 	}
 }
 
@@ -122,9 +130,6 @@ type consoleAction struct {
 // consoleActions returns the actions of the console. If several match a request, the first
 // counts.
 func (p *pageSet) consoleActions() []consoleAction {
-	ofKey := func(do func(w http.ResponseWriter, r *http.Request, key string) error) consoleFunc {
-		return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error { return do(w, r, at.Key) }
-	}
 	return []consoleAction{
 		{httpapi.RouteConsole, false, "", ofKey(p.keys.serveKeysPage)},
 		{httpapi.RouteConsoleKey, false, "", ofKey(p.page.serveKeyPage)},
@@ -162,7 +167,7 @@ func (h *Pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi
 	}
 	if httpapi.IsChange(r) {
 		resp.Title, resp.BackURL = "Not changed", httpapi.RelativeAddress(r)
-		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}
 	return resp
 }

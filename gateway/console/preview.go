@@ -19,11 +19,11 @@ import (
 
 // servePreview writes the message of r as an HTML destination shows it, or
 // returns the response to an invalid request.
-func (h *sendPages) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) servePreview(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
 	if !h.Resolved.Page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
-	if err := h.api.Sender.CheckRoute(r, name); err != nil {
+	if err := h.api.Sender.CheckRoute(r, to); err != nil {
 		return h.ErrorResponse(err)
 	}
 	if err := h.Resolved.CheckOrigin(r); err != nil {

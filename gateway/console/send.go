@@ -22,7 +22,8 @@ type sendPages struct{ *shared }
 // servePage writes the page with a form for messages, or returns the response to
 // a request that is not a browser's GET. The page shows services and tags, but
 // nothing of URLs.
-func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
+	name := to.Name
 	if !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
@@ -35,9 +36,9 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, name strin
 		return h.serveAbout(w, r)
 	}
 	if h.isDevicePage(r, name) {
-		return h.serveDevicePage(w, r, name)
+		return h.serveDevicePage(w, r, to)
 	}
-	if err := h.api.Sender.CheckRoute(r, name); err != nil {
+	if err := h.api.Sender.CheckRoute(r, to); err != nil {
 		return h.ErrorResponse(err)
 	}
 	p := view.SendPage{
@@ -48,7 +49,7 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, name strin
 		p.Messages = httpapi.RelativeMessages(r, name)
 	}
 	if name != "" {
-		k, err := h.Resolved.Key(r.Context(), name)
+		k, err := to.Key(r.Context())
 		if err != nil {
 			return h.ErrorResponse(err)
 		}

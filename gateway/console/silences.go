@@ -97,7 +97,7 @@ func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gat
 	slices.SortStableFunc(p.Silences, func(a, b view.ListedSilence) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID)) })
 }
 
-// placesOf returns the places of keys of the site (see [delivery.Place]). It has none of a
+// placesOf returns the places of keys of the site (see [dispatch.Delivery.Place]). It has none of a
 // key that does not exist.
 func (h *silencePages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
 	var saved []string

@@ -34,7 +34,7 @@ func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 	if x, ok := t.readers[key]; ok {
 		return x, nil
 	}
-	x, err := t.h.api.Inboxes.InboxReader(t.r, key)
+	x, err := t.h.api.Inboxes.Reader(t.r, t.h.Lookup(key))
 	if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
 		return nil, err
 	}

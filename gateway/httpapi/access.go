@@ -55,11 +55,11 @@ func (h *Base) MayManageSaved(r *http.Request) error {
 }
 
 // keyToRead returns a key if the client of r may read what its destinations are.
-func (h *SavedKeys) keyToRead(r *http.Request, name string) (*site.Key, error) {
+func (h *SavedKeys) keyToRead(r *http.Request, key *Lookup) (*site.Key, error) {
 	if h.MayManage(r) == nil {
-		return h.Resolved.Key(r.Context(), name)
+		return key.Key(r.Context())
 	}
-	k, _, err := h.Resolved.OpenKey(r.Context(), name)
+	k, _, err := key.Open(r.Context())
 	if err == nil && len(k.Tokens)+len(k.Readers) > 0 && !source.HasToken(source.NewRequest(r), k.Readers.Has) {
 		err = errNoReader
 	}

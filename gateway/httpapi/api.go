@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -32,6 +33,9 @@ type API struct {
 	notifications *notifications
 	sources       *sources
 
+	// description returns what /notify/openapi.json answers. It is made once.
+	description func() ([]byte, error)
+
 	// Streams are the responses that go on until the site ends.
 	Streams *inbox.Streams
 }
@@ -41,6 +45,7 @@ type API struct {
 func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	base := &Base{Log: log, ParseDuration: parse}
 	h := &API{Base: base, Streams: &inbox.Streams{Ending: make(chan struct{})}}
+	h.description = sync.OnceValues(func() ([]byte, error) { return describeAPI(version.Current) })
 	h.Sender = &Sender{Base: base}
 	h.Beats = &Beats{Base: base, sender: h.Sender}
 	h.Messages = &Messages{Base: base}
@@ -54,14 +59,15 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	return h
 }
 
-// PageFuncs are what the pages do for the API.
+// PageFuncs are the pages of a site, which package console writes. The API calls them where a
+// browser gets a page instead of JSON or text.
 type PageFuncs struct {
 	Console  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // answers a request to the console
 	AppFile  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // writes a file of the app for devices
 	Manifest func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response
-	Send     func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page to send from
-	Preview  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes a message as it will look
-	Invited  func(w http.ResponseWriter, r *http.Request, key string) *api.Response // writes the page of an invitation
+	Send     func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page to send from
+	Preview  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes a message as it will look
+	Invited  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page of an invitation
 
 	Keys     func(w http.ResponseWriter, r *http.Request, key string) error // writes the list of keys
 	Draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *Draft) error
@@ -89,6 +95,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return false
 	}
+	at.lookup = Lookup{Name: at.Key, site: h.Resolved}
 	h.Devices.hideInvitation(r)
 	w = answerEarly(w, r)
 	var resp *api.Response
@@ -119,35 +126,23 @@ func (h *notifications) serveNotify(w http.ResponseWriter, r *http.Request, at *
 	beat, isBeat := beatQuery(r)
 	switch {
 	case at.Key != "" && isInvited(r):
-		return h.pages.Invited(w, r, at.Key)
+		return h.pages.Invited(w, r, at.Lookup())
 	case isBeat:
 		return h.beats.serveBeat(w, r, at, beat)
 	case r.Method != http.MethodPost:
-		resp := h.pages.Send(w, r, at.Key)
+		resp := h.pages.Send(w, r, at.Lookup())
 		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.Refuse(r, at.Key, resp.Status, resp.Error, nil)
+			h.Refuse(r, at.Lookup(), resp.Status, resp.Error, nil)
 		}
 		return resp
 	case isPreview(r.URL.RawQuery) && at.byHeader:
-		return h.pages.Preview(w, r, "") // it sends nothing
+		return h.pages.Preview(w, r, h.Lookup("")) // it sends nothing
 	case isPreview(r.URL.RawQuery):
-		return h.pages.Preview(w, r, at.Key)
+		return h.pages.Preview(w, r, at.Lookup())
 	case at.byHeader:
 		return h.notifyNamed(w, r, at)
 	}
-	return h.notify(w, r, at.Key)
-}
-
-// serveOpenAPI writes the description of the API.
-func (h *API) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *Route) *api.Response {
-	if strings.HasSuffix(r.URL.Path, "/") {
-		// The description names the server relative to its own address.
-		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
-	}
-	if err := api.ServeOpenAPI(w, r, version.Current); err != nil {
-		return h.ErrorResponse(err)
-	}
-	return nil
+	return h.notify(w, r, at)
 }
 
 // ClientAddress returns the address of the client that the server determined, as [api.ClientNetwork] does. It returns the zero

@@ -52,16 +52,13 @@ func errNoBeat(key string) *api.Error {
 
 // serveBeat answers a beat to a key.
 func (h *Beats) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, beat string) *api.Response {
-	key := at.Key
 	err := h.sender.mayNameKey(r, at)
 	var resp *api.Response
 	if err == nil {
-		resp, err = h.acceptBeat(w, r, key, beat)
+		resp, err = h.acceptBeat(w, r, at, beat)
 	}
 	if err != nil {
-		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(key), resp.Status)
-		h.Refuse(r, key, resp.Status, resp.Error, err)
+		resp = h.sender.notSent(r, at, err)
 	}
 	return resp
 }
@@ -69,23 +66,23 @@ func (h *Beats) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, bea
 // acceptBeat reads a beat in the gateway's own format. Who may send to the key may send a
 // beat. As a GET changes something here, one from a page of another origin is refused,
 // too.
-func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat string) (*api.Response, error) {
+func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, at *Route, beat string) (*api.Response, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST")
 		return nil, errBeatMethod
 	}
-	if key == "" {
+	if at.Key == "" {
 		return nil, errBeatWithoutKey
 	}
-	if err := h.sender.CheckRoute(r, key); err != nil {
+	if err := h.sender.CheckRoute(r, at.Lookup()); err != nil {
 		return nil, err
 	}
-	e, err := h.sender.Enter(r, key)
+	e, err := h.sender.Enter(r, true)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Leave()
-	k, err := h.Resolved.Key(r.Context(), key)
+	k, err := at.Lookup().Key(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -100,21 +97,21 @@ func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat str
 		return nil, err
 	}
 	if k.Expect(beat) == nil {
-		return nil, errNoBeat(key)
+		return nil, errNoBeat(at.Key)
 	}
 	q, err := api.Read(w, r, h.sender.Limits(false))
 	if err != nil {
 		return nil, err
 	}
-	return h.takeBeat(r, q, key, beat, hops)
+	return h.takeBeat(r, q, at, beat, hops)
 }
 
 // beatTries is how often a beat is taken that others change meanwhile.
 const beatTries = 10
 
 // takeBeat takes a beat that has been read and may be sent to the key. It closes q.
-func (h *Beats) takeBeat(r *http.Request, q *api.Request, key, beat string, hops int) (*api.Response, error) {
-	k, err := h.Resolved.Key(r.Context(), key)
+func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string, hops int) (*api.Response, error) {
+	k, err := at.Lookup().Key(r.Context())
 	if err != nil {
 		q.Close()
 		return nil, err
@@ -122,12 +119,12 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, key, beat string, hops
 	e := k.Expect(beat)
 	if e == nil {
 		q.Close()
-		return nil, errNoBeat(key)
+		return nil, errNoBeat(at.Key)
 	}
 	m, err := q.Beat()
 	if err == nil && m.Type == notifier.Failure {
 		m.Hops = hops
-		m.Attachments, err = h.sender.attachments(r, q, key)
+		m.Attachments, err = h.sender.attachments(r, q, true)
 	}
 	if err != nil {
 		q.Close()
@@ -220,7 +217,7 @@ func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *no
 	return resp
 }
 
-// heartbeat.ExpectedBeat returns the beat of an expectation of a key of the site.
+// ExpectedBeat returns the beat of an expectation of a key of the site.
 func (h *Beats) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
 		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Global, Key: k, ExpectedBeat: e}

@@ -70,7 +70,7 @@ func configID(header http.Header) (string, error) {
 	return values[0], nil
 }
 
-// ParseRequest returns what a request addresses, like parse, and considers the header.
+// ParseRequest returns what a request addresses, like Parse, and considers the header.
 func (t routeTable) ParseRequest(r *http.Request, has *SiteRoutes) (at Route, ok bool, err error) {
 	at, ok = t.Parse(r.URL, has)
 	if len(r.Header.Values(ConfigIDHeader)) == 0 {
@@ -130,15 +130,14 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 	if at.access == accessManage && openManagement {
 		return errConfigIDManage // whoever may send must not be able to read and change the key
 	}
-	k, _, err := h.Resolved.OpenKey(r.Context(), at.Key)
+	k, _, err := at.Lookup().Open(r.Context())
 	switch {
 	case err == nil:
-		req := source.NewRequest(r)
 		// A token is no right to read what the destinations are.
-		if !(at.access == accessReader && openManagement) && source.HasToken(req, k.Tokens.Has) {
+		if !(at.access == accessReader && openManagement) && at.Lookup().Token(r) != "" {
 			return nil
 		}
-		if at.access == accessReader && source.HasToken(req, k.Readers.Has) {
+		if at.access == accessReader && source.HasToken(source.NewRequest(r), k.Readers.Has) {
 			return nil
 		}
 	case !errors.Is(err, site.ErrNoKey):
@@ -157,7 +156,7 @@ func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Respons
 		if at.access == accessSender {
 			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), resp.Status)
 		}
-		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}
 	return resp
 }
@@ -165,28 +164,21 @@ func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Respons
 // notifyNamed handles a POST to /notify whose header names a key. With URLs in the body it
 // is a message without a key, which is known only when the body has been read.
 func (h *notifications) notifyNamed(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
-	name := at.Key
-	resp, err := h.acceptNamed(w, r, at, &name)
+	resp, err := h.acceptNamed(w, r, at)
 	if err != nil {
-		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(name), resp.Status)
-		h.Refuse(r, name, resp.Status, resp.Error, err)
+		resp = h.sender.notSent(r, at, err)
 	}
 	return resp
 }
 
-// acceptNamed reads a message whose header names a key, and sends it. It sets name to ""
-// if the message has URLs.
-func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route, name *string) (*api.Response, error) {
+// acceptNamed reads a message whose header names a key, and sends it. If the message has
+// URLs, it takes the key out of at.
+func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
 	keyErr := h.maySendNamed(r, at)
 	if keyErr != nil && !h.Resolved.Stateless {
 		return nil, keyErr
 	}
-	room := at.Key
-	if keyErr != nil {
-		room = "" // it can only have URLs
-	}
-	e, err := h.sender.Enter(r, room)
+	e, err := h.sender.Enter(r, keyErr == nil) // with a key error it can only have URLs
 	if err != nil {
 		return nil, err
 	}
@@ -209,19 +201,19 @@ func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *
 		}
 	}
 	if urls {
-		*name = ""
+		at.Key, at.lookup = "", Lookup{site: h.Resolved}
 	}
 	if err != nil {
 		q.Close()
 		e.Leave()
 		return nil, err
 	}
-	d, err := h.sender.readDelivery(r, q, *name, hops)
+	d, err := h.sender.readDelivery(r, q, at, hops)
 	if err != nil {
 		e.Leave()
 		return nil, err
 	}
-	return h.answerEntered(w, r, d, e, *name)
+	return h.answerEntered(w, r, d, e, at)
 }
 
 // maySendNamed returns an error if the client of r may not send to the key that its header
@@ -230,7 +222,7 @@ func (h *notifications) maySendNamed(r *http.Request, at *Route) error {
 	if err := h.sender.mayNameKey(r, at); err != nil {
 		return err
 	}
-	k, err := h.Resolved.KeyToSend(r, at.Key)
+	k, err := at.Lookup().ToSend(r)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (h *Devices) deviceResponse(r *http.Request, at *Route, err error) *api.Res
 	err = Answer(err)
 	resp := h.ErrorResponse(err)
 	if IsChange(r) {
-		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}
 	return resp
 }
@@ -164,13 +164,9 @@ func (h *Devices) listDevices(w http.ResponseWriter, r *http.Request, name strin
 func (h *Devices) DevicePlace(k *site.Key) site.Place { return k.Place(h.Site()) }
 
 // Invitation returns the invitation to a key that a token stands for. It opens the page of
-// the key for that alone, also if the key has a token. For a key that does not exist, the
-// error is that for a wrong token, and takes as long.
-func (h *Devices) Invitation(ctx context.Context, name, token string) (*device.Invitation, error) {
-	k, q, err := h.DeviceKey(ctx, name)
-	if err != nil && !errors.Is(err, site.ErrNoKey) {
-		return nil, err
-	}
+// the key for that alone, also if the key has a token. For a key that does not exist, which
+// is nil, the error is that for a wrong token, and takes as long.
+func (h *Devices) Invitation(ctx context.Context, q *gateway.Rooms, k *site.Key, token string) (*device.Invitation, error) {
 	var place site.Place // that of no key
 	if k != nil {
 		place = h.DevicePlace(k)
@@ -237,7 +233,7 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	ctx := context.WithoutCancel(r.Context())
 	switch { // whoever may not know which keys exist learns nothing
 	case x.Invite != "":
-		if _, err := h.Invitation(ctx, name, x.Invite); err != nil {
+		if _, err := h.Invitation(ctx, q, k, x.Invite); err != nil {
 			return err
 		}
 	case k == nil:

@@ -68,6 +68,7 @@ type trackedBody struct {
 	ended atomic.Bool
 }
 
+// Read implements io.Reader.
 func (b *trackedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {

@@ -57,7 +57,7 @@ func (h *Inboxes) serveInbox(w http.ResponseWriter, r *http.Request, at *Route) 
 
 func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
 	w.Header().Set("Cache-Control", "no-store")
-	x, err := h.InboxReader(r, at.Key)
+	x, err := h.Reader(r, at.Lookup())
 	if err != nil {
 		return err
 	}
@@ -221,12 +221,13 @@ type InboxReader struct {
 	name string // of the key
 }
 
-// InboxReader returns the client of r as a reader of the inbox of a key.
-func (h *Inboxes) InboxReader(r *http.Request, name string) (*InboxReader, error) {
-	k, err := h.inboxToRead(r, r.Context(), name)
+// Reader returns the client of r as a reader of the inbox of a key.
+func (h *Inboxes) Reader(r *http.Request, key *Lookup) (*InboxReader, error) {
+	k, err := h.inboxToRead(r, r.Context(), key)
 	if err != nil {
 		return nil, err
 	}
+	name := key.Name
 	if k.Inbox == 0 {
 		return nil, &api.Error{Status: http.StatusNotFound, Err: fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)}
 	}
@@ -237,7 +238,7 @@ func (h *Inboxes) InboxReader(r *http.Request, name string) (*InboxReader, error
 	return &InboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
 		Store: q.Inboxes.Store, Place: k.Home(h.Site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.Ending,
 		Allowed: func(ctx context.Context) bool {
-			now, err := h.inboxToRead(r, ctx, name)
+			now, err := h.inboxToRead(r, ctx, h.Lookup(name))
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved
 		},
 	}}, nil
@@ -245,14 +246,11 @@ func (h *Inboxes) InboxReader(r *http.Request, name string) (*InboxReader, error
 
 // inboxToRead returns a key if the client of r may read its inbox. Saved keys can change
 // while a client listens.
-func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, name string) (*site.Key, error) {
-	k, _, err := h.Resolved.OpenKey(ctx, name)
+func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, key *Lookup) (*site.Key, error) {
 	if h.MayManage(r) == nil {
-		if err == nil {
-			k, err = h.Resolved.Key(ctx, name)
-		}
-		return k, err
+		return key.Key(ctx)
 	}
+	k, _, err := key.Open(ctx)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return nil, err
 	}

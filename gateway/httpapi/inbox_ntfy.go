@@ -30,7 +30,7 @@ func (h *Inboxes) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *Rou
 
 func (h *Inboxes) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) error {
 	w.Header().Set("Cache-Control", "no-store")
-	x, err := h.InboxReader(r, at.Key)
+	x, err := h.Reader(r, at.Lookup())
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ var socketBuffers = &sync.Pool{}
 // have wrapped.
 type hijacker struct{ http.ResponseWriter }
 
+// Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(h.ResponseWriter).Hijack()
 }

@@ -101,4 +101,5 @@ func ListedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
 	return out
 }
 
+// ErrQueueUnread is what a page says if it cannot show what is in the queue.
 const ErrQueueUnread = "The queue cannot be read at the moment."

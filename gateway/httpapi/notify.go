@@ -27,42 +27,40 @@ type notifications struct {
 	beats  *Beats
 }
 
-// notify handles a POST with a message for a key or, if name is "", for the
-// URLs in the request.
-func (h *notifications) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	resp, err := h.accept(w, r, name)
+// notify handles a POST with a message for the key of at or, without one, for the URLs in
+// the request.
+func (h *notifications) notify(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	resp, err := h.accept(w, r, at)
 	if err != nil {
-		resp = h.ErrorResponse(err)
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(name), resp.Status)
-		h.Refuse(r, name, resp.Status, resp.Error, err)
+		resp = h.sender.notSent(r, at, err)
 	}
-	if h.Resolved.Page && h.sender.CheckRoute(r, name) == nil {
+	if h.Resolved.Page && h.sender.CheckRoute(r, at.Lookup()) == nil {
 		resp.FormURL = FormAddress(r)
 	}
 	return resp
 }
 
 // accept reads a message and sends it.
-func (h *notifications) accept(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
+func (h *notifications) accept(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
 	// Who may not send is answered at once and takes no room.
-	if err := h.sender.CheckRoute(r, name); err != nil {
+	if err := h.sender.CheckRoute(r, at.Lookup()); err != nil {
 		return nil, err
 	}
-	e, err := h.sender.Enter(r, name)
+	e, err := h.sender.Enter(r, at.Key != "")
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.read(w, r, name)
+	d, err := h.read(w, r, at)
 	if err != nil {
 		e.Leave()
 		return nil, err
 	}
-	return h.answerEntered(w, r, d, e, name)
+	return h.answerEntered(w, r, d, e, at)
 }
 
 // answerEntered sends a message that has entered, and leaves.
-func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission, name string) (*api.Response, error) {
-	if name == "" {
+func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission, at *Route) (*api.Response, error) {
+	if at.Key == "" {
 		// A message with URLs of a client counts until its last delivery has
 		// ended, which may be after the response.
 		release := d.Release
@@ -73,11 +71,11 @@ func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d 
 	return h.sender.answer(w, r, d)
 }
 
-// read reads a request that checkRoute has accepted. The caller calls release of the
+// read reads a request that CheckRoute has accepted. The caller calls Release of the
 // delivery.
-func (h *notifications) read(w http.ResponseWriter, r *http.Request, name string) (dispatch.Delivery, error) {
-	if name != "" {
-		k, err := h.Resolved.Key(r.Context(), name)
+func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) (dispatch.Delivery, error) {
+	if at.Key != "" {
+		k, err := at.Lookup().Key(r.Context())
 		if err != nil {
 			return dispatch.Delivery{}, err
 		}
@@ -85,23 +83,23 @@ func (h *notifications) read(w http.ResponseWriter, r *http.Request, name string
 			return dispatch.Delivery{}, err
 		}
 	}
-	q, hops, err := h.sender.readRequest(w, r, name == "")
+	q, hops, err := h.sender.readRequest(w, r, at.Key == "")
 	if err != nil {
 		return dispatch.Delivery{}, err
 	}
-	d, err := h.sender.readDelivery(r, q, name, hops)
-	if err != nil || name == "" {
-		return d, err
+	d, err := h.sender.readDelivery(r, q, at, hops)
+	if err == nil && d.Idempotency.Key != "" && at.Key != "" {
+		bindKey(&d.Idempotency, at.Lookup().Token(r))
 	}
-	k, err := h.Resolved.Key(r.Context(), name)
-	if err != nil {
-		d.Release()
-		return dispatch.Delivery{}, err
-	}
-	if d.Idempotency.Key != "" {
-		bindKey(&d.Idempotency, k.TokenSum(source.NewRequest(r), new(source.Format)))
-	}
-	return d, nil
+	return d, err
+}
+
+// notSent records that a message was refused because of err, and returns the answer.
+func (h *Sender) notSent(r *http.Request, at *Route, err error) *api.Response {
+	resp := h.ErrorResponse(err)
+	h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), resp.Status)
+	h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
+	return resp
 }
 
 // readRequest reads a request to send a message, and how many gateways it has passed
@@ -118,9 +116,9 @@ func (h *Sender) readRequest(w http.ResponseWriter, r *http.Request, client bool
 }
 
 // readDelivery returns the message of a request that has been read, and where it
-// goes. It closes q if there is an error; otherwise the delivery's release does.
-func (h *Sender) readDelivery(r *http.Request, q *api.Request, name string, hops int) (dispatch.Delivery, error) {
-	d, err := h.readMessage(r, q, name, hops)
+// goes. It closes q if there is an error; otherwise the delivery's Release does.
+func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops int) (dispatch.Delivery, error) {
+	d, err := h.readMessage(r, q, at, hops)
 	if err != nil {
 		q.Close()
 		return dispatch.Delivery{}, err
@@ -130,31 +128,31 @@ func (h *Sender) readDelivery(r *http.Request, q *api.Request, name string, hops
 }
 
 // readMessage returns the message of a request and where it goes.
-func (h *Sender) readMessage(r *http.Request, q *api.Request, name string, hops int) (d dispatch.Delivery, err error) {
+func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops int) (d dispatch.Delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
-		return d, h.withSource(r, q, name, err)
+		return d, h.withSource(r, q, at, err)
 	}
 	m.Hops = hops
-	to, k, err := h.destinations(r, q, name)
+	to, k, err := h.destinations(r, q, at)
 	if err != nil {
 		return d, err
 	}
 	if m.Incident.Name != "" {
-		m.Incident = m.Incident.For(name, h.sourceOf(r))
+		m.Incident = m.Incident.For(at.Key, at.Source)
 	}
 	d = dispatch.NewDelivery(h.Resolved, site.SourceHTTP, h.Site(), m, to)
-	d.Format = h.sourceOf(r)
+	d.Format = at.Source
 	if d.Logger, d.Memory = h.Log, q.Memory(); k != nil {
 		d = d.ToKey(k)
 	}
 	if err := to.Check(m); err != nil {
 		return d, err
 	}
-	if d.Idempotency, err = h.idempotency(r, q, name); err != nil {
+	if d.Idempotency, err = h.idempotency(r, q, at); err != nil {
 		return d, err
 	}
-	if m.Attachments, err = h.attachments(r, q, name); err != nil {
+	if m.Attachments, err = h.attachments(r, q, at.Key != ""); err != nil {
 		return d, err
 	}
 	missing := q.LinkFiles(m)
@@ -167,9 +165,9 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, name string, hops 
 
 // withSource returns err, the reason why r is no message, with the address of the source
 // whose payload r looks like, if there is one.
-func (h *Sender) withSource(r *http.Request, q *api.Request, name string, err error) error {
+func (h *Sender) withSource(r *http.Request, q *api.Request, at *Route, err error) error {
 	e, ok := errors.AsType[*api.Error](err)
-	if !ok || e.Status != http.StatusBadRequest || h.sourceOf(r) != "" {
+	if !ok || e.Status != http.StatusBadRequest || at.Source != "" {
 		return err
 	}
 	body, form := q.Raw()
@@ -177,12 +175,12 @@ func (h *Sender) withSource(r *http.Request, q *api.Request, name string, err er
 	if f == nil {
 		return err
 	}
-	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s/%s", e.Err, f.Program, StrippedPrefix(r), site.PathOf(site.RouteNotifyKey, cmp.Or(name, "{KEY}")), f.Name)
+	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s/%s", e.Err, f.Program, StrippedPrefix(r), site.PathOf(site.RouteNotifyKey, cmp.Or(at.Key, "{KEY}")), f.Name)
 }
 
 // idempotency returns the idempotency key of a request, if there is a queue that
 // keeps it.
-func (h *Sender) idempotency(r *http.Request, q *api.Request, name string) (i dispatch.Idempotency, err error) {
+func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route) (i dispatch.Idempotency, err error) {
 	if h.App.Engine.QueueSettings == nil {
 		return i, nil
 	}
@@ -190,7 +188,7 @@ func (h *Sender) idempotency(r *http.Request, q *api.Request, name string) (i di
 	if err != nil || text == "" {
 		return i, err
 	}
-	i.Key = strings.Join([]string{h.Site(), name, h.sourceOf(r), RequestUser(r), text}, "\x00")
+	i.Key = strings.Join([]string{h.Site(), at.Key, at.Source, RequestUser(r), text}, "\x00")
 	i.Request, err = q.Fingerprint()
 	return i, err
 }
@@ -203,12 +201,6 @@ func bindKey(i *dispatch.Idempotency, sum string) {
 	}
 }
 
-// sourceOf returns the name of the source that r is for, or "" for the API itself.
-func (h *Sender) sourceOf(r *http.Request) string {
-	at, _ := h.Routes.Parse(r.URL, &h.Has) // the other addresses of a key have no source
-	return at.Source
-}
-
 // Limits returns the limits of a request. client means that it may have URLs.
 func (h *Sender) Limits(client bool) api.Limits {
 	l := h.Resolved.Limits.Limits
@@ -216,9 +208,9 @@ func (h *Sender) Limits(client bool) api.Limits {
 	return l
 }
 
-// Enter counts the message of r in. Without a key, it may have URLs.
-func (h *Sender) Enter(r *http.Request, name string) (site.Admission, error) {
-	if name == "" {
+// Enter counts the message of r in: one for a key, or one that may have URLs.
+func (h *Sender) Enter(r *http.Request, toKey bool) (site.Admission, error) {
+	if !toKey {
 		return h.Shared.InFlight.EnterClient(h.Resolved.Limits.InFlight, ClientAddress(r))
 	}
 	return h.Shared.InFlight.Enter(h.Resolved.Limits.InFlight)
@@ -226,8 +218,8 @@ func (h *Sender) Enter(r *http.Request, name string) (site.Admission, error) {
 
 // attachments returns the attachments of q. While files are fetched from
 // addresses of the client, a message for a key counts like one with URLs.
-func (h *Sender) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
-	if name != "" && q.FetchesFiles() {
+func (h *Sender) attachments(r *http.Request, q *api.Request, toKey bool) ([]*notifier.Attachment, error) {
+	if toKey && q.FetchesFiles() {
 		e, err := h.Shared.InFlight.EnterFetch(h.Resolved.Limits.InFlight, ClientAddress(r))
 		if err != nil && !q.SkipFetches(err) {
 			return nil, err
@@ -241,10 +233,10 @@ func (h *Sender) attachments(r *http.Request, q *api.Request, name string) ([]*n
 
 // CheckRoute returns an error if the key does not exist or cannot be read, if the
 // client has no token of it or, for "", if messages without a key are turned off.
-func (h *Sender) CheckRoute(r *http.Request, name string) error {
+func (h *Sender) CheckRoute(r *http.Request, to *Lookup) error {
 	switch {
-	case name != "":
-		_, err := h.Resolved.KeyToSend(r, name)
+	case to.Name != "":
+		_, err := to.ToSend(r)
 		return err
 	case !h.Resolved.Stateless:
 		return statelessError(r)
@@ -261,9 +253,9 @@ var errStatelessOff = errors.New("messages without a key are turned off here")
 
 // destinations returns where the message of q goes, and the key, or nil for a
 // message with URLs.
-func (h *Sender) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *site.Key, error) {
-	if name != "" {
-		k, err := h.Resolved.Key(r.Context(), name)
+func (h *Sender) destinations(r *http.Request, q *api.Request, at *Route) (*api.Selection, *site.Key, error) {
+	if at.Key != "" {
+		k, err := at.Lookup().Key(r.Context())
 		if err != nil {
 			return nil, nil, err
 		}

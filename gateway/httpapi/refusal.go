@@ -50,16 +50,18 @@ func RefusalReason(status int, err error) string {
 	return metrics.RefusalBadRequest
 }
 
-// Refuse records that r was answered with an error and sent nothing. name is
-// the key in the address; it may not exist.
-func (h *Base) Refuse(r *http.Request, name string, status int, text string, err error) {
+// Refuse records that r was answered with an error and sent nothing. The key, which r names,
+// may not exist.
+func (h *Base) Refuse(r *http.Request, key *Lookup, status int, text string, err error) {
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceHTTP, Site: h.Site(), Reason: RefusalReason(status, err)},
 		Time:      time.Now(), Status: status, Text: markup.TruncateBytes(text, history.MaxHistoryText),
 		Cause: markup.TruncateBytes(errs.Private(err), history.MaxHistoryText),
 	}
-	if _, err := h.Resolved.Key(r.Context(), name); err == nil && name != "" {
-		f.Key = name
+	if key.Name != "" {
+		if _, err := key.Key(r.Context()); err == nil {
+			f.Key = key.Name
+		}
 	}
 	f.Server, f.Client = serverName(r), ClientIP(r)
 	RecordRefusal(h.Shared, f, &h.Refusals, h.Log)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/openapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -40,6 +41,10 @@ type RouteSpec struct {
 
 	// serve returns the function of a site's API that answers requests.
 	serve func(h *API) handler
+
+	// about returns what the description of the API says of the route, beside what the other
+	// fields say.
+	about func() openapi.About
 }
 
 // handler answers a request. It returns nil if it has written the response.
@@ -54,7 +59,9 @@ type SiteRoutes struct {
 	Inbox   bool // a key keeps its messages readable
 }
 
-func WithQueue(s *SiteRoutes) bool   { return s.Queue }
+// WithQueue reports whether a site has a queue.
+func WithQueue(s *SiteRoutes) bool { return s.Queue }
+
 func withConfigs(s *SiteRoutes) bool { return s.Configs }
 func withPush(s *SiteRoutes) bool    { return s.Push }
 func withConsole(s *SiteRoutes) bool { return s.Console }
@@ -65,46 +72,54 @@ func withInbox(s *SiteRoutes) bool   { return s.Inbox }
 func RouteSpecs() []RouteSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
+	getDelete := []string{http.MethodGet, http.MethodHead, http.MethodDelete}
+	messages := func(h *API) handler { return h.notifications.serveNotify }
+	silences := func(h *API) handler { return h.Silences.serveSilences }
+	inbox := func(h *API) handler { return h.Inboxes.serveInbox }
+	devices := func(h *API) handler { return h.Devices.serveDevices }
+	keys := func(h *API) handler { return h.SavedKeys.serveConfig }
+	console := func(h *API) handler { return h.pages.Console }
+	appFile := func(h *API) handler { return h.pages.AppFile }
 	return []RouteSpec{
-		{RouteNotify, both, accessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
-		{RouteOpenAPI, get, accessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }},
-		{RouteHealth, get, accessAnyone, nil, func(h *API) handler { return h.serveHealth }},
-		{RouteMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }},
-		{site.RouteIncidents, get, accessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }},
-		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }},
-		{RouteConsole, get, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleKey, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleMessages, get, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleMessage, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleQueue, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleSilences, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteConsoleIncidents, both, accessManage, withConsole, func(h *API) handler { return h.pages.Console }},
-		{RouteWorker, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteManifest, get, accessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }},
-		{RouteIcon, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteIconSmall, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteIconLarge, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{RouteBadge, get, accessAnyone, withPush, func(h *API) handler { return h.pages.AppFile }},
-		{site.RouteNotifyKey, both, accessSender, nil, func(h *API) handler { return h.notifications.serveNotify }},
-		{RouteSilences, both, accessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
-		{RouteSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, func(h *API) handler { return h.Silences.serveSilences }},
-		{RouteInbox, get, accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
-		{RouteInboxStream, get[:1], accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveInbox }},
-		{RouteNtfyInbox, get[:1], accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }},
-		{RouteDevices, both, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
-		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDevices }},
-		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }},
-		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }},
-		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }},
-		{RouteAdd, post, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteGet, post, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteDel, post, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteKeys, get, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteKey, both, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteURLs, get, accessReader, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteStatus, get, accessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
-		{RouteDetails, get, accessAnyone, withConfigs, func(h *API) handler { return h.SavedKeys.serveConfig }},
+		{RouteNotify, both, accessSender, nil, messages, openapi.Notify},
+		{RouteOpenAPI, get, accessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }, openapi.Description},
+		{RouteHealth, get, accessAnyone, nil, func(h *API) handler { return h.serveHealth }, openapi.Health},
+		{RouteMessage, getDelete, accessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }, openapi.Message},
+		{site.RouteIncidents, get, accessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }, openapi.Incidents},
+		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, openapi.Incident},
+		{RouteConsole, get, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleKey, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleMessages, get, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleMessage, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleQueue, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleSilences, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleIncidents, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteWorker, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteManifest, get, accessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, openapi.NotDescribed},
+		{RouteIcon, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteIconSmall, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteIconLarge, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
+		{RouteBadge, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
+		{site.RouteNotifyKey, both, accessSender, nil, messages, openapi.Key},
+		{RouteSilences, both, accessManage, nil, silences, openapi.Silences},
+		{RouteSilence, getDelete, accessManage, nil, silences, openapi.Silence},
+		{RouteInbox, get, accessInbox, withInbox, inbox, openapi.Inbox},
+		{RouteInboxStream, get[:1], accessInbox, withInbox, inbox, openapi.Stream},
+		{RouteNtfyInbox, get[:1], accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }, openapi.Ntfy},
+		{RouteDevices, both, accessDevice, withPush, devices, openapi.Devices},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, devices, openapi.Device},
+		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, openapi.DeviceTest},
+		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, openapi.Receipts},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
+		{RouteAdd, post, accessManage, withConfigs, keys, openapi.Add},
+		{RouteGet, post, accessManage, withConfigs, keys, openapi.Get},
+		{RouteDel, post, accessManage, withConfigs, keys, openapi.Del},
+		{RouteKeys, get, accessManage, withConfigs, keys, openapi.Keys},
+		{RouteKey, both, accessManage, withConfigs, keys, openapi.SavedKey},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, keys, openapi.Token},
+		{RouteURLs, get, accessReader, withConfigs, keys, openapi.URLs},
+		{RouteStatus, get, accessAnyone, withConfigs, keys, openapi.Status},
+		{RouteDetails, get, accessAnyone, withConfigs, keys, openapi.Details},
 	}
 }
 
@@ -157,7 +172,8 @@ const (
 // NtfyVerbs are what ntfy's clients want of topics.
 var NtfyVerbs = []string{"json", "sse", "ws", "auth"}
 
-// Route is what a path addresses.
+// Route is what a path addresses. [API.Serve] parses the path of a request once, and passes
+// what it has found to whoever answers.
 type Route struct {
 	*RouteSpec
 	ID     string // of a message
@@ -168,7 +184,12 @@ type Route struct {
 	verb   string // what ntfy's client wants of the topics
 
 	byHeader bool // the key is that of X-Apprise-Config-ID, because the path has none
+
+	lookup Lookup // of the key
 }
+
+// Lookup returns the key of the route for the request that it is of.
+func (at *Route) Lookup() *Lookup { return &at.lookup }
 
 // routeTable is a table of routes, with its patterns split into segments.
 type routeTable []struct {
@@ -176,6 +197,7 @@ type routeTable []struct {
 	segments []string
 }
 
+// NewRouteTable returns a table with the routes, in their order.
 func NewRouteTable(specs []RouteSpec) routeTable {
 	t := make(routeTable, len(specs))
 	for i, spec := range specs {

@@ -39,7 +39,7 @@ func (h *SavedKeys) serveConfig(w http.ResponseWriter, r *http.Request, at *Rout
 		resp.BackURL = ConfigPage(r, at.Key)
 	}
 	if IsChange(r) {
-		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}
 	return resp
 }
@@ -55,24 +55,27 @@ type ConfigAction struct {
 	Change  bool   // a POST or DELETE rather than a GET or HEAD
 	Query   string // a parameter that the query must have; "" for none
 	Fixed   bool   // it can be done with a key of the Caddyfile, too
-	Do      func(w http.ResponseWriter, r *http.Request, key string) error
+	Do      func(w http.ResponseWriter, r *http.Request, at *Route) error
 }
 
 // configActions returns the actions, with those of the pages. If several match a request,
 // the first counts.
 func (h *SavedKeys) configActions(pages []ConfigAction) []ConfigAction {
 	t := &tokens{h.Base, h}
+	named := func(do func(w http.ResponseWriter, r *http.Request, name string) error) func(http.ResponseWriter, *http.Request, *Route) error {
+		return func(w http.ResponseWriter, r *http.Request, at *Route) error { return do(w, r, at.Key) }
+	}
 	return append(slices.Clip(pages), []ConfigAction{
-		{RouteStatus, false, "", true, h.serveStatus},
-		{RouteDetails, false, "", true, h.serveDetails},
+		{RouteStatus, false, "", true, named(h.serveStatus)},
+		{RouteDetails, false, "", true, named(h.serveDetails)},
 		{RouteURLs, false, "", true, h.serveURLs},
-		{RouteKeys, false, "", true, h.serveKeys},
-		{routeToken, true, "", false, t.changeTokens},
-		{RouteKey, true, "", false, h.getConfig},
-		{RouteGet, true, "", false, h.getConfig},
-		{RouteAdd, true, checkQuery, false, h.checkConfig},
-		{RouteAdd, true, "", false, h.addConfig},
-		{RouteDel, true, "", false, h.deleteConfig},
+		{RouteKeys, false, "", true, named(h.serveKeys)},
+		{routeToken, true, "", false, named(t.changeTokens)},
+		{RouteKey, true, "", false, named(h.getConfig)},
+		{RouteGet, true, "", false, named(h.getConfig)},
+		{RouteAdd, true, checkQuery, false, named(h.checkConfig)},
+		{RouteAdd, true, "", false, named(h.addConfig)},
+		{RouteDel, true, "", false, named(h.deleteConfig)},
 	}...)
 }
 
@@ -109,7 +112,7 @@ func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) 
 		if !a.Fixed && h.Resolved.Keys[at.Key] != nil {
 			return ErrKeyFixed(at.Key)
 		}
-		return a.Do(w, r, at.Key)
+		return a.Do(w, r, at)
 	}
 	return fmt.Errorf("the route %s has no action for %s", at.Pattern, r.Method)
 }
@@ -205,8 +208,8 @@ func newSavedTags(tags []string) (details []savedTag, names []string) {
 }
 
 // serveURLs lists the destinations of a key and their tags.
-func (h *SavedKeys) serveURLs(w http.ResponseWriter, r *http.Request, name string) error {
-	k, err := h.keyToRead(r, name)
+func (h *SavedKeys) serveURLs(w http.ResponseWriter, r *http.Request, at *Route) error {
+	k, err := h.keyToRead(r, at.Lookup())
 	if err != nil {
 		return err
 	}
@@ -291,6 +294,7 @@ func (h *SavedKeys) serveStatus(w http.ResponseWriter, r *http.Request, _ string
 	return nil
 }
 
+// WriteJSON writes a value as JSON in one line.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {

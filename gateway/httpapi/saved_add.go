@@ -45,7 +45,7 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 		return err
 	}
 	resp := h.ErrorResponse(err)
-	h.Refuse(r, name, resp.Status, resp.Error, err)
+	h.Refuse(r, h.Lookup(name), resp.Status, resp.Error, err)
 	if len(d.Mistakes) == 0 {
 		d.Problem = resp.Error
 	}

@@ -103,6 +103,7 @@ type SilenceJSON struct {
 	Messages int       `json:"messages"` // that it has kept from a destination
 }
 
+// NewSilenceJSON returns the JSON of a silence of a key.
 func NewSilenceJSON(key string, s *rules.Silence) SilenceJSON {
 	return SilenceJSON{s.ID.String(), key, s.Made.UTC(), s.Until.UTC(), s.Incident, s.Tag, s.Title, s.Reason, s.Who, s.Count}
 }

@@ -34,7 +34,7 @@ func (h *Silences) serveSilences(w http.ResponseWriter, r *http.Request, at *Rou
 	}
 	resp := h.ErrorResponse(err)
 	if IsChange(r) {
-		h.Refuse(r, at.Key, resp.Status, resp.Error, err)
+		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}
 	return resp
 }

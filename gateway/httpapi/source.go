@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +63,9 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 		resp, err = h.deliverSource(w, r, a, s, &o)
 	}
 	if err != nil {
-		resp = h.ErrorResponse(err)
-		if resp.Status == http.StatusUnauthorized {
+		if resp = h.sender.notSent(r, a, err); resp.Status == http.StatusUnauthorized {
 			askForSecret(w, accessSender)
 		}
-		h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(a.Key), resp.Status)
-		h.Refuse(r, a.Key, resp.Status, resp.Error, err)
 	}
 	if s == nil {
 		return resp
@@ -119,50 +115,58 @@ func (h *sources) allowSender(r *http.Request, a *Route, s *source.Source) error
 	if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
 		return SourceError(err)
 	}
-	k, err := h.sourceKey(r.Context(), a, s)
+	k, err := newSourceKey(r.Context(), a, s, req)
 	if err != nil {
 		return err
 	}
-	if err := k.check(req); err != nil {
-		return err
-	}
-	return k.CheckSource(a.Source)
+	return k.check()
 }
 
-// sourceKey is the key that a request to a source addresses.
+// sourceKey is the key that a request to a source addresses, with the request's token of it.
 type sourceKey struct {
 	*site.Key
 	exists bool
+	name   string // of the source
 	source *source.Source
+	token  string // its hash; "" if the request has none, or needs none
 }
 
-// sourceKey returns the key of a request to s. Where keys are protected, it may not
+// newSourceKey returns the key of a request to s. Where keys are protected, it may not
 // exist.
-func (h *sources) sourceKey(ctx context.Context, a *Route, s *source.Source) (k sourceKey, err error) {
-	k.source = s
-	k.Key, k.exists, err = h.Resolved.OpenKey(ctx, a.Key)
+func newSourceKey(ctx context.Context, a *Route, s *source.Source, req *source.Request) (k sourceKey, err error) {
+	k.name, k.source = a.Source, s
+	if k.Key, k.exists, err = a.Lookup().Open(ctx); err == nil {
+		k.findToken(req)
+	}
 	return k, err
 }
 
-// hasToken reports whether req has what the key requires of requests to its source.
-// The token or the signature of the source takes the place of the key's tokens.
-func (k sourceKey) hasToken(req *source.Request) bool {
-	return len(k.Tokens) == 0 || k.source.ChecksSender() || k.source.Format.HasToken(req, k.Tokens.Has)
+// findToken looks for a token of the key in req, in the places of the format. The token or
+// the signature of the source takes the place of the key's tokens.
+func (k *sourceKey) findToken(req *source.Request) {
+	if len(k.Tokens) > 0 && !k.source.ChecksSender() {
+		k.token = k.TokenSum(req, k.source.Format)
+	}
 }
 
-// check returns an error if req, which the source has authenticated, may not be sent
+// hasToken reports whether the request has what the key requires of requests to its source.
+func (k *sourceKey) hasToken() bool {
+	return len(k.Tokens) == 0 || k.source.ChecksSender() || k.token != ""
+}
+
+// check returns an error if the request, which the source has authenticated, may not be sent
 // to the key.
-func (k sourceKey) check(req *source.Request) error {
-	if !k.hasToken(req) || !k.exists {
+func (k *sourceKey) check() error {
+	if !k.hasToken() || !k.exists {
 		return site.ErrNoToken
 	}
-	return nil
+	return k.CheckSource(k.name)
 }
 
 // onlyReads reports whether the addresses at which ntfy's clients read take no message. A
 // matcher leaves these addresses to the readers of a key, so that a key without a token
 // would take messages of everybody there.
-func (k sourceKey) onlyReads() bool {
+func (k *sourceKey) onlyReads() bool {
 	return k.exists && len(k.Readers) > 0 && len(k.Tokens) == 0 && !k.source.ChecksSender()
 }
 
@@ -173,91 +177,124 @@ func (at *Route) isNtfyReading() bool {
 	return at.Source == "ntfy" && ok && topics != "" && site.ContainsFold(NtfyVerbs, verb)
 }
 
-// deliverSource reads a request in the format of s and sends its message. It sets
-// o.Message. Until the token or the signature is verified, the request
-// counts as one of a client with URLs, so that strangers leave room for others.
+// deliverSource takes a request in the format of s: it admits the request, reads it, and
+// sends its message. It sets o.Message.
 func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, o *source.Outcome) (*api.Response, error) {
-	req := o.Request
-	verified, err := s.AuthenticateHeader(req)
-	if err != nil {
-		return nil, SourceError(err)
-	}
-	k, err := h.sourceKey(r.Context(), a, s)
+	k, verified, err := h.admit(w, r, a, s, o.Request)
 	if err != nil {
 		return nil, err
-	}
-	if !k.hasToken(req) {
-		if !s.Format.TakesTokenInBody() {
-			return nil, site.ErrNoToken
-		}
-		verified = false
-	}
-	if verified {
-		if err := cmp.Or(k.check(req), k.CheckSource(a.Source)); err != nil {
-			return nil, err
-		}
-	}
-	if a.isNtfyReading() && k.onlyReads() {
-		w.Header().Set("Allow", http.MethodGet)
-		return nil, errOnlyReads
-	}
-	if beat, ok := beatQuery(r); ok && verified && k.Expect(beat) == nil {
-		return nil, errNoBeat(a.Key)
 	}
 	e, err := h.enterSource(r, verified)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Leave()
-	if err := h.Resolved.CheckOrigin(asPost(r)); err != nil {
-		return nil, err
-	}
-	hops, err := api.Hops(r, version.AgentComment)
+	p, err := h.readPayload(w, r, o.Request, verified)
 	if err != nil {
 		return nil, err
 	}
-	q, err := api.ReadPayload(w, r, h.sender.Limits(!verified))
-	if err != nil {
-		return nil, err
-	}
-	req.Body, req.Form, req.Files = q.Payload()
 	if !verified {
-		if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
-			q.Close()
-			return nil, SourceError(err)
-		}
-		// A stranger must not learn which keys exist and what they accept.
-		if err := cmp.Or(k.check(req), k.CheckSource(a.Source)); err != nil {
-			q.Close()
+		if err := h.verify(r, p, &k); err != nil {
+			p.q.Close()
 			return nil, err
 		}
 		e.Verified()
-		q.Memory().Trust()
+		p.q.Memory().Trust()
 	}
-	if o.Message, err = h.readSource(r, q, a, s, req); err != nil {
-		q.Close()
+	if o.Message, err = h.readSource(r, p.q, a, s, p.req); err != nil {
+		p.q.Close()
 		return nil, err
 	}
-	if o.Message.Skip {
-		q.Close()
+	return h.sendSource(w, r, a, &k, p, o.Message)
+}
+
+// admit returns the key of a request to s, before its body is read. verified reports whether
+// its token and its signature need no further check.
+func (h *sources) admit(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, req *source.Request) (k sourceKey, verified bool, err error) {
+	if verified, err = s.AuthenticateHeader(req); err != nil {
+		return k, false, SourceError(err)
+	}
+	if k, err = newSourceKey(r.Context(), a, s, req); err != nil {
+		return k, false, err
+	}
+	if !k.hasToken() {
+		if !s.Format.TakesTokenInBody() {
+			return k, false, site.ErrNoToken
+		}
+		verified = false
+	}
+	if verified {
+		if err := k.check(); err != nil {
+			return k, false, err
+		}
+	}
+	if a.isNtfyReading() && k.onlyReads() {
+		w.Header().Set("Allow", http.MethodGet)
+		return k, false, errOnlyReads
+	}
+	if beat, ok := beatQuery(r); ok && verified && k.Expect(beat) == nil {
+		return k, false, errNoBeat(a.Key)
+	}
+	return k, verified, nil
+}
+
+// payload is a request to a source whose body has been read.
+type payload struct {
+	q    *api.Request
+	req  *source.Request
+	hops int
+}
+
+// readPayload reads the body of a request. Until the token or the signature is verified, the
+// request counts as one of a client with URLs, so that strangers leave room for others.
+func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, req *source.Request, verified bool) (p payload, err error) {
+	if err := h.Resolved.CheckOrigin(asPost(r)); err != nil {
+		return p, err
+	}
+	p.req = req
+	if p.hops, err = api.Hops(r, version.AgentComment); err != nil {
+		return p, err
+	}
+	if p.q, err = api.ReadPayload(w, r, h.sender.Limits(!verified)); err != nil {
+		return p, err
+	}
+	req.Body, req.Form, req.Files = p.q.Payload()
+	return p, nil
+}
+
+// verify checks a request by its body. A stranger must not learn which keys exist and what
+// they accept.
+func (h *sources) verify(r *http.Request, p payload, k *sourceKey) error {
+	if err := k.source.Authenticate(r.Context(), p.req, h.fetchSource); err != nil {
+		return SourceError(err)
+	}
+	if !k.hasToken() {
+		k.findToken(p.req)
+	}
+	return k.check()
+}
+
+// sendSource sends the message of a request to a source, or takes its beat.
+func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k *sourceKey, p payload, m *source.Message) (*api.Response, error) {
+	if m.Skip {
+		p.q.Close()
 		text := fmt.Sprintf("The source %s has nothing to send.", a.Source)
 		return &api.Response{Status: http.StatusOK, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}}, nil
 	}
 	if beat, ok := beatQuery(r); ok {
-		return h.beats.takeBeat(r, q, a.Key, beat, hops)
+		return h.beats.takeBeat(r, p.q, a, beat, p.hops)
 	}
-	d, err := h.sender.readDelivery(r, q, a.Key, hops)
+	d, err := h.sender.readDelivery(r, p.q, a, p.hops)
 	if err != nil {
 		return nil, err
 	}
-	if !s.ChecksSender() { // else the token is that of the source, which is part of the key
-		bindKey(&d.Idempotency, k.TokenSum(req, s.Format))
+	bindKey(&d.Idempotency, k.token)
+	m.Warnings = p.q.Warnings()
+	format := k.source.Format
+	if format.HasAlerts() {
+		h.Shared.Alerts.Tell(d.IncidentOf(), m.Alert, d.Message)
 	}
-	o.Message.Warnings = q.Warnings()
-	if s.Format.HasAlerts() {
-		h.Shared.Alerts.Tell(d.IncidentOf(), o.Message.Alert, d.Message)
-	}
-	d.Single, d.Program = s.Format.IsAPI(), true
+	d.Single, d.Program = format.IsAPI(), true
 	return h.sender.answer(w, r, d)
 }
 
@@ -365,6 +402,7 @@ func (h *sources) fetchSource(ctx context.Context, address string) ([]byte, erro
 }
 
 var (
+	// ErrNoSource is returned for the address of a source that there is not.
 	ErrNoSource  = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
 	errOnlyReads = api.Errorf(http.StatusMethodNotAllowed, "messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token to the key")
 )

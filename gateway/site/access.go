@@ -68,16 +68,6 @@ func (r *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, e
 	return k, err == nil, err
 }
 
-// KeyToSend returns a key if the client of req may send to it. It does not read the
-// body.
-func (r *Site) KeyToSend(req *http.Request, name string) (*Key, error) {
-	k, _, err := r.OpenKey(req.Context(), name)
-	if err == nil && len(k.Tokens) > 0 && !source.HasToken(source.NewRequest(req), k.Tokens.Has) {
-		err = ErrNoToken
-	}
-	return k, err
-}
-
 // TokenSum returns the hash of the token of the key that a request in a format has, or "".
 func (k *Key) TokenSum(req *source.Request, f *source.Format) (sum string) {
 	f.HasToken(req, func(token string) bool {

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/golden"
+)
+
+// readDescription returns the description of the API as JSON has it.
+func readDescription(t *testing.T) (out map[string]any) {
+	t.Helper()
+	text, err := describeAPI("VERSION")
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestDescription compares the description of the API with the golden file, as JSON.
+func TestDescription(t *testing.T) {
+	const file = "testdata/openapi.golden.json"
+	if golden.Update() {
+		text, err := describeAPI("VERSION")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, file, string(text)+"\n")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want any
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	compareJSON(t, "", readDescription(t), want)
+}
+
+// compareJSON reports each place at which two values differ.
+func compareJSON(t *testing.T, at string, got, want any) {
+	t.Helper()
+	x, isObject := got.(map[string]any)
+	y, wantObject := want.(map[string]any)
+	if !isObject || !wantObject {
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v; UPDATE_GOLDEN=1 writes the golden file", at, got, want)
+		}
+		return
+	}
+	for name := range x {
+		compareJSON(t, at+" "+name, x[name], y[name])
+	}
+	for name := range y {
+		if _, ok := x[name]; !ok {
+			t.Errorf("%s %s is missing; UPDATE_GOLDEN=1 writes the golden file", at, name)
+		}
+	}
+}
+
+// TestDescriptionOfRoutes checks that the table of routes and what it says about each
+// agree: no route is forgotten, and no operation is one that the route does not have.
+func TestDescriptionOfRoutes(t *testing.T) {
+	ids := map[string]string{}
+	for _, spec := range RouteSpecs() {
+		if spec.about == nil || spec.serve == nil {
+			t.Fatalf("%s has no description or nobody who answers; openapi.NotDescribed is for pages", spec.Pattern)
+		}
+		operations := spec.about().Operations
+		described := map[string]bool{}
+		for _, o := range operations {
+			described[o.Method] = true
+			if !slices.Contains(spec.Methods, o.Method) {
+				t.Errorf("%s %s is described, and the table does not have it", o.Method, spec.Pattern)
+			}
+			if other := ids[o.ID]; other != "" || o.ID == "" || o.Summary == "" || o.Tag == "" || len(o.Answers) == 0 {
+				t.Errorf("%s %s needs an ID of its own (%q, which %q has), a summary, a tag and answers", o.Method, spec.Pattern, o.ID, other)
+			}
+			ids[o.ID] = spec.Pattern
+		}
+		for _, method := range spec.Methods {
+			// PUT of a source is POST for programs that cannot send that. GET of a saved key is
+			// a page for browsers.
+			known := method == http.MethodHead || spec.Pattern == RouteSource && method == http.MethodPut || spec.Pattern == RouteKey && method == http.MethodGet
+			if len(operations) > 0 && !known && !described[method] {
+				t.Errorf("%s %s is not described", method, spec.Pattern)
+			}
+		}
+		if ofPages := strings.HasPrefix(spec.Pattern, RouteConsole) || strings.Contains(spec.Pattern, "."); len(operations) == 0 && !ofPages {
+			t.Errorf("%s is not described", spec.Pattern)
+		}
+	}
+}

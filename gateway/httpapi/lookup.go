@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+)
+
+// Lookup is the key that a request names. It finds the key once and compares the secrets of
+// the request with those of the key once, so that a request does everything with the same
+// key, also if a client changes it meanwhile. One goroutine uses it.
+type Lookup struct {
+	Name string // "" for no key
+	site *site.Site
+
+	key    *site.Key
+	exists bool
+	err    error
+	found  bool // key, exists and err are set
+
+	token    string
+	compared bool // token is set
+}
+
+// Lookup returns the key with a name for one request. Nothing is looked for yet.
+func (h *Base) Lookup(name string) *Lookup { return &Lookup{Name: name, site: h.Resolved} }
+
+// Open returns the key for a client that may have no secret, as [site.Site.OpenKey] does.
+func (l *Lookup) Open(ctx context.Context) (k *site.Key, exists bool, err error) {
+	if !l.found {
+		l.found = true
+		l.key, l.exists, l.err = l.site.OpenKey(ctx, l.Name)
+	}
+	return l.key, l.exists, l.err
+}
+
+// Key returns the key. The error is [site.ErrNoKey] if there is none, also where keys are
+// protected.
+func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
+	k, exists, err := l.Open(ctx)
+	if err == nil && !exists {
+		err = site.ErrNoKey
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Token returns the hash of the token of the key that r has in one of the usual places; ""
+// for none.
+func (l *Lookup) Token(r *http.Request) string {
+	if k, _, err := l.Open(r.Context()); err == nil && !l.compared {
+		l.compared = true
+		l.token = k.TokenSum(source.NewRequest(r), new(source.Format))
+	}
+	return l.token
+}
+
+// ToSend returns the key if the client of r may send to it. It does not read the body.
+func (l *Lookup) ToSend(r *http.Request) (*site.Key, error) {
+	k, _, err := l.Open(r.Context())
+	if err == nil && len(k.Tokens) > 0 && l.Token(r) == "" {
+		err = site.ErrNoToken
+	}
+	return k, err
+}
