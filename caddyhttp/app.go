@@ -11,7 +11,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 
+	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -43,7 +45,7 @@ type App struct {
 
 	gateway gateway.Gateway
 
-	shared   sharedRef
+	shared   process.Use
 	handlers []*Handler // those of sites, in the same order
 	allSites int        // how many sites there will be, if a check waits for the last one
 	settled  *settled
@@ -78,7 +80,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
 	a.gateway.SiteIndex = sync.OnceValue(a.indexSites)
 	a.gateway.Tracers = sync.OnceValue(a.findTracers)
-	if err := a.shared.load(); err != nil {
+	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
 	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
@@ -94,7 +96,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if defaults.Push, err = a.Push.resolve(); err != nil {
 		return block.LogRejected(a.gateway.Log, a.Caddyfile.Locate("push", site.PrefixError("push", err)))
 	}
-	if a.settled, err = a.resolve(defaults, a.shared.parse, a.gateway.Log); err != nil {
+	if a.settled, err = a.resolve(defaults, a.shared.Parse, a.gateway.Log); err != nil {
 		return block.LogRejected(a.gateway.Log, err)
 	}
 	a.gateway.Resolved = a.settled.Site
@@ -115,7 +117,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.checkEffects(); err != nil {
 		return block.LogRejected(a.gateway.Log, err)
 	}
-	for _, r := range a.shared.process.logs.expectedBy(ctx) {
+	for _, r := range a.shared.Process.Logs.ExpectedBy(ctx) {
 		if _, _, err := r.Find(a.gateway.Resolved); err != nil {
 			return block.LogRejected(a.gateway.Log, r.Caddyfile.Describe("log output notify: ", err))
 		}
@@ -157,8 +159,8 @@ func (a *App) Start() error {
 		a.leaveQueue()
 		return block.LogRejected(a.gateway.Log, err)
 	}
-	a.shared.process.apps.add(a)
-	if a.shared.process.parsed.Swap(0) >= manyURLs {
+	a.shared.Process.Gateways.Add(&a.gateway)
+	if a.shared.Process.Parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}
 	a.startSweep()
@@ -184,13 +186,13 @@ func (a *App) Stop() error {
 		a.stopSweep()
 	}
 	if a.mail != nil {
-		a.mail.stop(a.shared.process.apps.newest() != a)
+		a.mail.stop(a.shared.Process.Gateways.Newest() != &a.gateway)
 	}
 	a.finish()
-	a.shared.process.apps.remove(a)
+	a.shared.Process.Gateways.Remove(&a.gateway)
 	a.leaveQueue()
-	if a.shared.process.apps.newest() == nil {
-		a.shared.process.logs.discard()
+	if a.shared.Process.Gateways.Newest() == nil {
+		a.shared.Process.Logs.Discard()
 	}
 	return nil
 }
@@ -201,7 +203,7 @@ func (a *App) Cleanup() error {
 		a.ready()
 	}
 	a.saved.Close()
-	return errors.Join(a.releaseQueue(), a.shared.release())
+	return errors.Join(a.releaseQueue(), a.shared.Release())
 }
 
 // Interface guards

@@ -1,19 +1,14 @@
 package caddyhttp
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -24,19 +19,21 @@ import (
 type logSink struct {
 	settings LogWriter
 	stderr   io.Writer
-	shared   sharedRef
+	shared   process.Use
 	batch    logdigest.Batch
 	skipped  site.LogLimiter // entries of the gateway
 	failed   site.LogLimiter // entries that not every destination has
+	open     process.LogWriter
 }
 
 func newLogSink(w LogWriter) (*logSink, error) {
 	s := &logSink{settings: w, stderr: os.Stderr}
-	if err := s.shared.load(); err != nil {
+	if err := s.shared.Load(); err != nil {
 		return nil, fmt.Errorf("starting the sender: %w", err)
 	}
 	s.batch = logdigest.Batch{Kinds: w.Max, Interval: time.Duration(w.Interval), Ready: s.ready, Send: s.send}
-	s.shared.process.logs.add(s)
+	s.open = process.LogWriter{Flush: s.batch.Flush, Discard: s.discard}
+	s.shared.Process.Logs.Add(&s.open)
 	return s, nil
 }
 
@@ -47,7 +44,7 @@ func newLogSink(w LogWriter) (*logSink, error) {
 // about to exit, and nothing else would show the reason.
 func (s *logSink) Write(line []byte) (int, error) {
 	e := logdigest.ReadEntry(line, time.Now())
-	toStderr := e.Level >= zapcore.ErrorLevel && s.shared.process.apps.newest() == nil
+	toStderr := e.Level >= zapcore.ErrorLevel && s.shared.Process.Gateways.Newest() == nil
 	if toStderr {
 		_, _ = s.stderr.Write(line)
 	}
@@ -68,8 +65,8 @@ func (s *logSink) Write(line []byte) (int, error) {
 func (s *logSink) Close() error {
 	s.batch.Flush()
 	s.discard()
-	s.shared.process.logs.remove(s)
-	return s.shared.release()
+	s.shared.Process.Logs.Remove(&s.open)
+	return s.shared.Release()
 }
 
 // discard writes the collected entries to standard error instead of sending
@@ -88,7 +85,7 @@ func (s *logSink) warn(format string, args ...any) {
 // ready reports whether an app runs that can send. Before Caddy has started,
 // none does. It warns if that does not change.
 func (s *logSink) ready(attempts int) bool {
-	if s.shared.process.apps.newest() != nil {
+	if s.shared.Process.Gateways.Newest() != nil {
 		return true
 	}
 	if attempts > 1 {
@@ -101,8 +98,8 @@ func (s *logSink) ready(attempts int) bool {
 
 // send sends the message about the entries in d.
 func (s *logSink) send(d *logdigest.Digest) {
-	app := s.shared.process.apps.newest()
-	if app == nil {
+	g := s.shared.Process.Gateways.Newest()
+	if g == nil {
 		return // it has just stopped, because Caddy stops
 	}
 	m := &notifier.Message{Title: d.Title(), Body: d.Body(), Type: d.Type(), Foreign: true, Time: time.Now()}
@@ -112,7 +109,7 @@ func (s *logSink) send(d *logdigest.Digest) {
 	if s.settings.Type != "" {
 		m.Type = notifier.Type(s.settings.Type)
 	}
-	err := s.settings.Recipient.Post(&app.gateway.Engine, m, site.SourceLog, false, func(r *notifier.Report) {
+	err := s.settings.Recipient.Post(&g.Engine, m, site.SourceLog, false, func(r *notifier.Report) {
 		if !r.OK() {
 			s.warnFailed(d.Count(), firstError(r))
 		}
@@ -135,75 +132,4 @@ func (s *logSink) warnFailed(n int, err error) {
 	s.failed.Add(n, func(n int) {
 		s.warn("a message about %s was not delivered to every destination: %v", logdigest.CountEntries(n), err)
 	})
-}
-
-// logSinks are the open log writers of the process, and the recipients of those
-// in configurations that are loading.
-type logSinks struct {
-	mu       sync.Mutex
-	open     map[*logSink]struct{}
-	expected map[<-chan struct{}][]recipient.Recipient // by the Done channel of the configuration
-}
-
-func (l *logSinks) add(s *logSink) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open = map[*logSink]struct{}{}
-	}
-	l.open[s] = struct{}{}
-}
-
-func (l *logSinks) remove(s *logSink) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.open, s)
-}
-
-// all returns the open writers.
-func (l *logSinks) all() []*logSink {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.open))
-}
-
-// flush sends what all writers have collected.
-func (l *logSinks) flush() {
-	for _, s := range l.all() {
-		s.batch.Flush()
-	}
-}
-
-// discard writes what all writers have collected to standard error, after the
-// last app has stopped.
-func (l *logSinks) discard() {
-	for _, s := range l.all() {
-		s.discard()
-	}
-}
-
-// expect records the recipient of a log writer for the notify app of the same
-// configuration to check. A configuration has many contexts, because Caddy's
-// http app adds values to them, but one Done channel.
-func (l *logSinks) expect(ctx caddy.Context, r recipient.Recipient) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.expected == nil {
-		l.expected = map[<-chan struct{}][]recipient.Recipient{}
-	}
-	config := ctx.Done()
-	if l.expected[config] == nil {
-		context.AfterFunc(ctx.Context, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			delete(l.expected, config)
-		})
-	}
-	l.expected[config] = append(l.expected[config], r)
-}
-
-func (l *logSinks) expectedBy(ctx caddy.Context) []recipient.Recipient {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.expected[ctx.Done()]
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -58,7 +59,7 @@ type LogWriter struct {
 	// others. Default: 10.
 	Max int `json:"max,omitempty"`
 
-	shared sharedRef
+	shared process.Use
 }
 
 const (
@@ -98,10 +99,10 @@ func (w *LogWriter) Provision(ctx caddy.Context) error {
 		// The context has no logger before all logs are provisioned.
 		return block.LogRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.Describe("log output notify: ", err))
 	}
-	if err := w.shared.load(); err != nil {
+	if err := w.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	w.shared.process.logs.expect(ctx, w.Recipient)
+	w.shared.Process.Logs.Expect(ctx, w.Recipient)
 	return nil
 }
 
@@ -153,7 +154,7 @@ func hasApp(ctx caddy.Context, app string) bool {
 }
 
 // Cleanup implements caddy.CleanerUpper.
-func (w *LogWriter) Cleanup() error { return w.shared.release() }
+func (w *LogWriter) Cleanup() error { return w.shared.Release() }
 
 // String implements caddy.WriterOpener.
 func (w *LogWriter) String() string { return "notify " + w.Key }

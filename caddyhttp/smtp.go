@@ -73,7 +73,7 @@ func (a *App) startSMTP() error {
 func (g *mailGateway) start(ctx caddy.Context) error {
 	config := g.settings.server
 	config.Log, config.Delivery = g.log, g.app.gateway.Resolved.Timeout
-	config.Passwords = g.app.shared.process.passwords
+	config.Passwords = g.app.shared.Process.Passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
 		return site.PrefixError("tls", err)
@@ -168,7 +168,7 @@ func (g *mailGateway) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
 // one.
 func (g *mailGateway) stop(replaced bool) {
 	if g.server != nil {
-		g.server.Stop(&g.app.shared.process.mail, replaced)
+		g.server.Stop(&g.app.shared.Process.Mail, replaced)
 	}
 }
 

@@ -1,4 +1,4 @@
-package caddyhttp
+package admin
 
 import (
 	"cmp"
@@ -17,9 +17,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// DestinationHealth is the state of one destination for people: in the admin API,
-// the commands and the pages.
-type DestinationHealth struct {
+// Health is the state of one destination, for people.
+type Health struct {
 	ID           string                   `json:"id,omitempty"` // for POST /notify/destinations/{id}/retry
 	State        metrics.DestinationState `json:"state"`
 	LastSuccess  *time.Time               `json:"last_success,omitempty"`
@@ -29,8 +28,8 @@ type DestinationHealth struct {
 	WaitingSince *time.Time               `json:"waiting_since,omitempty"`
 }
 
-func newDestinationHealth(h *queue.Health) DestinationHealth {
-	out := DestinationHealth{
+func newHealth(h *queue.Health) Health {
+	out := Health{
 		ID: base64.RawURLEncoding.EncodeToString(h.Destination[:]), State: metrics.StateUnknown,
 		LastSuccess: site.TimeOrNil(h.LastSuccess), FailingSince: site.TimeOrNil(h.FailingSince), LastError: h.LastError,
 		Waiting: h.Waiting, WaitingSince: site.TimeOrNil(h.WaitingSince),
@@ -46,25 +45,25 @@ func newDestinationHealth(h *queue.Health) DestinationHealth {
 	return out
 }
 
-// adminHealth is the JSON of a destination in the list of all.
-type adminHealth struct {
+// Destination is the JSON of a destination in the list of all.
+type Destination struct {
 	Keys        []string `json:"keys"` // sorted; none for URLs of clients and default_urls
 	Service     string   `json:"service"`
 	Destination string   `json:"destination"` // the URL with its secrets masked
 	Client      bool     `json:"client"`      // a client decides the URL
-	DestinationHealth
+	Health
 }
 
 // configuredHealth returns the destinations of the configuration by the hashes that the
 // queue has for them, without their states. Saved keys are not among them.
-func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*adminHealth {
-	out := map[queue.Hash]*adminHealth{}
+func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*Destination {
+	out := map[queue.Hash]*Destination{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
 			id := q.Hash(site.DestinationOf(t, limits))
 			d := out[id]
 			if d == nil {
-				d = &adminHealth{Keys: []string{}, Service: t.Service(), Destination: t.String(), DestinationHealth: newDestinationHealth(&queue.Health{Destination: id})}
+				d = &Destination{Keys: []string{}, Service: t.Service(), Destination: t.String(), Health: newHealth(&queue.Health{Destination: id})}
 				out[id] = d
 			}
 			if name != "" && !slices.Contains(d.Keys, name) {
@@ -82,25 +81,25 @@ func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*admin
 }
 
 // allHealth returns the states of all destinations, the worst first.
-func allHealth(ctx context.Context, a *site.Directory, q *outbox.Outbox) ([]adminHealth, error) {
+func allHealth(ctx context.Context, a *site.Directory, q *outbox.Outbox) ([]Destination, error) {
 	states, err := q.Destinations(ctx)
 	if err != nil {
 		return nil, err
 	}
 	configured := configuredHealth(a, q)
-	out := make([]adminHealth, 0, max(len(states), len(configured)))
+	out := make([]Destination, 0, max(len(states), len(configured)))
 	for i := range states {
 		s := &states[i]
 		d := configured[s.Destination]
 		if d == nil { // of a saved key, of a client, or removed from the configuration
 			name := outbox.DecodeName(s.About)
-			d = &adminHealth{Keys: []string{}, Service: name.Service, Destination: cmp.Or(name.URL, s.Host)}
+			d = &Destination{Keys: []string{}, Service: name.Service, Destination: cmp.Or(name.URL, s.Host)}
 			if name.Key != "" {
 				d.Keys = append(d.Keys, name.Key)
 			}
 		}
 		delete(configured, s.Destination)
-		d.Client, d.DestinationHealth = s.Client, newDestinationHealth(s)
+		d.Client, d.Health = s.Client, newHealth(s)
 		out = append(out, *d)
 	}
 	for _, d := range configured {
@@ -114,7 +113,7 @@ func allHealth(ctx context.Context, a *site.Directory, q *outbox.Outbox) ([]admi
 }
 
 // compareHealth sorts the worst first.
-func compareHealth(a, b adminHealth) int {
+func compareHealth(a, b Destination) int {
 	order := []metrics.DestinationState{metrics.StateDown, metrics.StateFailing, metrics.StateUnknown, metrics.StateKnown}
 	return cmp.Or(
 		cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)),
@@ -126,14 +125,14 @@ func compareHealth(a, b adminHealth) int {
 }
 
 // healthOf returns the states of targets, in their order, or nil without a queue.
-func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []notifier.Target) ([]DestinationHealth, error) {
+func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []notifier.Target) ([]Health, error) {
 	if a.Outbox == nil || len(targets) == 0 {
 		return nil, nil
 	}
-	ids, out := make([]queue.Hash, len(targets)), make([]DestinationHealth, len(targets))
+	ids, out := make([]queue.Hash, len(targets)), make([]Health, len(targets))
 	for i, t := range targets {
 		ids[i] = a.Outbox.Hash(site.DestinationOf(t, k.Limits))
-		out[i] = newDestinationHealth(&queue.Health{Destination: ids[i]})
+		out[i] = newHealth(&queue.Health{Destination: ids[i]})
 	}
 	states, err := a.Outbox.Health(ctx, ids...)
 	if err != nil {
@@ -142,48 +141,48 @@ func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []noti
 	for i := range states {
 		for at, id := range ids {
 			if id == states[i].Destination {
-				out[at] = newDestinationHealth(&states[i])
+				out[at] = newHealth(&states[i])
 			}
 		}
 	}
 	return out, nil
 }
 
-// adminDestinations is the JSON response about the destinations.
-type adminDestinations struct {
+// Destinations is the JSON response about the destinations.
+type Destinations struct {
 	Known        int           `json:"known"`
 	Failing      int           `json:"failing"`
 	Down         int           `json:"down"`
-	Destinations []adminHealth `json:"destinations"`
+	Destinations []Destination `json:"destinations"`
 	Omitted      int           `json:"omitted,omitempty"`
 }
 
 // serveDestinations lists the destinations, the worst first.
-func (adminAPI) serveDestinations(w http.ResponseWriter, r *http.Request) error {
+func serveDestinations(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
 	}
 	_, limit, err := parsePage(r.URL.Query())
 	if err != nil {
-		return adminError(http.StatusBadRequest, err)
+		return apiError(http.StatusBadRequest, err)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	all, err := allHealth(ctx, &q.App.Load().Directory, q.Outbox)
 	if err != nil {
-		return adminError(http.StatusServiceUnavailable, err)
+		return apiError(http.StatusServiceUnavailable, err)
 	}
 	n := q.Count()
-	out := adminDestinations{Known: n.Known, Failing: n.Failing, Down: n.Down, Destinations: all[:min(limit, len(all))]}
+	out := Destinations{Known: n.Known, Failing: n.Failing, Down: n.Down, Destinations: all[:min(limit, len(all))]}
 	out.Omitted = len(all) - len(out.Destinations)
-	return writeAdminJSON(w, out)
+	return writeJSON(w, out)
 }
 
 var errNoDestination = errors.New("there is no such destination; GET /notify/destinations lists all")
 
 // serveRetryDestination makes what waits for one destination due now.
-func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
+func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -191,20 +190,20 @@ func (adminAPI) serveRetryDestination(w http.ResponseWriter, r *http.Request) er
 	b, err := base64.RawURLEncoding.DecodeString(r.PathValue("id"))
 	var id queue.Hash
 	if err != nil || len(b) != len(id) {
-		return adminError(http.StatusNotFound, errNoDestination)
+		return apiError(http.StatusNotFound, errNoDestination)
 	}
 	copy(id[:], b)
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	n, err := q.RetryDestination(ctx, id)
 	if err != nil {
-		return adminError(http.StatusServiceUnavailable, err)
+		return apiError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
 		_, configured := configuredHealth(&q.App.Load().Directory, q.Outbox)[id]
 		if states, err := q.Health(ctx, id); err != nil || len(states) == 0 && !configured {
-			return adminError(http.StatusNotFound, errNoDestination)
+			return apiError(http.StatusNotFound, errNoDestination)
 		}
 	}
-	return writeAdminJSON(w, adminChange{Deliveries: n, Waiting: n})
+	return writeJSON(w, changeJSON{Deliveries: n, Waiting: n})
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package admin
 
 import (
 	"bytes"
@@ -17,35 +17,35 @@ import (
 )
 
 // serveIncidents lists the incidents of the keys of all sites, the worst first.
-func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
+func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
 	}
 	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	places, err := alerting.Places(ctx, &q.App.Load().Directory, by.Key)
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
 	list, next, err := q.ListIncidents(ctx, places, &by)
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
-	return writeAdminJSON(w, alerting.NewIncidentsJSON(list, r.URL.Path, &by, next))
+	return writeJSON(w, alerting.NewIncidentsJSON(list, r.URL.Path, &by, next))
 }
 
-// adminFault returns err as the admin API answers it: with its own status, or with 503
+// faultError returns err as the admin API answers it: with its own status, or with 503
 // for a fault of the store.
-func adminFault(err error) error {
+func faultError(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		return adminError(e.Status, e)
+		return apiError(e.Status, e)
 	}
-	return adminError(http.StatusServiceUnavailable, err)
+	return apiError(http.StatusServiceUnavailable, err)
 }
 
 // incidentRequest is the body of a request that changes an incident.
@@ -61,7 +61,7 @@ func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequ
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxIncidentRequest))
 	if err != nil {
 		e := api.BodyError(err)
-		return x, adminError(e.Status, e)
+		return x, apiError(e.Status, e)
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return x, nil
@@ -69,23 +69,23 @@ func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequ
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&x); err != nil || d.More() {
-		return x, adminError(http.StatusBadRequest, errors.New(`the body must be empty or one JSON object with the field by, a string: {"by": "Eve"}`))
+		return x, apiError(http.StatusBadRequest, errors.New(`the body must be empty or one JSON object with the field by, a string: {"by": "Eve"}`))
 	}
 	return x, nil
 }
 
 // serveAcknowledge acknowledges an incident.
-func (adminAPI) serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
+func serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
 	return changeIncidentOf(w, r, (*gateway.Rooms).Acknowledge)
 }
 
 // serveResolve resolves an incident.
-func (adminAPI) serveResolve(w http.ResponseWriter, r *http.Request) error {
+func serveResolve(w http.ResponseWriter, r *http.Request) error {
 	return changeIncidentOf(w, r, (*gateway.Rooms).Resolve)
 }
 
-// adminIncident is the JSON response to a change.
-type adminIncident struct {
+// incidentJSON is the JSON response to a change.
+type incidentJSON struct {
 	Changed bool `json:"changed_now"` // false if it was so before
 	alerting.IncidentJSON
 }
@@ -105,23 +105,23 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*gatew
 	defer cancel()
 	at, err := q.IncidentByID(ctx, r.PathValue("id"))
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
 	if at == nil {
-		return adminFault(httpapi.ErrNoIncident)
+		return faultError(httpapi.ErrNoIncident)
 	}
 	x, changed, err := change(q, ctx, at, httpapi.PersonOf(body.By))
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
 	if x == nil {
-		return adminFault(httpapi.ErrNoIncident)
+		return faultError(httpapi.ErrNoIncident)
 	}
-	return writeAdminJSON(w, adminIncident{changed, alerting.NewIncidentJSON(x)})
+	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x)})
 }
 
 // serveForget forgets the incident in the path of r.
-func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
+func serveForget(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -136,13 +136,13 @@ func (adminAPI) serveForget(w http.ResponseWriter, r *http.Request) error {
 		err = q.ForgetIncident(ctx, at)
 	}
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
-	return writeAdminJSON(w, alerting.NewIncidentJSON(at.Incident))
+	return writeJSON(w, alerting.NewIncidentJSON(at.Incident))
 }
 
 // serveForgetAll forgets the incidents of a key.
-func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
+func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -152,17 +152,17 @@ func (adminAPI) serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 		err = api.Errorf(http.StatusBadRequest, "name the key whose incidents are forgotten with ?key=")
 	}
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
 	places, err := alerting.Places(ctx, &q.App.Load().Directory, by.Key)
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
 	out, err := q.ForgetIncidents(ctx, places, by.Stage)
 	if err != nil {
-		return adminFault(err)
+		return faultError(err)
 	}
-	return writeAdminJSON(w, out)
+	return writeJSON(w, out)
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package admin
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // serveBeats lists the beats that keys expect, with the last call of the watchdog.
-func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
+func serveBeats(w http.ResponseWriter, r *http.Request) error {
 	app, err := runningApp()
 	if err != nil {
 		return err
@@ -20,16 +20,16 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	var beats []heartbeat.BeatStatus
-	if app.gateway.Rooms != nil {
-		if beats, err = app.gateway.Rooms.AllBeats(ctx); err != nil {
-			return adminError(http.StatusServiceUnavailable, err)
+	if app.Rooms != nil {
+		if beats, err = app.Rooms.AllBeats(ctx); err != nil {
+			return apiError(http.StatusServiceUnavailable, err)
 		}
 	}
 	out, now := heartbeat.AdminBeats{Beats: make([]heartbeat.AdminBeat, 0, len(beats))}, time.Now()
-	if app.gateway.Rooms != nil {
-		now = app.gateway.Rooms.Now()
-		if out.Watchdog, err = app.gateway.Rooms.Watchdog(ctx); err != nil {
-			return adminError(http.StatusServiceUnavailable, err)
+	if app.Rooms != nil {
+		now = app.Rooms.Now()
+		if out.Watchdog, err = app.Rooms.Watchdog(ctx); err != nil {
+			return apiError(http.StatusServiceUnavailable, err)
 		}
 	}
 	for _, b := range beats {
@@ -46,5 +46,5 @@ func (adminAPI) serveBeats(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Beats = append(out.Beats, x)
 	}
-	return writeAdminJSON(w, out)
+	return writeJSON(w, out)
 }

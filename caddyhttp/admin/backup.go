@@ -1,4 +1,4 @@
-package caddyhttp
+package admin
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// backupKeyHeader is the header of a back-up that names the file with the key of
+// BackupKeyHeader is the header of a back-up that names the file with the key of
 // the queue. The back-up does not contain the key.
-const backupKeyHeader = "Queue-Key-File"
+const BackupKeyHeader = "Queue-Key-File"
 
 // backupTimeout bounds how long a client may take to receive a part of a
 // back-up.
@@ -21,17 +21,17 @@ const backupTimeout = time.Minute
 var errBackupPostgres = errors.New("the queue is in PostgreSQL: back up the tables notify_queue_* with the tools of the database, for example pg_dump, and keep the secret of the queue")
 
 // serveBackup responds with a copy of the queue, without the key.
-func (adminAPI) serveBackup(w http.ResponseWriter, r *http.Request) error {
+func serveBackup(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
 	}
 	if q.Store == nil {
-		return adminError(http.StatusNotImplemented, errBackupPostgres)
+		return apiError(http.StatusNotImplemented, errBackupPostgres)
 	}
 	w.Header().Set("Content-Type", "application/x-tar")
 	if q.KeyFile != "" {
-		w.Header().Set(backupKeyHeader, url.PathEscape(q.KeyFile))
+		w.Header().Set(BackupKeyHeader, url.PathEscape(q.KeyFile))
 	}
 	out := &backupWriter{w: w, c: http.NewResponseController(w)}
 	err = q.Store.Backup(r.Context(), out)
@@ -39,8 +39,8 @@ func (adminAPI) serveBackup(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 		return nil
 	case !out.begun:
-		w.Header().Del(backupKeyHeader)
-		return adminError(http.StatusServiceUnavailable, err)
+		w.Header().Del(BackupKeyHeader)
+		return apiError(http.StatusServiceUnavailable, err)
 	}
 	q.Log.Error("a back-up of the queue is not complete", zap.Error(err))
 	panic(http.ErrAbortHandler) // so that the client does not take it for complete

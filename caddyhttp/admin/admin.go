@@ -1,4 +1,7 @@
-package caddyhttp
+// Package admin is the part of Caddy's admin API about the gateway. It reads a request,
+// calls the gateway that runs, and writes JSON: what the operator may see and do without
+// the rights of a key.
+package admin
 
 import (
 	"bytes"
@@ -15,6 +18,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -24,10 +29,10 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(adminAPI{})
+	caddy.RegisterModule(API{})
 }
 
-// adminAPI is the part of Caddy's admin API about the gateway:
+// API is the part of Caddy's admin API about the gateway:
 //
 //	GET  /notify/keys             the keys of all sites
 //	GET  /notify/keys/{key}       one of them
@@ -61,59 +66,59 @@ func init() {
 //
 // It shows no secret. It has no state, because Caddy provisions the admin API
 // before the apps of its configuration and never cleans it up.
-type adminAPI struct{}
+type API struct{}
 
 // CaddyModule returns the Caddy module information.
-func (adminAPI) CaddyModule() caddy.ModuleInfo {
+func (API) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "admin.api.notify",
-		New: func() caddy.Module { return new(adminAPI) },
+		New: func() caddy.Module { return new(API) },
 	}
 }
 
 // Routes implements caddy.AdminRouter.
-func (a adminAPI) Routes() []caddy.AdminRoute {
+func (API) Routes() []caddy.AdminRoute {
 	var routes []caddy.AdminRoute
 	for _, r := range []struct {
 		method, path string
 		handle       caddy.AdminHandlerFunc
 	}{
-		{http.MethodGet, "/notify/keys", a.serveKeys},
-		{http.MethodGet, "/notify/keys/{key}", a.serveKey},
-		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
-		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", a.serveEndSilence},
-		{http.MethodPost, "/notify/keys/{key}/invitations", a.serveInvite},
-		{http.MethodDelete, "/notify/keys/{key}/devices/{id}", a.serveRevokeDevice},
-		{http.MethodGet, "/notify/recent", a.serveRecent},
-		{http.MethodGet, "/notify/beats", a.serveBeats},
-		{http.MethodGet, "/notify/destinations", a.serveDestinations},
-		{http.MethodPost, "/notify/destinations/{id}/retry", a.serveRetryDestination},
-		{http.MethodDelete, "/notify/incidents/{id}", a.serveForget},
-		{http.MethodPost, "/notify/incidents/{id}/acknowledge", a.serveAcknowledge},
-		{http.MethodPost, "/notify/incidents/{id}/resolve", a.serveResolve},
-		{http.MethodGet, "/notify/queue", a.serveQueue},
-		{http.MethodPost, "/notify/queue/{id}/retry", a.serveRetry},
-		{http.MethodDelete, "/notify/queue/{id}", a.serveDrop},
+		{http.MethodGet, "/notify/keys", serveKeys},
+		{http.MethodGet, "/notify/keys/{key}", serveKey},
+		{http.MethodPost, "/notify/keys/{key}/test", serveTest},
+		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", serveEndSilence},
+		{http.MethodPost, "/notify/keys/{key}/invitations", serveInvite},
+		{http.MethodDelete, "/notify/keys/{key}/devices/{id}", serveRevokeDevice},
+		{http.MethodGet, "/notify/recent", serveRecent},
+		{http.MethodGet, "/notify/beats", serveBeats},
+		{http.MethodGet, "/notify/destinations", serveDestinations},
+		{http.MethodPost, "/notify/destinations/{id}/retry", serveRetryDestination},
+		{http.MethodDelete, "/notify/incidents/{id}", serveForget},
+		{http.MethodPost, "/notify/incidents/{id}/acknowledge", serveAcknowledge},
+		{http.MethodPost, "/notify/incidents/{id}/resolve", serveResolve},
+		{http.MethodGet, "/notify/queue", serveQueue},
+		{http.MethodPost, "/notify/queue/{id}/retry", serveRetry},
+		{http.MethodDelete, "/notify/queue/{id}", serveDrop},
 	} {
 		routes = append(routes,
 			caddy.AdminRoute{Pattern: r.method + " " + r.path, Handler: r.handle},
 			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
 	}
 	return append(routes,
-		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(a.serveDevices)},
-		caddy.AdminRoute{Pattern: "DELETE /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(a.serveRevokeDevices)},
+		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(serveDevices)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(serveRevokeDevices)},
 		caddy.AdminRoute{Pattern: "/notify/keys/{key}/devices", Handler: methodNotAllowed("GET, HEAD, DELETE")},
-		caddy.AdminRoute{Pattern: "GET /notify/incidents", Handler: caddy.AdminHandlerFunc(a.serveIncidents)},
-		caddy.AdminRoute{Pattern: "DELETE /notify/incidents", Handler: caddy.AdminHandlerFunc(a.serveForgetAll)},
+		caddy.AdminRoute{Pattern: "GET /notify/incidents", Handler: caddy.AdminHandlerFunc(serveIncidents)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/incidents", Handler: caddy.AdminHandlerFunc(serveForgetAll)},
 		caddy.AdminRoute{Pattern: "/notify/incidents", Handler: methodNotAllowed("GET, HEAD, DELETE")},
-		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveSilences)},
-		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveMakeSilence)},
+		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveSilences)},
+		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveMakeSilence)},
 		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},
 		// Other methods of these match /notify/queue/{id}.
-		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(a.serveDead)},
-		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(a.serveBackup)},
-		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(a.serveNotFound)},
-		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(a.serveNotFound)})
+		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(serveDead)},
+		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
+		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(serveNotFound)},
+		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(serveNotFound)})
 }
 
 // methodNotAllowed returns a handler for all methods except the allowed one.
@@ -125,53 +130,53 @@ func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
 			allow += ", HEAD"
 		}
 		w.Header().Set("Allow", allow)
-		return adminError(http.StatusMethodNotAllowed, fmt.Errorf("the method %s is not allowed here; use %s", r.Method, allowed))
+		return apiError(http.StatusMethodNotAllowed, fmt.Errorf("the method %s is not allowed here; use %s", r.Method, allowed))
 	}
 }
 
-func (adminAPI) serveNotFound(http.ResponseWriter, *http.Request) error {
-	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/beats, /notify/destinations, /notify/incidents or /notify/queue"))
+func serveNotFound(http.ResponseWriter, *http.Request) error {
+	return apiError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/beats, /notify/destinations, /notify/incidents or /notify/queue"))
 }
 
-func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {
+func serveKeys(w http.ResponseWriter, _ *http.Request) error {
 	app, err := runningApp()
 	if err != nil {
 		return err
 	}
-	all := app.gateway.Definitions()
-	out := make([]adminKey, 0, len(all))
+	all := app.Definitions()
+	out := make([]keyJSON, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, newAdminKey(name, all[name]))
+		out = append(out, newKeyJSON(name, all[name]))
 	}
-	return writeAdminJSON(w, out)
+	return writeJSON(w, out)
 }
 
-func (adminAPI) serveKey(w http.ResponseWriter, r *http.Request) error {
+func serveKey(w http.ResponseWriter, r *http.Request) error {
 	app, definitions, err := findDefinitions(r)
 	if err != nil {
 		return err
 	}
-	out := newAdminKey(r.PathValue("key"), definitions)
+	out := newKeyJSON(r.PathValue("key"), definitions)
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	for i, d := range definitions {
-		health, err := healthOf(ctx, &app.gateway.Engine, d.Key, d.Key.Targets)
+		health, err := healthOf(ctx, &app.Engine, d.Key, d.Key.Targets)
 		if err != nil {
-			return adminError(http.StatusServiceUnavailable, err)
+			return apiError(http.StatusServiceUnavailable, err)
 		}
 		for k := range health {
 			out.Definitions[i].Destinations[k].Health = &health[k]
 		}
 	}
-	return writeAdminJSON(w, out)
+	return writeJSON(w, out)
 }
 
-func (adminAPI) serveRecent(w http.ResponseWriter, _ *http.Request) error {
+func serveRecent(w http.ResponseWriter, _ *http.Request) error {
 	app, err := runningApp()
 	if err != nil {
 		return err
 	}
-	return writeAdminJSON(w, app.shared.History.List())
+	return writeJSON(w, app.Shared.History.List())
 }
 
 // testRequest is the body of a request for a test message.
@@ -182,15 +187,15 @@ type testRequest struct {
 	Tag   string  `json:"tag"`
 }
 
-// maxTestRequest bounds the body of a request for a test message, in bytes.
-const maxTestRequest = 64 << 10
+// MaxTestRequest bounds the body of a request for a test message, in bytes.
+const MaxTestRequest = 64 << 10
 
 // readTestRequest reads the body of r, which may be empty.
 func readTestRequest(w http.ResponseWriter, r *http.Request) (t testRequest, err error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTestRequest))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxTestRequest))
 	if err != nil {
 		e := api.BodyError(err)
-		return t, adminError(e.Status, e)
+		return t, apiError(e.Status, e)
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return t, nil
@@ -198,12 +203,12 @@ func readTestRequest(w http.ResponseWriter, r *http.Request) (t testRequest, err
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil || d.More() {
-		return t, adminError(http.StatusBadRequest, errors.New("the body must be empty or one JSON object with the fields title, body, type and tag, all of them strings"))
+		return t, apiError(http.StatusBadRequest, errors.New("the body must be empty or one JSON object with the fields title, body, type and tag, all of them strings"))
 	}
 	return t, nil
 }
 
-func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
+func serveTest(w http.ResponseWriter, r *http.Request) error {
 	app, definitions, err := findDefinitions(r)
 	if err != nil {
 		return err
@@ -214,20 +219,20 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	}
 	typ, err := notifier.ParseType(t.Type)
 	if err != nil {
-		return adminError(http.StatusBadRequest, site.PrefixError("type", err))
+		return apiError(http.StatusBadRequest, site.PrefixError("type", err))
 	}
 	tag, err := notifier.ParseTags(t.Tag)
 	if err != nil {
-		return adminError(http.StatusBadRequest, site.PrefixError("tag", err))
+		return apiError(http.StatusBadRequest, site.PrefixError("tag", err))
 	}
 	name := r.PathValue("key")
 	m := &notifier.Message{Title: "Test", Body: cmp.Or(t.Body, "If you can read this, the key "+name+" works."), Type: typ, Time: time.Now()}
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := httpapi.SendTest(&app.gateway.Engine, r, m, definitions, tag)
+	report := httpapi.SendTest(&app.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
-		return adminError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
+		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
 	}
 	resp := api.NewResponse(report)
 	w.Header().Set("Content-Type", "application/json")
@@ -236,36 +241,36 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// adminKey is the JSON of a key.
-type adminKey struct {
-	Name         string            `json:"name"`
-	Destinations int               `json:"destinations"` // of all definitions together
-	Definitions  []adminDefinition `json:"definitions"`
+// keyJSON is the JSON of a key.
+type keyJSON struct {
+	Name         string           `json:"name"`
+	Destinations int              `json:"destinations"` // of all definitions together
+	Definitions  []definitionJSON `json:"definitions"`
 }
 
-// adminDefinition is the JSON of a key's definition at one site or for all
+// definitionJSON is the JSON of a key's definition at one site or for all
 // sites. Sites with the same definition share one.
-type adminDefinition struct {
-	Scope        string             `json:"scope"` // global or site
-	Destinations []adminDestination `json:"destinations"`
+type definitionJSON struct {
+	Scope        string            `json:"scope"` // global or site
+	Destinations []destinationJSON `json:"destinations"`
 }
 
-type adminDestination struct {
+type destinationJSON struct {
 	Service     string   `json:"service"`
 	Destination string   `json:"destination"` // the URL with its secrets masked
 	Tags        []string `json:"tags"`
 	Optional    bool     `json:"optional"`
 	Default     bool     `json:"default"` // it gets messages without a tag
 
-	Health *DestinationHealth `json:"health,omitempty"` // with a queue
+	Health *Health `json:"health,omitempty"` // with a queue
 }
 
-func newAdminKey(name string, definitions []site.Definition) adminKey {
-	out := adminKey{Name: name}
+func newKeyJSON(name string, definitions []site.Definition) keyJSON {
+	out := keyJSON{Name: name}
 	for _, d := range definitions {
-		a := adminDefinition{Scope: d.Scope, Destinations: make([]adminDestination, len(d.Key.Targets))}
+		a := definitionJSON{Scope: d.Scope, Destinations: make([]destinationJSON, len(d.Key.Targets))}
 		for i, t := range d.Key.Targets {
-			a.Destinations[i] = adminDestination{
+			a.Destinations[i] = destinationJSON{
 				Service: t.Service(), Destination: t.String(), Tags: append([]string{}, t.Tags...), Optional: t.Optional(),
 				Default: slices.ContainsFunc(d.Key.DefaultTargets, func(o notifier.Target) bool { return site.SameTarget(o, t) }),
 			}
@@ -279,38 +284,34 @@ func newAdminKey(name string, definitions []site.Definition) adminKey {
 // runningApp returns the app of the running configuration. It does not ask
 // Caddy for it, because the admin API already answers while Caddy loads the
 // apps.
-func runningApp() (*App, error) {
-	var app *App
-	sharedPool.Range(func(_, s any) bool {
-		app = s.(*process).apps.newest()
-		return false
-	})
+func runningApp() (*gateway.Gateway, error) {
+	app := process.Running()
 	if app == nil {
-		return nil, adminError(http.StatusNotFound, errors.New("the running configuration does not use notify"))
+		return nil, apiError(http.StatusNotFound, errors.New("the running configuration does not use notify"))
 	}
 	return app, nil
 }
 
 // findDefinitions returns the definitions of the key of the configuration in the path of r.
 // The app is not nil if there is only no such key.
-func findDefinitions(r *http.Request) (*App, []site.Definition, error) {
+func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, error) {
 	app, err := runningApp()
 	if err != nil {
 		return nil, nil, err
 	}
-	definitions := app.gateway.Definitions()[r.PathValue("key")]
+	definitions := app.Definitions()[r.PathValue("key")]
 	if len(definitions) == 0 {
-		return app, nil, adminError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
+		return app, nil, apiError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
 	}
 	return app, definitions, nil
 }
 
-func adminError(status int, err error) error { return caddy.APIError{HTTPStatus: status, Err: err} }
+func apiError(status int, err error) error { return caddy.APIError{HTTPStatus: status, Err: err} }
 
-func writeAdminJSON(w http.ResponseWriter, v any) error {
+func writeJSON(w http.ResponseWriter, v any) error {
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(v)
 }
 
 // Interface guards
-var _ caddy.AdminRouter = adminAPI{}
+var _ caddy.AdminRouter = API{}

@@ -1,4 +1,4 @@
-package caddyhttp
+package admin
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// adminQueue is the JSON response about the queue: counts, and one page of
+// Queue is the JSON response about the queue: counts, and one page of
 // deliveries.
-type adminQueue struct {
+type Queue struct {
 	Queued  int        `json:"queued"`
 	Sending int        `json:"sending"`
 	Dead    int        `json:"dead"`
@@ -30,12 +30,12 @@ type adminQueue struct {
 	Records int64      `json:"record_bytes"`     // size of the records alone
 	Oldest  *time.Time `json:"oldest,omitempty"` // when the oldest message that waits came in
 
-	Deliveries []adminDelivery `json:"deliveries"`
-	Next       string          `json:"next,omitempty"` // address of the next page
+	Deliveries []Delivery `json:"deliveries"`
+	Next       string     `json:"next,omitempty"` // address of the next page
 }
 
-// adminDelivery is the JSON of a delivery in the queue.
-type adminDelivery struct {
+// Delivery is the JSON of a delivery in the queue.
+type Delivery struct {
 	ID       string `json:"id"` // of the message
 	Key      string `json:"key"`
 	Source   string `json:"source"`
@@ -44,18 +44,16 @@ type adminDelivery struct {
 	Expires time.Time `json:"expires"` // when it is given up
 }
 
-// The number of deliveries on a page.
-const (
-	defaultQueuePage = 100
-)
+// defaultQueuePage is the number of deliveries on a page.
+const defaultQueuePage = 100
 
 // serveQueue lists the deliveries that wait, in the order of their messages.
-func (adminAPI) serveQueue(w http.ResponseWriter, r *http.Request) error {
+func serveQueue(w http.ResponseWriter, r *http.Request) error {
 	return serveDeliveries(w, r, queue.Queued, queue.Sending, queue.Held)
 }
 
 // serveDead lists the deliveries that were given up.
-func (adminAPI) serveDead(w http.ResponseWriter, r *http.Request) error {
+func serveDead(w http.ResponseWriter, r *http.Request) error {
 	return serveDeliveries(w, r, queue.Dead)
 }
 
@@ -66,21 +64,21 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	}
 	after, limit, err := parsePage(r.URL.Query())
 	if err != nil {
-		return adminError(http.StatusBadRequest, err)
+		return apiError(http.StatusBadRequest, err)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
 	if err != nil {
-		return adminError(http.StatusServiceUnavailable, err)
+		return apiError(http.StatusServiceUnavailable, err)
 	}
-	out := adminQueue{Queued: s.Queued, Sending: s.Sending, Dead: s.Dead, Bytes: s.Bytes, Records: s.Records, Deliveries: []adminDelivery{}}
+	out := Queue{Queued: s.Queued, Sending: s.Sending, Dead: s.Dead, Bytes: s.Bytes, Records: s.Records, Deliveries: []Delivery{}}
 	if !s.Oldest.IsZero() {
 		out.Oldest = &s.Oldest
 	}
 	jobs, err := q.List(ctx, after, limit, statuses...)
 	if err != nil {
-		return adminError(http.StatusServiceUnavailable, err)
+		return apiError(http.StatusServiceUnavailable, err)
 	}
 	if len(jobs) == limit {
 		last := jobs[limit-1].JobID
@@ -91,9 +89,9 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 		if jobs[i].Status != queue.Dead {
 			d.Result = queued.JobResult(&jobs[i])
 		}
-		out.Deliveries = append(out.Deliveries, adminDelivery{d.ID, d.State.Key, d.State.Source, d.State.Incident, d.Result, jobs[i].Expires})
+		out.Deliveries = append(out.Deliveries, Delivery{d.ID, d.State.Key, d.State.Source, d.State.Incident, d.Result, jobs[i].Expires})
 	}
-	return writeAdminJSON(w, out)
+	return writeJSON(w, out)
 }
 
 // parsePage reads the parameters after and limit.
@@ -116,23 +114,23 @@ func parsePage(query url.Values) (after queue.JobID, limit int, err error) {
 	return after, limit, nil
 }
 
-// adminChange is the JSON response to a change: the numbers of deliveries.
-type adminChange struct {
+// changeJSON is the JSON response to a change: the numbers of deliveries.
+type changeJSON struct {
 	Deliveries int `json:"deliveries"` // that were changed
 	Waiting    int `json:"waiting"`    // of them, those that waited
 	Dead       int `json:"dead"`       // of them, those that were given up
 }
 
 // serveRetry makes the deliveries of a message due that wait or were given up.
-func (adminAPI) serveRetry(w http.ResponseWriter, r *http.Request) error {
+func serveRetry(w http.ResponseWriter, r *http.Request) error {
 	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
 		n, err := q.Retry(ctx, id)
-		return adminChange{Deliveries: n.Dead + n.Queued, Waiting: n.Queued, Dead: n.Dead}, err
+		return changeJSON{Deliveries: n.Dead + n.Queued, Waiting: n.Queued, Dead: n.Dead}, err
 	})
 }
 
 // serveDrop cancels the deliveries of a message that wait or were given up.
-func (adminAPI) serveDrop(w http.ResponseWriter, r *http.Request) error {
+func serveDrop(w http.ResponseWriter, r *http.Request) error {
 	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
 		n, err := outbox.DropMessage(ctx, q, id)
 		return map[string]int{"deliveries": n}, err
@@ -148,18 +146,18 @@ func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.C
 	}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
-		return adminError(http.StatusNotFound, queue.ErrNotFound)
+		return apiError(http.StatusNotFound, queue.ErrNotFound)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	out, err := change(ctx, q.Queue, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
-		return adminError(http.StatusNotFound, err)
+		return apiError(http.StatusNotFound, err)
 	case err != nil:
-		return adminError(http.StatusServiceUnavailable, err)
+		return apiError(http.StatusServiceUnavailable, err)
 	}
-	return writeAdminJSON(w, out)
+	return writeJSON(w, out)
 }
 
 // runningQueue returns the queue of the running configuration.
@@ -168,8 +166,8 @@ func runningQueue() (*gateway.Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	if app.gateway.Rooms == nil {
-		return nil, adminError(http.StatusNotFound, errors.New("the running configuration has no queue; add queue to the global option notify"))
+	if app.Rooms == nil {
+		return nil, apiError(http.StatusNotFound, errors.New("the running configuration has no queue; add queue to the global option notify"))
 	}
-	return app.gateway.Rooms, nil
+	return app.Rooms, nil
 }
