@@ -14,6 +14,7 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -75,7 +76,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.gateway.Log, a.gateway.Started = ctx.Logger(), make(chan struct{})
-	protectStdLog()
+	logs.ProtectStandard()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
 	a.gateway.SiteIndex = sync.OnceValue(a.indexSites)

@@ -1,4 +1,4 @@
-package caddyhttp
+package logs
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logs/logdigest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// logSink is an open log writer. Caddy keeps it over a reload, so it sends with
+// sink is an open log writer. Caddy keeps it over a reload, so it sends with
 // the app that runs at the time.
-type logSink struct {
-	settings LogWriter
+type sink struct {
+	settings Writer
 	stderr   io.Writer
 	shared   process.Use
 	batch    logdigest.Batch
@@ -26,8 +26,8 @@ type logSink struct {
 	open     process.LogWriter
 }
 
-func newLogSink(w LogWriter) (*logSink, error) {
-	s := &logSink{settings: w, stderr: os.Stderr}
+func newSink(w Writer) (*sink, error) {
+	s := &sink{settings: w, stderr: os.Stderr}
 	if err := s.shared.Load(); err != nil {
 		return nil, fmt.Errorf("starting the sender: %w", err)
 	}
@@ -42,7 +42,7 @@ func newLogSink(w LogWriter) (*logSink, error) {
 //
 // Without a running app it also writes errors to standard error: Caddy may be
 // about to exit, and nothing else would show the reason.
-func (s *logSink) Write(line []byte) (int, error) {
+func (s *sink) Write(line []byte) (int, error) {
 	e := logdigest.ReadEntry(line, time.Now())
 	toStderr := e.Level >= zapcore.ErrorLevel && s.shared.Process.Gateways.Newest() == nil
 	if toStderr {
@@ -62,7 +62,7 @@ func (s *logSink) Write(line []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (s *logSink) Close() error {
+func (s *sink) Close() error {
 	s.batch.Flush()
 	s.discard()
 	s.shared.Process.Logs.Remove(&s.open)
@@ -71,20 +71,20 @@ func (s *logSink) Close() error {
 
 // discard writes the collected entries to standard error instead of sending
 // them.
-func (s *logSink) discard() {
+func (s *sink) discard() {
 	if d := s.batch.Take(); d != nil {
 		s.warn("%s not sent:\n%s", logdigest.CountEntries(d.Count()), d.Body())
 	}
 }
 
 // warn writes to standard error. A log entry would come back to the sink.
-func (s *logSink) warn(format string, args ...any) {
+func (s *sink) warn(format string, args ...any) {
 	fmt.Fprintf(s.stderr, "[WARNING] log output notify %s: %s\n", s.settings.Key, fmt.Sprintf(format, args...))
 }
 
 // ready reports whether an app runs that can send. Before Caddy has started,
 // none does. It warns if that does not change.
-func (s *logSink) ready(attempts int) bool {
+func (s *sink) ready(attempts int) bool {
 	if s.shared.Process.Gateways.Newest() != nil {
 		return true
 	}
@@ -97,7 +97,7 @@ func (s *logSink) ready(attempts int) bool {
 }
 
 // send sends the message about the entries in d.
-func (s *logSink) send(d *logdigest.Digest) {
+func (s *sink) send(d *logdigest.Digest) {
 	g := s.shared.Process.Gateways.Newest()
 	if g == nil {
 		return // it has just stopped, because Caddy stops
@@ -128,7 +128,7 @@ func firstError(r *notifier.Report) error {
 	return nil
 }
 
-func (s *logSink) warnFailed(n int, err error) {
+func (s *sink) warnFailed(n int, err error) {
 	s.failed.Add(n, func(n int) {
 		s.warn("a message about %s was not delivered to every destination: %v", logdigest.CountEntries(n), err)
 	})

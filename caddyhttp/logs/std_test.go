@@ -1,4 +1,4 @@
-package caddyhttp
+package logs
 
 import (
 	"log"

@@ -1,4 +1,6 @@
-package caddyhttp
+// Package logs sends log entries of Caddy as messages. Package logdigest collects entries
+// and counts them by kind.
+package logs
 
 import (
 	"encoding/json"
@@ -21,10 +23,10 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(new(LogWriter))
+	caddy.RegisterModule(new(Writer))
 }
 
-// LogWriter sends log entries as messages. The first entry is sent after one
+// Writer sends log entries as messages. The first entry is sent after one
 // second, together with others from that second. Later ones are collected and
 // sent as one message when the interval is over. A message has the number of
 // entries and shows each kind of them once: a storm of errors is one message a
@@ -38,7 +40,7 @@ func init() {
 // has a count of the former and of entries that were not delivered. Errors that
 // occur while no configuration runs, such as when Caddy cannot start, are
 // written to standard error.
-type LogWriter struct {
+type Writer struct {
 	recipient.Recipient
 
 	// The title of the messages. Global placeholders such as `{system.hostname}`
@@ -63,20 +65,20 @@ type LogWriter struct {
 }
 
 const (
-	defaultLogInterval = time.Minute
-	minLogInterval     = time.Second
-	defaultLogKinds    = 10
-	maxLogKinds        = 100
+	defaultInterval = time.Minute
+	minInterval     = time.Second
+	defaultKinds    = 10
+	maxKinds        = 100
 )
 
 var (
-	errLogInterval = errors.New("it must be a duration of one second or more, such as 1m")
-	errLogKinds    = fmt.Errorf("it must be a whole number from 1 to %d", maxLogKinds)
+	errInterval = errors.New("it must be a duration of one second or more, such as 1m")
+	errKinds    = fmt.Errorf("it must be a whole number from 1 to %d", maxKinds)
 )
 
-// logPlaceholders are the placeholders of the title of a message about log
+// titlePlaceholders are the placeholders of the title of a message about log
 // entries: only global ones.
-var logPlaceholders = placeholder.Scope{
+var titlePlaceholders = placeholder.Scope{
 	Text: "a message about log entries", Has: func(string) bool { return false },
 	Allowed: "{system.hostname} or {env.NAME}",
 }
@@ -85,16 +87,16 @@ var logPlaceholders = placeholder.Scope{
 var errNoApp = errors.New("the global option notify is missing; events and logs use its keys, so write notify { key … } into the global options")
 
 // CaddyModule returns the Caddy module information.
-func (*LogWriter) CaddyModule() caddy.ModuleInfo {
+func (*Writer) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "caddy.logging.writers.notify",
-		New: func() caddy.Module { return new(LogWriter) },
+		New: func() caddy.Module { return new(Writer) },
 	}
 }
 
 // Provision implements caddy.Provisioner. Caddy provisions logs before apps, so
 // the notify app checks the key.
-func (w *LogWriter) Provision(ctx caddy.Context) error {
+func (w *Writer) Provision(ctx caddy.Context) error {
 	if err := w.provision(ctx); err != nil {
 		// The context has no logger before all logs are provisioned.
 		return block.LogRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.Describe("log output notify: ", err))
@@ -106,7 +108,7 @@ func (w *LogWriter) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-func (w *LogWriter) provision(ctx caddy.Context) error {
+func (w *Writer) provision(ctx caddy.Context) error {
 	if err := w.Recipient.Check(); err != nil {
 		return err
 	}
@@ -119,17 +121,17 @@ func (w *LogWriter) provision(ctx caddy.Context) error {
 	}
 	switch {
 	case w.Interval == 0:
-		w.Interval = caddy.Duration(defaultLogInterval)
-	case w.Interval < caddy.Duration(minLogInterval):
-		return site.PrefixError("interval", errLogInterval)
+		w.Interval = caddy.Duration(defaultInterval)
+	case w.Interval < caddy.Duration(minInterval):
+		return site.PrefixError("interval", errInterval)
 	}
 	switch {
 	case w.Max == 0:
-		w.Max = defaultLogKinds
-	case w.Max < 0 || w.Max > maxLogKinds:
-		return site.PrefixError("max", errLogKinds)
+		w.Max = defaultKinds
+	case w.Max < 0 || w.Max > maxKinds:
+		return site.PrefixError("max", errKinds)
 	}
-	if err := placeholder.CheckTextAndValues(w.Title, logPlaceholders); err != nil {
+	if err := placeholder.CheckTextAndValues(w.Title, titlePlaceholders); err != nil {
 		return w.Caddyfile.Locate("title", site.PrefixError("title", err))
 	}
 	w.Title = markup.OneLine(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
@@ -154,23 +156,23 @@ func hasApp(ctx caddy.Context, app string) bool {
 }
 
 // Cleanup implements caddy.CleanerUpper.
-func (w *LogWriter) Cleanup() error { return w.shared.Release() }
+func (w *Writer) Cleanup() error { return w.shared.Release() }
 
 // String implements caddy.WriterOpener.
-func (w *LogWriter) String() string { return "notify " + w.Key }
+func (w *Writer) String() string { return "notify " + w.Key }
 
 // WriterKey implements caddy.WriterOpener. Caddy keeps an open writer over a
 // reload if the key is the same.
-func (w *LogWriter) WriterKey() string {
-	c := LogWriter{Recipient: w.Recipient, Title: w.Title, Type: w.Type, Interval: w.Interval, Max: w.Max}
+func (w *Writer) WriterKey() string {
+	c := Writer{Recipient: w.Recipient, Title: w.Title, Type: w.Type, Interval: w.Interval, Max: w.Max}
 	c.Caddyfile = nil              // the line may change
 	settings, _ := json.Marshal(c) // texts and numbers always marshal
 	return "notify:" + string(settings)
 }
 
 // OpenWriter implements caddy.WriterOpener.
-func (w *LogWriter) OpenWriter() (io.WriteCloser, error) {
-	return newLogSink(LogWriter{Recipient: w.Recipient, Title: w.Title, Type: w.Type, Interval: w.Interval, Max: w.Max})
+func (w *Writer) OpenWriter() (io.WriteCloser, error) {
+	return newSink(Writer{Recipient: w.Recipient, Title: w.Title, Type: w.Type, Interval: w.Interval, Max: w.Max})
 }
 
 // UnmarshalCaddyfile sets up the log writer from Caddyfile tokens. Syntax:
@@ -182,23 +184,23 @@ func (w *LogWriter) OpenWriter() (io.WriteCloser, error) {
 //		interval <duration>
 //		max <n>
 //	}]
-func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+func (w *Writer) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := w.Unmarshal(d); err != nil {
 		return err
 	}
 	err := block.ReadOptional(d, "notify", block.Options{
 		"tag":   w.TagOption(),
-		"title": w.TextOption("title", &w.Title, logPlaceholders),
+		"title": w.TextOption("title", &w.Title, titlePlaceholders),
 		"type":  recipient.TypeOption(&w.Type),
 		"interval": {Usage: "interval <duration>", Min: 1, Max: 1, Line: func(args []string) error {
 			t, err := caddy.ParseDuration(args[0])
-			if err != nil || t < minLogInterval {
-				return errLogInterval
+			if err != nil || t < minInterval {
+				return errInterval
 			}
 			w.Interval = caddy.Duration(t)
 			return nil
 		}},
-		"max": {Usage: "max <n>", Min: 1, Max: 1, Line: block.Number(&w.Max, 1, maxLogKinds)},
+		"max": {Usage: "max <n>", Min: 1, Max: 1, Line: block.Number(&w.Max, 1, maxKinds)},
 	})
 	var files block.Fingerprint
 	files.AddPlaceholders(w.Title)
@@ -208,8 +210,8 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddy.Provisioner     = (*LogWriter)(nil)
-	_ caddy.CleanerUpper    = (*LogWriter)(nil)
-	_ caddy.WriterOpener    = (*LogWriter)(nil)
-	_ caddyfile.Unmarshaler = (*LogWriter)(nil)
+	_ caddy.Provisioner     = (*Writer)(nil)
+	_ caddy.CleanerUpper    = (*Writer)(nil)
+	_ caddy.WriterOpener    = (*Writer)(nil)
+	_ caddyfile.Unmarshaler = (*Writer)(nil)
 )

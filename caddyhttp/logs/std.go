@@ -1,4 +1,4 @@
-package caddyhttp
+package logs
 
 import (
 	"bytes"
@@ -25,9 +25,9 @@ func (l stdLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// protectStdLog lets the standard log pass through a [stdLog]. Caddy sets the
+// ProtectStandard lets the standard log pass through a [stdLog]. Caddy sets the
 // output of the standard log for each configuration before it provisions apps.
-func protectStdLog() {
+func ProtectStandard() {
 	w := log.Writer()
 	if _, ok := w.(stdLog); !ok {
 		log.SetOutput(stdLog{w})

@@ -1,11 +1,11 @@
-package caddyhttp
+package logs
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logs/logdigest"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 

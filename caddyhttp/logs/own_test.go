@@ -1,4 +1,4 @@
-package caddyhttp
+package logs
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logs/logdigest"
 	"github.com/caddy-notify/caddy-notify/internal/logtest"
 )
 
