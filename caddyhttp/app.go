@@ -12,10 +12,12 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -58,7 +60,8 @@ type App struct {
 	ready func()       // closes started
 	mail  *mailGateway // nil for none
 
-	emitter emitter
+	ctx     caddy.Context
+	emitter *events.Emitter
 	trim    *time.Timer // returns memory after the start; nil for few URLs
 
 	storage   certmagic.Storage
@@ -75,7 +78,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.gateway.Log, a.gateway.Started = ctx.Logger(), make(chan struct{})
+	a.ctx, a.gateway.Log, a.gateway.Started = ctx, ctx.Logger(), make(chan struct{})
 	logs.ProtectStandard()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
@@ -84,7 +87,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
+	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
 	a.storage = ctx.Storage()
 	a.shared.Sender.KeepStates(stateStore{a.storage})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
@@ -125,11 +128,14 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	// Last, because loading the events app provisions its handlers, which look
 	// up keys in this app.
-	if a.emitter, err = newEmitter(ctx); err != nil {
+	if a.emitter, err = events.NewEmitter(ctx); err != nil {
 		return err
 	}
 	return block.LogRejected(a.gateway.Log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
 }
+
+// Engine returns what events are sent with. It is ready before the events app is loaded.
+func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
 
 // Check makes the checks for which all apps must be provisioned. It returns an
 // error if something can have no effect, such as a site that no request reaches, and

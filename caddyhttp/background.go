@@ -4,7 +4,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
 // finish sends what the log writers have collected and waits for all messages
@@ -17,11 +16,4 @@ func (a *App) finish() {
 	if left := a.shared.Background.Wait(dispatch.StopTimeout); left > 0 {
 		a.gateway.Log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
 	}
-}
-
-// reportDropped logs that the background queue had no room for a message.
-func reportDropped(a *outbox.Engine) {
-	a.Shared.Background.Dropped.Add(1, func(n int) {
-		a.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
-	})
 }

@@ -36,7 +36,7 @@ import (
 // server. It gives no warning in unclear cases, such as behind a handler or
 // matcher that is not part of Caddy.
 func (a *App) warnUnguarded() {
-	app, err := a.emitter.ctx.AppIfConfigured("http")
+	app, err := a.ctx.AppIfConfigured("http")
 	if err != nil {
 		return // there is no http app, so there is no site
 	}

@@ -28,7 +28,7 @@ import (
 // not know its place in the routes. In unclear cases, such as behind a handler
 // that is not part of Caddy, it assumes that requests arrive.
 func (a *App) checkReach() error {
-	app, err := a.emitter.ctx.AppIfConfigured("http")
+	app, err := a.ctx.AppIfConfigured("http")
 	if err != nil {
 		return nil // there is no http app, so there is no site
 	}

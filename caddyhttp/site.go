@@ -75,7 +75,7 @@ func (h *Handler) place() string {
 // handlerAddresses returns the addresses of each handler in the routes.
 func (a *App) handlerAddresses() map[*Handler][]string {
 	out := map[*Handler][]string{}
-	app, err := a.emitter.ctx.AppIfConfigured("http")
+	app, err := a.ctx.AppIfConfigured("http")
 	if err != nil {
 		return out // there is no http app
 	}

@@ -63,7 +63,7 @@ func (a *App) startSMTP() error {
 	if a.mail == nil {
 		return nil
 	}
-	if err := a.mail.start(a.emitter.ctx); err != nil {
+	if err := a.mail.start(a.ctx); err != nil {
 		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
 	}
 	return nil

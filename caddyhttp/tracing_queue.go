@@ -17,7 +17,7 @@ import (
 // its own. It does not wait for one of a client, because after a restart the queue may
 // send before any comes.
 func (a *App) findTracers() (provider trace.TracerProvider) {
-	app, err := a.emitter.ctx.AppIfConfigured("http")
+	app, err := a.ctx.AppIfConfigured("http")
 	if err != nil {
 		return nil // there is no http app
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logs/logdigest"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
@@ -24,7 +24,7 @@ func isOwnEntry(e *logdigest.Entry, line []byte) bool {
 		// The encoder may write the name elsewhere.
 		return ownLoggerText.Match(line)
 	case "events":
-		return slices.ContainsFunc(e.Fields, func(f logdigest.Field) bool { return f.Name == "name" && events.CausesNone(f.Value) })
+		return slices.ContainsFunc(e.Fields, func(f logdigest.Field) bool { return f.Name == "name" && event.CausesNone(f.Value) })
 	}
 	return slices.ContainsFunc(ownLoggers, func(name string) bool {
 		return e.Logger == name || strings.HasPrefix(e.Logger, name+".")

@@ -1,4 +1,4 @@
-package caddyhttp
+package events
 
 import (
 	"cmp"
@@ -15,10 +15,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -26,10 +26,10 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(new(EventHandler))
+	caddy.RegisterModule(new(Handler))
 }
 
-// EventHandler sends events of Caddy as messages: a certificate that could not
+// Handler sends events of Caddy as messages: a certificate that could not
 // be renewed, an upstream that is down, a server that stops. It sends in the
 // background, so that nothing waits for the message.
 //
@@ -42,7 +42,7 @@ func init() {
 // TLS handshake; `stopping`, if another configuration replaces this one; and
 // `notify_failed` and `notify_delivered`, if they are about the same key. A
 // message about one of these two emits no event itself.
-type EventHandler struct {
+type Handler struct {
 	recipient.Recipient
 
 	// The title of the message. Example: `{event.name} on {system.hostname}`.
@@ -60,7 +60,7 @@ type EventHandler struct {
 	// Default: a type that fits the event.
 	Type string `json:"type,omitempty"`
 
-	app         *App
+	engine      *outbox.Engine
 	log         *zap.Logger
 	messageType notifier.Type // "" for the event's
 	format      markup.Format
@@ -68,17 +68,17 @@ type EventHandler struct {
 }
 
 // CaddyModule returns the Caddy module information.
-func (*EventHandler) CaddyModule() caddy.ModuleInfo {
+func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "events.handlers.notify",
-		New: func() caddy.Module { return new(EventHandler) },
+		New: func() caddy.Module { return new(Handler) },
 	}
 }
 
 // Provision implements caddy.Provisioner.
-func (h *EventHandler) Provision(ctx caddy.Context) error {
+func (h *Handler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
-	if err := h.loadApp(ctx); err != nil {
+	if err := h.loadEngine(ctx); err != nil {
 		return err
 	}
 	s := currentSubscription(ctx)
@@ -91,7 +91,7 @@ func (h *EventHandler) Provision(ctx caddy.Context) error {
 		return block.LogRejected(h.log, h.Caddyfile.Describe(on, err))
 	}
 	for _, name := range s.Events {
-		if err := events.CheckName(name); err != nil {
+		if err := checkName(name); err != nil {
 			h.log.Warn(h.Caddyfile.Describe(on, err).Error())
 		}
 	}
@@ -116,24 +116,24 @@ func currentSubscription(ctx caddy.Context) *caddyevents.Subscription {
 	return nil
 }
 
-// loadApp sets app. The app may still be provisioning, because it loads the
+// loadEngine sets engine. The app may still be provisioning, because it loads the
 // events app, but its keys are ready. An error of the app is logged by the app.
-func (h *EventHandler) loadApp(ctx caddy.Context) error {
+func (h *Handler) loadEngine(ctx caddy.Context) error {
 	app, err := ctx.App("notify")
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	h.app = app.(*App)
+	h.engine = app.(interface{ Engine() *outbox.Engine }).Engine() // the package of the app imports this one
 	return nil
 }
 
-// eventPlaceholders are the placeholders of the text of a message about an event.
-var eventPlaceholders = placeholder.Scope{
-	Text: "a message about an event", Has: isEventPlaceholder,
+// textPlaceholders are the placeholders of the text of a message about an event.
+var textPlaceholders = placeholder.Scope{
+	Text: "a message about an event", Has: isPlaceholder,
 	Allowed: "{event.name}, {event.data.<name>}, {system.hostname} or {env.NAME}",
 }
 
-func isEventPlaceholder(name string) bool {
+func isPlaceholder(name string) bool {
 	switch name {
 	case "event", "event.id", "event.name", "event.time", "event.time_unix", "event.module", "event.data":
 		return true
@@ -141,15 +141,15 @@ func isEventPlaceholder(name string) bool {
 	return strings.HasPrefix(name, "event.data.")
 }
 
-func (h *EventHandler) provision(names []string) error {
+func (h *Handler) provision(names []string) error {
 	if err := h.Recipient.Check(); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
-		if err := placeholder.CheckTextAndValues(text, eventPlaceholders); err != nil {
+		if err := placeholder.CheckTextAndValues(text, textPlaceholders); err != nil {
 			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
 		}
-		if err := events.CheckData(text, names); err != nil {
+		if err := checkData(text, names); err != nil {
 			return h.Caddyfile.Locate(name, site.PrefixError(name, err))
 		}
 	}
@@ -165,7 +165,7 @@ func (h *EventHandler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.Find(h.app.gateway.Resolved)
+	_, _, err = h.Find(h.engine.Resolved)
 	return err
 }
 
@@ -173,30 +173,37 @@ var errFormatWithoutBody = errors.New("format has no effect without body; add a 
 
 // Handle implements caddyevents.Handler. It never waits and never returns an
 // error, because an error can abort what emits the event.
-func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
+func (h *Handler) Handle(ctx context.Context, e caddy.Event) error {
 	if !h.wants(e) {
 		return nil
 	}
 	source := site.SourceEvent
-	if events.CausesNone(e.Name()) {
+	if event.CausesNone(e.Name()) {
 		source = site.SourceOwnEvent
 	}
 	// The message is made here, because the emitter may change the event's data
 	// afterwards.
-	err := h.Recipient.Post(&h.app.gateway.Engine, h.message(ctx, e), source, true, nil)
+	err := h.Recipient.Post(h.engine, h.message(ctx, e), source, true, nil)
 	switch {
 	case errors.Is(err, outbox.ErrQueueFull):
-		reportDropped(&h.app.gateway.Engine)
+		h.reportDropped()
 	case err != nil:
 		h.log.Error("event not sent", zap.String("event", e.Name()), zap.Error(err))
 	}
 	return nil
 }
 
+// reportDropped logs that the background queue had no room for a message.
+func (h *Handler) reportDropped() {
+	h.engine.Shared.Background.Dropped.Add(1, func(n int) {
+		h.engine.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
+	})
+}
+
 // wants reports whether the event makes a message.
-func (h *EventHandler) wants(e caddy.Event) bool {
+func (h *Handler) wants(e caddy.Event) bool {
 	switch name := e.Name(); {
-	case events.AboutMessage(name):
+	case event.AboutMessage(name):
 		return e.Data["key"] != h.Key
 	case name == "stopping":
 		return !isReload()
@@ -215,13 +222,13 @@ func isReload() bool { return !caddy.Exiting() && caddy.ActiveContext().Context 
 
 // Limits of a message about an event, in bytes.
 const (
-	maxEventTitle = 500
-	maxEventBody  = 32 << 10
+	maxTitle = 500
+	maxBody  = 32 << 10
 )
 
 // message returns the message about the event.
-func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Message {
-	t := events.Describe(e, isReload())
+func (h *Handler) message(ctx context.Context, e caddy.Event) *notifier.Message {
+	t := describe(e, isReload())
 	// The default text has no mention, but may quote strangers: an issuer's error
 	// repeats what the server of a name has answered. A body that is set here is the
 	// operator's.
@@ -241,7 +248,7 @@ func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Mes
 			m.Body, m.Format = eventReplacer(repl, h.format == markup.HTML).ReplaceKnown(h.Body, ""), h.format
 		}
 	}
-	m.Title, m.Body = markup.TruncateBytes(markup.FirstLine(m.Title), maxEventTitle), markup.TruncateBytes(m.Body, maxEventBody)
+	m.Title, m.Body = markup.TruncateBytes(markup.FirstLine(m.Title), maxTitle), markup.TruncateBytes(m.Body, maxBody)
 	if strings.TrimSpace(m.Body) == "" {
 		m.Body = m.Title // some destinations reject an empty text
 	}
@@ -257,7 +264,7 @@ func eventReplacer(base *caddy.Replacer, escape bool) *caddy.Replacer {
 		if !ok || !strings.HasPrefix(name, "event.") {
 			return v, ok
 		}
-		text := events.Format(v)
+		text := formatValue(v)
 		if escape {
 			text = html.EscapeString(text)
 		}
@@ -268,7 +275,7 @@ func eventReplacer(base *caddy.Replacer, escape bool) *caddy.Replacer {
 
 // MarshalLogObject implements zapcore.ObjectMarshaler. Caddy's debug log prints
 // the handler with each event.
-func (h *EventHandler) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+func (h *Handler) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddString("key", h.Key)
 	return nil
 }
@@ -282,14 +289,14 @@ func (h *EventHandler) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 //		type info|success|warning|failure
 //		tag <expression>
 //	}]
-func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := h.Unmarshal(d); err != nil {
 		return err
 	}
 	start := *d
 	err := block.ReadOptional(d, "notify", block.Options{
-		"title": h.TextOption("title", &h.Title, eventPlaceholders),
-		"body":  h.TextOption("body", &h.Body, eventPlaceholders),
+		"title": h.TextOption("title", &h.Title, textPlaceholders),
+		"body":  h.TextOption("body", &h.Body, textPlaceholders),
 		"format": {Usage: "format text|markdown|html", Min: 1, Max: 1, Line: func(args []string) error {
 			format, err := markup.ParseFormat(args[0])
 			h.Format = string(format)
@@ -306,8 +313,8 @@ func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddy.Provisioner       = (*EventHandler)(nil)
-	_ caddyevents.Handler     = (*EventHandler)(nil)
-	_ caddyfile.Unmarshaler   = (*EventHandler)(nil)
-	_ zapcore.ObjectMarshaler = (*EventHandler)(nil)
+	_ caddy.Provisioner       = (*Handler)(nil)
+	_ caddyevents.Handler     = (*Handler)(nil)
+	_ caddyfile.Unmarshaler   = (*Handler)(nil)
+	_ zapcore.ObjectMarshaler = (*Handler)(nil)
 )
