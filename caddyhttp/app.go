@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
+	"go.opentelemetry.io/otel/trace"
 
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
@@ -82,8 +83,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	logs.ProtectStandard()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
-	a.gateway.SiteIndex = sync.OnceValue(a.indexSites)
-	a.gateway.Tracers = sync.OnceValue(a.findTracers)
+	a.gateway.SiteIndex = sync.OnceValue(func() *site.Index { return a.routes().Index() })
+	a.gateway.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.routes().Tracers() })
 	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -142,10 +143,11 @@ func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.
 func (a *App) Check() error {
-	if err := cmp.Or(a.checkSites(), a.checkReach()); err != nil {
+	routes := a.routes()
+	if err := cmp.Or(a.checkSites(), routes.CheckReach()); err != nil {
 		return err
 	}
-	a.warnUnguarded()
+	routes.WarnUnguarded()
 	return nil
 }
 

@@ -18,7 +18,7 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 	for _, h := range app.handlers {
 		h.api.Log = zap.New(core)
 	}
-	app.warnUnguarded()
+	app.routes().WarnUnguarded()
 	for _, e := range logged.All() {
 		warnings = append(warnings, e.Message)
 	}

@@ -17,7 +17,7 @@ func reachOf(t *testing.T, text string) (warnings []string, err error) {
 	for _, h := range app.handlers {
 		h.api.Log = zap.New(core)
 	}
-	err = app.checkReach()
+	err = app.routes().CheckReach()
 	for _, e := range logged.All() {
 		warnings = append(warnings, e.Message)
 	}

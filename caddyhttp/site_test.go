@@ -1,12 +1,8 @@
 package caddyhttp
 
 import (
-	"net/http"
 	"slices"
 	"testing"
-
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // siteIDs returns the IDs of the sites of a Caddyfile, one for each handler, by the
@@ -63,28 +59,5 @@ func TestSiteID(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// busyHandler is a handler of a plugin whose method CaddyModule would copy what its
-// requests change.
-type busyHandler struct{ requests int }
-
-func (busyHandler) CaddyModule() caddy.ModuleInfo { panic("the handler was copied") }
-
-func (h *busyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	h.requests++
-	return next.ServeHTTP(w, r)
-}
-
-// TestSiteBesideOtherHandlers checks that handlers of other modules are not copied
-// when a site is looked up. Requests may use them at that time, so that it was a data
-// race.
-func TestSiteBesideOtherHandlers(t *testing.T) {
-	h := &Handler{}
-	f := siteFinder{server: &caddyhttp.Server{}}
-	f.find(caddyhttp.RouteList{{Handlers: []caddyhttp.MiddlewareHandler{&busyHandler{}, h}}}, routedSite{})
-	if len(f.sites) != 1 || f.sites[0].handler != h {
-		t.Errorf("%v, want the handler", f.sites)
 	}
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package routing
 
 import (
 	"crypto/sha256"
@@ -9,20 +9,19 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// indexSites returns the sites of the configuration.
-func (a *App) indexSites() *site.Index {
-	addresses := a.handlerAddresses()
+// Index returns the sites by their IDs, which follow from their addresses.
+func (c *Routes) Index() *site.Index {
+	addresses := c.addresses()
 	// names are the texts that handlers of one site share: addresses and blocks.
 	// Each is in the group of the first handler that has it.
-	groups := make([]int, len(a.handlers)) // by handler
+	groups := make([]int, len(c.Sites)) // by handler
 	byName := map[string]int{}
-	for i, h := range a.handlers {
+	for i, h := range c.Sites {
 		groups[i] = i
 		names := addresses[h]
 		if b := h.Caddyfile.Number(); b > 0 { // those of named routes are not unique
@@ -43,19 +42,19 @@ func (a *App) indexSites() *site.Index {
 		}
 	}
 	all := map[int][]string{} // addresses by group
-	for i, h := range a.handlers {
+	for i, h := range c.Sites {
 		all[groups[i]] = append(all[groups[i]], addresses[h]...)
 	}
 	x := &site.Index{Ids: map[*site.Site]string{}, ByID: map[string][]*site.Site{}}
-	for i, h := range a.handlers {
+	for i, h := range c.Sites {
 		names := slices.Compact(slices.Sorted(slices.Values(all[groups[i]])))
 		if len(names) == 0 {
 			names = []string{h.place()}
 		}
 		sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
 		id := base64.RawURLEncoding.EncodeToString(sum[:siteIDLength])
-		x.Ids[h.api.Resolved] = id
-		x.ByID[id] = append(x.ByID[id], h.api.Resolved)
+		x.Ids[h.API.Resolved] = id
+		x.ByID[id] = append(x.ByID[id], h.API.Resolved)
 	}
 	return x
 }
@@ -63,24 +62,11 @@ func (a *App) indexSites() *site.Index {
 // siteIDLength is the length of the ID of a site in bytes, before it is encoded.
 const siteIDLength = 9
 
-// place identifies a handler that is not in the routes of a server, for example
-// because the handler of a plugin contains it.
-func (h *Handler) place() string {
-	if at := h.Caddyfile.Position(); at != "" {
-		return at + strconv.Itoa(h.Caddyfile.Number())
-	}
-	return string(caddyconfig.JSON(h.Settings, nil))
-}
-
-// handlerAddresses returns the addresses of each handler in the routes.
-func (a *App) handlerAddresses() map[*Handler][]string {
-	out := map[*Handler][]string{}
-	app, err := a.ctx.AppIfConfigured("http")
-	if err != nil {
-		return out // there is no http app
-	}
-	for _, server := range app.(*caddyhttp.App).Servers {
-		f := siteFinder{server: server}
+// addresses returns the addresses of each site in the routes.
+func (c *Routes) addresses() map[*Site][]string {
+	out := map[*Site][]string{}
+	for _, server := range c.servers() {
+		f := siteFinder{server: server, siteOf: c.Of}
 		f.find(server.Routes, routedSite{})
 		if server.Errors != nil {
 			f.find(server.Errors.Routes, routedSite{})

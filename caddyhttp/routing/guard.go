@@ -1,7 +1,6 @@
-package caddyhttp
+package routing
 
 import (
-	"crypto/tls"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 	"go.uber.org/zap"
 
 	devicepkg "github.com/caddy-notify/caddy-notify/gateway/device"
@@ -21,7 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// warnUnguarded logs a warning about each notify handler that
+// WarnUnguarded logs a warning about each notify handler that
 //
 //   - has keys, requires no authentication, and does not set stateless
 //   - lets anyone manage its keys
@@ -35,18 +32,13 @@ import (
 // To find out, it follows an anonymous request through the routes of each
 // server. It gives no warning in unclear cases, such as behind a handler or
 // matcher that is not part of Caddy.
-func (a *App) warnUnguarded() {
-	app, err := a.ctx.AppIfConfigured("http")
-	if err != nil {
-		return // there is no http app, so there is no site
-	}
-	servers := app.(*caddyhttp.App).Servers
-	warned, warnedManage := map[*Handler]bool{}, map[*Handler]bool{} // about isOpen and about openManagement
-	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		f := siteFinder{server: servers[name]}
+func (c *Routes) WarnUnguarded() {
+	warned, warnedManage := map[*Site]bool{}, map[*Site]bool{} // about isOpen and about openManagement
+	for _, server := range c.servers() {
+		f := siteFinder{server: server, siteOf: c.Of}
 		f.find(f.server.Routes, routedSite{})
 		for _, s := range f.sites {
-			if !warned[s.handler] && a.Stateless == nil && s.isOpen() {
+			if !warned[s.handler] && s.isOpen() {
 				warned[s.handler] = true
 				s.warn("anyone who can reach this site can send to notification URLs of their own with POST "+s.prefix+"/notify, because it requires no authentication; write stateless off, so that only keys can be used, or stateless on if this is intended",
 					zap.Strings("listen", s.server.Listen))
@@ -60,24 +52,11 @@ func (a *App) warnUnguarded() {
 			if f.guarded {
 				s.warnSpellings()
 				s.warnLinks()
-			} else if p := s.handler.api.Resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
+			} else if p := s.handler.API.Resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
 				s.warn("devices users lets nobody subscribe without an invitation here, because nothing authenticates users before notify; add basic_auth or another authentication, or write devices invited")
 			}
 		}
 	}
-}
-
-// routedSite is a notify handler and its place in the routes of a server.
-type routedSite struct {
-	handler *Handler
-	server  *caddyhttp.Server
-	host    string   // one that reaches the handler; "" for any
-	hosts   []string // all that reach the handler, as configured; none for any
-	prefix  string   // of the path; the routes remove it before the handler
-}
-
-func (s routedSite) warn(text string, fields ...zap.Field) {
-	s.handler.api.Log.Warn(s.handler.Caddyfile.Position()+text, fields...)
 }
 
 // isOpen reports whether the handler has keys and does not set stateless, and
@@ -85,7 +64,7 @@ func (s routedSite) warn(text string, fields ...zap.Field) {
 // without X-Apprise-Config-ID.
 func (s routedSite) isOpen() bool {
 	h := s.handler
-	return (len(h.api.Resolved.Keys) > 0 || h.api.Resolved.Saved.On()) && h.Stateless == nil && !s.requiresCertificate() &&
+	return (len(h.API.Resolved.Keys) > 0 || h.API.Resolved.Saved.On()) && !h.Stateless && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
@@ -118,11 +97,11 @@ func managements() []management {
 // which path, or nil. A matcher may leave out addresses that readers, phones and links use
 // without a login, and who may manage with rights.
 func (s routedSite) openManagement() (*management, string) {
-	m := s.handler.api.Resolved.Managers
+	m := s.handler.API.Resolved.Managers
 	if m == nil || !m.Open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
 		return nil, ""
 	}
-	keys := slices.Sorted(maps.Keys(s.handler.api.Resolved.Keys))
+	keys := slices.Sorted(maps.Keys(s.handler.API.Resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	for _, m := range managements() {
 		names := keys
@@ -131,8 +110,8 @@ func (s routedSite) openManagement() (*management, string) {
 		}
 		for _, key := range names {
 			path := strings.Replace(site.PathOf(m.pattern, key), "{ID}", "ID", 1)
-			at, ok := s.handler.api.Routes.Parse(&url.URL{Path: path}, &s.handler.api.Has)
-			if !ok || at.Pattern != m.pattern || m.pattern == httpapi.RouteSilences && !s.handler.api.Has.Queue {
+			at, ok := s.handler.API.Routes.Parse(&url.URL{Path: path}, &s.handler.API.Has)
+			if !ok || at.Pattern != m.pattern || m.pattern == httpapi.RouteSilences && !s.handler.API.Has.Queue {
 				continue // the site does not have the route, or it does nothing there
 			}
 			ways := []string{path, path + invitedQuery}
@@ -187,7 +166,7 @@ func waysToSend(r *site.Site, k *site.Key) []probe {
 // warnSpellings warns if the authentication for one way to send to a key does not apply to
 // another: with or without a slash at the end, with a source, or beside what reads.
 func (s routedSite) warnSpellings() {
-	r := s.handler.api.Resolved
+	r := s.handler.API.Resolved
 	ways := [][]probe{{{http.MethodPost, httpapi.RouteNotify}, {http.MethodPost, httpapi.RouteNotify + "/"}}}
 	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
 		if k := r.Keys[name]; len(k.Tokens) == 0 { // otherwise every way needs the token
@@ -223,7 +202,7 @@ func (s routedSite) warnSpellings() {
 // an authentication, which a phone in the background does not have. They have secrets of
 // their own.
 func (s routedSite) warnLinks() {
-	r := s.handler.api.Resolved
+	r := s.handler.API.Resolved
 	var links []probe
 	if r.Push != nil {
 		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
@@ -253,19 +232,6 @@ func (s routedSite) warnLinks() {
 	}
 }
 
-// hasEscalation reports whether a key of the site escalates.
-func (h *Handler) hasEscalation() bool {
-	if h.api.Resolved.Saved.On() && h.api.Resolved.Saved.Rules.IsStep() {
-		return true
-	}
-	for _, k := range h.api.Resolved.Keys {
-		if k.Rules.IsStep() {
-			return true
-		}
-	}
-	return false
-}
-
 // requiresCertificate reports whether the server may require a client
 // certificate. A policy without a mode requires one.
 func (s routedSite) requiresCertificate() bool {
@@ -286,54 +252,6 @@ func isOutside(listen string) bool {
 	}
 	ip, err := netip.ParseAddr(a.Host)
 	return err != nil || !ip.IsLoopback()
-}
-
-// siteFinder finds the notify handlers in the routes of a server.
-type siteFinder struct {
-	server  *caddyhttp.Server
-	sites   []routedSite
-	guarded bool // a handler in the routes authenticates requests
-}
-
-// find appends the handlers in routes to f.sites, and returns the prefix that
-// the routes have removed from the path. at has the host and the prefix so far.
-func (f *siteFinder) find(routes caddyhttp.RouteList, at routedSite) (prefix string) {
-	for _, route := range routes {
-		in := at
-		if hosts := hostsOf(route.MatcherSets); len(hosts) > 0 {
-			in.host = strings.ReplaceAll(caddy.NewReplacer().ReplaceAll(hosts[0], ""), "*", "any")
-			in.hosts = hosts
-		}
-		for _, handler := range route.Handlers {
-			switch h := handler.(type) {
-			case *Handler:
-				f.sites = append(f.sites, routedSite{h, f.server, in.host, in.hosts, in.prefix})
-			case *caddyhttp.Subroute:
-				in.prefix = f.find(h.Routes, in)
-			case *rewrite.Rewrite:
-				if h.StripPathPrefix != "" {
-					in.prefix += "/" + strings.TrimPrefix(h.StripPathPrefix, "/")
-				}
-			}
-			f.guarded = f.guarded || authenticates(handler)
-		}
-		if len(route.MatcherSets) == 0 {
-			at.prefix = in.prefix
-		}
-	}
-	return at.prefix
-}
-
-// hostsOf returns the hosts that the matchers accept, or none if they accept any.
-func hostsOf(sets caddyhttp.MatcherSets) (all []string) {
-	for _, set := range sets {
-		for _, m := range set {
-			if hosts, ok := m.(*caddyhttp.MatchHost); ok {
-				all = append(all, *hosts...)
-			}
-		}
-	}
-	return all
 }
 
 // outcome is the outcome of a request.
@@ -369,33 +287,6 @@ func (s routedSite) followRequest(method, path, id string) (o outcome) {
 		r.Header.Set(httpapi.ConfigIDHeader, id)
 	}
 	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
-}
-
-// request returns an anonymous request for a path of the site, as the server would pass it
-// to its routes.
-func (s routedSite) request(method, path string) (*http.Request, error) {
-	host := s.host
-	if host == "" {
-		host = "host.invalid"
-	}
-	r, err := http.NewRequest(method, "http://"+host+path, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	r.RequestURI = r.URL.RequestURI()
-	r.URL.Scheme, r.URL.Host = "", ""  // as on a server
-	r.RemoteAddr = "203.0.113.1:50000" // a public address; RFC 5737 reserves it for examples
-	if len(s.server.TLSConnPolicies) > 0 {
-		r.TLS = &tls.ConnectionState{HandshakeComplete: true, ServerName: host}
-	}
-	return caddyhttp.PrepareRequest(r, caddy.NewReplacer(), discard{}, s.server), nil
-}
-
-// keyOf returns the key in a path, or "" if the path has none, and reports
-// whether the handler answers the path.
-func (h *Handler) keyOf(u *url.URL) (key string, ok bool) {
-	at, ok := h.api.Routes.Parse(u, &h.api.Has)
-	return at.Key, ok
 }
 
 // follower follows a request through routes as Caddy would, without answering
@@ -438,9 +329,8 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 		return after(r)
 	}
 	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
-	switch h := handlers[0].(type) {
-	case *Handler:
-		at, ok, err := h.api.Routes.ParseRequest(r, &h.api.Has)
+	if h := f.siteOf(handlers[0]); h != nil {
+		at, ok, err := h.API.Routes.ParseRequest(r, &h.API.Has)
 		switch {
 		case !ok:
 			return rest(r)
@@ -448,8 +338,9 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 			return reached
 		}
 		return unclear
-	case *caddyhttp.Subroute:
-		return f.routes(h.Routes, r, rest)
+	}
+	if sub, ok := handlers[0].(*caddyhttp.Subroute); ok {
+		return f.routes(sub.Routes, r, rest)
 	}
 	if authenticates(handlers[0]) {
 		return guarded
@@ -468,15 +359,6 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 		return unclear
 	}
 	return o
-}
-
-// authenticates reports whether a handler may refuse an unauthenticated
-// request.
-func authenticates(handler caddyhttp.MiddlewareHandler) bool {
-	if h, ok := handler.(*reverseproxy.Handler); ok {
-		return len(h.HandleResponse) > 0 // forward_auth
-	}
-	return isModule(handler, "http.handlers.authentication")
 }
 
 // matchAny reports whether one of the sets matches the request, and whether that
@@ -527,10 +409,3 @@ func isCaddyMatcher(m any) bool {
 	}
 	return strings.HasPrefix(t.PkgPath(), "github.com/caddyserver/caddy/v2/")
 }
-
-// discard is a response writer for requests that get no response.
-type discard struct{}
-
-func (discard) Header() http.Header         { return http.Header{} }
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
-func (discard) WriteHeader(int)             {}

@@ -1,15 +1,13 @@
-package caddyhttp
+package routing
 
 import (
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/fileserver"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
@@ -19,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
-// checkReach returns an error if no request can reach a notify handler: another
+// CheckReach returns an error if no request can reach a notify handler: another
 // handler answers all of them first, or its paths never get there. It warns about
 // a site that answers mistyped addresses with success, so that a client takes an
 // alert that went nowhere for delivered.
@@ -27,16 +25,11 @@ import (
 // It can check this only when the configuration starts, because a handler does
 // not know its place in the routes. In unclear cases, such as behind a handler
 // that is not part of Caddy, it assumes that requests arrive.
-func (a *App) checkReach() error {
-	app, err := a.ctx.AppIfConfigured("http")
-	if err != nil {
-		return nil // there is no http app, so there is no site
-	}
-	servers := app.(*caddyhttp.App).Servers
-	reached := map[*Handler]bool{}
+func (c *Routes) CheckReach() error {
+	reached := map[*Site]bool{}
 	var missed []error
-	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		f := siteFinder{server: servers[name]}
+	for _, server := range c.servers() {
+		f := siteFinder{server: server, siteOf: c.Of}
 		f.find(f.server.Routes, routedSite{})
 		for _, s := range f.sites {
 			reach := newReach(s)
@@ -67,7 +60,7 @@ func newReach(s routedSite) *reach { return &reach{routedSite: s} }
 
 // any reports whether a request for any path of the handler can reach it.
 func (c *reach) any() bool {
-	keys := slices.Sorted(maps.Keys(c.handler.api.Resolved.Keys))
+	keys := slices.Sorted(maps.Keys(c.handler.API.Resolved.Keys))
 	keys = append([]string{"KEY"}, keys[:min(len(keys), maxReachKeys)]...)
 	patterns := pathPatterns(c.server.Routes)
 	paths := map[string]bool{}
@@ -78,7 +71,7 @@ func (c *reach) any() bool {
 	for _, p := range append(patterns, c.prefix) {
 		prefix, _, _ := strings.Cut(p, "*")
 		for _, spec := range httpapi.RouteSpecs() {
-			if spec.On != nil && !spec.On(&c.handler.api.Has) {
+			if spec.On != nil && !spec.On(&c.handler.API.Has) {
 				continue
 			}
 			for _, key := range keys {
@@ -166,8 +159,7 @@ func (c *reach) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Request
 		return after(r)
 	}
 	rest := func(r *http.Request) bool { return c.handlers(handlers[1:], r, groups, after) }
-	switch h := handlers[0].(type) {
-	case *Handler:
+	if h := c.siteOf(handlers[0]); h != nil {
 		_, ok := h.keyOf(r.URL)
 		switch {
 		case !ok:
@@ -177,6 +169,8 @@ func (c *reach) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Request
 		}
 		c.other = true
 		return false
+	}
+	switch h := handlers[0].(type) {
 	case *caddyhttp.Subroute:
 		return c.routes(h.Routes, r, groups, rest)
 	case *caddyhttp.StaticResponse:
@@ -226,7 +220,7 @@ func isSuccess(h *caddyhttp.StaticResponse) bool {
 // success by respond.
 func (s routedSite) warnCatchAll() {
 	c := &reach{routedSite: s, catchAll: true}
-	if len(s.handler.api.Resolved.Keys) == 0 && !s.handler.api.Resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
+	if len(s.handler.API.Resolved.Keys) == 0 && !s.handler.API.Resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
 		return
 	}
 	s.warn("respond answers a mistyped address such as "+s.prefix+"/notfy/KEY with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404",
@@ -297,26 +291,4 @@ func matchOfMatcher(m any, r *http.Request) match {
 		return out
 	}
 	return mayMatch
-}
-
-// passesOn reports whether a handler of Caddy passes every request on as it is.
-func passesOn(handler caddyhttp.MiddlewareHandler) bool {
-	return isModule(handler,
-		"http.handlers.encode", "http.handlers.intercept", "http.handlers.log_append", "http.handlers.push",
-		"http.handlers.request_body", "http.handlers.templates", "http.handlers.tracing",
-	)
-}
-
-// changes reports whether a handler of Caddy changes requests and passes them on.
-func changes(handler caddyhttp.MiddlewareHandler) bool {
-	return isModule(handler, "http.handlers.headers", "http.handlers.map", "http.handlers.rewrite", "http.handlers.vars")
-}
-
-// isModule reports whether a handler is one of these modules. It compares types,
-// because most CaddyModule methods copy the handler, which requests may be using.
-func isModule(handler caddyhttp.MiddlewareHandler, ids ...string) bool {
-	return slices.ContainsFunc(ids, func(id string) bool {
-		info, err := caddy.GetModule(id)
-		return err == nil && reflect.TypeOf(info.New()) == reflect.TypeOf(handler)
-	})
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package routing
 
 import (
 	"context"
@@ -10,19 +10,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// findTracers returns the provider of tracers of Caddy's directive tracing, or nil if no
+// Tracers returns the provider of tracers of Caddy's directive tracing, or nil if no
 // site has the directive. All handlers of a process have the same provider. Caddy keeps
 // it in a variable of its own, which OpenTelemetry does not know either, and passes it
-// only to the requests that a handler handles. So findTracers lets one handle a request of
+// only to the requests that a handler handles. So Tracers lets one handle a request of
 // its own. It does not wait for one of a client, because after a restart the queue may
 // send before any comes.
-func (a *App) findTracers() (provider trace.TracerProvider) {
-	app, err := a.ctx.AppIfConfigured("http")
-	if err != nil {
-		return nil // there is no http app
-	}
+func (c *Routes) Tracers() (provider trace.TracerProvider) {
 	var handler caddyhttp.MiddlewareHandler
-	for _, server := range app.(*caddyhttp.App).Servers {
+	for _, server := range c.servers() {
 		routes := server.Routes
 		for _, named := range server.NamedRoutes {
 			routes = append(slices.Clip(routes), *named)

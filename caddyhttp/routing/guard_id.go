@@ -1,4 +1,4 @@
-package caddyhttp
+package routing
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ import (
 // the address of a key: a matcher of the path /notify/KEY does not match /notify. Without
 // config_id on, the header needs a secret of the key on every path.
 func (s routedSite) warnConfigID() {
-	r := s.handler.api.Resolved
+	r := s.handler.API.Resolved
 	if !r.ConfigID || s.requiresCertificate() {
 		return
 	}
@@ -31,11 +31,11 @@ func (s routedSite) warnConfigID() {
 // isOpenByID reports whether the header gets a stranger something at a route without a
 // key: the routes of saved keys need a right to manage that everybody has.
 func (s routedSite) isOpenByID(c httpapi.ConfigIDRoute, name string) bool {
-	r := s.handler.api.Resolved
+	r := s.handler.API.Resolved
 	k := r.Keys[name]
 	switch c.Keyed {
 	case site.RouteNotifyKey, httpapi.RouteURLs:
-		if k == nil && !s.handler.api.Has.Configs || k != nil && len(k.Tokens) > 0 {
+		if k == nil && !s.handler.API.Has.Configs || k != nil && len(k.Tokens) > 0 {
 			return false
 		}
 	default:
