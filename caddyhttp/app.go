@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -41,7 +42,7 @@ type App struct {
 	Queue *Queue `json:"queue,omitempty"`
 
 	// Takes messages as mails. Default: none.
-	SMTP *SMTP `json:"smtp,omitempty"`
+	SMTP *smtp.Config `json:"smtp,omitempty"`
 
 	// Lets phones and browsers subscribe to keys with Web Push. It needs the queue and a
 	// public_url. Default: none.
@@ -59,7 +60,7 @@ type App struct {
 	unknownSources []unknownSource // that keys accept
 
 	ready func()       // closes started
-	mail  *mailGateway // nil for none
+	mail  *smtp.Server // nil for none
 
 	ctx     caddy.Context
 	emitter *events.Emitter
@@ -132,7 +133,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.emitter, err = events.NewEmitter(ctx); err != nil {
 		return err
 	}
-	return block.LogRejected(a.gateway.Log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
+	return block.LogRejected(a.gateway.Log, cmp.Or(a.provisionMail(ctx), a.awaitSites(ctx)))
 }
 
 // Engine returns what events are sent with. It is ready before the events app is loaded.
@@ -164,7 +165,7 @@ func (a *App) Start() error {
 	if err := a.openQueue(); err != nil {
 		return block.LogRejected(a.gateway.Log, a.Caddyfile.Locate("queue", err))
 	}
-	if err := a.startSMTP(); err != nil {
+	if err := a.startMail(); err != nil {
 		a.leaveQueue()
 		return block.LogRejected(a.gateway.Log, err)
 	}
@@ -195,7 +196,7 @@ func (a *App) Stop() error {
 		a.stopSweep()
 	}
 	if a.mail != nil {
-		a.mail.stop(a.shared.Process.Gateways.Newest() != &a.gateway)
+		a.mail.Stop(&a.shared.Process.Mail, a.shared.Process.Gateways.Newest() != &a.gateway)
 	}
 	a.finish()
 	a.shared.Process.Gateways.Remove(&a.gateway)

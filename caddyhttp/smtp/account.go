@@ -1,4 +1,4 @@
-package caddyhttp
+package smtp
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 )
 
-// loadMailAccounts returns the accounts by user name, with placeholders replaced.
-func loadMailAccounts(accounts []SMTPAccount) (map[string]*smtpd.Account, error) {
+// loadAccounts returns the accounts by user name, with placeholders replaced.
+func loadAccounts(accounts []Account) (map[string]*smtpd.Account, error) {
 	out := map[string]*smtpd.Account{}
 	for _, a := range accounts {
 		hash, err := placeholder.Resolve(a.Password)
@@ -32,12 +32,12 @@ func loadMailAccounts(accounts []SMTPAccount) (map[string]*smtpd.Account, error)
 func checkHash(hash string) error {
 	if isArgon2id(hash) {
 		if _, _, err := caddyauth.DecodeHash([]byte(hash)); err != nil {
-			return errSMTPHash
+			return errHash
 		}
 		return nil
 	}
 	if _, err := bcrypt.Cost([]byte(hash)); err != nil {
-		return errSMTPHash
+		return errHash
 	}
 	return nil
 }

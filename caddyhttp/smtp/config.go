@@ -1,4 +1,4 @@
-package caddyhttp
+package smtp
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// SMTP is a mail server that turns each mail into a message. The recipient
+// Config is a mail server that turns each mail into a message. The recipient
 // `KEY[.TYPE][+TAG]@host` names a key of the app, the type of the message, and the
 // tags that choose among the key's URLs. The host can be any name. The subject
 // becomes the title. The server accepts a mail when every required destination, or
@@ -34,7 +34,7 @@ import (
 //
 // Clients on the same machine need no account. Other clients need one, unless
 // `trusted_clients` has their address.
-type SMTP struct {
+type Config struct {
 	// The addresses to listen on, in Caddy's form. With `tls`, clients may begin TLS
 	// with STARTTLS. Example: `["localhost:25", ":587"]`. Default: none; one of `listen`
 	// and `implicit_tls` is required.
@@ -49,11 +49,11 @@ type SMTP struct {
 	Hostname string `json:"hostname,omitempty"`
 
 	// The certificate for TLS. Default: none; clients cannot use TLS.
-	TLS *SMTPTLS `json:"tls,omitempty"`
+	TLS *TLS `json:"tls,omitempty"`
 
 	// The accounts of clients. They need `tls`, because a client may authenticate
 	// only over TLS. Default: none.
-	Accounts []SMTPAccount `json:"accounts,omitempty"`
+	Accounts []Account `json:"accounts,omitempty"`
 
 	// The clients that need no account, in addition to clients on the same machine:
 	// ranges in CIDR notation, IP addresses or `private_ranges`. With `none`, every
@@ -80,9 +80,9 @@ type SMTP struct {
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 
-// SMTPTLS is the certificate of the mail server: either `domain`, or `certificate`
+// TLS is the certificate of the mail server: either `domain`, or `certificate`
 // and `key`.
-type SMTPTLS struct {
+type TLS struct {
 	// The domain whose certificate Caddy obtains and renews, as for a site of that
 	// name. Example: `mail.example.com`.
 	Domain string `json:"domain,omitempty"`
@@ -96,8 +96,8 @@ type SMTPTLS struct {
 	Key string `json:"key,omitempty"`
 }
 
-// SMTPAccount is an account of a mail client.
-type SMTPAccount struct {
+// Account is an account of a mail client.
+type Account struct {
 	// The user name.
 	Username string `json:"username,omitempty"`
 
@@ -110,7 +110,7 @@ type SMTPAccount struct {
 }
 
 // MarshalLogObject implements zapcore.ObjectMarshaler. It prints no hashes.
-func (c *SMTP) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+func (c *Config) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddInt("addresses", len(c.Listen)+len(c.ImplicitTLS))
 	enc.AddInt("accounts", len(c.Accounts))
 	return nil
@@ -118,46 +118,46 @@ func (c *SMTP) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 
 // The defaults of the settings.
 const (
-	defaultMailSize        = 50 << 20
-	defaultMailRecipients  = 50
-	defaultMailConnections = 400
-	defaultMailTimeout     = 5 * time.Minute
+	defaultSize        = 50 << 20
+	defaultRecipients  = 50
+	defaultConnections = 400
+	defaultTimeout     = 5 * time.Minute
 )
 
 // noClients in trusted_clients stands for no client at all.
 const noClients = "none"
 
 var (
-	errSMTPAddress     = errors.New("it is not an address to listen on; write a host and a port, such as localhost:25, or only a port, such as :25")
-	errSMTPNoAddress   = errors.New("it has no address; write smtp :25, or implicit_tls :465")
-	errSMTPNoTLS       = errors.New("implicit_tls needs a certificate; add tls <domain>, or tls <certificate> <key>")
-	errSMTPAuthNoTLS   = errors.New("auth needs a certificate, because a client may send its password only over TLS; add tls <domain>, or tls <certificate> <key>")
-	errSMTPTLS         = errors.New("it needs a domain, or the files of a certificate and its key; write tls mail.example.com, or tls cert.pem key.pem")
-	errSMTPDomain      = errors.New("Caddy cannot obtain a certificate for it; write a domain, such as mail.example.com, or the files of a certificate and its key")
-	errSMTPHash        = errors.New("the password is not a hash of bcrypt or argon2id; write what caddy hash-password prints")
-	errSMTPUser        = errors.New("the user name must be 1 to 128 characters without spaces")
-	errSMTPTrustedNone = errors.New("none stands alone; remove it, or the other ranges")
-	errSMTPHostname    = errors.New("it must be a host name, such as mail.example.com")
+	errAddress     = errors.New("it is not an address to listen on; write a host and a port, such as localhost:25, or only a port, such as :25")
+	errNoAddress   = errors.New("it has no address; write smtp :25, or implicit_tls :465")
+	errNoTLS       = errors.New("implicit_tls needs a certificate; add tls <domain>, or tls <certificate> <key>")
+	errAuthNoTLS   = errors.New("auth needs a certificate, because a client may send its password only over TLS; add tls <domain>, or tls <certificate> <key>")
+	errTLS         = errors.New("it needs a domain, or the files of a certificate and its key; write tls mail.example.com, or tls cert.pem key.pem")
+	errDomain      = errors.New("Caddy cannot obtain a certificate for it; write a domain, such as mail.example.com, or the files of a certificate and its key")
+	errHash        = errors.New("the password is not a hash of bcrypt or argon2id; write what caddy hash-password prints")
+	errUser        = errors.New("the user name must be 1 to 128 characters without spaces")
+	errTrustedNone = errors.New("none stands alone; remove it, or the other ranges")
+	errHostname    = errors.New("it must be a host name, such as mail.example.com")
 )
 
-var mailHostname = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$`)
+var hostname = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$`)
 
 // check checks the settings before placeholders are replaced.
-func (c *SMTP) check() error {
+func (c *Config) check() error {
 	if len(c.Listen)+len(c.ImplicitTLS) == 0 {
-		return errSMTPNoAddress
+		return errNoAddress
 	}
-	if _, err := parseMailAddresses(slices.Concat(c.Listen, c.ImplicitTLS)); err != nil {
+	if _, err := parseAddresses(slices.Concat(c.Listen, c.ImplicitTLS)); err != nil {
 		return err
 	}
-	if c.Hostname != "" && !mailHostname.MatchString(c.Hostname) {
-		return site.PrefixError("hostname", errSMTPHostname)
+	if c.Hostname != "" && !hostname.MatchString(c.Hostname) {
+		return site.PrefixError("hostname", errHostname)
 	}
 	switch {
 	case c.TLS == nil && len(c.ImplicitTLS) > 0:
-		return errSMTPNoTLS
+		return errNoTLS
 	case c.TLS == nil && len(c.Accounts) > 0:
-		return errSMTPAuthNoTLS
+		return errAuthNoTLS
 	case c.TLS != nil:
 		if err := c.TLS.check(); err != nil {
 			return site.PrefixError("tls", err)
@@ -189,12 +189,12 @@ func (c *SMTP) check() error {
 	return nil
 }
 
-// parseMailAddress parses an address to listen on: a TCP address, a Unix socket, or
+// parseAddress parses an address to listen on: a TCP address, a Unix socket, or
 // a file descriptor, as systemd passes it.
-func parseMailAddress(text string) (caddy.NetworkAddress, error) {
+func parseAddress(text string) (caddy.NetworkAddress, error) {
 	a, err := caddy.ParseNetworkAddress(text)
 	if err != nil {
-		return a, errSMTPAddress
+		return a, errAddress
 	}
 	switch a.Network {
 	case "unix", "fd":
@@ -204,12 +204,12 @@ func parseMailAddress(text string) (caddy.NetworkAddress, error) {
 			return a, nil
 		}
 	}
-	return a, errSMTPAddress
+	return a, errAddress
 }
 
-func parseMailAddresses(texts []string) (addresses []caddy.NetworkAddress, err error) {
+func parseAddresses(texts []string) (addresses []caddy.NetworkAddress, err error) {
 	for _, text := range texts {
-		a, err := parseMailAddress(text)
+		a, err := parseAddress(text)
 		if err != nil {
 			return nil, err
 		}
@@ -218,22 +218,22 @@ func parseMailAddresses(texts []string) (addresses []caddy.NetworkAddress, err e
 	return addresses, nil
 }
 
-func (c *SMTPTLS) check() error {
+func (c *TLS) check() error {
 	if err := errors.Join(placeholder.Check(c.Certificate), placeholder.Check(c.Key)); err != nil {
 		return err
 	}
 	switch {
 	case (c.Domain == "") == (c.Certificate == ""), (c.Certificate == "") != (c.Key == ""):
-		return errSMTPTLS
+		return errTLS
 	case c.Domain != "" && !certmagic.SubjectQualifiesForCert(c.Domain):
-		return errSMTPDomain
+		return errDomain
 	}
 	return nil
 }
 
-func (a *SMTPAccount) check() error {
+func (a *Account) check() error {
 	if a.Username == "" || len(a.Username) > 128 || strings.ContainsFunc(a.Username, func(r rune) bool { return r <= ' ' }) {
-		return errSMTPUser
+		return errUser
 	}
 	for _, name := range a.Keys {
 		if err := site.CheckKeyName(name); err != nil {
@@ -248,10 +248,10 @@ func (a *SMTPAccount) check() error {
 
 // trusted returns the ranges of trusted_clients and reports whether clients on the
 // same machine are trusted.
-func (c *SMTP) trusted() (ranges []netip.Prefix, local bool, err error) {
+func (c *Config) trusted() (ranges []netip.Prefix, local bool, err error) {
 	if slices.Contains(c.TrustedClients, noClients) {
 		if len(c.TrustedClients) > 1 {
-			return nil, false, errSMTPTrustedNone
+			return nil, false, errTrustedNone
 		}
 		return nil, false, nil
 	}
@@ -265,9 +265,9 @@ func (c *SMTP) trusted() (ranges []netip.Prefix, local bool, err error) {
 	return ranges, true, nil
 }
 
-// mailSettings are the settings of the mail server after defaults are applied,
+// settings are the settings of the mail server after defaults are applied,
 // placeholders replaced and files read.
-type mailSettings struct {
+type settings struct {
 	listen, implicitTLS []caddy.NetworkAddress
 	domain              string           // Caddy manages its certificate; "" for none
 	certificate         *tls.Certificate // nil for none
@@ -275,19 +275,19 @@ type mailSettings struct {
 }
 
 // resolve returns the settings with placeholders replaced and files read.
-func (c *SMTP) resolve() (*mailSettings, error) {
+func (c *Config) resolve() (*settings, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s := &mailSettings{server: smtpd.Config{
-		Hostname: c.Hostname, MaxSize: cmp.Or(c.MaxSize, defaultMailSize), MaxRecipients: cmp.Or(c.MaxRecipients, defaultMailRecipients),
-		MaxConnections: cmp.Or(c.MaxConnections, defaultMailConnections), Timeout: cmp.Or(time.Duration(c.Timeout), defaultMailTimeout),
+	s := &settings{server: smtpd.Config{
+		Hostname: c.Hostname, MaxSize: cmp.Or(c.MaxSize, defaultSize), MaxRecipients: cmp.Or(c.MaxRecipients, defaultRecipients),
+		MaxConnections: cmp.Or(c.MaxConnections, defaultConnections), Timeout: cmp.Or(time.Duration(c.Timeout), defaultTimeout),
 	}}
 	var err error
-	if s.listen, err = parseMailAddresses(c.Listen); err != nil {
+	if s.listen, err = parseAddresses(c.Listen); err != nil {
 		return nil, err
 	}
-	if s.implicitTLS, err = parseMailAddresses(c.ImplicitTLS); err != nil {
+	if s.implicitTLS, err = parseAddresses(c.ImplicitTLS); err != nil {
 		return nil, err
 	}
 	if s.server.Trusted, s.server.Local, err = c.trusted(); err != nil {
@@ -301,19 +301,19 @@ func (c *SMTP) resolve() (*mailSettings, error) {
 		}
 	}
 	if s.server.Hostname == "" {
-		if name, err := os.Hostname(); err == nil && mailHostname.MatchString(name) {
+		if name, err := os.Hostname(); err == nil && hostname.MatchString(name) {
 			s.server.Hostname = name
 		}
 		s.server.Hostname = cmp.Or(s.server.Hostname, "localhost")
 	}
-	if s.server.Accounts, err = loadMailAccounts(c.Accounts); err != nil {
+	if s.server.Accounts, err = loadAccounts(c.Accounts); err != nil {
 		return nil, site.PrefixError("auth", err)
 	}
 	return s, nil
 }
 
 // load reads the certificate and its key. It returns nil if a domain is set instead.
-func (c *SMTPTLS) load() (*tls.Certificate, error) {
+func (c *TLS) load() (*tls.Certificate, error) {
 	if c.Certificate == "" {
 		return nil, nil
 	}
@@ -334,8 +334,8 @@ func (c *SMTPTLS) load() (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// addFiles adds to f the files that the settings name.
-func (c *SMTP) addFiles(f *block.Fingerprint) {
+// AddFiles adds to f the files that the settings name.
+func (c *Config) AddFiles(f *block.Fingerprint) {
 	for _, a := range c.Accounts {
 		f.AddPlaceholders(a.Password)
 	}
@@ -350,34 +350,30 @@ func (c *SMTP) addFiles(f *block.Fingerprint) {
 	}
 }
 
-// readSMTP reads the subdirective smtp of the global option.
-func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
-	if b.app == nil {
-		return d.Err("smtp belongs into the global option notify, because all sites share it: { notify { smtp :25 } }")
-	}
-	c := &SMTP{Listen: args}
-	b.app.SMTP = c
-	b.to.Caddyfile.Record("smtp", d)
+// Read reads the subdirective smtp with its arguments, and records its positions in info.
+func Read(d *caddyfile.Dispenser, addresses []string, info *block.Info) (*Config, error) {
+	c := &Config{Listen: addresses}
+	info.Record("smtp", d)
 	start := *d
-	if _, err := parseMailAddresses(args); err != nil {
-		return d.WrapErr(site.PrefixError("smtp", err))
+	if _, err := parseAddresses(addresses); err != nil {
+		return nil, d.WrapErr(site.PrefixError("smtp", err))
 	}
 	err := block.ReadOptional(d, "smtp", block.Options{
 		"implicit_tls": {Usage: "implicit_tls <address...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(addresses []string) error {
 			c.ImplicitTLS = append(c.ImplicitTLS, addresses...)
-			_, err := parseMailAddresses(addresses)
+			_, err := parseAddresses(addresses)
 			return err
 		}},
 		"hostname": {Usage: "hostname <name>", Min: 1, Max: 1, Line: func(args []string) error {
-			if c.Hostname = args[0]; !mailHostname.MatchString(c.Hostname) {
-				return errSMTPHostname
+			if c.Hostname = args[0]; !hostname.MatchString(c.Hostname) {
+				return errHostname
 			}
 			return nil
 		}},
 		"tls": {Usage: "tls <domain>, or tls <certificate> <key>", Min: 1, Max: 2, At: func(d *caddyfile.Dispenser, args []string) error {
-			c.TLS = &SMTPTLS{Domain: args[0]}
+			c.TLS = &TLS{Domain: args[0]}
 			if len(args) == 2 {
-				c.TLS = &SMTPTLS{}
+				c.TLS = &TLS{}
 				for i, to := range []*string{&c.TLS.Certificate, &c.TLS.Key} {
 					var err error
 					if *to, err = block.AbsPath(args[i], d.File()); err != nil {
@@ -387,7 +383,7 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 			}
 			return c.TLS.check()
 		}},
-		"auth": {Usage: "auth { … }", Block: b.readAuth},
+		"auth": {Usage: "auth { … }", Block: func(d *caddyfile.Dispenser, _ []string) error { return c.readAccounts(d, info) }},
 		"trusted_clients": {Usage: "trusted_clients <cidr...>|private_ranges|none", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
 			c.TrustedClients = append(c.TrustedClients, ranges...)
 			_, _, err := c.trusted()
@@ -399,20 +395,20 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 		"timeout":         {Usage: "timeout <duration>", Min: 1, Max: 1, Line: block.Duration(&c.Timeout)},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.check(); err != nil {
-		return start.WrapErr(site.PrefixError("smtp", err))
+		return nil, start.WrapErr(site.PrefixError("smtp", err))
 	}
-	return nil
+	return c, nil
 }
 
-// readAuth reads the accounts, one a line: the user name, the hash of the password,
+// readAccounts reads the accounts, one a line: the user name, the hash of the password,
 // and the keys.
-func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
-	c, start := b.app.SMTP, *d
+func (c *Config) readAccounts(d *caddyfile.Dispenser, info *block.Info) error {
+	start := *d
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		a := SMTPAccount{Username: d.Val()}
+		a := Account{Username: d.Val()}
 		args := d.RemainingArgs()
 		if len(args) == 0 {
 			return d.Err("the hash of the password is missing; write <user> <hash> [<keys...>]")
@@ -421,7 +417,7 @@ func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
 		if err := a.check(); err != nil {
 			return d.WrapErr(site.PrefixError("auth", err))
 		}
-		b.to.Caddyfile.Record(accountName(a.Username), d)
+		info.Record(AccountName(a.Username), d)
 		c.Accounts = append(c.Accounts, a)
 	}
 	if len(c.Accounts) == 0 {
@@ -429,3 +425,6 @@ func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
 	}
 	return nil
 }
+
+// AccountName returns the name of an account in block.Info.Lines.
+func AccountName(user string) string { return "smtp, account " + user }

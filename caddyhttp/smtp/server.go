@@ -1,4 +1,6 @@
-package caddyhttp
+// Package smtp takes messages as mails: the settings of the mail server, its listeners and
+// certificate, and what becomes of a mail. Package smtpd speaks the protocol.
+package smtp
 
 import (
 	"context"
@@ -17,72 +19,65 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddytls"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// mailGateway receives mails for the keys of an app.
-type mailGateway struct {
-	app      *App
-	settings *mailSettings
-	server   *smtpd.Server // nil before start
+// Server receives mails for the keys of a gateway and sends them.
+type Server struct {
+	engine   *outbox.Engine
+	settings *settings
+	at       *block.Info   // where the setting smtp stands
+	server   *smtpd.Server // nil before Start
 	log      *zap.Logger
 	refusals httpapi.RefusalLog
 }
 
-// provisionSMTP prepares the mail server for Start, if smtp is set.
-func (a *App) provisionSMTP(ctx caddy.Context) error {
-	if a.SMTP == nil {
-		return nil
-	}
-	settings, err := a.SMTP.resolve()
+// New returns a server that sends with engine. It reads the files that the settings name,
+// and loads Caddy's tls app if that manages the certificate. Errors have the position of
+// the setting smtp in at.
+func New(ctx caddy.Context, c *Config, engine *outbox.Engine, at *block.Info) (*Server, error) {
+	settings, err := c.resolve()
 	if err != nil {
-		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
+		return nil, at.Locate("smtp", site.PrefixError("smtp", err))
 	}
 	if settings.domain != "" {
 		if _, err := ctx.App("tls"); err != nil { // so that Caddy starts it
-			return fmt.Errorf("loading the tls app: %w", err)
+			return nil, fmt.Errorf("loading the tls app: %w", err)
 		}
 	}
-	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.gateway.Log); err != nil {
-		return a.Caddyfile.Locate("configs", site.PrefixError("configs", err))
-	}
-	a.gateway.Resolved.Saved = a.saved.Finder()
-	a.mail = &mailGateway{app: a, settings: settings, log: a.gateway.Log.Named("smtp")}
-	return nil
+	return &Server{engine: engine, settings: settings, at: at, log: engine.Log.Named("smtp")}, nil
 }
 
-// startSMTP starts the mail server, if smtp is set.
-func (a *App) startSMTP() error {
-	if a.mail == nil {
-		return nil
-	}
-	if err := a.mail.start(a.ctx); err != nil {
-		return a.Caddyfile.Locate("smtp", site.PrefixError("smtp", err))
+// Start opens the listeners and serves them. passwords remembers logins over reloads.
+func (g *Server) Start(ctx caddy.Context, passwords *smtpd.Passwords) error {
+	if err := g.start(ctx, passwords); err != nil {
+		return g.at.Locate("smtp", site.PrefixError("smtp", err))
 	}
 	return nil
 }
 
-// start opens the listeners and serves them.
-func (g *mailGateway) start(ctx caddy.Context) error {
+func (g *Server) start(ctx caddy.Context, passwords *smtpd.Passwords) error {
 	config := g.settings.server
-	config.Log, config.Delivery = g.log, g.app.gateway.Resolved.Timeout
-	config.Passwords = g.app.shared.Process.Passwords
+	config.Log, config.Delivery = g.log, g.engine.Resolved.Timeout
+	config.Passwords = passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
 		return site.PrefixError("tls", err)
 	}
-	plain, err := listenForMail(ctx, g.settings.listen)
+	plain, err := listen(ctx, g.settings.listen)
 	if err != nil {
 		return err
 	}
-	implicit, err := listenForMail(ctx, g.settings.implicitTLS)
+	implicit, err := listen(ctx, g.settings.implicitTLS)
 	if err != nil {
 		closeAll(plain)
 		return err
@@ -96,15 +91,15 @@ func (g *mailGateway) start(ctx caddy.Context) error {
 	return nil
 }
 
-// mailKeepAlive is the interval of TCP keep-alive probes. Caddy's HTTP servers use
+// keepAlive is the interval of TCP keep-alive probes. Caddy's HTTP servers use
 // the same one.
-const mailKeepAlive = 15 * time.Second
+const keepAlive = 15 * time.Second
 
-// listenForMail opens listeners for all addresses, or none.
-func listenForMail(ctx context.Context, addresses []caddy.NetworkAddress) (listeners []net.Listener, err error) {
+// listen opens listeners for all addresses, or none.
+func listen(ctx context.Context, addresses []caddy.NetworkAddress) (listeners []net.Listener, err error) {
 	for _, a := range addresses {
 		for offset := range max(a.PortRangeSize(), 1) {
-			l, err := a.Listen(ctx, offset, net.ListenConfig{KeepAlive: mailKeepAlive})
+			l, err := a.Listen(ctx, offset, net.ListenConfig{KeepAlive: keepAlive})
 			if err != nil {
 				closeAll(listeners)
 				return nil, err
@@ -112,7 +107,7 @@ func listenForMail(ctx context.Context, addresses []caddy.NetworkAddress) (liste
 			listener, ok := l.(net.Listener)
 			if !ok {
 				closeAll(listeners)
-				return nil, errSMTPAddress
+				return nil, errAddress
 			}
 			listeners = append(listeners, listener)
 		}
@@ -128,18 +123,18 @@ func closeAll(listeners []net.Listener) {
 
 // warnLocalOnly warns if the server listens for other machines, but neither auth nor
 // trusted_clients lets them send mails.
-func (g *mailGateway) warnLocalOnly(listeners []net.Listener) {
+func (g *Server) warnLocalOnly(listeners []net.Listener) {
 	outside := slices.ContainsFunc(listeners, func(l net.Listener) bool {
 		a, ok := l.Addr().(*net.TCPAddr)
 		return ok && !a.IP.IsLoopback()
 	})
 	if outside && len(g.settings.server.Accounts)+len(g.settings.server.Trusted) == 0 {
-		g.log.Warn(g.app.Caddyfile.At("smtp") + "only clients on this machine can send mails, because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
+		g.log.Warn(g.at.At("smtp") + "only clients on this machine can send mails, because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
 	}
 }
 
 // tlsConfig returns the TLS configuration, or nil if tls is not set.
-func (g *mailGateway) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
+func (g *Server) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
 	domain := g.settings.domain
 	switch {
 	case g.settings.certificate != nil:
@@ -164,16 +159,16 @@ func (g *mailGateway) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// stop stops the server. replaced means that another configuration replaces this
-// one.
-func (g *mailGateway) stop(replaced bool) {
+// Stop stops the server. replaced means that another configuration replaces this one, and
+// before are the servers of configurations that were replaced earlier.
+func (g *Server) Stop(before *smtpd.Replaced, replaced bool) {
 	if g.server != nil {
-		g.server.Stop(&g.app.shared.Process.Mail, replaced)
+		g.server.Stop(before, replaced)
 	}
 }
 
 // check returns an error if no mail can be sent to a recipient.
-func (g *mailGateway) check(r smtpd.Recipient) error {
+func (g *Server) check(r smtpd.Recipient) error {
 	_, _, err := g.find(r)
 	switch {
 	case errors.Is(err, site.ErrNoKey):
@@ -186,11 +181,11 @@ func (g *mailGateway) check(r smtpd.Recipient) error {
 
 // find returns the key of a recipient and the key's targets that have the
 // recipient's tags. The error is an [*api.Error] if it is for the client.
-func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
+func (g *Server) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return nil, nil, site.ErrNoKey
 	}
-	k, exists, err := g.app.gateway.Resolved.OpenKey(context.Background(), r.Key)
+	k, exists, err := g.engine.Resolved.OpenKey(context.Background(), r.Key)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -210,9 +205,9 @@ func (g *mailGateway) find(r smtpd.Recipient) (*site.Key, []notifier.Target, err
 }
 
 // refused records a refusal of the server.
-func (g *mailGateway) refused(r smtpd.Refusal) {
+func (g *Server) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.app.shared.Metrics.NotSent(g.app.gateway.Resolved.ConfiguredKey(r.Key), r.Status)
+		g.engine.Shared.Metrics.NotSent(g.engine.Resolved.ConfiguredKey(r.Key), r.Status)
 	}
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: httpapi.RefusalReason(r.Status, r.Err)},
@@ -221,19 +216,19 @@ func (g *mailGateway) refused(r smtpd.Refusal) {
 	if r.Client.IsValid() {
 		f.Client = r.Client.String()
 	}
-	httpapi.RecordRefusal(g.app.shared.Dispatcher, f, &g.refusals, g.log)
+	httpapi.RecordRefusal(g.engine.Shared, f, &g.refusals, g.log)
 }
 
 // receive reads a mail and sends it to its recipients.
-func (g *mailGateway) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
-	app := g.app
-	e, err := app.shared.InFlight.Enter(app.gateway.Resolved.InFlight)
+func (g *Server) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
+	app := g.engine
+	e, err := app.Shared.InFlight.Enter(app.Resolved.InFlight)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Leave()
-	limits := app.gateway.Resolved.Limits
-	limits.Memory = app.shared.Memory.Allocation(app.gateway.Resolved.Memory, false)
+	limits := app.Resolved.Limits
+	limits.Memory = app.Shared.Memory.Allocation(app.Resolved.Memory, false)
 	q, hops, err := api.ReadMail(mail, limits)
 	if err != nil {
 		return nil, err
@@ -241,8 +236,8 @@ func (g *mailGateway) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outc
 	return g.send(q, hops, to)
 }
 
-// mailReport is the outcome of a mail for one recipient.
-type mailReport struct {
+// recipientReport is the outcome of a mail for one recipient.
+type recipientReport struct {
 	report *notifier.Report
 	id     string // ID of the message in the queue; "" without a queue
 	err    error
@@ -250,7 +245,7 @@ type mailReport struct {
 
 // send sends a mail to all recipients at the same time. It closes q when the last
 // delivery ends.
-func (g *mailGateway) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Outcome, error) {
+func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Outcome, error) {
 	var users atomic.Int32
 	users.Store(1)
 	release := func() {
@@ -263,12 +258,12 @@ func (g *mailGateway) send(q *api.Request, hops int, to []smtpd.Recipient) (*smt
 	if err != nil {
 		return nil, err
 	}
-	if message.Attachments, err = q.Attachments(context.Background(), g.app.shared.Sender.Pool()); err != nil {
+	if message.Attachments, err = q.Attachments(context.Background(), g.engine.Shared.Sender.Pool()); err != nil {
 		return nil, err
 	}
 	message.Hops, message.Time = hops, time.Now()
 	var wg sync.WaitGroup
-	reports := make([]mailReport, len(to))
+	reports := make([]recipientReport, len(to))
 	for i, r := range to {
 		users.Add(1)
 		wg.Go(func() { reports[i] = g.sendTo(r, *message, q.Memory(), release) })
@@ -295,7 +290,7 @@ func (g *mailGateway) send(q *api.Request, hops int, to []smtpd.Recipient) (*smt
 
 // sendTo sends a mail to one recipient. It calls release when the last delivery
 // ends.
-func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory *notifier.Allocation, release func()) mailReport {
+func (g *Server) sendTo(r smtpd.Recipient, message notifier.Message, memory *notifier.Allocation, release func()) recipientReport {
 	// What is over is a success wherever it is sent. How bad a problem is, the address
 	// knows better than the subject.
 	if r.Type != "" && message.Type != notifier.Success {
@@ -304,15 +299,15 @@ func (g *mailGateway) sendTo(r smtpd.Recipient, message notifier.Message, memory
 	k, targets, err := g.find(r)
 	if err != nil {
 		release()
-		return mailReport{err: err}
+		return recipientReport{err: err}
 	}
 	message.Incident = message.Incident.For(k.Name, site.SourceSMTP)
-	d := dispatch.NewDelivery(g.app.gateway.Resolved, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.engine.Resolved, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
 	if err := d.To.Check(&message); err != nil {
 		release()
-		return mailReport{err: err}
+		return recipientReport{err: err}
 	}
 	d.Memory, d.Release = memory, release
-	report, id, err := g.app.gateway.SendOrQueue(context.Background(), k, d)
-	return mailReport{report, id, err}
+	report, id, err := g.engine.SendOrQueue(context.Background(), k, d)
+	return recipientReport{report, id, err}
 }
