@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/certmagic"
 	"go.opentelemetry.io/otel/trace"
 
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
@@ -34,7 +33,7 @@ func init() {
 // In a Caddyfile it is the global option `notify`, which takes the same block
 // as the directive.
 type App struct {
-	Settings
+	Settings // embedded for JSON; most methods of App are those of Settings
 
 	// Keeps messages that cannot be delivered at once, and delivers them later.
 	// Default: no queue, so a message is delivered before the response or not at
@@ -66,7 +65,6 @@ type App struct {
 	emitter *events.Emitter
 	trim    *time.Timer // returns memory after the start; nil for few URLs
 
-	storage   certmagic.Storage
 	stopSweep func() // nil before the start
 }
 
@@ -90,8 +88,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
 	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
-	a.storage = ctx.Storage()
-	a.shared.Sender.KeepStates(stateStore{a.storage})
+	a.shared.Sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
@@ -173,7 +170,8 @@ func (a *App) Start() error {
 	if a.shared.Process.Parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}
-	a.startSweep()
+	sweeper := stateSweeper{storage: a.ctx.Storage(), log: a.gateway.Log, each: a.eachDestination}
+	a.stopSweep = sweeper.start()
 	return nil
 }
 

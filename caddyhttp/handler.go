@@ -43,7 +43,7 @@ func init() {
 // The handler sets no placeholders, and it does not replace placeholders in
 // what clients send.
 type Handler struct {
-	Settings
+	Settings // embedded for JSON; most methods of Handler are those of Settings
 
 	api *httpapi.API
 

@@ -101,8 +101,8 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 // urlCheck is one URL of the command check: a destination, or the error of a URL
 // that has none.
 type urlCheck struct {
-	notifier.Target
-	err error
+	target notifier.Target
+	err    error
 }
 
 // checks returns the URLs to check. With --key, it also sets the sender of m.
@@ -114,7 +114,7 @@ func (f *checkFlags) checks(cmd *cobra.Command, args []string, m *notifier.Messa
 		}
 		m.Identity = to.identity
 		for _, t := range to.targets {
-			out = append(out, urlCheck{Target: t})
+			out = append(out, urlCheck{target: t})
 		}
 		return out, nil
 	}
@@ -138,18 +138,18 @@ const dryRunTimeout = 10 * time.Second
 func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, requests bool) (usable bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	r := c.DryRun(ctx, version.Agent, m)
+	r := c.target.DryRun(ctx, version.Agent, m)
 	usable = r.Err == nil || len(r.Requests) > 0 || len(r.Connections) > 0
 
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "%s\n  service\t%s\n", c.String(), c.Service())
-	if len(c.Tags) > 0 {
-		fmt.Fprintf(table, "  tags\t%s\n", strings.Join(c.Tags, " "))
+	fmt.Fprintf(table, "%s\n  service\t%s\n", c.target.String(), c.target.Service())
+	if len(c.target.Tags) > 0 {
+		fmt.Fprintf(table, "  tags\t%s\n", strings.Join(c.target.Tags, " "))
 	}
-	if c.Optional() {
+	if c.target.Optional() {
 		fmt.Fprintf(table, "  optional\tits failure does not count\n")
 	}
-	for _, text := range slices.Concat(c.Warnings(), r.Warnings) {
+	for _, text := range slices.Concat(c.target.Warnings(), r.Warnings) {
 		fmt.Fprintf(table, "  warning\t%s\n", markup.Printable(text))
 	}
 	if !usable {

@@ -179,7 +179,8 @@ func checkWritten(name string) error {
 	return config.Validate()
 }
 
-// migration is the configuration of an Apprise API in the terms of a Caddyfile.
+// migration is the configuration of an Apprise API in the terms of a Caddyfile. Each of its
+// many methods reads one setting of the API or writes one part of the Caddyfile.
 type migration struct {
 	env map[string]string
 
