@@ -30,8 +30,18 @@ var layers = [][]string{
 	{"gateway"},
 	{"gateway/httpapi"},
 	{"gateway/console"},
+	{"caddyhttp/internal/placeholder", "caddyhttp/internal/caddyhttptest", "caddyhttp/logs/logdigest"},
+	{"caddyhttp/internal/block"},
+	{"caddyhttp/internal/recipient"},
+	{"caddyhttp/internal/process"},
+	apart,
 	{"caddyhttp"},
+	{"caddyhttp/command"},
 }
+
+// apart are the packages on one floor that do not know each other: each is a module of Caddy
+// or a front end of its own.
+var apart = []string{"caddyhttp/admin", "caddyhttp/events", "caddyhttp/logs", "caddyhttp/routing", "caddyhttp/smtp"}
 
 // Sizes without tests.
 const (
@@ -39,10 +49,10 @@ const (
 	maxFiles = 60
 )
 
-// larger are the packages that are larger than they should be. Their sizes must not grow.
+// larger are the packages with bounds of their own. Their sizes must not grow beyond these.
 var larger = map[string][2]int{ // lines and files
-	"caddyhttp":      {10300, 63}, // admin API, mail, logs, events and the checks of routes have not left it
-	"gateway/source": {7600, 65},  // of which most is data: one file a program
+	"caddyhttp":      {7500, 50}, // each new directive lands there
+	"gateway/source": {7600, 65}, // of which most is data: one file a program
 }
 
 // listed is a package as go list describes it.
@@ -90,21 +100,26 @@ func TestLayers(t *testing.T) {
 			}
 		}
 		at, known := floor[name]
-		if inGateway && !known {
+		inCaddy := name == "caddyhttp" || strings.HasPrefix(name, "caddyhttp/")
+		if (inGateway || inCaddy) && !known {
 			t.Errorf("%s has no floor; add it to layers", name)
 		}
 		for _, path := range p.Imports {
-			other, ok := floor[strings.TrimPrefix(path, module)]
+			imported := strings.TrimPrefix(path, module)
+			other, ok := floor[imported]
 			if known && ok && other > at {
 				t.Errorf("%s imports %s, which is above it", name, path)
 			}
+			if slices.Contains(apart, name) && slices.Contains(apart, imported) {
+				t.Errorf("%s imports %s, which is beside it", name, path)
+			}
 		}
-		if inGateway || strings.HasPrefix(name, "caddyhttp") {
+		if inGateway || inCaddy {
 			seen++
 			checkSize(t, name, &p)
 		}
 	}
-	if seen < 20 {
+	if seen < 30 {
 		t.Errorf("only %d packages are checked", seen)
 	}
 }
