@@ -15,9 +15,9 @@
 // one nor each other:
 //
 //	admin    the admin API
-//	events   events as messages; it also emits those of the gateway
-//	logs     log entries as messages
-//	smtp     mails as messages: the settings of the mail server, its listeners, its accounts
+//	events   messages about events; it also emits those of the gateway
+//	logs     messages about log entries
+//	smtp     messages from mails: the settings of the mail server, its listeners, its accounts
 //	routing  what of a configuration reaches a site; warnings about sites that are open
 //
 // Below them, internal/process has what outlives a reload, internal/recipient who gets events
