@@ -139,7 +139,7 @@ func serveNotFound(http.ResponseWriter, *http.Request) error {
 }
 
 func serveKeys(w http.ResponseWriter, _ *http.Request) error {
-	app, err := runningApp()
+	app, err := runningGateway()
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func serveKey(w http.ResponseWriter, r *http.Request) error {
 }
 
 func serveRecent(w http.ResponseWriter, _ *http.Request) error {
-	app, err := runningApp()
+	app, err := runningGateway()
 	if err != nil {
 		return err
 	}
@@ -281,10 +281,10 @@ func newKeyJSON(name string, definitions []site.Definition) keyJSON {
 	return out
 }
 
-// runningApp returns the app of the running configuration. It does not ask
+// runningGateway returns the gateway of the running configuration. It does not ask
 // Caddy for it, because the admin API already answers while Caddy loads the
 // apps.
-func runningApp() (*gateway.Gateway, error) {
+func runningGateway() (*gateway.Gateway, error) {
 	app := process.Running()
 	if app == nil {
 		return nil, apiError(http.StatusNotFound, errors.New("the running configuration does not use notify"))
@@ -293,9 +293,9 @@ func runningApp() (*gateway.Gateway, error) {
 }
 
 // findDefinitions returns the definitions of the key of the configuration in the path of r.
-// The app is not nil if there is only no such key.
+// The gateway is not nil if there is only no such key.
 func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, error) {
-	app, err := runningApp()
+	app, err := runningGateway()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // serveBeats lists the beats that keys expect, with the last call of the watchdog.
 func serveBeats(w http.ResponseWriter, r *http.Request) error {
-	app, err := runningApp()
+	app, err := runningGateway()
 	if err != nil {
 		return err
 	}

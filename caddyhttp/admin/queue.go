@@ -162,7 +162,7 @@ func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.C
 
 // runningQueue returns the queue of the running configuration.
 func runningQueue() (*gateway.Rooms, error) {
-	app, err := runningApp()
+	app, err := runningGateway()
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ type management struct {
 	setting string // whose manage decides
 }
 
-// managements returns what [site.openManagement] looks for, the worst first.
+// managements returns what [routedSite.openManagement] looks for, the worst first.
 func managements() []management {
 	const configs, either = "configs", "console or configs"
 	const saved = "read and change saved keys, as with POST "
