@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
@@ -87,7 +88,7 @@ func TestAdminAPI(t *testing.T) {
 		{"type", "ops", `{"type": "loud"}`, 400, `{"error":"type: `, ""},
 		{"no JSON", "ops", `title=x`, 400, `{"error":"the body must be empty or one JSON object`, ""},
 		{"an unknown field", "ops", `{"text": "x"}`, 400, `{"error":"the body must be empty or one JSON object`, ""},
-		{"too long", "ops", `{"body": "` + strings.Repeat("x", maxTestRequest) + `"}`, 413, `{"error":"the request is larger`, ""},
+		{"too long", "ops", `{"body": "` + strings.Repeat("x", admin.MaxTestRequest) + `"}`, 413, `{"error":"the request is larger`, ""},
 		{"an unknown key", "none", ``, 404, `{"error":"there is no such key`, ""},
 	} {
 		status, text := ask(t, "POST", "/notify/keys/"+tt.key+"/test", tt.body)

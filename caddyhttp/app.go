@@ -9,11 +9,18 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/certmagic"
+	"go.opentelemetry.io/otel/trace"
 
+	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
@@ -27,7 +34,7 @@ func init() {
 // In a Caddyfile it is the global option `notify`, which takes the same block
 // as the directive.
 type App struct {
-	Settings
+	Settings // embedded for JSON; most methods of App are those of Settings
 
 	// Keeps messages that cannot be delivered at once, and delivers them later.
 	// Default: no queue, so a message is delivered before the response or not at
@@ -35,7 +42,7 @@ type App struct {
 	Queue *Queue `json:"queue,omitempty"`
 
 	// Takes messages as mails. Default: none.
-	SMTP *SMTP `json:"smtp,omitempty"`
+	SMTP *smtp.Config `json:"smtp,omitempty"`
 
 	// Lets phones and browsers subscribe to keys with Web Push. It needs the queue and a
 	// public_url. Default: none.
@@ -43,7 +50,7 @@ type App struct {
 
 	gateway gateway.Gateway
 
-	shared   sharedRef
+	shared   process.Use
 	handlers []*Handler // those of sites, in the same order
 	allSites int        // how many sites there will be, if a check waits for the last one
 	settled  *settled
@@ -53,12 +60,12 @@ type App struct {
 	unknownSources []unknownSource // that keys accept
 
 	ready func()       // closes started
-	mail  *mailGateway // nil for none
+	mail  *smtp.Server // nil for none
 
-	emitter emitter
+	ctx     caddy.Context
+	emitter *events.Emitter
 	trim    *time.Timer // returns memory after the start; nil for few URLs
 
-	storage   certmagic.Storage
 	stopSweep func() // nil before the start
 }
 
@@ -72,18 +79,17 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.gateway.Engine.Log, a.gateway.Engine.Started = ctx.Logger(), make(chan struct{})
-	protectStdLog()
+	a.ctx, a.gateway.Engine.Log, a.gateway.Engine.Started = ctx, ctx.Logger(), make(chan struct{})
+	logs.ProtectStandard()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Engine.Started) })
-	a.gateway.Engine.SiteIndex = sync.OnceValue(a.indexSites)
-	a.gateway.Engine.Tracers = sync.OnceValue(a.findTracers)
-	if err := a.shared.load(); err != nil {
+	a.gateway.Engine.SiteIndex = sync.OnceValue(func() *site.Index { return a.routes().Index() })
+	a.gateway.Engine.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.routes().Tracers() })
+	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.emit(name, data) }
-	a.storage = ctx.Storage()
-	a.shared.Sender.KeepStates(stateStore{a.storage})
+	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
+	a.shared.Sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
@@ -94,7 +100,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if defaults.Push, err = a.Push.resolve(); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("push", errs.Prefix("push", err)))
 	}
-	if a.settled, err = a.resolve(defaults, a.shared.parse, a.gateway.Engine.Log); err != nil {
+	if a.settled, err = a.resolve(defaults, a.shared.Parse, a.gateway.Engine.Log); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
 	a.gateway.Engine.Global = a.settled.Site
@@ -115,28 +121,32 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.checkEffects(); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
-	for _, r := range a.shared.process.logs.expectedBy(ctx) {
+	for _, r := range a.shared.Process.Logs.ExpectedBy(ctx) {
 		if _, _, err := r.Find(a.gateway.Engine.Global); err != nil {
 			return block.LogRejected(a.gateway.Engine.Log, r.Caddyfile.Describe("log output notify: ", err))
 		}
 	}
 	// Last, because loading the events app provisions its handlers, which look
 	// up keys in this app.
-	if a.emitter, err = newEmitter(ctx); err != nil {
+	if a.emitter, err = events.NewEmitter(ctx); err != nil {
 		return err
 	}
-	return block.LogRejected(a.gateway.Engine.Log, cmp.Or(a.provisionSMTP(ctx), a.awaitSites(ctx)))
+	return block.LogRejected(a.gateway.Engine.Log, cmp.Or(a.provisionMail(ctx), a.awaitSites(ctx)))
 }
+
+// Engine returns what events are sent with. It is ready before the events app is loaded.
+func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
 
 // Check makes the checks for which all apps must be provisioned. It returns an
 // error if something can have no effect, such as a site that no request reaches, and
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.
 func (a *App) Check() error {
-	if err := cmp.Or(a.checkSites(), a.checkReach()); err != nil {
+	routes := a.routes()
+	if err := cmp.Or(a.checkSites(), routes.CheckReach()); err != nil {
 		return err
 	}
-	a.warnUnguarded()
+	routes.WarnUnguarded()
 	return nil
 }
 
@@ -153,15 +163,16 @@ func (a *App) Start() error {
 	if err := a.openQueue(); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("queue", err))
 	}
-	if err := a.startSMTP(); err != nil {
+	if err := a.startMail(); err != nil {
 		a.leaveQueue()
 		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
-	a.shared.process.apps.add(a)
-	if a.shared.process.parsed.Swap(0) >= manyURLs {
+	a.shared.Process.Gateways.Add(&a.gateway)
+	if a.shared.Process.Parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}
-	a.startSweep()
+	sweeper := stateSweeper{storage: a.ctx.Storage(), log: a.gateway.Engine.Log, each: a.eachDestination}
+	a.stopSweep = sweeper.start()
 	return nil
 }
 
@@ -184,13 +195,13 @@ func (a *App) Stop() error {
 		a.stopSweep()
 	}
 	if a.mail != nil {
-		a.mail.stop(a.shared.process.apps.newest() != a)
+		a.mail.Stop(&a.shared.Process.Mail, a.shared.Process.Gateways.Newest() != &a.gateway)
 	}
 	a.finish()
-	a.shared.process.apps.remove(a)
+	a.shared.Process.Gateways.Remove(&a.gateway)
 	a.leaveQueue()
-	if a.shared.process.apps.newest() == nil {
-		a.shared.process.logs.discard()
+	if a.shared.Process.Gateways.Newest() == nil {
+		a.shared.Process.Logs.Discard()
 	}
 	return nil
 }
@@ -201,7 +212,7 @@ func (a *App) Cleanup() error {
 		a.ready()
 	}
 	a.saved.Close()
-	return errors.Join(a.releaseQueue(), a.shared.release())
+	return errors.Join(a.releaseQueue(), a.shared.Release())
 }
 
 // Interface guards

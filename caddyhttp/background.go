@@ -4,24 +4,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
 // finish sends what the log writers have collected and waits for all messages
 // in the background, unless another configuration replaces this app.
 func (a *App) finish() {
-	if a.shared.process.apps.newest() != a {
+	if a.shared.Process.Gateways.Newest() != &a.gateway {
 		return
 	}
-	a.shared.process.logs.flush()
+	a.shared.Process.Logs.Flush()
 	if left := a.shared.Background.Wait(dispatch.StopTimeout); left > 0 {
 		a.gateway.Engine.Log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
 	}
-}
-
-// reportDropped logs that the background queue had no room for a message.
-func reportDropped(a *outbox.Engine) {
-	a.Shared.Background.Dropped.Add(1, func(n int) {
-		a.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
-	})
 }

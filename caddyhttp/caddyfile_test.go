@@ -14,6 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/internal/jsontest"
 )
@@ -67,7 +69,7 @@ func TestFixtures(t *testing.T) {
 		_, adapted, _ := strings.Cut(string(text), "\n----------\n")
 		all.WriteString(adapted)
 	}
-	for _, v := range []any{App{}, EventHandler{}, LogWriter{}} {
+	for _, v := range []any{App{}, events.Handler{}, logs.Writer{}} {
 		for _, name := range jsontest.Fields(reflect.TypeOf(v)) {
 			switch name {
 			case "dir", "default_urls_dir", "certificate": // absolute paths, which differ from machine to machine

@@ -22,7 +22,7 @@ func (s *Settings) fingerprint(app *App) string {
 		}
 	}
 	if app != nil && app.SMTP != nil {
-		app.SMTP.addFiles(&f)
+		app.SMTP.AddFiles(&f)
 	}
 	for _, url := range s.DefaultURLs {
 		f.AddURL(url, s.DefaultURLsDir)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -160,7 +161,7 @@ func (s *Settings) checkKeyQueues(durable bool) error {
 // key that takes none, or if a key accepts mails and can get none.
 func (a *App) checkMailKeys() error {
 	named := func(key string) bool {
-		return slices.ContainsFunc(a.SMTP.Accounts, func(u SMTPAccount) bool { return slices.Contains(u.Keys, key) })
+		return slices.ContainsFunc(a.SMTP.Accounts, func(u smtp.Account) bool { return slices.Contains(u.Keys, key) })
 	}
 	accepts := func(k *site.Key) bool { return k.CheckSource(site.SourceSMTP) == nil }
 	takesMails := func(k *site.Key) bool { return accepts(k) && (len(k.Tokens) == 0 || named(k.Name)) }
@@ -190,12 +191,9 @@ func (a *App) checkMailKeys() error {
 				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
 			}
 			if err != nil {
-				return a.Caddyfile.Locate(accountName(account.Username), errs.Prefix("smtp: auth", err))
+				return a.Caddyfile.Locate(smtp.AccountName(account.Username), errs.Prefix("smtp: auth", err))
 			}
 		}
 	}
 	return nil
 }
-
-// accountName returns the name of an account of smtp in block.Info.Lines.
-func accountName(user string) string { return "smtp, account " + user }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/routing"
 )
 
 // Some settings of the app have an effect only if a site has another one, such as the
@@ -66,4 +68,22 @@ func countSites(ctx caddy.Context) int {
 		return len(sites)
 	}
 	return 0
+}
+
+// routes returns the routes of the configuration, in which the sites are. All apps must be
+// provisioned.
+func (a *App) routes() *routing.Routes {
+	sites := map[*Handler]*routing.Site{}
+	out := &routing.Routes{Of: func(handler caddyhttp.MiddlewareHandler) *routing.Site {
+		h, _ := handler.(*Handler)
+		return sites[h]
+	}}
+	if app, err := a.ctx.AppIfConfigured("http"); err == nil {
+		out.HTTP = app.(*caddyhttp.App)
+	}
+	for _, h := range a.handlers {
+		sites[h] = &routing.Site{API: h.api, Caddyfile: h.Caddyfile, Stateless: a.Stateless != nil || h.Stateless != nil, Settings: h.Settings}
+		out.Sites = append(out.Sites, sites[h])
+	}
+	return out
 }

@@ -1,18 +1,28 @@
-// Package caddyhttp connects the notification gateway to Caddy: it has the modules, their
-// settings, and what is checked when a configuration loads. The packages below gateway, which
-// know nothing of Caddy, do the rest.
+// Package caddyhttp connects the notification gateway to Caddy: it has the modules of the
+// handler and the app, their settings, and what is checked when a configuration loads. The
+// packages below gateway, which know nothing of Caddy, do the rest.
 //
 //	handler.go       the HTTP handler http.handlers.notify
 //	app.go           the app notify, whose settings all sites share
 //	config*.go       the settings of both; caddyfile*.go reads them from a Caddyfile
 //	config_read*.go  a configuration as commands read it, without starting it
-//	config_guard.go  warnings about sites without authentication
-//	shared.go        what outlives a reload
-//	state_store.go   what services keep over a restart, on Caddy's storage
-//	event*.go        events as messages, with package events; recipient.go who gets them
-//	log*.go          log entries as messages, with package logdigest
-//	smtp*.go         mails as messages
-//	admin*.go, *_admin.go  the admin API
+//	config_sites.go  the checks for which all sites must be known
+//	*_config.go      settings of a subject: keys that are saved, rules, the queue, devices
+//	queue_open.go    the queue of the process, which a reload keeps open
+//	state_*.go       what services keep over a restart, on Caddy's storage
+//
+// Caddy's other modules and front ends are packages of their own, which know neither this
+// one nor each other:
+//
+//	admin    the admin API
+//	events   messages about events; it also emits those of the gateway
+//	logs     messages about log entries
+//	smtp     messages from mails: the settings of the mail server, its listeners, its accounts
+//	routing  what of a configuration reaches a site; warnings about sites that are open
+//
+// Below them, internal/process has what outlives a reload, internal/recipient who gets events
+// and logs, internal/block what reads a Caddyfile, and internal/placeholder Caddy's
+// placeholders. Package command, above all of them, has the commands.
 //
 // In this package, caddyhttp.X is a name of Caddy's package caddyhttp.
 package caddyhttp

@@ -159,7 +159,7 @@ func TestEventMessages(t *testing.T) {
 
 // emitAs emits an event with the app as its origin.
 func emitAs(a *App, name string, data map[string]any) {
-	a.emitter.events.Emit(a.emitter.ctx, name, data)
+	a.emitter.Emit(name, func() map[string]any { return data })
 }
 
 // TestEventsLeftOut checks which events cause no message.

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -42,11 +43,11 @@ func init() {
 // The handler sets no placeholders, and it does not replace placeholders in
 // what clients send.
 type Handler struct {
-	Settings
+	Settings // embedded for JSON; most methods of Handler are those of Settings
 
 	api *httpapi.API
 
-	shared sharedRef
+	shared process.Use
 	app    *App
 }
 
@@ -62,7 +63,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.api = httpapi.New(ctx.Logger(), caddy.ParseDuration)
-	if err := h.shared.load(); err != nil {
+	if err := h.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
 	m, err := ctx.App("notify")
@@ -70,7 +71,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
-	settled, err := h.resolve(h.app.settled, h.shared.parse, h.api.Log)
+	settled, err := h.resolve(h.app.settled, h.shared.Parse, h.api.Log)
 	if err != nil {
 		return block.LogRejected(h.api.Log, err)
 	}
@@ -107,7 +108,7 @@ func (h *Handler) Cleanup() error {
 		h.api.Streams.Stop()
 		h.api.Saved.Close()
 	}
-	return h.shared.release()
+	return h.shared.Release()
 }
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
@@ -48,9 +49,9 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	provisioning.Lock()
 	defer provisioning.Unlock()
 	if own := ownPools[t.Name()]; own != nil {
-		outside := sharedPool
-		sharedPool = own
-		defer func() { sharedPool = outside }()
+		outside := process.Pool
+		process.Pool = own
+		defer func() { process.Pool = outside }()
 	}
 	config := &caddy.Config{
 		Admin:   &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}},
@@ -105,9 +106,9 @@ func ownShared(t *testing.T) {
 // gateways that Caddy starts. Tests that use it cannot be parallel.
 func replaceShared(t *testing.T) {
 	t.Helper()
-	outside := sharedPool
-	sharedPool = caddy.NewUsagePool()
-	t.Cleanup(func() { sharedPool = outside })
+	outside := process.Pool
+	process.Pool = caddy.NewUsagePool()
+	t.Cleanup(func() { process.Pool = outside })
 }
 
 // reply is a response of the gateway.

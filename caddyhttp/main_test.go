@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/internal/hometest"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 	}
 	code := hometest.Main(m)
 	// What a test leaves, all later ones share with it.
-	if n, ok := sharedPool.References(sharedName); ok && code == 0 {
+	if n, ok := process.Pool.References(process.Name); ok && code == 0 {
 		fmt.Fprintf(os.Stderr, "tests have left %d configurations that use the shared value; clean them up or use replaceShared\n", n)
 		code = 1
 	}

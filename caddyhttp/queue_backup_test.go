@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
@@ -23,7 +24,7 @@ func TestQueueBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	file, err := url.PathUnescape(resp.Header.Get(backupKeyHeader))
+	file, err := url.PathUnescape(resp.Header.Get(admin.BackupKeyHeader))
 	if err != nil || file != filepath.Join(folder, "key") || resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-tar" {
 		t.Errorf("status %d, header %v", resp.StatusCode, resp.Header)
 	}
@@ -49,7 +50,7 @@ func TestQueueBackup(t *testing.T) {
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
-	if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get(backupKeyHeader) != "" {
+	if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get(admin.BackupKeyHeader) != "" {
 		t.Errorf("with a secret: status %d, header %v, %v", resp.StatusCode, resp.Header, err)
 	}
 	caddyhttptest.Serve(t, "", "")

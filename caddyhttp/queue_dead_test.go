@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -58,7 +59,7 @@ func TestQueueDead(t *testing.T) {
 		return a.ID
 	}
 	first, second := post("confidential&incident=db1"), post("confidential, too")
-	dead := func() (q adminQueue) {
+	dead := func() (q admin.Queue) {
 		status, text := ask(t, "GET", "/notify/queue/dead?limit=1000", "")
 		if err := json.Unmarshal([]byte(text), &q); status != 200 || err != nil || strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
 			t.Fatalf("status %d, %v\n%s", status, err, text)
@@ -77,7 +78,7 @@ func TestQueueDead(t *testing.T) {
 	}
 	next := "/notify/queue/dead?limit=1"
 	for _, id := range []string{first, second} {
-		var page adminQueue
+		var page admin.Queue
 		status, text := ask(t, "GET", next, "")
 		if err := json.Unmarshal([]byte(text), &page); status != 200 || err != nil || len(page.Deliveries) != 1 || page.Deliveries[0].ID != id {
 			t.Fatalf("%s: status %d %s", next, status, text)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -151,7 +152,7 @@ func TestDestinations(t *testing.T) {
 			t.Fatalf("status %d", resp.StatusCode)
 		}
 	}
-	list := func() (all adminDestinations) {
+	list := func() (all admin.Destinations) {
 		t.Helper()
 		status, text := ask(t, "GET", "/notify/destinations", "")
 		if err := json.Unmarshal([]byte(text), &all); status != 200 || err != nil || strings.Contains(text, "secretsecret") {

@@ -43,8 +43,8 @@ func (a *App) openQueue() error {
 // leaveQueue gives the queue back to the app that was started before, if this
 // app is stopped because another part of its configuration failed.
 func (a *App) leaveQueue() {
-	if before := a.shared.process.apps.newest(); a.gateway.Rooms != nil && before != nil && before.gateway.Rooms == a.gateway.Rooms {
-		a.gateway.Rooms.Use(&before.gateway.Engine)
+	if before := a.shared.Process.Gateways.Newest(); a.gateway.Rooms != nil && before != nil && before.Rooms == a.gateway.Rooms {
+		a.gateway.Rooms.Use(&before.Engine)
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
 )
 
 // TestUnknownRecipients checks that an unknown key or tag is an error when the
@@ -58,7 +61,7 @@ func TestUnknownRecipientsBesideSites(t *testing.T) {
 // are reported with their line.
 func TestRecipientMistakes(t *testing.T) {
 	type unmarshaler = caddyfile.Unmarshaler
-	both := []func() unmarshaler{func() unmarshaler { return new(EventHandler) }, func() unmarshaler { return new(LogWriter) }}
+	both := []func() unmarshaler{func() unmarshaler { return new(events.Handler) }, func() unmarshaler { return new(logs.Writer) }}
 	event, log := both[:1], both[1:]
 	for _, tt := range []struct {
 		to         []func() unmarshaler

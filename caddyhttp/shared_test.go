@@ -2,12 +2,14 @@ package caddyhttp
 
 import (
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 )
 
 // TestSharedIsReleased checks that the shared value is released as often as it
 // was loaded, also after errors.
 func TestSharedIsReleased(t *testing.T) {
-	held := func() int { n, _ := sharedPool.References(sharedName); return n }
+	held := func() int { n, _ := process.Pool.References(process.Name); return n }
 	before := held()
 	a, b := newGateway(t, "", ""), newGateway(t, "", "")
 	if a.shared.Sender != b.shared.Sender {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -45,7 +46,7 @@ func TestSweepStates(t *testing.T) {
 	storage := &certmagic.FileStorage{Path: dir}
 	const configured, saved, gone, back = "json://configured", "json://saved", "json://gone", "json://back"
 	h := newGateway(t, "default_urls "+configured+"\nconfigs {\nmanage open\ntrust operator\n}", "")
-	h.app.storage = storage
+	sweeper := stateSweeper{storage: storage, log: zap.NewNop(), each: h.app.eachDestination}
 	if err := h.api.Saved.Store.Save(t.Context(), "k", configstore.FormatText, saved, 10); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestSweepStates(t *testing.T) {
 		{29, map[string]bool{configured: true, saved: true, gone: false, back: true}},
 		{31, map[string]bool{configured: true, saved: true, gone: false, back: false}},
 	} {
-		if err := h.app.sweepStates(t.Context(), now.Add(time.Duration(tt.days)*24*time.Hour)); err != nil {
+		if err := sweeper.sweep(t.Context(), now.Add(time.Duration(tt.days)*24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		for url, want := range tt.has {

@@ -27,15 +27,19 @@ const (
 // age is the time since a gateway had the URL in its configuration.
 const stateMark = "used"
 
-// startSweep removes states that are not needed any more, once a day until
-// stopSweep.
-func (a *App) startSweep() {
+// stateSweeper removes the states on a storage that are not needed any more.
+type stateSweeper struct {
+	storage certmagic.Storage
+	log     *zap.Logger
+
+	// each calls f with each destination whose states are needed.
+	each func(ctx context.Context, f func(*notifier.Destination)) error
+}
+
+// start sweeps once a day until stop is called.
+func (s *stateSweeper) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	a.stopSweep = func() {
-		cancel()
-		<-done
-	}
 	go func() {
 		defer close(done)
 		timer := time.NewTimer(stateSweepAfter)
@@ -46,20 +50,24 @@ func (a *App) startSweep() {
 				return
 			case <-timer.C:
 			}
-			if err := a.sweepStates(ctx, time.Now()); err != nil && ctx.Err() == nil {
-				a.gateway.Engine.Log.Warn("states of services that are not needed any more could not be removed; another try is made in a day", zap.Error(err))
+			if err := s.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+				s.log.Warn("states of services that are not needed any more could not be removed; another try is made in a day", zap.Error(err))
 			}
 			timer.Reset(stateSweepEvery)
 		}
 	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
-// sweepStates marks the states of URLs in the configuration and in saved keys as
+// sweep marks the states of URLs in the configuration and in saved keys as
 // used, and removes those that no gateway with this storage has marked for 30
 // days. So a URL that is removed for a while keeps its states, and gateways with
 // different configurations can share a storage.
-func (a *App) sweepStates(ctx context.Context, now time.Time) error {
-	storage := a.storage
+func (s *stateSweeper) sweep(ctx context.Context, now time.Time) error {
+	storage := s.storage
 	folders, err := storage.List(ctx, path.Clean(stateFolder), false)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(folders) == 0 {
 		return nil
@@ -71,7 +79,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 	for _, f := range folders {
 		used[path.Base(f)] = false
 	}
-	err = a.eachDestination(ctx, func(d *notifier.Destination) {
+	err = s.each(ctx, func(d *notifier.Destination) {
 		folder := notifier.StateFolder(d)
 		if _, ok := used[folder]; ok {
 			used[folder] = true
@@ -93,7 +101,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 		}
 	}
 	if removed > 0 {
-		a.gateway.Engine.Log.Info("states of services were removed whose URLs left the configuration 30 days ago or earlier", zap.Int("urls", removed))
+		s.log.Info("states of services were removed whose URLs left the configuration 30 days ago or earlier", zap.Int("urls", removed))
 	}
 	return err
 }
@@ -113,8 +121,12 @@ func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)
 			}
 		}
 	}
-	for _, saved := range a.savedKeys() {
-		if saved.Trusted && !seen[saved.Shared] {
+	all := []*saved.Keys{a.saved}
+	for _, h := range a.handlers {
+		all = append(all, h.api.Saved)
+	}
+	for _, saved := range all {
+		if saved != nil && saved.Trusted && !seen[saved.Shared] {
 			seen[saved.Shared] = true
 			if err := saved.EachDestination(ctx, f); err != nil {
 				return err
@@ -122,19 +134,6 @@ func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)
 		}
 	}
 	return nil
-}
-
-// saved.Keys returns those of the app and of all sites.
-func (a *App) savedKeys() (out []*saved.Keys) {
-	if a.saved != nil {
-		out = append(out, a.saved)
-	}
-	for _, h := range a.handlers {
-		if h.api.Saved != nil {
-			out = append(out, h.api.Saved)
-		}
-	}
-	return out
 }
 
 // markStates renews the mark of states in a folder.

@@ -1,5 +1,5 @@
-// Package events knows the events of Caddy, CertMagic and the gateway: their names,
-// their data, and the default message about each.
+// Package events sends events of Caddy, CertMagic and the gateway as messages. It knows
+// their names, their data, and the default message about each.
 package events
 
 import (
@@ -42,10 +42,10 @@ var known = map[string][]string{
 	event.Failed:            {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},
 }
 
-// CheckName returns an error if no module is known to emit an event of the
+// checkName returns an error if no module is known to emit an event of the
 // name. The empty name stands for all events. The error is only for a warning,
 // because a plugin may emit the event.
-func CheckName(name string) error {
+func checkName(name string) error {
 	if _, ok := known[name]; ok || name == "" || texts[name] != nil {
 		return nil
 	}
@@ -56,10 +56,10 @@ func CheckName(name string) error {
 	return fmt.Errorf("Caddy has no event %s; %s (a plugin may emit it; if none does, nothing is sent)", name, hint)
 }
 
-// CheckData returns an error if text has a placeholder {event.data.*} for
+// checkData returns an error if text has a placeholder {event.data.*} for
 // data that none of the events has. It would be sent as it is. The data of
 // other events than the known ones are not checked.
-func CheckData(text string, events []string) error {
+func checkData(text string, events []string) error {
 	var names []string
 	for _, event := range events {
 		data, ok := known[event]
@@ -96,16 +96,3 @@ func dataPlaceholders(names []string, separator string) string {
 // Data returns the names of the data that a known event can have, in alphabetical
 // order.
 func Data(name string) []string { return slices.Clone(known[name]) }
-
-// AboutMessage reports whether an event of the gateway is about a message and has its
-// key.
-func AboutMessage(name string) bool {
-	return slices.Contains([]string{event.Failed, event.Delivered, event.Dead}, name)
-}
-
-// CausesNone reports whether a message about an event of the gateway causes no further
-// event, because that would never end: the event is about a message, a destination or an
-// incident.
-func CausesNone(name string) bool {
-	return AboutMessage(name) || slices.Contains([]string{event.Down, event.Up, event.Incident}, name)
-}

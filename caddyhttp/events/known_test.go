@@ -18,7 +18,7 @@ func TestDataOfSeveralEvents(t *testing.T) {
 		{[]string{"cert_failed", "x"}, "hots", true},
 		{nil, "hots", true},
 	} {
-		if err := CheckData("{event.data."+tt.name+"}", tt.events); (err == nil) != tt.ok {
+		if err := checkData("{event.data."+tt.name+"}", tt.events); (err == nil) != tt.ok {
 			t.Errorf("%s of %q: %v", tt.name, tt.events, err)
 		}
 	}
@@ -31,7 +31,7 @@ func TestCheckName(t *testing.T) {
 		"notify_failed": "", "rate_limit_exceeded": "", "started": "", "": "",
 		"backup_done": "Caddy has no event backup_done; correct the name (a plugin may emit it",
 	} {
-		err := CheckName(name)
+		err := checkName(name)
 		if err == nil && want != "" || err != nil && (want == "" || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

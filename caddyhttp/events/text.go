@@ -27,7 +27,7 @@ type Text struct {
 type data map[string]any
 
 // text returns a value as text, or "" if there is none.
-func (d data) text(key string) string { return Format(d[key]) }
+func (d data) text(key string) string { return formatValue(d[key]) }
 
 // name returns a value that names the event's subject.
 func (d data) name(key string) string { return cmp.Or(d.text(key), "an unknown name") }
@@ -170,7 +170,7 @@ func (d data) remaining() string {
 	case left <= 0:
 		return "The current certificate has expired."
 	}
-	return "The current certificate is valid for another " + Format(left) + "."
+	return "The current certificate is valid for another " + formatValue(left) + "."
 }
 
 // keySuffix returns the key of a message for the end of a title.
@@ -196,9 +196,9 @@ func onHost() string {
 	return " on " + name
 }
 
-// Describe returns the default message about an event. reload reports whether it
+// describe returns the default message about an event. reload reports whether it
 // occurs during a reload.
-func Describe(e caddy.Event, reload bool) Text {
+func describe(e caddy.Event, reload bool) Text {
 	if describe := texts[e.Name()]; describe != nil {
 		t := describe(e.Data, reload)
 		t.Body = cmp.Or(t.Body, t.Title+".")
@@ -250,9 +250,9 @@ func isScalar(v any) bool {
 	return false
 }
 
-// Format returns a value as text for people, or "" for nil. It recovers
+// formatValue returns a value as text for people, or "" for nil. It recovers
 // from a panic in the value's own methods, because fmt does.
-func Format(v any) string {
+func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""

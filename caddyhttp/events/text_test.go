@@ -90,7 +90,7 @@ func TestEventTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Describe(e, tt.reload)
+		got := describe(e, tt.reload)
 		if got.Title != tt.title || !strings.Contains(got.Body, tt.body) || got.Type != tt.kind {
 			t.Errorf("%s %v:\n got %q\n     %q, %s\nwant %q\n     %q, %s", tt.event, tt.data, got.Title, got.Body, got.Type, tt.title, tt.body, tt.kind)
 		}
@@ -111,7 +111,7 @@ func TestUnknownEventIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(Describe(e, false).Body); n > (maxDataLines+1)*(2*maxDataValue) {
+	if n := len(describe(e, false).Body); n > (maxDataLines+1)*(2*maxDataValue) {
 		t.Errorf("the message has %d bytes", n)
 	}
 }

@@ -1,5 +1,7 @@
 package event
 
+import "slices"
+
 // The gateway emits one event for each message that was sent, from any source, and
 // one for each delivery that the queue has made or given up later. The origin of the
 // event is the app notify. Its data are
@@ -107,3 +109,16 @@ const (
 	IncidentResolved     = "resolved"
 	IncidentExhausted    = "exhausted" // all rounds have ended, and nobody has acknowledged it
 )
+
+// AboutMessage reports whether an event of the gateway is about a message and has its
+// key.
+func AboutMessage(name string) bool {
+	return slices.Contains([]string{Failed, Delivered, Dead}, name)
+}
+
+// CausesNone reports whether a message about an event of the gateway causes no further
+// event, because that would never end: the event is about a message, a destination or an
+// incident.
+func CausesNone(name string) bool {
+	return AboutMessage(name) || slices.Contains([]string{Down, Up, Incident}, name)
+}

@@ -1,0 +1,318 @@
+// Package admin is the part of Caddy's admin API about the gateway. It reads a request,
+// calls the gateway that runs, and writes JSON: what the operator may see and do without
+// the rights of a key.
+package admin
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+func init() {
+	caddy.RegisterModule(API{})
+}
+
+// API is the part of Caddy's admin API about the gateway:
+//
+//	GET  /notify/keys             the keys of all sites
+//	GET  /notify/keys/{key}       one of them
+//	POST /notify/keys/{key}/test  sends a test message to it
+//	POST   /notify/keys/{key}/invitations   makes an invitation for a device
+//	GET    /notify/keys/{key}/devices       the devices that have subscribed to it
+//	DELETE /notify/keys/{key}/devices       removes all of them
+//	DELETE /notify/keys/{key}/devices/{id}  removes one
+//
+//	GET  /notify/recent           the outcomes of the last messages
+//	GET  /notify/beats            the beats that keys expect, and the calls of the watchdog
+//
+//	GET    /notify/destinations             the states of the destinations
+//	POST   /notify/destinations/{id}/retry  makes what waits for one due
+//
+//	GET    /notify/keys/{key}/silences       the silences of a key; also of a saved one, whose space ?space= names
+//	POST   /notify/keys/{key}/silences       makes one
+//	DELETE /notify/keys/{key}/silences/{id}  ends one
+//
+//	GET  /notify/incidents                   the incidents of keys with rules
+//	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
+//	POST /notify/incidents/{id}/resolve      resolves one
+//	DELETE /notify/incidents/{id}            forgets one
+//	DELETE /notify/incidents?key=            forgets those of a key
+//
+//	GET    /notify/queue             the deliveries that wait
+//	GET    /notify/queue/dead        the deliveries that were given up
+//	GET    /notify/queue/backup      a copy of the queue
+//	POST   /notify/queue/{id}/retry  makes the deliveries of a message due that wait or are dead
+//	DELETE /notify/queue/{id}        removes the deliveries of a message
+//
+// It shows no secret. It has no state, because Caddy provisions the admin API
+// before the apps of its configuration and never cleans it up.
+type API struct{}
+
+// CaddyModule returns the Caddy module information.
+func (API) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "admin.api.notify",
+		New: func() caddy.Module { return new(API) },
+	}
+}
+
+// Routes implements caddy.AdminRouter.
+func (API) Routes() []caddy.AdminRoute {
+	var routes []caddy.AdminRoute
+	for _, r := range []struct {
+		method, path string
+		handle       caddy.AdminHandlerFunc
+	}{
+		{http.MethodGet, "/notify/keys", serveKeys},
+		{http.MethodGet, "/notify/keys/{key}", serveKey},
+		{http.MethodPost, "/notify/keys/{key}/test", serveTest},
+		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", serveEndSilence},
+		{http.MethodPost, "/notify/keys/{key}/invitations", serveInvite},
+		{http.MethodDelete, "/notify/keys/{key}/devices/{id}", serveRevokeDevice},
+		{http.MethodGet, "/notify/recent", serveRecent},
+		{http.MethodGet, "/notify/beats", serveBeats},
+		{http.MethodGet, "/notify/destinations", serveDestinations},
+		{http.MethodPost, "/notify/destinations/{id}/retry", serveRetryDestination},
+		{http.MethodDelete, "/notify/incidents/{id}", serveForget},
+		{http.MethodPost, "/notify/incidents/{id}/acknowledge", serveAcknowledge},
+		{http.MethodPost, "/notify/incidents/{id}/resolve", serveResolve},
+		{http.MethodGet, "/notify/queue", serveQueue},
+		{http.MethodPost, "/notify/queue/{id}/retry", serveRetry},
+		{http.MethodDelete, "/notify/queue/{id}", serveDrop},
+	} {
+		routes = append(routes,
+			caddy.AdminRoute{Pattern: r.method + " " + r.path, Handler: r.handle},
+			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
+	}
+	return append(routes,
+		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(serveDevices)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(serveRevokeDevices)},
+		caddy.AdminRoute{Pattern: "/notify/keys/{key}/devices", Handler: methodNotAllowed("GET, HEAD, DELETE")},
+		caddy.AdminRoute{Pattern: "GET /notify/incidents", Handler: caddy.AdminHandlerFunc(serveIncidents)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/incidents", Handler: caddy.AdminHandlerFunc(serveForgetAll)},
+		caddy.AdminRoute{Pattern: "/notify/incidents", Handler: methodNotAllowed("GET, HEAD, DELETE")},
+		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveSilences)},
+		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveMakeSilence)},
+		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},
+		// Other methods of these match /notify/queue/{id}.
+		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(serveDead)},
+		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
+		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(serveNotFound)},
+		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(serveNotFound)})
+}
+
+// methodNotAllowed returns a handler for all methods except the allowed one.
+// Without it, the router would answer in plain text.
+func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		allow := allowed
+		if allowed == http.MethodGet {
+			allow += ", HEAD"
+		}
+		w.Header().Set("Allow", allow)
+		return apiError(http.StatusMethodNotAllowed, fmt.Errorf("the method %s is not allowed here; use %s", r.Method, allowed))
+	}
+}
+
+func serveNotFound(http.ResponseWriter, *http.Request) error {
+	return apiError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/beats, /notify/destinations, /notify/incidents or /notify/queue"))
+}
+
+func serveKeys(w http.ResponseWriter, _ *http.Request) error {
+	app, err := runningGateway()
+	if err != nil {
+		return err
+	}
+	all := app.Engine.Definitions()
+	out := make([]keyJSON, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, newKeyJSON(name, all[name]))
+	}
+	return writeJSON(w, out)
+}
+
+func serveKey(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, err := findDefinitions(r)
+	if err != nil {
+		return err
+	}
+	out := newKeyJSON(r.PathValue("key"), definitions)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+	defer cancel()
+	for i, d := range definitions {
+		health, err := healthOf(ctx, &app.Engine, d.Key, d.Key.Targets)
+		if err != nil {
+			return apiError(http.StatusServiceUnavailable, err)
+		}
+		for k := range health {
+			out.Definitions[i].Destinations[k].Health = &health[k]
+		}
+	}
+	return writeJSON(w, out)
+}
+
+func serveRecent(w http.ResponseWriter, _ *http.Request) error {
+	app, err := runningGateway()
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, app.Engine.Shared.History.List())
+}
+
+// testRequest is the body of a request for a test message.
+type testRequest struct {
+	Title *string `json:"title"`
+	Body  string  `json:"body"`
+	Type  string  `json:"type"`
+	Tag   string  `json:"tag"`
+}
+
+// MaxTestRequest bounds the body of a request for a test message, in bytes.
+const MaxTestRequest = 64 << 10
+
+// readTestRequest reads the body of r, which may be empty.
+func readTestRequest(w http.ResponseWriter, r *http.Request) (t testRequest, err error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxTestRequest))
+	if err != nil {
+		e := api.BodyError(err)
+		return t, apiError(e.Status, e)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return t, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil || d.More() {
+		return t, apiError(http.StatusBadRequest, errors.New("the body must be empty or one JSON object with the fields title, body, type and tag, all of them strings"))
+	}
+	return t, nil
+}
+
+func serveTest(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, err := findDefinitions(r)
+	if err != nil {
+		return err
+	}
+	t, err := readTestRequest(w, r)
+	if err != nil {
+		return err
+	}
+	typ, err := notifier.ParseType(t.Type)
+	if err != nil {
+		return apiError(http.StatusBadRequest, errs.Prefix("type", err))
+	}
+	tag, err := notifier.ParseTags(t.Tag)
+	if err != nil {
+		return apiError(http.StatusBadRequest, errs.Prefix("tag", err))
+	}
+	name := r.PathValue("key")
+	m := &notifier.Message{Title: "Test", Body: cmp.Or(t.Body, "If you can read this, the key "+name+" works."), Type: typ, Time: time.Now()}
+	if t.Title != nil {
+		m.Title = markup.OneLine(*t.Title)
+	}
+	report := httpapi.SendTest(&app.Engine, r, m, definitions, tag)
+	if len(report.Results) == 0 {
+		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
+	}
+	resp := api.NewResponse(report)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(resp.Status)
+	_, err = w.Write(resp.JSON())
+	return err
+}
+
+// keyJSON is the JSON of a key.
+type keyJSON struct {
+	Name         string           `json:"name"`
+	Destinations int              `json:"destinations"` // of all definitions together
+	Definitions  []definitionJSON `json:"definitions"`
+}
+
+// definitionJSON is the JSON of a key's definition at one site or for all
+// sites. Sites with the same definition share one.
+type definitionJSON struct {
+	Scope        string            `json:"scope"` // global or site
+	Destinations []destinationJSON `json:"destinations"`
+}
+
+type destinationJSON struct {
+	Service     string   `json:"service"`
+	Destination string   `json:"destination"` // the URL with its secrets masked
+	Tags        []string `json:"tags"`
+	Optional    bool     `json:"optional"`
+	Default     bool     `json:"default"` // it gets messages without a tag
+
+	Health *Health `json:"health,omitempty"` // with a queue
+}
+
+func newKeyJSON(name string, definitions []site.Definition) keyJSON {
+	out := keyJSON{Name: name}
+	for _, d := range definitions {
+		a := definitionJSON{Scope: d.Scope, Destinations: make([]destinationJSON, len(d.Key.Targets))}
+		for i, t := range d.Key.Targets {
+			a.Destinations[i] = destinationJSON{
+				Service: t.Service(), Destination: t.String(), Tags: append([]string{}, t.Tags...), Optional: t.Optional(),
+				Default: slices.ContainsFunc(d.Key.DefaultTargets, func(o notifier.Target) bool { return site.SameTarget(o, t) }),
+			}
+		}
+		out.Destinations += len(a.Destinations)
+		out.Definitions = append(out.Definitions, a)
+	}
+	return out
+}
+
+// runningGateway returns the gateway of the running configuration. It does not ask
+// Caddy for it, because the admin API already answers while Caddy loads the
+// apps.
+func runningGateway() (*gateway.Gateway, error) {
+	app := process.Running()
+	if app == nil {
+		return nil, apiError(http.StatusNotFound, errors.New("the running configuration does not use notify"))
+	}
+	return app, nil
+}
+
+// findDefinitions returns the definitions of the key of the configuration in the path of r.
+// The gateway is not nil if there is only no such key.
+func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, error) {
+	app, err := runningGateway()
+	if err != nil {
+		return nil, nil, err
+	}
+	definitions := app.Engine.Definitions()[r.PathValue("key")]
+	if len(definitions) == 0 {
+		return app, nil, apiError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
+	}
+	return app, definitions, nil
+}
+
+func apiError(status int, err error) error { return caddy.APIError{HTTPStatus: status, Err: err} }
+
+func writeJSON(w http.ResponseWriter, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(v)
+}
+
+// Interface guards
+var _ caddy.AdminRouter = API{}

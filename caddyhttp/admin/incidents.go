@@ -1,0 +1,159 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// serveIncidents lists the incidents of the keys of all sites, the worst first.
+func serveIncidents(w http.ResponseWriter, r *http.Request) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	by, err := alerting.ParseIncidentQuery(r.URL.Query())
+	if err != nil {
+		return faultError(err)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+	defer cancel()
+	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
+	if err != nil {
+		return faultError(err)
+	}
+	list, next, err := q.Alerts.Incidents.List(ctx, places, &by)
+	if err != nil {
+		return faultError(err)
+	}
+	return writeJSON(w, alerting.NewIncidentsJSON(list, r.URL.Path, &by, next))
+}
+
+// faultError returns err as the admin API answers it: with its own status, or with 503
+// for a fault of the store.
+func faultError(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return apiError(e.Status, e)
+	}
+	return apiError(http.StatusServiceUnavailable, err)
+}
+
+// incidentRequest is the body of a request that changes an incident.
+type incidentRequest struct {
+	By string `json:"by"` // who does it
+}
+
+// maxIncidentRequest bounds the body of a request that changes an incident, in bytes.
+const maxIncidentRequest = 4 << 10
+
+// readIncidentRequest reads the body of r, which may be empty.
+func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequest, err error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxIncidentRequest))
+	if err != nil {
+		e := api.BodyError(err)
+		return x, apiError(e.Status, e)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return x, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil || d.More() {
+		return x, apiError(http.StatusBadRequest, errors.New(`the body must be empty or one JSON object with the field by, a string: {"by": "Eve"}`))
+	}
+	return x, nil
+}
+
+// serveAcknowledge acknowledges an incident.
+func serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
+	return changeIncidentOf(w, r, (*alerting.Incidents).Acknowledge)
+}
+
+// serveResolve resolves an incident.
+func serveResolve(w http.ResponseWriter, r *http.Request) error {
+	return changeIncidentOf(w, r, (*alerting.Incidents).Resolve)
+}
+
+// incidentJSON is the JSON response to a change.
+type incidentJSON struct {
+	Changed bool `json:"changed_now"` // false if it was so before
+	alerting.IncidentJSON
+}
+
+// changeIncidentOf calls change for the incident in the path of r, and responds with the
+// incident.
+func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alerting.Incidents, context.Context, *alerting.StoredIncident, string) (*rules.Incident, error)) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	body, err := readIncidentRequest(w, r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
+	defer cancel()
+	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
+	if err != nil {
+		return faultError(err)
+	}
+	x, err := change(q.Alerts.Incidents, ctx, at, httpapi.PersonOf(body.By))
+	changed := !errors.Is(err, alerting.ErrAcknowledged) && !errors.Is(err, alerting.ErrResolved)
+	if err != nil && changed {
+		return faultError(err)
+	}
+	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x)})
+}
+
+// serveForget forgets the incident in the path of r.
+func serveForget(w http.ResponseWriter, r *http.Request) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
+	defer cancel()
+	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
+	if err == nil {
+		err = q.Alerts.Incidents.Forget(ctx, at)
+	}
+	if err != nil {
+		return faultError(err)
+	}
+	return writeJSON(w, alerting.NewIncidentJSON(at.Incident))
+}
+
+// serveForgetAll forgets the incidents of a key.
+func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	by, err := alerting.ParseIncidentQuery(r.URL.Query())
+	if err == nil && by.Key == "" {
+		err = api.Errorf(http.StatusBadRequest, "name the key whose incidents are forgotten with ?key=")
+	}
+	if err != nil {
+		return faultError(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
+	defer cancel()
+	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
+	if err != nil {
+		return faultError(err)
+	}
+	out, err := q.Alerts.Incidents.ForgetAll(ctx, places, by.Stage)
+	if err != nil {
+		return faultError(err)
+	}
+	return writeJSON(w, out)
+}

@@ -1,0 +1,152 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// silenceQueue returns the definitions of the key in the path of r, and the queue.
+func silenceQueue(r *http.Request) (*gateway.Gateway, []site.Definition, *gateway.Rooms, error) {
+	app, definitions, err := findSilenced(r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	q, err := runningQueue()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, d := range definitions {
+		if d.Key.Unqueued {
+			return nil, nil, nil, apiError(http.StatusForbidden, httpapi.ErrSilencesUnqueued.Err)
+		}
+	}
+	return app, definitions, q, nil
+}
+
+// serveSilences lists the silences of a key.
+func serveSilences(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := silenceQueue(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+	defer cancel()
+	var all rules.Silences
+	for _, d := range definitions {
+		some, err := q.Alerts.Silences.At(ctx, d.Key.Home(app.Engine.SiteID(d.Site))+"\x00"+d.Key.Name)
+		if err != nil {
+			return apiError(http.StatusServiceUnavailable, err)
+		}
+		all = append(all, some...)
+	}
+	return writeJSON(w, httpapi.NewSilencesJSON(r.PathValue("key"), all))
+}
+
+// serveMakeSilence makes a silence of a key. A key of the configuration that several
+// sites define differently gets one at each.
+func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := silenceQueue(r)
+	if err != nil {
+		return err
+	}
+	s, err := httpapi.ReadSilenceRequest(w, r)
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return apiError(e.Status, e)
+	}
+	var made rules.Silences
+	for _, d := range definitions {
+		x, err := s.Silence("", q.Outbox.Queue.Now(), caddy.ParseDuration)
+		if err != nil {
+			return apiError(http.StatusBadRequest, err)
+		}
+		if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), d.Key, app.Engine.SiteID(d.Site), x); err != nil {
+			return answerError(w, err)
+		}
+		made = append(made, x)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	return writeJSON(w, httpapi.NewSilencesJSON(r.PathValue("key"), made))
+}
+
+// serveEndSilence ends a silence of a key.
+func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := silenceQueue(r)
+	if err != nil {
+		return err
+	}
+	var ended rules.Silence
+	for _, d := range definitions {
+		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key.Home(app.Engine.SiteID(d.Site)), d.Key.Name, httpapi.ParseSilenceID(r.PathValue("id")), "")
+		if !errors.Is(err, rules.ErrNoSilence) {
+			break
+		}
+	}
+	if err != nil {
+		return answerError(w, err)
+	}
+	return writeJSON(w, httpapi.NewSilenceJSON(r.PathValue("key"), &ended))
+}
+
+// answerError answers an operator after an error of a use case as a client would be, but
+// says what clients must not know of the store of the queue.
+func answerError(w http.ResponseWriter, err error) error {
+	if errors.Is(err, device.ErrDamaged) || errors.Is(err, device.ErrPushKeyLost) {
+		return apiError(http.StatusServiceUnavailable, err)
+	}
+	e, _ := errors.AsType[*api.Error](httpapi.Answer(err))
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+	}
+	return apiError(e.Status, e)
+}
+
+// findSilenced returns the definitions of the key in the path of r: those of the
+// configuration or, if it has none or the parameter space names one, the saved key.
+func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) {
+	space, name := r.URL.Query().Get("space"), r.PathValue("key")
+	app, definitions, err := findDefinitions(r)
+	if app == nil || err == nil && space == "" {
+		return app, definitions, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+	defer cancel()
+	saved, err := app.Engine.SavedDefinitions(ctx, name)
+	if err != nil {
+		return nil, nil, faultError(err)
+	}
+	var spaces []string
+	for _, d := range saved {
+		spaces = append(spaces, d.SpaceName())
+	}
+	if space != "" {
+		saved = slices.DeleteFunc(saved, func(d site.Definition) bool { return d.SpaceName() != space })
+	}
+	switch {
+	case len(saved) == 1:
+		return app, saved, nil
+	case len(saved) > 1:
+		slices.Sort(spaces)
+		return nil, nil, apiError(http.StatusConflict, fmt.Errorf("the spaces %s have a saved key of this name; name one with space", strings.Join(spaces, " and ")))
+	case len(spaces) > 0:
+		return nil, nil, apiError(http.StatusNotFound, fmt.Errorf("the space has no saved key of this name; it is in %s", strings.Join(spaces, " and ")))
+	case space != "":
+		return nil, nil, apiError(http.StatusNotFound, errors.New("no space has a saved key of this name; leave space out for a key of the configuration"))
+	}
+	return nil, nil, apiError(http.StatusNotFound, errors.New("there is no such key, neither in the configuration nor saved; GET /notify/keys lists those of the configuration"))
+}
