@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -80,7 +81,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 
 // Options returns the options of the queue for the settings of a configuration.
 func (q *Rooms) Options(s *outbox.Settings) queue.Options {
-	punctual := s.Punctual || q.App.Load().HasRules() || q.App.Load().ExpectsBeats() || s.Watchdog != nil
+	punctual := s.Punctual || hasRules(&q.App.Load().Directory) || heartbeat.Expects(&q.App.Load().Directory) || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Attempt, Settled: q.Settled, Dead: q.Fallback, Down: q.Down, Up: q.Up,
 		Ended: q.ended, Due: q.due, Recheck: q.Recheck, Arm: q.Arm,
@@ -102,10 +103,38 @@ func (q *Rooms) refresh(ctx context.Context) {
 	q.WatchShares(ctx)
 }
 
+// hasRules reports whether a key of the configuration, or the saved keys of a site, have
+// rules.
+func hasRules(a *site.Directory) bool {
+	return slices.ContainsFunc(a.All(), func(s *site.Site) bool {
+		for _, k := range s.Keys {
+			if k.Rules != nil {
+				return true
+			}
+		}
+		return !s.Saved.Rules.Empty()
+	})
+}
+
+// serviceNames returns the names of the services that the configuration sends to.
+func serviceNames(a *site.Directory) (names []string) {
+	for _, s := range a.All() {
+		for _, t := range s.DefaultTargets {
+			names = append(names, t.Service())
+		}
+		for _, k := range s.Keys {
+			for _, t := range k.Targets {
+				names = append(names, t.Service())
+			}
+		}
+	}
+	return names
+}
+
 // Use lets a configuration make the deliveries from now on.
 func (q *Rooms) Use(a *outbox.Engine) {
 	q.App.Store(a)
-	a.Shared.Metrics.Queue.Expect(a.ServiceNames())
+	a.Shared.Metrics.Queue.Expect(serviceNames(&a.Directory))
 	q.Configure(q.Options(a.QueueSettings))
 }
 
@@ -143,7 +172,7 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 		return out
 	}
 	out.Stats = &s
-	if !q.App.Load().ExpectsBeats() {
+	if !heartbeat.Expects(&q.App.Load().Directory) {
 		return out
 	}
 	beats, err := q.AllBeats(ctx)

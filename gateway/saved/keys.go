@@ -77,7 +77,7 @@ type Options struct {
 	Expand func(url string) (expanded string, found, whole bool, err error)
 }
 
-// newSavedKeys returns the saved keys of a site with the settings r. saves means that the
+// New returns the saved keys of a site with the settings r. saves means that the
 // site lets clients save keys if somebody may manage them.
 func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*Keys, error) {
 	space, err := in.Join(o, owner)

@@ -36,6 +36,9 @@ type Index struct {
 	ByID map[string][]*Site
 }
 
+// All returns the site of the app and the others.
+func (a *Directory) All() []*Site { return append([]*Site{a.Global}, a.Sites...) }
+
 // SiteOf returns the ID of the site with these settings. It is called when all
 // apps are provisioned, because the ID depends on the routes of all servers.
 func (a *Directory) SiteID(settings *Site) string { return a.SiteIndex().IDs[settings] }
@@ -83,7 +86,7 @@ func (a *Directory) Definitions() map[string][]Definition {
 // Homes returns a key once for each place that defines it: the app, or a site.
 func (a *Directory) Homes(name string) (out []Definition) {
 	seen := map[string]bool{}
-	for _, r := range append([]*Site{a.Global}, a.Sites...) {
+	for _, r := range a.All() {
 		k := r.Keys[name]
 		if k == nil || seen[k.Home(a.SiteID(r))] {
 			continue
@@ -97,17 +100,17 @@ func (a *Directory) Homes(name string) (out []Definition) {
 // equal reports whether two keys have the same targets. Equal URLs share one
 // destination.
 func (k *Key) equal(o *Key) bool {
-	return k == o || slices.EqualFunc(k.Targets, o.Targets, SameTarget) && slices.EqualFunc(k.DefaultTargets, o.DefaultTargets, SameTarget)
+	return k == o || slices.EqualFunc(k.Targets, o.Targets, sameTarget) && slices.EqualFunc(k.DefaultTargets, o.DefaultTargets, sameTarget)
 }
 
-func SameTarget(a, b notifier.Target) bool {
+func sameTarget(a, b notifier.Target) bool {
 	return a.Destination == b.Destination && slices.Equal(a.Tags, b.Tags)
 }
 
 // SettingsOfKey returns the settings that have the key of a place, and the ID of their site;
 // nil if it is gone.
 func (a *Directory) FindPlace(ctx context.Context, of Place) (*Site, string) {
-	for _, s := range append([]*Site{a.Global}, a.Sites...) {
+	for _, s := range a.All() {
 		siteID := a.SiteID(s)
 		k, err := s.Key(ctx, of.Key)
 		if err == nil && k.Place(siteID) == of {
@@ -138,7 +141,7 @@ func (d *Definition) SpaceName() string { return cmp.Or(d.Key.Space, configstore
 // SavedDefinitions returns the saved keys with a name, one of each space.
 func (a *Directory) SavedDefinitions(ctx context.Context, name string) (out []Definition, err error) {
 	seen := map[string]bool{}
-	for _, s := range append([]*Site{a.Global}, a.Sites...) {
+	for _, s := range a.All() {
 		if !s.Saved.On() || seen[s.Saved.Space] {
 			continue
 		}
@@ -170,29 +173,6 @@ func (a *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key,
 	return nil, nil, nil
 }
 
-// Numbered reports whether one of the tags of a URL has a number.
-func Numbered(tags []string) bool {
-	return slices.ContainsFunc(tags, func(tag string) bool {
-		n, _ := notifier.SplitTag(tag)
-		return n != 0
-	})
-}
-
-// HasRules reports whether a key of the app or of a site has rules.
-func (a *Directory) HasRules() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Global), func(r *Site) bool {
-		if !r.Saved.Rules.Empty() {
-			return true
-		}
-		for _, k := range r.Keys {
-			if k.Rules != nil {
-				return true
-			}
-		}
-		return false
-	})
-}
-
 // ExpectedBeat is an [Expect] ready for use.
 type ExpectedBeat struct {
 	rules.Expect
@@ -207,16 +187,4 @@ func (k *Key) Expect(name string) *ExpectedBeat {
 		}
 	}
 	return nil
-}
-
-// ExpectsBeats reports whether a key of the app or of a site expects beats.
-func (a *Directory) ExpectsBeats() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Global), func(r *Site) bool {
-		for _, k := range r.Keys {
-			if len(k.Expects) > 0 {
-				return true
-			}
-		}
-		return false
-	})
 }

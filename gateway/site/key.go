@@ -178,9 +178,4 @@ func (k *Key) Place(siteID string) Place {
 	return Place{Home: k.Home(siteID), Key: k.Name}
 }
 
-// HasDevice reports whether a device has subscribed to the key.
-func (k *Key) HasDevice() bool {
-	return slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return IsDevice(t.String()) })
-}
-
 var ErrEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")

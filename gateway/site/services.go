@@ -52,18 +52,3 @@ func (r ServiceRules) Check(d *notifier.Destination) error {
 	}
 	return nil
 }
-
-// ServiceNames returns the names of the services that the configuration sends to.
-func (a *Directory) ServiceNames() (names []string) {
-	for _, s := range append(slices.Clip(a.Sites), a.Global) {
-		for _, t := range s.DefaultTargets {
-			names = append(names, t.Service())
-		}
-		for _, k := range s.Keys {
-			for _, t := range k.Targets {
-				names = append(names, t.Service())
-			}
-		}
-	}
-	return names
-}

@@ -66,14 +66,6 @@ type Finder struct {
 // On reports whether the site has saved keys.
 func (f *Finder) On() bool { return f.Find != nil }
 
-// PlacesOf is like places, also if the site has no saved keys.
-func (f *Finder) PlacesOf(ctx context.Context, names []string) (map[string]string, error) {
-	if !f.On() {
-		return map[string]string{}, nil
-	}
-	return f.Places(ctx, names)
-}
-
 // Receivers adds the devices of keys to their destinations. The zero value adds none.
 type Receivers struct {
 	// Ready waits until the devices are known. The error, an [*api.Error], is returned if
@@ -84,9 +76,6 @@ type Receivers struct {
 	// none.
 	Add func(*Key) *Key
 }
-
-// On reports whether keys can have devices.
-func (r *Receivers) On() bool { return r.Add != nil }
 
 // wait waits until the devices are known.
 func (r *Receivers) wait() error {
@@ -169,19 +158,6 @@ func (r *Site) HasInboxes() bool {
 	}
 	for _, k := range r.Keys {
 		if k.Inbox != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// HasInboxes reports whether a key of the app or of a site has an inbox.
-func (a *Directory) HasInboxes() bool {
-	if a.Global.HasInboxes() {
-		return true
-	}
-	for _, r := range a.Sites {
-		if r.HasInboxes() {
 			return true
 		}
 	}
