@@ -86,14 +86,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	defaults, err := defaultSettings()
+	push, err := a.Push.resolve()
 	if err != nil {
-		return err
-	}
-	if defaults.Push, err = a.Push.resolve(); err != nil {
 		return logRejected(a.Log, a.Caddyfile.locate("push", errs.Prefix("push", err)))
 	}
-	if a.settled, err = a.resolve(defaults, a.shared.parse, a.Log); err != nil {
+	if a.settled, err = a.resolve(nil, push, a.shared.parse, a.Log); err != nil {
 		return logRejected(a.Log, err)
 	}
 	a.Global = a.settled.Site

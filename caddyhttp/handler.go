@@ -69,15 +69,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
-	settled, err := h.resolve(h.app.settled, h.shared.parse, h.Log)
+	settled, err := h.resolve(h.app.settled, nil, h.shared.parse, h.Log)
 	if err != nil {
 		return logRejected(h.Log, err)
 	}
 	h.Resolved, h.API.App, h.API.Shared = settled.Site, &h.app.Gateway, h.shared.Dispatcher
 	h.Resolved.Devices = newKeyDevices(h.app, h.Resolved).Receivers()
-	for name := range h.Keys {
-		h.Resolved.Keys[name].OfSite = true
-	}
 	if err := h.checkEffects(); err != nil {
 		return logRejected(h.Log, err)
 	}

@@ -29,7 +29,3 @@ type Receipts struct {
 	// decided is false as long as it may do so later.
 	Confirms func(record []byte, now time.Time) (delivered, decided bool)
 }
-
-// MaxStepJobs is the maximum number of deliveries in all rounds of a message that
-// escalates.
-const MaxStepJobs = 500

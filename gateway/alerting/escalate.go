@@ -32,7 +32,7 @@ func (s *messagePlan) addRounds() {
 			continue
 		}
 		j.Status = queue.Queued
-		for range min(s.Rules.Escalate.Repeat-1, MaxStepJobs/len(s.To.Targets)) {
+		for range min(s.Rules.Escalate.Repeat-1, rules.MaxStepJobs/len(s.To.Targets)) {
 			s.rounds[at] = append(s.rounds[at], len(s.Entry.Jobs))
 			s.Entry.Jobs = append(s.Entry.Jobs, j)
 		}

@@ -27,8 +27,8 @@ type InFlightLimits struct {
 	PerAddress int // of these, those of one client address
 }
 
-// NewInFlightLimits returns limits with the defaults for those that are 0.
-func NewInFlightLimits(total, clients, perAddress int) InFlightLimits {
+// newInFlightLimits returns limits with the defaults for those that are 0.
+func newInFlightLimits(total, clients, perAddress int) InFlightLimits {
 	clients = min(cmp.Or(clients, max(total/2, 1)), total)
 	perAddress = min(cmp.Or(perAddress, max(clients/8, 1)), clients)
 	return InFlightLimits{total, clients, perAddress}

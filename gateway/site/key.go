@@ -62,19 +62,24 @@ func CheckTag(tag string) error {
 
 var retriesAfterTag = lazyregexp.New(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
 
-// Key is a [Key] ready for use.
+// Access says by which ways, and for whom, messages come to a key.
+type Access struct {
+	Accept  []string // names of sources, "direct" and "smtp"; empty for all
+	Tokens  Secrets  // of those who may send; empty for everyone
+	Readers Secrets  // of those who may read what it keeps, and send nothing
+}
+
+// Key is a named set of destinations, ready for use. It does not change.
 type Key struct {
-	Name           string
+	Name string
+	Access
 	Targets        []notifier.Target
 	Defaults       DefaultTag
 	DefaultTargets []notifier.Target // for a request without a tag
 	Unqueued       bool              // messages do not use the queue
-	Accept         []string          // of the configuration
-	Tokens         Secrets           // of those who may send; empty for everyone
-	Readers        Secrets
-	Inbox          time.Duration // how long messages can be read; 0 for not at all
-	Fallback       string        // the key for messages about dead deliveries; "" for none
-	Rules          *rules.Rules  // nil for none
+	Inbox          time.Duration     // how long messages can be read; 0 for not at all
+	Fallback       string            // the key for messages about dead deliveries; "" for none
+	Rules          *rules.Rules      // nil for none
 	Expects        []ExpectedBeat
 	Limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	Saved          bool             // it is a saved key, of the space
@@ -110,9 +115,9 @@ func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 // ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// ChooseDefaults sets the targets for requests without a tag. There is at least one,
+// setDefaults sets the targets for requests without a tag. There is at least one,
 // unless devices can have the tag later.
-func (k *Key) ChooseDefaults(text string, push bool) (err error) {
+func (k *Key) setDefaults(text string, push bool) (err error) {
 	if text != "" {
 		if k.Defaults, err = ParseDefaultTag(text); err != nil {
 			return fmt.Errorf("default_tag: %w", err)

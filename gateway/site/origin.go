@@ -70,7 +70,7 @@ var defaultPorts = map[string]uint64{"http": 80, "https": 443}
 
 // CheckOrigin returns a 403 if a page of another site sent req.
 func (r *Site) CheckOrigin(req *http.Request) error {
-	if r.OriginCheck == nil || r.OriginCheck.Check(req) == nil {
+	if r.originCheck == nil || r.originCheck.Check(req) == nil {
 		return nil
 	}
 	return ErrCrossOrigin

@@ -15,7 +15,6 @@ import (
 // not change.
 type Site struct {
 	Keys           map[string]*Key
-	HasSecrets     bool                      // one of the keys has a token or a reader
 	Sources        map[string]*source.Source // of the configuration
 	Stateless      bool
 	ConfigID       bool              // X-Apprise-Config-ID names keys without a token, too
@@ -24,7 +23,6 @@ type Site struct {
 	Limits         Limits
 	PropagateTrace bool
 	Page           bool
-	OriginCheck    *http.CrossOriginProtection // nil for no check
 	Identity       *notifier.Identity
 	Managers       *Managers // nil if nobody may manage
 	Saved          Finder    // of a handler, or of the app for mails
@@ -33,6 +31,10 @@ type Site struct {
 	Devices Receivers
 
 	PublicURL string // the beginning of links to the gateway; "" if it is not known
+
+	hasSecrets  bool                        // one of the keys has a token or a reader
+	originCheck *http.CrossOriginProtection // nil for no check
+	clients     ClientOptions               // as configured, for sites that inherit them
 }
 
 // Limits bound what clients can make a site do.
