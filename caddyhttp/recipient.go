@@ -69,7 +69,7 @@ func (r *Recipient) find(settings *site.Site) (*site.Key, []notifier.Target, err
 	return k, targets, nil
 }
 
-// post sends a message to the recipient in the background, as [engine.Post] does.
+// post sends a message to the recipient in the background, as [outbox.Engine.Post] does.
 func (r *Recipient) post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
 	k, targets, err := r.find(a.Global)
 	if err != nil {

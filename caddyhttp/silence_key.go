@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -28,10 +30,10 @@ func findSilenced(r *http.Request) (*App, []site.Definition, error) {
 	}
 	var spaces []string
 	for _, d := range saved {
-		spaces = append(spaces, d.SpaceName())
+		spaces = append(spaces, spaceOf(d.Key))
 	}
 	if space != "" {
-		saved = slices.DeleteFunc(saved, func(d site.Definition) bool { return d.SpaceName() != space })
+		saved = slices.DeleteFunc(saved, func(d site.Definition) bool { return spaceOf(d.Key) != space })
 	}
 	switch {
 	case len(saved) == 1:
@@ -46,3 +48,6 @@ func findSilenced(r *http.Request) (*App, []site.Definition, error) {
 	}
 	return nil, nil, adminError(http.StatusNotFound, errors.New("there is no such key, neither in the configuration nor saved; GET /notify/keys lists those of the configuration"))
 }
+
+// spaceOf returns the name of the space that a saved key is in.
+func spaceOf(k *site.Key) string { return cmp.Or(k.Space, configstore.DefaultSpace) }

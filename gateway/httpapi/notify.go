@@ -88,7 +88,7 @@ func (h *API) read(w http.ResponseWriter, r *http.Request, name string) (dispatc
 		return dispatch.Delivery{}, err
 	}
 	if d.Idempotency.Key != "" {
-		bindKey(&d.Idempotency, k.TokenSum(source.NewRequest(r), new(source.Format)))
+		bindKey(&d.Idempotency, tokenSum(k.Tokens, source.NewRequest(r), new(source.Format)))
 	}
 	return d, nil
 }

@@ -244,7 +244,7 @@ func (h *API) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s 
 		return nil, err
 	}
 	if !s.ChecksSender() { // else the token is that of the source, which is part of the key
-		bindKey(&d.Idempotency, k.TokenSum(req, s.Format))
+		bindKey(&d.Idempotency, tokenSum(k.Tokens, req, s.Format))
 	}
 	o.Message.Warnings = q.Warnings()
 	if s.Format.HasAlerts() {

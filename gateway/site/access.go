@@ -16,6 +16,7 @@ import (
 // minSecret is the minimum length of a secret of a key, in characters.
 const minSecret = 16
 
+// Errors for clients that may not send, and for settings.
 var (
 	errShortSecret    = fmt.Errorf("a secret has fewer than %d characters, so it can be guessed; make one with openssl rand -hex 16", minSecret)
 	errUnsendable     = errors.New("a secret has a space, a line break or a character that is not ASCII, so clients cannot send it; make one with openssl rand -hex 16")
@@ -53,16 +54,16 @@ func (s Secrets) Has(candidate string) bool {
 
 // Protected reports whether a key has a token or a reader, so that a client must not
 // learn which keys exist.
-func (r *Site) Protected(ctx context.Context) bool {
-	return r.hasSecrets || r.Saved.On() && r.Saved.Protected(ctx)
+func (s *Site) Protected(ctx context.Context) bool {
+	return s.hasSecrets || s.Saved.On() && s.Saved.Protected(ctx)
 }
 
 // OpenKey returns the key with the name, for a client that may have no secret. Where
 // keys are protected, a key that does not exist is one with a token that nobody has;
 // exists is then false.
-func (r *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, err error) {
-	k, err = r.Key(ctx, name)
-	if errors.Is(err, ErrNoKey) && r.Protected(ctx) {
+func (s *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, err error) {
+	k, err = s.Key(ctx, name)
+	if errors.Is(err, ErrNoKey) && s.Protected(ctx) {
 		return &Key{Name: name, Access: Access{Tokens: make(Secrets, 1)}}, false, nil
 	}
 	return k, err == nil, err
@@ -70,23 +71,10 @@ func (r *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, e
 
 // KeyToSend returns a key if the client of req may send to it. It does not read the
 // body.
-func (r *Site) KeyToSend(req *http.Request, name string) (*Key, error) {
-	k, _, err := r.OpenKey(req.Context(), name)
+func (s *Site) KeyToSend(req *http.Request, name string) (*Key, error) {
+	k, _, err := s.OpenKey(req.Context(), name)
 	if err == nil && len(k.Tokens) > 0 && !source.HasToken(source.NewRequest(req), k.Tokens.Has) {
 		err = ErrNoToken
 	}
 	return k, err
-}
-
-// TokenSum returns the hash of the token of the key that a request in a format has, or "".
-func (k *Key) TokenSum(req *source.Request, f *source.Format) (sum string) {
-	f.HasToken(req, func(token string) bool {
-		if !k.Tokens.Has(token) {
-			return false
-		}
-		h := sha256.Sum256([]byte(token))
-		sum = string(h[:])
-		return true
-	})
-	return sum
 }

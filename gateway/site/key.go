@@ -40,7 +40,7 @@ func CheckKeyName(name string) error {
 // untagged in default_tag stands for the URLs without tags.
 const untagged = "untagged"
 
-// AllTag stands for every URL.
+// AllTag in default_tag stands for every URL.
 const AllTag = "all"
 
 // CheckTag returns an error if a URL of a key cannot have the tag.
@@ -98,7 +98,8 @@ func (k *Key) Select(e notifier.TagExpr) []notifier.Target {
 	return e.Select(k.Targets)
 }
 
-// Choose returns the targets that match returns, or an error if there are none.
+// Choose is like [Key.Select], and returns an error for the client if the message would reach
+// nothing.
 func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.Select(e)
 	switch {
@@ -136,6 +137,7 @@ type DefaultTag struct {
 	expr     notifier.TagExpr
 }
 
+// ParseDefaultTag reads the setting default_tag, which is not empty.
 func ParseDefaultTag(text string) (d DefaultTag, err error) {
 	if strings.EqualFold(text, untagged) {
 		return DefaultTag{untagged: true}, nil
@@ -146,6 +148,7 @@ func ParseDefaultTag(text string) (d DefaultTag, err error) {
 	return d, err
 }
 
+// Choose returns the targets that a message without a tag reaches.
 func (d DefaultTag) Choose(targets []notifier.Target) []notifier.Target {
 	switch {
 	case d.untagged:
@@ -162,25 +165,26 @@ func (d DefaultTag) Choose(targets []notifier.Target) []notifier.Target {
 func (k *Key) Home(siteID string) string {
 	switch {
 	case k.Saved:
-		return SavedHome(k.Space, k.ID)
+		return savedHome(k.Space, k.ID)
 	case k.OfSite:
 		return "site " + siteID
 	}
 	return ""
 }
 
-// SavedHome returns the home of the saved key with an ID, which keys that were saved by an
+// savedHome returns the home of the saved key with an ID, which keys that were saved by an
 // early version do not have. A space has no blanks in its name.
-func SavedHome(space, id string) string {
+func savedHome(space, id string) string {
 	if id == "" {
 		return "space " + space
 	}
 	return "space " + space + " " + id
 }
 
-// DevicePlace returns the place of the devices of k at a site.
+// Place returns the place of k in the site with an ID.
 func (k *Key) Place(siteID string) Place {
 	return Place{Home: k.Home(siteID), Key: k.Name}
 }
 
+// ErrEmptyTag is returned for a tag expression that names no tag.
 var ErrEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")
