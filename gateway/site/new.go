@@ -105,6 +105,7 @@ type SettingError struct {
 	Err     error
 }
 
+// Error returns the text of the error, which names the setting.
 func (e *SettingError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error without the name of the setting.
