@@ -93,14 +93,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	defaults, err := defaultSettings()
+	push, err := a.Push.resolve()
 	if err != nil {
-		return err
-	}
-	if defaults.Push, err = a.Push.resolve(); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("push", errs.Prefix("push", err)))
 	}
-	if a.settled, err = a.resolve(defaults, a.shared.Parse, a.gateway.Engine.Log); err != nil {
+	if a.settled, err = a.resolve(nil, push, a.shared.Parse, a.gateway.Engine.Log); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
 	a.gateway.Engine.Global = a.settled.Site

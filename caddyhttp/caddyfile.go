@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/parallel"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -274,7 +275,7 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, from inherited, app *App) e
 	}
 	s.Caddyfile.Files = s.fingerprint(app)
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
-		return b.defaultsAt.WrapErr(errDefaultsWithoutStateless)
+		return b.defaultsAt.WrapErr(site.ErrDefaultsUnused)
 	}
 	if b.needsPush != nil && !from.push && (app == nil || app.Push == nil) {
 		return b.needsPush
@@ -306,7 +307,7 @@ type urlToken struct {
 // checkURLs checks the URLs of the block, after the whole block is read, because
 // services may follow them.
 func (b *settingsBlock) checkURLs(services *Services) error {
-	_, err := forEach(len(b.urls), func(i int) error {
+	_, err := parallel.Each(len(b.urls), func(i int) error {
 		if err := checkURL(b.urls[i].url, services); err != nil {
 			return b.urls[i].at.WrapErr(err)
 		}
@@ -636,18 +637,21 @@ func readVariables(to *map[string]string) func([]string) error {
 // checkDefaultTag returns an error if no URL has the default tag. If the key
 // imports files, their URLs may have it.
 func (k *keyBlock) checkDefaultTag() error {
+	if k.DefaultTag == "" {
+		return nil
+	}
 	targets := make([]notifier.Target, len(k.URLs))
 	for i, u := range k.URLs {
 		targets[i].Tags = u.Tags
 	}
-	if len(targets) == 0 && k.DefaultTag == "" {
-		return nil
+	chosen, err := site.ParseDefaultTag(k.DefaultTag)
+	switch {
+	case err != nil:
+		return fmt.Errorf("default_tag: %w", err)
+	case len(k.ImportApprise) == 0 && len(chosen.Choose(targets)) == 0:
+		return site.ErrDefaultTagUnmatched
 	}
-	err := (&site.Key{Targets: targets}).ChooseDefaults(k.DefaultTag, false)
-	if errors.Is(err, site.ErrDefaultTagUnmatched) && len(k.ImportApprise) > 0 {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // Interface guards

@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"crypto/sha256"
 	"errors"
 	"maps"
 	"slices"
@@ -34,39 +33,8 @@ func checkSecretArgs(args []string) error {
 	return nil
 }
 
-// loadSecrets returns the hashes of secrets, after replacing placeholders.
-func loadSecrets(texts []string) (site.Secrets, error) {
-	var out site.Secrets
-	for _, text := range texts {
-		secret, err := placeholder.Resolve(text)
-		if err != nil {
-			return nil, err
-		}
-		secret = strings.TrimSpace(secret) // a file ends with a line break
-		if err := site.CheckSecret(secret); err != nil {
-			return nil, err
-		}
-		if out.Has(secret) {
-			return nil, site.ErrSecretTwice
-		}
-		out = append(out, sha256.Sum256([]byte(secret)))
-	}
-	return out, nil
-}
-
-// loadAccess sets the tokens and readers of k.
-func (c *Key) loadAccess(k *site.Key) (err error) {
-	if k.Tokens, err = loadSecrets(c.Tokens); err != nil {
-		return errs.Prefix("token", err)
-	}
-	if k.Readers, err = loadSecrets(c.Readers); err != nil {
-		return errs.Prefix("reader", err)
-	}
-	if slices.ContainsFunc(k.Readers, func(sum [sha256.Size]byte) bool { return slices.Contains(k.Tokens, sum) }) {
-		return site.ErrTokenAndReader
-	}
-	return nil
-}
+// resolveSecret returns a secret of a key without placeholders.
+func resolveSecret(text string) (string, error) { return placeholder.Resolve(text) }
 
 // checkReaders returns an error if a key of the site has readers and nothing asks for
 // them.

@@ -44,11 +44,7 @@ func TestClientLimits(t *testing.T) {
 		"is 501, but in_flight for all addresses is 500, half of max_in_flight":         {ClientLimits: &ClientLimits{InFlightPerAddress: 501}},
 		"client_limits: memory is 63 MiB; it must be at least 8 times max_body, 64 MiB": {ClientLimits: &ClientLimits{Memory: 63 << 20}},
 	} {
-		base, err := defaultSettings()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.resolve(base, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.resolve(nil, nil, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -53,34 +54,24 @@ var errConsoleDiffers = errors.New("manage differs from that of configs; write i
 // errConsoleWithoutPages is returned for console with page off.
 var errConsoleWithoutPages = errors.New("console has no effect with page off, because it consists of pages; remove one of them")
 
-// resolveManagers sets who may manage the site.
-func (s *Settings) resolveManagers(r *settled) error {
-	r.Managers = nil
+// resolveManagers returns who may manage the site, or nil, and sets the console of r.
+func (s *Settings) resolveManagers(r *settled) (m *site.Managers, err error) {
 	if c := r.configs; c != nil && c.Manage != "" {
-		r.Managers = &site.Managers{Open: c.Manage == manageOpen, Named: c.ManageUsers}
+		m = &site.Managers{Open: c.Manage == manageOpen, Named: c.ManageUsers}
 	}
-	if s.Console != nil {
-		r.console = s.Console
-	}
+	r.console = cmp.Or(s.Console, r.console)
 	c := r.console
 	if c == nil {
-		return nil
+		return m, nil
 	}
-	m, err := newManagers(c.Manage, c.ManageUsers)
+	own, err := newManagers(c.Manage, c.ManageUsers)
 	switch {
-	case err != nil:
-	case r.Managers == nil:
-		r.Managers = m
-	case c.Manage != "" && (m.Open != r.Managers.Open || !slices.Equal(m.Named, r.Managers.Named)):
-		err = errConsoleDiffers
+	case err != nil || m == nil:
+		return own, err
+	case c.Manage != "" && (own.Open != m.Open || !slices.Equal(own.Named, m.Named)):
+		return nil, errConsoleDiffers
 	}
-	if err != nil {
-		return s.Caddyfile.Locate("console", errs.Prefix("console", err))
-	}
-	if !r.Page && s.Console != nil {
-		return s.Caddyfile.Locate("console", errConsoleWithoutPages)
-	}
-	return nil
+	return m, nil
 }
 
 // readConsole reads a block console, which may be empty.

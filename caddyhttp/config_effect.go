@@ -126,10 +126,7 @@ func hasSource(r *site.Site, name string) bool {
 
 // errAcceptUnknown returns the error for a name in accept that is no source of r.
 func errAcceptUnknown(r *site.Site, name string) error {
-	known := append(slices.Collect(maps.Keys(r.Sources)), site.SourceDirect, site.SourceSMTP)
-	for _, f := range source.Formats() {
-		known = append(known, f.Name)
-	}
+	known := append(r.SourceNames(), site.SourceDirect, site.SourceSMTP)
 	slices.Sort(known)
 	if similar := notifier.Similar(name, known); len(similar) > 0 {
 		return fmt.Errorf("there is no source %s; you may mean %s", markup.TruncateBytes(name, 64), strings.Join(similar, " or "))

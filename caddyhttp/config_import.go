@@ -9,8 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"go.uber.org/zap"
-
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -20,30 +19,39 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
-// importApprise returns the targets in the files at the locations. It logs a
-// parameter without effect. In a Caddyfile that is an error, but these files
-// are in use already.
-func (l *keyLoader) importApprise(key string, locations []string, variables *placeholder.Variables) (targets []notifier.Target, err error) {
-	if len(locations) == 0 {
-		return nil, nil
+// imports returns the function that returns the targets in the files that a key imports, or
+// nil for none. It warns about a parameter without effect: in a Caddyfile that is an error, but
+// these files are in use already.
+func (l *keyLoader) imports(key string, c *Key) func(warn func(about, text string)) ([]notifier.Target, error) {
+	if len(c.ImportApprise) == 0 && (len(c.Variables) == 0 || len(c.URLs) == 0) {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), saved.ImportTimeout)
-	defer cancel()
-	for i, location := range locations {
-		imported, err := l.importFile(ctx, location, variables)
-		if err != nil {
-			return nil, l.locate(importName(key, i), err)
+	return func(warn func(about, text string)) (targets []notifier.Target, err error) {
+		variables, err := placeholder.NewVariables(c.Variables)
+		if err == nil && variables != nil && len(c.ImportApprise) == 0 {
+			err = errVariablesUnused
 		}
-		targets = append(targets, imported...)
+		if err != nil {
+			return nil, l.locate(block.KeyPrefix+key, errs.Prefix("variables", err))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), saved.ImportTimeout)
+		defer cancel()
+		for i, location := range c.ImportApprise {
+			imported, err := l.importFile(ctx, location, variables, warn)
+			if err != nil {
+				return nil, l.locate(importName(key, i), err)
+			}
+			targets = append(targets, imported...)
+		}
+		return targets, nil
 	}
-	return targets, nil
 }
 
 // importName returns the name of import i of a key, counted from 0, in errors
 // and in block.Info.Lines.
 func importName(key string, i int) string { return fmt.Sprintf("key %s, import_apprise %d", key, i+1) }
 
-func (l *keyLoader) importFile(ctx context.Context, location string, variables *placeholder.Variables) (targets []notifier.Target, err error) {
+func (l *keyLoader) importFile(ctx context.Context, location string, variables *placeholder.Variables, warn func(about, text string)) (targets []notifier.Target, err error) {
 	if location, err = placeholder.Resolve(location); err != nil {
 		return nil, err
 	}
@@ -52,20 +60,20 @@ func (l *keyLoader) importFile(ctx context.Context, location string, variables *
 		return nil, err
 	}
 	for _, w := range warnings {
-		l.warn("apprise configuration", w.String())
+		warn("apprise configuration", w.String())
 	}
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
 		d, err := l.importEntry(e, variables)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
-			l.warn("apprise configuration", at+u.Error()+"; the URL is skipped")
+			warn("apprise configuration", at+u.Error()+"; the URL is skipped")
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", at, err)
 		}
 		for _, w := range d.Warnings() {
-			l.warn("apprise configuration", at+w)
+			warn("apprise configuration", at+w)
 		}
 		targets = append(targets, notifier.Target{Destination: d, Tags: e.Tags})
 	}
@@ -101,7 +109,7 @@ func ImportApprise(ctx context.Context, location string, services *Services) ([]
 	if err != nil {
 		return nil, err
 	}
-	l := keyLoader{parse: parseUnshared, services: services.rule(), log: zap.NewNop()}
+	l := keyLoader{parse: parseUnshared, services: services.rule()}
 	for _, e := range entries {
 		if _, err := l.importEntry(e, nil); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", e.File, e.Line, err)

@@ -290,6 +290,9 @@ func TestImportPath(t *testing.T) {
 
 // loadLogged loads a key and logs its warnings.
 func loadLogged(l *keyLoader, name string, c *Key) (*site.Key, error) {
-	defer l.logWarnings()
-	return l.load(name, c)
+	r, err := (&Settings{Keys: map[string]*Key{name: c}}).resolve(nil, nil, l.parse, l.log)
+	if err != nil {
+		return nil, err
+	}
+	return r.Keys[name], nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,126 +149,54 @@ func parseUnshared(url string, files notifier.Files) (*notifier.Destination, err
 	return notifier.ParseWithFiles(url, nil, files)
 }
 
-// keyLoader makes keys and destinations ready for use.
+// keyLoader makes what a site needs of the keys and URLs in its settings.
 type keyLoader struct {
 	parse    parseFunc
-	services *site.ServiceRule
-	public   string      // see resolved.publicURL
-	push     bool        // devices can subscribe to keys
-	file     *block.Info // the positions of the URLs, or nil
+	services *site.ServiceRule // of imported URLs
+	file     *block.Info       // the positions of the URLs, or nil
 	log      *zap.Logger
-	warnings []loadWarning // collected until logWarnings
 }
 
-// loadWarning is a warning about a URL or an imported file.
-type loadWarning struct{ message, text string }
-
-func (l *keyLoader) warn(message, text string) {
-	l.warnings = append(l.warnings, loadWarning{message, text})
-}
-
-func (l *keyLoader) logWarnings() {
-	for _, w := range l.warnings {
-		l.log.Warn(w.message, zap.String("warning", w.text))
-	}
-	l.warnings = nil
-}
-
-// loadAll returns the keys with the names. It loads several keys at once. The error and the warnings are those of loading one key
-// after the other, in the order of the names, up to the first error.
-func (l *keyLoader) loadAll(names []string, keys map[string]*Key) ([]*site.Key, error) {
-	loaded := make([]*site.Key, len(names))
-	loaders := make([]keyLoader, len(names)) // each has the warnings about its key
-	failed, err := forEach(len(names), func(i int) (err error) {
-		loaders[i] = *l
-		loaded[i], err = loaders[i].load(names[i], keys[names[i]])
-		return err
-	})
-	for i := range min(failed+1, len(names)) {
-		loaders[i].logWarnings()
-	}
-	return loaded, err
-}
-
-func (l *keyLoader) load(name string, c *Key) (*site.Key, error) {
-	if err := site.CheckKeyName(name); err != nil {
-		return nil, err
-	}
-	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 && c.Inbox == 0 && !l.push {
-		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
-	}
-	if err := checkInbox(c.Inbox); err != nil {
-		return nil, l.file.Locate(inboxName(name), errs.Prefix(block.KeyPrefix+name, err))
-	}
-	l.log = l.log.WithLazy(zap.String("key", name))
-	k := &site.Key{Name: name, Accept: c.Accept, Unqueued: c.Queue != nil && !*c.Queue, Fallback: c.Fallback, Inbox: time.Duration(c.Inbox), Log: l.log}
-	if err := c.loadAccess(k); err != nil {
-		return nil, l.locate(block.KeyPrefix+name, err)
-	}
-	k.Targets = make([]notifier.Target, 0, len(c.URLs))
-	for i, u := range c.URLs {
-		t, err := l.target(u)
+// keyOptions returns the options of keys, sorted by their names.
+func (l *keyLoader) keyOptions(keys map[string]*Key) ([]site.KeyOptions, error) {
+	all := make([]site.KeyOptions, 0, len(keys))
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		o, err := l.options(name, keys[name])
 		if err != nil {
-			return nil, l.locate(block.KeyURLName(name, i), err)
+			return nil, err
 		}
-		k.Targets = append(k.Targets, t)
+		all = append(all, o)
 	}
-	variables, err := placeholder.NewVariables(c.Variables)
-	if err == nil && variables != nil && len(c.ImportApprise) == 0 {
-		err = errVariablesUnused
-	}
-	if err != nil {
-		return nil, l.locate("key "+name, errs.Prefix("variables", err))
-	}
-	imported, err := l.importApprise(name, c.ImportApprise, variables)
-	if err != nil {
-		return nil, err
-	}
-	if k.Targets = append(k.Targets, imported...); len(k.Targets) == 0 && len(c.ImportApprise) > 0 && !l.push {
-		return nil, l.locate("key "+name, errors.New("neither it nor the imported files have a URL; add one"))
-	}
-	if err := k.ChooseDefaults(c.DefaultTag, l.push); err != nil {
-		return nil, l.locate("key "+name, err)
-	}
-	if err := c.loadRules(k, l.public, l.push); err != nil {
-		rule, _, _ := strings.Cut(err.Error(), ":")
-		return nil, l.file.Locate(ruleName(name, rule), errs.Prefix(block.KeyPrefix+name, err))
-	}
-	if beat, err := c.loadExpects(k, l.push); err != nil {
-		return nil, l.file.Locate(expectName(name, beat), errs.Prefix(block.KeyPrefix+name, err))
-	}
-	l.warnRepeated(k, len(c.URLs))
-	return k, nil
+	return all, nil
 }
 
-// warnRepeated warns about a URL that the key has twice with the same tags, because each
-// message goes there twice. The first own targets are those of the configuration, and
-// imported files have the others.
-func (l *keyLoader) warnRepeated(k *site.Key, own int) {
-	if len(k.Targets) < 2 {
-		return
-	}
-	place := func(i int) string {
-		if i >= own {
-			return "an imported file"
+// options returns the options of a key.
+func (l *keyLoader) options(name string, c *Key) (o site.KeyOptions, err error) {
+	if c == nil {
+		if err := site.CheckKeyName(name); err != nil {
+			return o, err
 		}
-		setting := block.KeyURLName(k.Name, i)
-		return cmp.Or(l.file.Line(setting), setting)
+		return o, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
-	first := make(map[string]int, len(k.Targets))
-	for i, t := range k.Targets {
-		tags := slices.Clone(t.Tags)
-		for j, tag := range tags {
-			tags[j] = strings.ToLower(tag)
-		}
-		slices.Sort(tags)
-		id := t.URL() + " " + strings.Join(slices.Compact(tags), " ")
-		if j, repeated := first[id]; repeated {
-			l.warn("notification URL", fmt.Sprintf("%s: the key %s has this URL already in %s, so each message is sent there twice; remove one, or give them different tags", place(i), k.Name, place(j)))
-			continue
-		}
-		first[id] = i
+	o = site.KeyOptions{
+		Name: name, DefaultTag: c.DefaultTag, Accept: c.Accept, Tokens: c.Tokens, Readers: c.Readers,
+		Inbox: time.Duration(c.Inbox), Fallback: c.Fallback, Unqueued: c.Queue != nil && !*c.Queue, Lines: l.file.Line,
+		URLs: make([]site.URL, len(c.URLs)), Import: l.imports(name, c),
 	}
+	for i, u := range c.URLs {
+		o.URLs[i] = site.URL(u)
+	}
+	if o.Rules, err = c.Rules.resolve(); err != nil {
+		rule, _, _ := strings.Cut(err.Error(), ":")
+		return o, l.file.Locate(ruleName(name, rule), errs.Prefix(block.KeyPrefix+name, err))
+	}
+	for _, x := range c.Expect {
+		if x == nil {
+			return o, l.file.Locate(expectName(name, ""), fmt.Errorf("key %s: expect: it is null; write a name and every, or remove it", name))
+		}
+		o.Expects = append(o.Expects, x.options())
+	}
+	return o, nil
 }
 
 // locate returns err with the name of the setting that it is about, and with
@@ -277,16 +206,6 @@ func (l *keyLoader) locate(setting string, err error) error {
 		return nil
 	}
 	return l.file.Locate(setting, errs.Prefix(setting, err))
-}
-
-func (l *keyLoader) target(u KeyURL) (notifier.Target, error) {
-	for _, tag := range u.Tags {
-		if err := site.CheckTag(tag); err != nil {
-			return notifier.Target{}, err
-		}
-	}
-	d, err := l.destination(u.URL, u.Dir)
-	return notifier.Target{Destination: d, Tags: slices.Clone(u.Tags)}, err
 }
 
 // urlDir returns the directory of the Caddyfile that contains a URL, or "" if
@@ -305,35 +224,16 @@ func urlDir(url, caddyfile string) (string, error) {
 
 // destination replaces the placeholders in a URL and parses it. Errors do not
 // show the URL, which may hold secrets.
-func (l *keyLoader) destination(url, dir string) (*notifier.Destination, error) {
-	url, err := placeholder.ResolveURL(url)
+func (l *keyLoader) destination(u site.URL) (*notifier.Destination, error) {
+	url, err := placeholder.ResolveURL(u.URL)
 	if err != nil {
 		return nil, err
 	}
-	d, err := l.parse(url, notifier.Files{Dir: cmp.Or(dir, ".")})
+	d, err := l.parse(url, notifier.Files{Dir: cmp.Or(u.Dir, ".")})
 	if err != nil {
 		return nil, notifier.WithSuggestion(url, err)
 	}
-	if err := l.services.Check(d); err != nil {
-		return nil, err
-	}
-	if err := rejectMistake(d); err != nil {
-		return nil, err
-	}
-	for _, w := range d.Warnings() {
-		l.warn("notification URL", w)
-	}
 	return d, nil
-}
-
-// rejectMistake returns the first mistake in a URL of the operator as an error,
-// so that the operator corrects the URL before it is needed. In a URL of a
-// client, a mistake is only a warning, because the URL may be in use already.
-func rejectMistake(d *notifier.Destination) error {
-	if text := d.Mistake(); text != "" {
-		return errors.New(text)
-	}
-	return nil
 }
 
 // checkURL checks an operator's URL as far as possible before its placeholders
@@ -352,8 +252,8 @@ func checkURL(url string, services *Services) error {
 	if err != nil {
 		return notifier.WithSuggestion(url, err)
 	}
-	if err := rejectMistake(d); err != nil {
-		return err
+	if text := d.Mistake(); text != "" {
+		return errors.New(text)
 	}
 	return services.rule().Check(d)
 }

@@ -124,12 +124,9 @@ func findHandlers(tree any, found []*Settings) (_ []*Settings, err error) {
 // Validate returns an error if the settings of the app or of a site cannot be
 // used.
 func (c *Config) Validate() error {
-	base, err := defaultSettings()
-	if err != nil {
-		return err
-	}
+	var base *settled
 	for i, s := range append([]*Settings{&c.app}, c.sites...) {
-		r, err := s.resolve(base, parseUnshared, zap.NewNop())
+		r, err := s.resolve(base, nil, parseUnshared, zap.NewNop())
 		if err != nil {
 			return err
 		}

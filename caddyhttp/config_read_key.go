@@ -42,11 +42,8 @@ func (c *Config) Key(name string) (*LoadedKey, error) {
 // resolveKey returns the settings of the place that defines a key, with no other
 // key.
 func (c *Config) resolveKey(name string) (*settled, error) {
-	r, err := defaultSettings()
+	r, err := c.app.onlyKey(name).resolve(nil, nil, parseUnshared, zap.NewNop())
 	if err != nil {
-		return nil, err
-	}
-	if r, err = c.app.onlyKey(name).resolve(r, parseUnshared, zap.NewNop()); err != nil {
 		return nil, fmt.Errorf("the global option notify: %w", err)
 	}
 	if _, ok := c.app.Keys[name]; ok {
@@ -59,7 +56,7 @@ func (c *Config) resolveKey(name string) (*settled, error) {
 	if handler == nil {
 		return nil, c.noKeyError(name)
 	}
-	return handler.onlyKey(name).resolve(r, parseUnshared, zap.NewNop())
+	return handler.onlyKey(name).resolve(r, nil, parseUnshared, zap.NewNop())
 }
 
 // onlyKey returns the settings without other keys and default URLs.

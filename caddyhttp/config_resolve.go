@@ -3,218 +3,121 @@ package caddyhttp
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
-	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Defaults of the settings.
-const (
-	defaultMaxBody     = 8 << 20
-	defaultMaxSize     = 200 << 20
-	defaultMaxCount    = 6
-	defaultMaxInFlight = 1000
-)
-
-// settled are settings with what only those need that inherit them.
+// settled are settings in use, with what only those need that inherit them.
 type settled struct {
 	*site.Site
-	configs *Configs     // with its defaults; nil if they are off
-	console *Console     // nil if it is not set
-	client  ClientLimits // as configured
+	configs *Configs // with its defaults; nil if they are off
+	console *Console // nil if it is not set
 }
 
-// defaultSettings returns the settings of an app that sets nothing.
-func defaultSettings() (*settled, error) {
-	policy, err := egress.NewPolicy(nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	identity := notifier.DefaultIdentity()
-	r := &settled{Site: &site.Site{
-		Stateless: true,
-		Limits: site.Limits{
-			Limits: api.Limits{
-				MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
-				RemoteFiles: true, FetchTimeout: notifier.DefaultTimeout, Egress: policy,
-			},
-			Timeout:  notifier.DefaultTimeout,
-			InFlight: site.InFlightLimits{Total: defaultMaxInFlight},
-		},
-		Page:        true,
-		OriginCheck: http.NewCrossOriginProtection(),
-		Identity:    &identity,
-	}}
-	return r, r.resolveClientLimits()
-}
-
-// resolve returns base with the values that s sets. parse makes a destination
+// resolve returns the settings that s sets and, for what s does not set, those of base, or the
+// defaults if base is nil. push are the devices of the app, or nil. parse makes a destination
 // of a URL. Errors have the position in the Caddyfile, if it is known.
-func (s *Settings) resolve(base *settled, parse parseFunc, log *zap.Logger) (*settled, error) {
-	r, err := s.resolveAll(base, parse, log)
+func (s *Settings) resolve(base *settled, push *site.Push, parse parseFunc, log *zap.Logger) (*settled, error) {
+	if base == nil {
+		base = &settled{}
+	}
+	r, err := s.settle(base, push, &keyLoader{parse: parse, file: s.Caddyfile, log: log})
+	if e, ok := errors.AsType[*site.SettingError](err); ok {
+		err = s.Caddyfile.Locate(e.Setting, err)
+	}
 	return r, s.Caddyfile.Locate(block.Begin, err)
 }
 
-func (s *Settings) resolveAll(base *settled, parse parseFunc, log *zap.Logger) (*settled, error) {
-	own := *base.Site
-	r := &settled{&own, base.configs, base.console, base.client}
-	var err error
-	if s.Services != nil {
-		if err := s.Services.validate(); err != nil {
-			return nil, fmt.Errorf("services: %w", err)
-		}
-		r.Services = s.Services.rule()
-	}
-	if s.Egress != nil {
-		if r.Limits.Egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.resolveLimits(r); err != nil {
+func (s *Settings) settle(base *settled, push *site.Push, l *keyLoader) (r *settled, err error) {
+	r = &settled{configs: base.configs, console: base.console}
+	o := s.options()
+	o.Base, o.Push, o.Log, o.Parse, o.Secret = base.Site, push, l.log, l.destination, resolveSecret
+	if err := s.setChecked(&o); err != nil {
 		return nil, err
-	}
-	if s.Stateless != nil {
-		if r.Stateless = *s.Stateless; !r.Stateless && len(s.DefaultURLs) > 0 {
-			return nil, errDefaultsWithoutStateless
-		}
-	}
-	if s.ConfigID != nil {
-		r.ConfigID = *s.ConfigID
-	}
-	if s.PropagateTrace != nil {
-		r.PropagateTrace = *s.PropagateTrace
-	}
-	if s.PublicURL != "" {
-		if r.PublicURL, err = parsePublicURL(s.PublicURL); err != nil {
-			return nil, fmt.Errorf("public_url: %w", err)
-		}
-	}
-	if s.Page != nil {
-		r.Page = *s.Page
-	}
-	if len(s.TrustedOrigins) > 0 {
-		if r.OriginCheck, err = site.NewOriginCheck(s.TrustedOrigins); err != nil {
-			return nil, fmt.Errorf("trusted_origins: %w", err)
-		}
 	}
 	if s.Configs != nil {
 		if r.configs, err = s.Configs.resolve(); err != nil {
 			return nil, s.Caddyfile.Locate("configs", errs.Prefix("configs", err))
 		}
-		if s.Configs.Escalate != nil && r.PublicURL == "" {
-			return nil, s.Caddyfile.Locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
+	}
+	if o.Managers, err = s.resolveManagers(r); err != nil {
+		return nil, s.Caddyfile.Locate("console", errs.Prefix("console", err))
+	}
+	l.services = o.Services
+	if l.services == nil && base.Site != nil {
+		l.services = base.Services
+	}
+	if o.Keys, err = l.keyOptions(s.Keys); err != nil {
+		return nil, err
+	}
+	if r.Site, err = site.New(o); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Configs != nil && s.Configs.Escalate != nil && r.PublicURL == "":
+		return nil, s.Caddyfile.Locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", site.ErrNoPublicURL))
+	case s.Console != nil && !r.Page:
+		return nil, s.Caddyfile.Locate("console", errs.Prefix("console", errConsoleWithoutPages))
+	}
+	return r, nil
+}
+
+// options returns the options that need no check here.
+func (s *Settings) options() site.Options {
+	o := site.Options{
+		Stateless: s.Stateless, ConfigID: s.ConfigID, PropagateTrace: s.PropagateTrace, Page: s.Page,
+		MaxBody: s.MaxBody, Timeout: time.Duration(s.Timeout), MaxInFlight: s.MaxInFlight, TrustedOrigins: s.TrustedOrigins,
+	}
+	for _, url := range s.DefaultURLs {
+		o.DefaultURLs = append(o.DefaultURLs, site.URL{URL: url, Dir: s.DefaultURLsDir})
+	}
+	if a := s.Attachments; a != nil {
+		o.Files = &site.FileOptions{MaxSize: a.MaxSize, MaxCount: a.MaxCount, Remote: a.Remote}
+	}
+	if c := s.ClientLimits; c != nil {
+		o.Clients = &site.ClientOptions{
+			InFlight: c.InFlight, InFlightPerAddress: c.InFlightPerAddress, Memory: c.Memory,
+			Deliveries: c.Deliveries, Requests: c.Requests, Bytes: c.Bytes, Retry: c.Retry, Wait: time.Duration(c.Wait),
 		}
 	}
-	if err := s.resolveManagers(r); err != nil {
-		return nil, err
+	return o
+}
+
+// setChecked sets the options that are checked here, because only the adapter has their
+// settings.
+func (s *Settings) setChecked(o *site.Options) (err error) {
+	if s.Services != nil {
+		if err := s.Services.validate(); err != nil {
+			return fmt.Errorf("services: %w", err)
+		}
+		o.Services = s.Services.rule()
+	}
+	if s.Egress != nil {
+		if o.Egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
+			return err
+		}
+	}
+	if s.PublicURL != "" {
+		if o.PublicURL, err = parsePublicURL(s.PublicURL); err != nil {
+			return fmt.Errorf("public_url: %w", err)
+		}
 	}
 	if s.Identity != nil {
 		if err := s.Identity.validate(); err != nil {
-			return nil, fmt.Errorf("identity: %w", err)
+			return fmt.Errorf("identity: %w", err)
 		}
-		r.Identity = s.Identity.resolve()
+		o.Identity = s.Identity.resolve()
 	}
-	if err := s.resolveSources(r.Site); err != nil {
-		return nil, err
-	}
-	return r, s.resolveTargets(r.Site, &keyLoader{parse: parse, services: r.Services, public: r.PublicURL, push: r.Push != nil, file: s.Caddyfile, log: log})
+	o.Sources, err = s.resolveSources()
+	return err
 }
-
-var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
 
 // defaultURLName returns the name of default URL i, counted from 0, in errors
 // and in block.Info.Lines.
 func defaultURLName(i int) string { return fmt.Sprintf("default_urls, URL %d", i+1) }
-
-// resolveTargets sets the targets of default URLs and keys.
-func (s *Settings) resolveTargets(r *site.Site, l *keyLoader) error {
-	if len(s.DefaultURLs) > 0 {
-		r.DefaultTargets = nil
-		for i, url := range s.DefaultURLs {
-			d, err := l.destination(url, s.DefaultURLsDir)
-			if err != nil {
-				return l.locate(defaultURLName(i), err)
-			}
-			r.DefaultTargets = append(r.DefaultTargets, notifier.Target{Destination: d})
-		}
-		l.logWarnings()
-	}
-	loaded, err := l.loadAll(slices.Sorted(maps.Keys(s.Keys)), s.Keys)
-	if err != nil {
-		return err
-	}
-	keys := make(map[string]*site.Key, len(r.Keys)+len(loaded))
-	maps.Copy(keys, r.Keys)
-	for _, k := range loaded {
-		keys[k.Name] = k
-	}
-	r.Keys, r.HasSecrets = keys, false
-	for _, k := range keys {
-		r.HasSecrets = r.HasSecrets || len(k.Tokens)+len(k.Readers) > 0
-	}
-	return nil
-}
-
-// resolveLimits sets sizes, counts and times.
-func (s *Settings) resolveLimits(r *settled) error {
-	switch {
-	case s.MaxBody < 0:
-		return fmt.Errorf("max_body is %d; it must be a number of bytes above 0", s.MaxBody)
-	case s.MaxBody > 0:
-		r.Limits.MaxBody = s.MaxBody
-	}
-	switch {
-	case s.Timeout < 0:
-		return errors.New("timeout is negative; it must be a duration above 0, such as 30s")
-	case s.Timeout > 0:
-		r.Limits.Timeout = time.Duration(s.Timeout)
-		r.Limits.FetchTimeout = r.Limits.Timeout
-	}
-	switch {
-	case s.MaxInFlight < 0:
-		return fmt.Errorf("max_in_flight is %d; it must be a number of messages above 0", s.MaxInFlight)
-	case s.MaxInFlight > 0:
-		r.Limits.InFlight.Total = s.MaxInFlight
-	}
-	if s.ClientLimits != nil {
-		r.client = *s.ClientLimits
-	}
-	err := r.resolveClientLimits()
-	if err == nil && s.ClientLimits != nil { // limits of the app may be above those of a site
-		err = r.checkInFlight()
-	}
-	if err != nil {
-		return s.Caddyfile.Locate("client_limits", errs.Prefix("client_limits", err))
-	}
-	a := s.Attachments
-	if a == nil {
-		return nil
-	}
-	r.Limits.MaxFileSize, r.Limits.MaxFiles, r.Limits.RemoteFiles = defaultMaxSize, defaultMaxCount, true
-	switch {
-	case a.MaxSize < 0:
-		return fmt.Errorf("attachments: max_size is %d; it must be a number of bytes above 0", a.MaxSize)
-	case a.MaxSize > 0:
-		r.Limits.MaxFileSize = a.MaxSize
-	}
-	if a.MaxCount != nil {
-		if *a.MaxCount < 0 {
-			return fmt.Errorf("attachments: max_count is %d; it must be 0 (no files) or more", *a.MaxCount)
-		}
-		r.Limits.MaxFiles = *a.MaxCount
-	}
-	if a.Remote != nil {
-		r.Limits.RemoteFiles = *a.Remote
-	}
-	return nil
-}

@@ -191,22 +191,17 @@ func readTemplate(path string) (string, error) {
 	return string(text), nil
 }
 
-// resolveSources adds the sources of s to those of r. A source of s replaces one of
-// the same name.
-func (s *Settings) resolveSources(r *site.Site) error {
-	sources := maps.Clone(r.Sources)
+// resolveSources returns the sources that s sets.
+func (s *Settings) resolveSources() (map[string]*source.Source, error) {
+	sources := map[string]*source.Source{}
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src, err := s.Sources[name].load(name)
 		if err != nil {
-			return s.Caddyfile.Locate("from "+name, errs.Prefix("from "+name, err))
-		}
-		if sources == nil {
-			sources = map[string]*source.Source{}
+			return nil, s.Caddyfile.Locate("from "+name, errs.Prefix("from "+name, err))
 		}
 		sources[name] = src
 	}
-	r.Sources = sources
-	return nil
+	return sources, nil
 }
 
 // readFrom reads the block of a from subdirective.

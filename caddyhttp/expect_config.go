@@ -41,63 +41,14 @@ type Expect struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// maxExpects is the maximum number of beats that a key expects.
-const maxExpects = 100
-
-// resolve returns the expectation, whose tag is not set.
-func (c *Expect) resolve() (e site.ExpectedBeat, err error) {
-	e.Expect = rules.Expect{
-		Name: c.Name, Every: time.Duration(c.Every), Grace: cmp.Or(time.Duration(c.Grace), rules.DefaultGrace(time.Duration(c.Every))),
-	}
-	return e, e.Check()
-}
-
-// expression returns which URLs are told.
-func (c *Expect) expression() (notifier.TagExpr, error) {
-	e, err := notifier.ParseTags(c.Tag)
-	if err == nil && c.Tag != "" && e.Empty() {
-		err = site.ErrEmptyTag
-	}
-	if err != nil {
-		err = errs.Prefix("tag", err)
-	}
-	return e, err
+// options returns what a key expects.
+func (c *Expect) options() site.BeatOptions {
+	every := time.Duration(c.Every)
+	return site.BeatOptions{Expect: rules.Expect{Name: c.Name, Every: every, Grace: cmp.Or(time.Duration(c.Grace), rules.DefaultGrace(every))}, Tag: c.Tag}
 }
 
 // expectName returns the name of an expectation in block.Info.Lines.
 func expectName(key, name string) string { return block.KeyPrefix + key + ", expect " + name }
-
-// loadExpects sets the expectations of k, whose targets are set. If there is an error,
-// name is that of the expectation.
-// A device may have a tag later if push is set.
-func (c *Key) loadExpects(k *site.Key, push bool) (name string, err error) {
-	if len(c.Expect) > maxExpects {
-		return "", fmt.Errorf("expect: it may occur %d times", maxExpects)
-	}
-	for _, x := range c.Expect {
-		if x == nil {
-			return "", errors.New("expect: it is null; write a name and every, or remove it")
-		}
-		e, err := x.resolve()
-		if err == nil && k.Expect(e.Name) != nil {
-			err = errors.New("the name occurs twice; choose another one, or remove one")
-		}
-		var tag notifier.TagExpr
-		if err == nil {
-			tag, err = x.expression()
-		}
-		if err == nil {
-			if e.Tag = tag; len(k.Select(tag)) == 0 && len(k.Targets)+len(x.Tag) > 0 && !push {
-				err = fmt.Errorf("tag: none of the %d destinations of the key has the tag %s; give it to a URL, or correct it", len(k.Targets), x.Tag)
-			}
-		}
-		if err != nil {
-			return x.Name, fmt.Errorf("expect %s: %w", x.Name, err)
-		}
-		k.Expects = append(k.Expects, e)
-	}
-	return "", nil
-}
 
 var (
 	errExpectWithoutQueue = errors.New("beats are kept in the queue, and there is none; add queue to the global option notify, or remove the line")
@@ -149,7 +100,8 @@ func (k *keyBlock) readExpect() block.Option {
 			err = errors.New("wrong arguments; expected " + usage)
 		}
 		if err == nil {
-			_, err = x.resolve()
+			o := x.options()
+			err = o.Check()
 		}
 		if err == nil && slices.ContainsFunc(k.Key.Expect, func(o *Expect) bool { return o.Name == x.Name }) {
 			err = fmt.Errorf("the name %s occurs twice; choose another one, or remove one", x.Name)

@@ -1,11 +1,11 @@
 package caddyhttp
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"go.uber.org/zap"
 )
 
 // TestExpectMistakes checks that the Caddyfile is refused with the line and what to write.
@@ -50,6 +50,10 @@ func TestExpectMistakes(t *testing.T) {
 
 // TestExpectJSON checks that JSON is held to the same.
 func TestExpectJSON(t *testing.T) {
+	many := make([]*Expect, 101)
+	for i := range many {
+		many[i] = &Expect{Name: fmt.Sprint("b", i), Every: 1e9}
+	}
 	for name, c := range map[string][]*Expect{
 		"it is null":           {nil},
 		"the name of a beat":   {{Every: 1e9}},
@@ -57,10 +61,10 @@ func TestExpectJSON(t *testing.T) {
 		"grace: the time":      {{Name: "a", Every: 1e9, Grace: -1}},
 		"the name occurs":      {{Name: "a", Every: 1e9}, {Name: "a", Every: 1e9}},
 		"tag: it names no tag": {{Name: "a", Every: 1e9, Tag: ","}},
-		"it may occur":         make([]*Expect, maxExpects+1),
+		"it may occur":         many,
 	} {
-		k := &site.Key{Targets: make([]notifier.Target, 1), DefaultTargets: make([]notifier.Target, 1)}
-		if _, err := (&Key{Expect: c}).loadExpects(k, false); err == nil || !strings.Contains(err.Error(), name) {
+		s := Settings{Keys: map[string]*Key{"k": {URLs: []KeyURL{{URL: "json://localhost"}}, Expect: c}}}
+		if _, err := s.resolve(nil, nil, parseUnshared, zap.NewNop()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
 		}
 	}

@@ -71,15 +71,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
-	settled, err := h.resolve(h.app.settled, h.shared.Parse, h.api.Log)
+	settled, err := h.resolve(h.app.settled, nil, h.shared.Parse, h.api.Log)
 	if err != nil {
 		return block.LogRejected(h.api.Log, err)
 	}
 	h.api.Resolved, h.api.App, h.api.Shared = settled.Site, &h.app.gateway, h.shared.Dispatcher
 	h.api.Resolved.Devices = newKeyDevices(h.app, h.api.Resolved).Receivers()
-	for name := range h.Keys {
-		h.api.Resolved.Keys[name].OfSite = true
-	}
 	if err := h.checkEffects(); err != nil {
 		return block.LogRejected(h.api.Log, err)
 	}

@@ -14,28 +14,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
-// The bounds of inbox.
-const (
-	minInbox = time.Minute
-	maxInbox = 90 * 24 * time.Hour
-)
-
 var (
-	errInboxTime         = errors.New("it must be a duration from 1m to 90d, such as 7d")
 	errInboxWithoutQueue = errors.New("messages are kept in the queue, and there is none; add queue to the global option notify, or remove the line")
 	errInboxUnqueued     = errors.New("messages are kept in the queue, which the key does not use; remove queue off, or this line")
 	errInboxUnread       = errors.New("nobody can read it, because the key has no reader and nobody may manage; add reader <secret> to the key, or console to the notify block")
 	errInboxSavedUnread  = errors.New("nobody can read it, because nobody may manage; add manage to configs, or remove the line")
 	errInboxNoSite       = errors.New("nobody can read it, because no site has notify; add notify to a site, or remove the line")
 )
-
-// checkInbox returns an error if messages cannot be kept for a time.
-func checkInbox(d caddy.Duration) error {
-	if d != 0 && (time.Duration(d) < minInbox || time.Duration(d) > maxInbox) {
-		return errs.Prefix("inbox", errInboxTime)
-	}
-	return nil
-}
 
 // inboxName returns the name of the setting inbox of a key, or for "" of configs, in
 // block.Info.Lines.
@@ -122,9 +107,7 @@ func (a *App) checkInboxReaders() error {
 func readInbox(to *caddy.Duration, key func() string, info func() *block.Info) block.Option {
 	return block.Option{Usage: "inbox <duration>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 		info().Record(inboxName(key()), d)
-		if err := block.Duration(to)(args); err != nil || checkInbox(*to) != nil {
-			return errInboxTime
-		}
-		return nil
+		_ = block.Duration(to)(args) // what is no duration has the error of one that is too short
+		return site.CheckInbox(max(time.Duration(*to), 1))
 	}}
 }

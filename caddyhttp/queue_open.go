@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
-// gateway.Rooms opens the queue of the configuration, or uses the one that is open
+// openQueue opens the queue of the configuration, or uses the one that is open
 // already, and lets this app make its deliveries. It runs when the app starts,
 // not earlier, so that a configuration can be validated while another process
 // uses the queue.

@@ -14,7 +14,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
-	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -232,102 +231,6 @@ func (s *RuleScope) scope() rules.Scope {
 		out.Types = append(out.Types, notifier.Type(t))
 	}
 	return out
-}
-
-// tags returns the tags of URLs that rules name, with the names of the rules.
-func (c *Rules) tags() map[string]string {
-	tags := map[string]string{}
-	add := func(rule string, s *RuleScope) {
-		if s.Tag != "" {
-			tags[s.Tag] = rule
-		}
-	}
-	if c.Dedupe != nil {
-		add("dedupe", &c.Dedupe.RuleScope)
-	}
-	if c.Escalate != nil {
-		add("escalate", &c.Escalate.RuleScope)
-	}
-	for _, q := range c.Quiet {
-		add("quiet", &q.RuleScope)
-	}
-	if c.Digest != nil {
-		add("digest", &c.Digest.RuleScope)
-	}
-	for _, x := range c.Rate {
-		add("rate", &x.RuleScope)
-	}
-	return tags
-}
-
-// loadRules sets the rules of a key, whose targets are set. public is the address of the
-// gateway, or "".
-func (c *Rules) loadRules(k *site.Key, public string, push bool) (err error) {
-	if k.Rules, err = c.resolve(); err != nil || k.Rules == nil {
-		return err
-	}
-	if len(k.Targets) == 0 {
-		return fmt.Errorf("%s: it has no effect, because rules are for URLs and the key has none; add a URL, or remove the rule", c.names()[0])
-	}
-	tags := c.tags()
-	for _, tag := range slices.Sorted(maps.Keys(tags)) {
-		has := func(t notifier.Target) bool {
-			return slices.ContainsFunc(t.Tags, func(x string) bool {
-				_, name := notifier.SplitTag(x)
-				return strings.EqualFold(name, tag)
-			})
-		}
-		if !push && !slices.ContainsFunc(k.Targets, has) { // a device may have it later
-			return fmt.Errorf("%s: tag: no URL of the key has the tag %s; give it to a URL, or correct it", tags[tag], tag)
-		}
-	}
-	if k.Rules.Escalate != nil {
-		return checkSteps(k, public, push)
-	}
-	for _, t := range k.Targets {
-		if r := k.Rules.For(t.Tags); r != nil && rules.StepOf(t.Tags) != 0 {
-			return fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; add escalate, with which they are steps, limit each rule with tag to other URLs, or write these URLs into a key of their own", c.names()[0])
-		}
-	}
-	return nil
-}
-
-// errNoPublicURL is returned for a rule whose messages have links.
-var errNoPublicURL = errors.New("its messages have a link with which to acknowledge, and the gateway does not know its address; add public_url https://… with the address that phones reach it at to the same block or to the global option notify")
-
-// checkSteps returns an error if the URLs of a key do not fit the rule escalate.
-// Devices can have further numbers if push is set.
-func checkSteps(k *site.Key, public string, push bool) error {
-	e := k.Rules.Escalate
-	if public == "" {
-		return fmt.Errorf("escalate: %w", errNoPublicURL)
-	}
-	steps := func(targets []notifier.Target) (numbers []int, err error) {
-		for _, t := range targets {
-			n := rules.StepOf(t.Tags)
-			if n != 0 && k.Rules.For(t.Tags).IsStep() {
-				numbers = append(numbers, n)
-			} else if n != 0 {
-				return nil, fmt.Errorf("escalate: tag: the URL with the number %d has no tag %s, so that it would be neither a step nor tried after others; give it the tag, or remove the number", n, e.Tag)
-			}
-		}
-		slices.Sort(numbers)
-		return slices.Compact(numbers), nil
-	}
-	numbers, err := steps(k.Targets)
-	if err != nil {
-		return err
-	}
-	if err := e.CheckSteps(numbers); err != nil && !push {
-		return errs.Prefix("escalate", err)
-	}
-	if numbers, _ := steps(k.DefaultTargets); len(numbers) == 0 && !push {
-		return errors.New("escalate: default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that selects them")
-	}
-	if n := len(k.Targets) * e.Repeat; n > alerting.MaxStepJobs {
-		return fmt.Errorf("escalate: the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.Targets), e.Repeat, n, alerting.MaxStepJobs)
-	}
-	return nil
 }
 
 // ruleName returns the name of a rule of a key in block.Info.Lines. key is "" for

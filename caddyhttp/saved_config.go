@@ -133,8 +133,8 @@ func (c *Configs) resolve() (*Configs, error) {
 	if _, err := c.Rules.resolve(); err != nil {
 		return nil, err
 	}
-	if err := checkInbox(c.Inbox); err != nil {
-		return nil, err
+	if err := site.CheckInbox(time.Duration(c.Inbox)); err != nil {
+		return nil, errs.Prefix("inbox", err)
 	}
 	if out.Refresh == 0 {
 		out.Refresh = caddy.Duration(defaultConfigRefresh)

@@ -77,11 +77,8 @@ func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options sav
 // saved.Keys returns the saved keys of a space, and the names of the keys of the
 // configuration that take precedence over them. See [Config.SaveKeys].
 func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys, fixed map[string]bool, err error) {
-	base, err := defaultSettings()
+	base, err := c.app.onlyKey("").resolve(nil, nil, parseUnshared, zap.NewNop())
 	if err != nil {
-		return nil, nil, err
-	}
-	if base, err = c.app.onlyKey("").resolve(base, parseUnshared, zap.NewNop()); err != nil {
 		return nil, nil, err
 	}
 	storage, err := c.openStorage()
@@ -92,7 +89,7 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys
 	found := map[string]*saved.Keys{} // by the label of the space
 	fixedIn := map[string]map[string]bool{}
 	for _, handler := range c.sites {
-		r, err := handler.onlyKey("").resolve(base, parseUnshared, zap.NewNop())
+		r, err := handler.onlyKey("").resolve(base, nil, parseUnshared, zap.NewNop())
 		if err != nil {
 			return nil, nil, err
 		}

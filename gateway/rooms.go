@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -82,7 +83,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 
 // Options returns the options of the queue for the settings of a configuration.
 func (q *Rooms) Options(s *outbox.Settings) queue.Options {
-	punctual := s.Punctual || q.Outbox.App.Load().HasRules() || q.Outbox.App.Load().ExpectsBeats() || s.Watchdog != nil
+	punctual := s.Punctual || hasRules(&q.Outbox.App.Load().Directory) || heartbeat.Expects(&q.Outbox.App.Load().Directory) || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
 		Ended: q.ended, Due: q.due, Recheck: q.Alerts.Recheck, Arm: q.Beats.Arm,
@@ -104,10 +105,38 @@ func (q *Rooms) refresh(ctx context.Context) {
 	q.Alerts.WatchShares(ctx)
 }
 
+// hasRules reports whether a key of the configuration, or the saved keys of a site, have
+// rules.
+func hasRules(a *site.Directory) bool {
+	return slices.ContainsFunc(a.All(), func(s *site.Site) bool {
+		for _, k := range s.Keys {
+			if k.Rules != nil {
+				return true
+			}
+		}
+		return !s.Saved.Rules.Empty()
+	})
+}
+
+// serviceNames returns the names of the services that the configuration sends to.
+func serviceNames(a *site.Directory) (names []string) {
+	for _, s := range a.All() {
+		for _, t := range s.DefaultTargets {
+			names = append(names, t.Service())
+		}
+		for _, k := range s.Keys {
+			for _, t := range k.Targets {
+				names = append(names, t.Service())
+			}
+		}
+	}
+	return names
+}
+
 // Use lets a configuration make the deliveries from now on.
 func (q *Rooms) Use(a *outbox.Engine) {
 	q.Outbox.App.Store(a)
-	a.Shared.Metrics.Queue.Expect(a.ServiceNames())
+	a.Shared.Metrics.Queue.Expect(serviceNames(&a.Directory))
 	q.Outbox.Queue.Configure(q.Options(a.QueueSettings))
 }
 
@@ -145,7 +174,7 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 		return out
 	}
 	out.Stats = &s
-	if !q.Outbox.App.Load().ExpectsBeats() {
+	if !heartbeat.Expects(&q.Outbox.App.Load().Directory) {
 		return out
 	}
 	beats, err := q.Beats.AllBeats(ctx)

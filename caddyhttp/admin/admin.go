@@ -273,7 +273,7 @@ func newKeyJSON(name string, definitions []site.Definition) keyJSON {
 		for i, t := range d.Key.Targets {
 			a.Destinations[i] = destinationJSON{
 				Service: t.Service(), Destination: t.String(), Tags: append([]string{}, t.Tags...), Optional: t.Optional(),
-				Default: slices.ContainsFunc(d.Key.DefaultTargets, func(o notifier.Target) bool { return site.SameTarget(o, t) }),
+				Default: slices.ContainsFunc(d.Key.DefaultTargets, func(o notifier.Target) bool { return o.Destination == t.Destination && slices.Equal(o.Tags, t.Tags) }),
 			}
 		}
 		out.Destinations += len(a.Destinations)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -132,10 +134,10 @@ func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) 
 	}
 	var spaces []string
 	for _, d := range saved {
-		spaces = append(spaces, d.SpaceName())
+		spaces = append(spaces, spaceOf(d.Key))
 	}
 	if space != "" {
-		saved = slices.DeleteFunc(saved, func(d site.Definition) bool { return d.SpaceName() != space })
+		saved = slices.DeleteFunc(saved, func(d site.Definition) bool { return spaceOf(d.Key) != space })
 	}
 	switch {
 	case len(saved) == 1:
@@ -150,3 +152,6 @@ func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) 
 	}
 	return nil, nil, apiError(http.StatusNotFound, errors.New("there is no such key, neither in the configuration nor saved; GET /notify/keys lists those of the configuration"))
 }
+
+// spaceOf returns the name of the space that a saved key is in.
+func spaceOf(k *site.Key) string { return cmp.Or(k.Space, configstore.DefaultSpace) }

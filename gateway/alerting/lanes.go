@@ -181,7 +181,7 @@ func (p *release) isOnWay(ctx context.Context) func(subject string) bool {
 // goesAlone reports whether the messages of the group are sent themselves, not a digest of
 // them. The order of numbers in tags is that of each message.
 func (p *release) goesAlone() bool {
-	return p.group == nil || p.gone || p.group.Single() || site.Numbered(p.target.Target.Tags) && !p.rules.IsStep()
+	return p.group == nil || p.gone || p.group.Single() || rules.StepOf(p.target.Target.Tags) != 0 && !p.rules.IsStep()
 }
 
 // names returns the names of the records that change.

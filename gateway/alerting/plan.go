@@ -177,7 +177,7 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 // tags, or nil. The order of numbers in tags is that of each message, unless the numbers
 // are steps.
 func targetRules(r *rules.Rules, tags []string) *rules.Rules {
-	if r = r.For(tags); site.Numbered(tags) && !r.IsStep() {
+	if r = r.For(tags); rules.StepOf(tags) != 0 && !r.IsStep() {
 		return nil
 	}
 	return r

@@ -106,7 +106,10 @@ func (h *silencePages) placesOf(ctx context.Context, names []string) (map[string
 			saved = append(saved, name)
 		}
 	}
-	places, err := h.Resolved.Saved.PlacesOf(ctx, saved)
+	places, err := map[string]string{}, error(nil)
+	if h.Resolved.Saved.On() {
+		places, err = h.Resolved.Saved.Places(ctx, saved)
+	}
 	for _, name := range names {
 		if k := h.Resolved.Keys[name]; k != nil {
 			places[name] = k.Home(h.Site()) + "\x00" + name

@@ -41,6 +41,18 @@ func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
 	return out
 }
 
+// Expects reports whether a key of the configuration expects beats.
+func Expects(a *site.Directory) bool {
+	return slices.ContainsFunc(a.All(), func(s *site.Site) bool {
+		for _, k := range s.Keys {
+			if len(k.Expects) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // expectedBeatOf returns the beat that a record is about, or nil if the configuration does
 // not expect it.
 func expectedBeatOf(a *site.Directory, b *rules.Beat) *ExpectedBeat {
@@ -161,7 +173,7 @@ func (m *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, c
 // dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
 // is removed when no other gateway has renewed it for a time.
 func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
-	expects := m.outbox.App.Load().ExpectsBeats()
+	expects := Expects(&m.outbox.App.Load().Directory)
 	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := m.outbox.Queue.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}

@@ -20,8 +20,11 @@ import (
 // token, which it asks for several times.
 func TestTokenIsComparedOnce(t *testing.T) {
 	const right, wrong = "the-token-of-the-key", "another-token-of-it"
-	k := &site.Key{Name: "ops", Tokens: site.Secrets{sha256.Sum256([]byte(right))}}
-	base := &Base{Resolved: &site.Site{Keys: map[string]*site.Key{"ops": k}, HasSecrets: true}}
+	of, err := site.New(site.Options{Keys: []site.KeyOptions{{Name: "ops", URLs: []site.URL{{URL: "json://127.0.0.1"}}, Tokens: []string{right}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, base := of.Keys["ops"], &Base{Resolved: of}
 	r := httptest.NewRequest("POST", "/notify/ops", nil)
 	r.Header.Set("Authorization", "Bearer "+right)
 	bad := httptest.NewRequest("POST", "/notify/ops?token="+wrong, nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -114,7 +115,7 @@ func (h *Messages) mayCancel(r *http.Request, e *queue.Entry) error {
 		return nil // it is gone, with its token
 	case err != nil:
 		return err
-	case len(k.Tokens) == 0 && (len(k.Readers) > 0 || k.CheckSource(site.SourceDirect) != nil || k.HasDevice() || reachesDevice(e)):
+	case len(k.Tokens) == 0 && (len(k.Readers) > 0 || k.CheckSource(site.SourceDirect) != nil || slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) || reachesDevice(e)):
 		return errCancelToken
 	}
 	return nil

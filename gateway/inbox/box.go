@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -34,7 +36,7 @@ func NewBox(q *outbox.Outbox) *Box {
 	b.Store = &Store{
 		Queue: q.Queue, Shared: q.Shared,
 		MaxSize: func() int64 { return q.App.Load().QueueSettings.MaxSize / inboxShare },
-		Used:    func() bool { return q.App.Load().HasInboxes() },
+		Used:    func() bool { return slices.ContainsFunc(q.App.Load().All(), (*site.Site).HasInboxes) },
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {
 				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",

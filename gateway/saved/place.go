@@ -30,7 +30,7 @@ func (s *Keys) places(ctx context.Context, names []string) (map[string]string, e
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				out[name] = site.SavedHome(s.Shared.name, id) + "\x00" + name
+				out[name] = (&site.Key{Name: name, Saved: true, Space: s.Shared.name, ID: id}).Place("").String()
 			case !errors.Is(err, configstore.ErrNotFound) && !errors.Is(err, configstore.ErrDamaged):
 				failed = ErrSavedUnavailable(err)
 			}

@@ -16,11 +16,12 @@ import (
 // minSecret is the minimum length of a secret of a key, in characters.
 const minSecret = 16
 
+// Errors for clients that may not send, and for settings.
 var (
 	errShortSecret    = fmt.Errorf("a secret has fewer than %d characters, so it can be guessed; make one with openssl rand -hex 16", minSecret)
 	errUnsendable     = errors.New("a secret has a space, a line break or a character that is not ASCII, so clients cannot send it; make one with openssl rand -hex 16")
-	ErrSecretTwice    = errors.New("a secret occurs twice; remove one")
-	ErrTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl rand -hex 16")
+	errSecretTwice    = errors.New("a secret occurs twice; remove one")
+	errTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl rand -hex 16")
 	ErrNoToken        = api.Errorf(http.StatusUnauthorized, "a token of the key is missing or wrong; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
 	ErrMailUnnamed    = api.Errorf(http.StatusForbidden, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
 )
@@ -53,17 +54,17 @@ func (s Secrets) Has(candidate string) bool {
 
 // Protected reports whether a key has a token or a reader, so that a client must not
 // learn which keys exist.
-func (r *Site) Protected(ctx context.Context) bool {
-	return r.HasSecrets || r.Saved.On() && r.Saved.Protected(ctx)
+func (s *Site) Protected(ctx context.Context) bool {
+	return s.hasSecrets || s.Saved.On() && s.Saved.Protected(ctx)
 }
 
 // OpenKey returns the key with the name, for a client that may have no secret. Where
 // keys are protected, a key that does not exist is one with a token that nobody has;
 // exists is then false.
-func (r *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, err error) {
-	k, err = r.Key(ctx, name)
-	if errors.Is(err, ErrNoKey) && r.Protected(ctx) {
-		return &Key{Name: name, Tokens: make(Secrets, 1)}, false, nil
+func (s *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, err error) {
+	k, err = s.Key(ctx, name)
+	if errors.Is(err, ErrNoKey) && s.Protected(ctx) {
+		return &Key{Name: name, Access: Access{Tokens: make(Secrets, 1)}}, false, nil
 	}
 	return k, err == nil, err
 }

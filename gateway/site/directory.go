@@ -1,76 +1,71 @@
 package site
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Directory has the sites of a configuration. What comes in by mail, from events and from
-// logs belongs to the site of the app: the settings that all sites share, with its keys.
+// Directory has the sites of a configuration. One of them is global: all others have its keys
+// and inherit from it, and mails, events and logs come in there.
 type Directory struct {
-	Global *Site   // of the app
-	Sites  []*Site // of the handlers, which add theirs in Provision
+	Global *Site
+	Sites  []*Site // all others, in the order of the configuration
 
-	SiteIndex func() *Index // not called before all apps are provisioned
+	// SiteIndex returns the IDs of the sites. It can be called when the directory has all of
+	// them.
+	SiteIndex func() *Index
 }
 
-// Index has the sites of a configuration by their IDs. The ID of a site
-// follows from its addresses: the addresses that its servers listen on, its
-// hosts, and the prefix of the path. So it is the same after a reload and a
-// restart, and in each gateway with the same configuration.
-//
-// Handlers with a common address are one site, and so are those of one notify
-// block, which Caddy copies into several servers if the site has several
-// addresses. What comes in by mail, from events and from logs belongs to the
-// site of the app, whose ID is "".
+// Index has the IDs of sites. The ID of a site follows from its addresses: the addresses that
+// its servers listen on, its hosts, and the prefix of the path. So it is the same after a
+// reload and a restart, and in each gateway with the same configuration. Sites with a common
+// address have one ID. That of the global site is "".
 type Index struct {
 	IDs  map[*Site]string
 	ByID map[string][]*Site
 }
 
-// SiteOf returns the ID of the site with these settings. It is called when all
-// apps are provisioned, because the ID depends on the routes of all servers.
-func (a *Directory) SiteID(settings *Site) string { return a.SiteIndex().IDs[settings] }
+// All returns the global site and then the others.
+func (d *Directory) All() []*Site { return append([]*Site{d.Global}, d.Sites...) }
 
-// SettingsOf returns the settings of the handlers of a site, or nil if the
-// configuration does not have the site.
-func (a *Directory) SitesWithID(siteID string) []*Site {
-	if siteID == "" {
-		return []*Site{a.Global}
+// SiteID returns the ID of a site.
+func (d *Directory) SiteID(s *Site) string { return d.SiteIndex().IDs[s] }
+
+// SitesWithID returns the sites with an ID, or nil if there are none.
+func (d *Directory) SitesWithID(id string) []*Site {
+	if id == "" {
+		return []*Site{d.Global}
 	}
-	return a.SiteIndex().ByID[siteID]
+	return d.SiteIndex().ByID[id]
 }
 
-// Definition is a key with the settings of the place that defines it.
+// Definition is a key with the site that defines it.
 type Definition struct {
 	Key   *Key
 	Site  *Site
-	Scope string // global or site
+	Scope string // "global", "site" or "saved"; "" from [Directory.Homes]
 }
 
-// Definitions returns the keys of the app and its sites, by name. A key that
-// several sites define in the same way, for example by importing a snippet, is
-// listed once.
-func (a *Directory) Definitions() map[string][]Definition {
+// Definitions returns the keys of all sites, by name. A key that several sites define in the
+// same way, for example by importing a snippet, is listed once.
+func (dir *Directory) Definitions() map[string][]Definition {
 	out := map[string][]Definition{}
-	add := func(r *Site, scope string) {
-		for name, k := range r.Keys {
+	add := func(s *Site, scope string) {
+		for name, k := range s.Keys {
 			if !slices.ContainsFunc(out[name], func(d Definition) bool { return d.Key.equal(k) }) {
-				out[name] = append(out[name], Definition{k, r, scope})
+				out[name] = append(out[name], Definition{k, s, scope})
 			}
 		}
 	}
-	add(a.Global, "global")
-	for _, settings := range a.Sites {
-		add(settings, "site")
+	add(dir.Global, "global")
+	for _, s := range dir.Sites {
+		add(s, "site")
 	}
 	for _, all := range out {
 		for i, d := range all {
@@ -80,16 +75,16 @@ func (a *Directory) Definitions() map[string][]Definition {
 	return out
 }
 
-// Homes returns a key once for each place that defines it: the app, or a site.
-func (a *Directory) Homes(name string) (out []Definition) {
+// Homes returns the keys of a name, once for each [Key.Home].
+func (d *Directory) Homes(name string) (out []Definition) {
 	seen := map[string]bool{}
-	for _, r := range append([]*Site{a.Global}, a.Sites...) {
-		k := r.Keys[name]
-		if k == nil || seen[k.Home(a.SiteID(r))] {
+	for _, s := range d.All() {
+		k := s.Keys[name]
+		if k == nil || seen[k.Home(d.SiteID(s))] {
 			continue
 		}
-		seen[k.Home(a.SiteID(r))] = true
-		out = append(out, Definition{Key: k, Site: r})
+		seen[k.Home(d.SiteID(s))] = true
+		out = append(out, Definition{Key: k, Site: s})
 	}
 	return out
 }
@@ -97,18 +92,18 @@ func (a *Directory) Homes(name string) (out []Definition) {
 // equal reports whether two keys have the same targets. Equal URLs share one
 // destination.
 func (k *Key) equal(o *Key) bool {
-	return k == o || slices.EqualFunc(k.Targets, o.Targets, SameTarget) && slices.EqualFunc(k.DefaultTargets, o.DefaultTargets, SameTarget)
+	return k == o || slices.EqualFunc(k.Targets, o.Targets, sameTarget) && slices.EqualFunc(k.DefaultTargets, o.DefaultTargets, sameTarget)
 }
 
-func SameTarget(a, b notifier.Target) bool {
+func sameTarget(a, b notifier.Target) bool {
 	return a.Destination == b.Destination && slices.Equal(a.Tags, b.Tags)
 }
 
-// SettingsOfKey returns the settings that have the key of a place, and the ID of their site;
-// nil if it is gone.
-func (a *Directory) FindPlace(ctx context.Context, of Place) (*Site, string) {
-	for _, s := range append([]*Site{a.Global}, a.Sites...) {
-		siteID := a.SiteID(s)
+// FindPlace returns a site that has the key of a place, and the ID of the site; nil if the key
+// is gone.
+func (d *Directory) FindPlace(ctx context.Context, of Place) (*Site, string) {
+	for _, s := range d.All() {
+		siteID := d.SiteID(s)
 		k, err := s.Key(ctx, of.Key)
 		if err == nil && k.Place(siteID) == of {
 			return s, siteID
@@ -117,28 +112,24 @@ func (a *Directory) FindPlace(ctx context.Context, of Place) (*Site, string) {
 	return nil, ""
 }
 
-// Candidates returns the settings in which the destination of a message may be
-// found: those of the site that the message came to, and those of the app. If
-// the configuration does not have the site any more, for example because its
-// address has changed, they are those of all sites.
-func (a *Directory) Candidates(siteID string) []*Site {
-	settings := a.SitesWithID(siteID)
-	if settings == nil {
-		settings = a.Sites
+// Candidates returns the sites in which the destination of a stored message may be found:
+// those with the ID of the site that it came to, and the global one. If there are none with
+// the ID any more, for example because the address of the site has changed, it returns all.
+func (d *Directory) Candidates(siteID string) []*Site {
+	sites := d.SitesWithID(siteID)
+	if sites == nil {
+		sites = d.Sites
 	}
 	if siteID == "" {
-		return settings
+		return sites
 	}
-	return append(slices.Clip(settings), a.Global)
+	return append(slices.Clip(sites), d.Global)
 }
 
-// SpaceName returns the name of the space of a saved key.
-func (d *Definition) SpaceName() string { return cmp.Or(d.Key.Space, configstore.DefaultSpace) }
-
 // SavedDefinitions returns the saved keys with a name, one of each space.
-func (a *Directory) SavedDefinitions(ctx context.Context, name string) (out []Definition, err error) {
+func (d *Directory) SavedDefinitions(ctx context.Context, name string) (out []Definition, err error) {
 	seen := map[string]bool{}
-	for _, s := range append([]*Site{a.Global}, a.Sites...) {
+	for _, s := range d.All() {
 		if !s.Saved.On() || seen[s.Saved.Space] {
 			continue
 		}
@@ -155,10 +146,10 @@ func (a *Directory) SavedDefinitions(ctx context.Context, name string) (out []De
 	return out, nil
 }
 
-// KeyOf returns the key of an incident, and the settings that have it; nil if it is gone.
+// KeyOfIncident returns the key of an incident, and a site that has it; nil if it is gone.
 // The error is one of saved keys that cannot be read.
-func (a *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key, *Site, error) {
-	for _, s := range a.Candidates(x.Site) {
+func (d *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key, *Site, error) {
+	for _, s := range d.Candidates(x.Site) {
 		k, err := s.Key(ctx, x.Key)
 		if err == nil && k.Home(x.Site) == x.Home {
 			return k, s, nil
@@ -170,36 +161,13 @@ func (a *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key,
 	return nil, nil, nil
 }
 
-// Numbered reports whether one of the tags of a URL has a number.
-func Numbered(tags []string) bool {
-	return slices.ContainsFunc(tags, func(tag string) bool {
-		n, _ := notifier.SplitTag(tag)
-		return n != 0
-	})
-}
-
-// HasRules reports whether a key of the app or of a site has rules.
-func (a *Directory) HasRules() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Global), func(r *Site) bool {
-		if !r.Saved.Rules.Empty() {
-			return true
-		}
-		for _, k := range r.Keys {
-			if k.Rules != nil {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// ExpectedBeat is an [Expect] ready for use.
+// ExpectedBeat is a beat that a key expects.
 type ExpectedBeat struct {
 	rules.Expect
 	Tag notifier.TagExpr // of the destinations that are told
 }
 
-// Expect returns the expectation with a name, or nil.
+// Expect returns the beat with a name that the key expects, or nil.
 func (k *Key) Expect(name string) *ExpectedBeat {
 	for i := range k.Expects {
 		if k.Expects[i].Name == name {
@@ -207,16 +175,4 @@ func (k *Key) Expect(name string) *ExpectedBeat {
 		}
 	}
 	return nil
-}
-
-// ExpectsBeats reports whether a key of the app or of a site expects beats.
-func (a *Directory) ExpectsBeats() bool {
-	return slices.ContainsFunc(append(slices.Clip(a.Sites), a.Global), func(r *Site) bool {
-		for _, k := range r.Keys {
-			if len(k.Expects) > 0 {
-				return true
-			}
-		}
-		return false
-	})
 }

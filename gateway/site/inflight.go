@@ -27,40 +27,41 @@ type InFlightLimits struct {
 	PerAddress int // of these, those of one client address
 }
 
-// NewInFlightLimits returns limits with the defaults for those that are 0.
-func NewInFlightLimits(total, clients, perAddress int) InFlightLimits {
+// newInFlightLimits returns limits with the defaults for those that are 0.
+func newInFlightLimits(total, clients, perAddress int) InFlightLimits {
 	clients = min(cmp.Or(clients, max(total/2, 1)), total)
 	perAddress = min(cmp.Or(perAddress, max(clients/8, 1)), clients)
 	return InFlightLimits{total, clients, perAddress}
 }
 
-// Admission is the room of one message in InFlight.
+// Admission is the room of one message in [InFlight].
 type Admission struct {
 	f          *InFlight
-	total      bool // it is in f.total
-	client     bool // it is in f.clients
+	total      bool // it counts in f.total
+	client     bool // it counts in f.clients
 	unverified bool // its token or signature has not been verified
 	from       netip.Addr
 }
 
 // Enter counts a message in, or returns the error for the client if there is no
-// room for it. After nil, the caller calls leave.
+// room for it. If the error is nil, the caller calls
+// [Admission.Leave] in the end.
 func (f *InFlight) Enter(l InFlightLimits) (Admission, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.add(l, Admission{total: true})
 }
 
-// EnterClient is like enter for a message that may have URLs. from is the
-// address of the client.
+// EnterClient is like [InFlight.Enter] for a message that may have URLs of the client, whose
+// address is from.
 func (f *InFlight) EnterClient(l InFlightLimits, from netip.Addr) (Admission, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.add(l, Admission{total: true, client: true, from: from})
 }
 
-// EnterUnverified is like enterClient for a message whose token or signature has not
-// been verified. When it has been, the caller calls verified.
+// EnterUnverified is like [InFlight.EnterClient] for a message whose token or signature has not
+// been verified. When it has been, the caller calls [Admission.Verified].
 func (f *InFlight) EnterUnverified(l InFlightLimits, from netip.Addr) (Admission, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +104,8 @@ func (f *InFlight) add(l InFlightLimits, e Admission) (Admission, error) {
 	return e, nil
 }
 
-// Verified makes an entry of enterUnverified one of enter.
+// Verified counts a message of [InFlight.EnterUnverified] like one of [InFlight.Enter] from now
+// on.
 func (e *Admission) Verified() {
 	if !e.unverified {
 		return
@@ -114,8 +116,8 @@ func (e *Admission) Verified() {
 	e.client, e.unverified = false, false
 }
 
-// Distrust makes an entry of enter one of enterClient, or returns the error for the client
-// if there is no room for it.
+// Distrust counts a message of [InFlight.Enter] like one of [InFlight.EnterClient] from now on,
+// or returns the error for the client if there is no room for it.
 func (e *Admission) Distrust(l InFlightLimits, from netip.Addr) error {
 	e.f.mu.Lock()
 	defer e.f.mu.Unlock()
@@ -126,6 +128,7 @@ func (e *Admission) Distrust(l InFlightLimits, from netip.Addr) error {
 	return nil
 }
 
+// Leave counts the message out.
 func (e *Admission) Leave() {
 	e.f.mu.Lock()
 	defer e.f.mu.Unlock()

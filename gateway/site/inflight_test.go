@@ -11,7 +11,7 @@ import (
 // and each client has a share of that. Finished messages do not count.
 func TestInFlightShares(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	limits := NewInFlightLimits(32, 0, 0)
+	limits := newInFlightLimits(32, 0, 0)
 	var f InFlight
 	enter := func(from netip.Addr, want string) Admission {
 		t.Helper()
@@ -49,10 +49,10 @@ func TestInFlightShares(t *testing.T) {
 	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
 		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
 	}
-	if l := NewInFlightLimits(1, 0, 0); l != (InFlightLimits{Total: 1, Clients: 1, PerAddress: 1}) {
+	if l := newInFlightLimits(1, 0, 0); l != (InFlightLimits{Total: 1, Clients: 1, PerAddress: 1}) {
 		t.Errorf("of one: %v", l)
 	}
-	if l := NewInFlightLimits(100, 90, 7); l != (InFlightLimits{Total: 100, Clients: 90, PerAddress: 7}) {
+	if l := newInFlightLimits(100, 90, 7); l != (InFlightLimits{Total: 100, Clients: 90, PerAddress: 7}) {
 		t.Errorf("as set: %v", l)
 	}
 }
@@ -61,7 +61,7 @@ func TestInFlightShares(t *testing.T) {
 // token or signature is verified.
 func TestUnverifiedInFlight(t *testing.T) {
 	from := netip.MustParseAddr("192.0.2.1")
-	limits := NewInFlightLimits(16, 0, 0)
+	limits := newInFlightLimits(16, 0, 0)
 	var f InFlight
 	e, err := f.EnterUnverified(limits, from)
 	if err != nil {

@@ -40,7 +40,7 @@ func CheckKeyName(name string) error {
 // untagged in default_tag stands for the URLs without tags.
 const untagged = "untagged"
 
-// AllTag stands for every URL.
+// AllTag in default_tag stands for every URL.
 const AllTag = "all"
 
 // CheckTag returns an error if a URL of a key cannot have the tag.
@@ -62,19 +62,24 @@ func CheckTag(tag string) error {
 
 var retriesAfterTag = lazyregexp.New(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
 
-// Key is a [Key] ready for use.
+// Access says by which ways, and for whom, messages come to a key.
+type Access struct {
+	Accept  []string // names of sources, "direct" and "smtp"; empty for all
+	Tokens  Secrets  // of those who may send; empty for everyone
+	Readers Secrets  // of those who may read what it keeps, and send nothing
+}
+
+// Key is a named set of destinations, ready for use. It does not change.
 type Key struct {
-	Name           string
+	Name string
+	Access
 	Targets        []notifier.Target
 	Defaults       DefaultTag
 	DefaultTargets []notifier.Target // for a request without a tag
 	Unqueued       bool              // messages do not use the queue
-	Accept         []string          // of the configuration
-	Tokens         Secrets           // of those who may send; empty for everyone
-	Readers        Secrets
-	Inbox          time.Duration // how long messages can be read; 0 for not at all
-	Fallback       string        // the key for messages about dead deliveries; "" for none
-	Rules          *rules.Rules  // nil for none
+	Inbox          time.Duration     // how long messages can be read; 0 for not at all
+	Fallback       string            // the key for messages about dead deliveries; "" for none
+	Rules          *rules.Rules      // nil for none
 	Expects        []ExpectedBeat
 	Limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	Saved          bool             // it is a saved key, of the space
@@ -93,7 +98,8 @@ func (k *Key) Select(e notifier.TagExpr) []notifier.Target {
 	return e.Select(k.Targets)
 }
 
-// Choose returns the targets that match returns, or an error if there are none.
+// Choose is like [Key.Select], and returns an error for the client if the message would reach
+// nothing.
 func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.Select(e)
 	switch {
@@ -110,9 +116,9 @@ func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 // ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// ChooseDefaults sets the targets for requests without a tag. There is at least one,
+// setDefaults sets the targets for requests without a tag. There is at least one,
 // unless devices can have the tag later.
-func (k *Key) ChooseDefaults(text string, push bool) (err error) {
+func (k *Key) setDefaults(text string, push bool) (err error) {
 	if text != "" {
 		if k.Defaults, err = ParseDefaultTag(text); err != nil {
 			return fmt.Errorf("default_tag: %w", err)
@@ -131,6 +137,7 @@ type DefaultTag struct {
 	expr     notifier.TagExpr
 }
 
+// ParseDefaultTag reads the setting default_tag, which is not empty.
 func ParseDefaultTag(text string) (d DefaultTag, err error) {
 	if strings.EqualFold(text, untagged) {
 		return DefaultTag{untagged: true}, nil
@@ -141,6 +148,7 @@ func ParseDefaultTag(text string) (d DefaultTag, err error) {
 	return d, err
 }
 
+// Choose returns the targets that a message without a tag reaches.
 func (d DefaultTag) Choose(targets []notifier.Target) []notifier.Target {
 	switch {
 	case d.untagged:
@@ -157,30 +165,26 @@ func (d DefaultTag) Choose(targets []notifier.Target) []notifier.Target {
 func (k *Key) Home(siteID string) string {
 	switch {
 	case k.Saved:
-		return SavedHome(k.Space, k.ID)
+		return savedHome(k.Space, k.ID)
 	case k.OfSite:
 		return "site " + siteID
 	}
 	return ""
 }
 
-// SavedHome returns the home of the saved key with an ID, which keys that were saved by an
+// savedHome returns the home of the saved key with an ID, which keys that were saved by an
 // early version do not have. A space has no blanks in its name.
-func SavedHome(space, id string) string {
+func savedHome(space, id string) string {
 	if id == "" {
 		return "space " + space
 	}
 	return "space " + space + " " + id
 }
 
-// DevicePlace returns the place of the devices of k at a site.
+// Place returns the place of k in the site with an ID.
 func (k *Key) Place(siteID string) Place {
 	return Place{Home: k.Home(siteID), Key: k.Name}
 }
 
-// HasDevice reports whether a device has subscribed to the key.
-func (k *Key) HasDevice() bool {
-	return slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return IsDevice(t.String()) })
-}
-
+// ErrEmptyTag is returned for a tag expression that names no tag.
 var ErrEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")

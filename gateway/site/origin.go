@@ -69,11 +69,12 @@ func parseOrigin(text string) (string, error) {
 var defaultPorts = map[string]uint64{"http": 80, "https": 443}
 
 // CheckOrigin returns a 403 if a page of another site sent req.
-func (r *Site) CheckOrigin(req *http.Request) error {
-	if r.OriginCheck == nil || r.OriginCheck.Check(req) == nil {
+func (s *Site) CheckOrigin(req *http.Request) error {
+	if s.originCheck == nil || s.originCheck.Check(req) == nil {
 		return nil
 	}
 	return ErrCrossOrigin
 }
 
+// ErrCrossOrigin is returned for a message of a page that may not send.
 var ErrCrossOrigin = api.Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")

@@ -1,7 +1,7 @@
 package site
 
-// The outcomes of messages. Those of deliveries are the statuses of package
-// notifier.
+// The outcomes of messages in metrics, history and traces. Those of deliveries are the
+// statuses of package notifier.
 const (
 	OutcomeDelivered  = "delivered"  // every required destination has the message
 	OutcomeFailed     = "failed"     // a required destination does not have it
@@ -11,5 +11,5 @@ const (
 	OutcomeError      = "error"      // a fault of the gateway
 )
 
-// KeyID identifies a key: several sites may have keys of the same name.
+// KeyID identifies a key by the ID of its site and its name.
 type KeyID struct{ Site, Key string }

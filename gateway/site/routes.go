@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The patterns of the routes.
+// Patterns of routes to which messages have links.
 const (
 	RouteNotifyKey = "/notify/{KEY}"
 

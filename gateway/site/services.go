@@ -40,10 +40,10 @@ func (s *ServiceRule) Equal(o *ServiceRule) bool {
 	return slices.Equal(s.Allow, o.Allow) && slices.Equal(s.Deny, o.Deny)
 }
 
-// ServiceRules are rules that a service must all comply with.
+// ServiceRules permit a service if each of them does.
 type ServiceRules []*ServiceRule
 
-// Check returns an error if the service of d may not be used.
+// Check returns the error of the first rule that does not permit the service of d.
 func (r ServiceRules) Check(d *notifier.Destination) error {
 	for _, s := range r {
 		if err := s.Check(d); err != nil {
@@ -51,19 +51,4 @@ func (r ServiceRules) Check(d *notifier.Destination) error {
 		}
 	}
 	return nil
-}
-
-// ServiceNames returns the names of the services that the configuration sends to.
-func (a *Directory) ServiceNames() (names []string) {
-	for _, s := range append(slices.Clip(a.Sites), a.Global) {
-		for _, t := range s.DefaultTargets {
-			names = append(names, t.Service())
-		}
-		for _, k := range s.Keys {
-			for _, t := range k.Targets {
-				names = append(names, t.Service())
-			}
-		}
-	}
-	return names
 }

@@ -11,28 +11,30 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Site are settings with all defaults, checked and ready for use. They do
-// not change.
+// Site says who may send what where at the addresses of one handler of a configuration. [New]
+// makes it. It does not change.
 type Site struct {
-	Keys           map[string]*Key
-	HasSecrets     bool                      // one of the keys has a token or a reader
+	Keys           map[string]*Key           // of the configuration, by name
 	Sources        map[string]*source.Source // of the configuration
-	Stateless      bool
-	ConfigID       bool              // X-Apprise-Config-ID names keys without a token, too
-	DefaultTargets []notifier.Target // of default_urls
-	Services       *ServiceRule      // nil for all
+	Stateless      bool                      // POST /notify takes URLs of clients
+	ConfigID       bool                      // X-Apprise-Config-ID names keys without a token, too
+	DefaultTargets []notifier.Target         // of default_urls
+	Services       *ServiceRule              // nil for all
 	Limits         Limits
-	PropagateTrace bool
-	Page           bool
-	OriginCheck    *http.CrossOriginProtection // nil for no check
-	Identity       *notifier.Identity
-	Managers       *Managers // nil if nobody may manage
-	Saved          Finder    // of a handler, or of the app for mails
+	PropagateTrace bool               // requests to destinations continue the trace of the client
+	Page           bool               // browsers get pages
+	Identity       *notifier.Identity // the sender, for destinations that show one
+	Managers       *Managers          // nil if nobody may manage
+	Saved          Finder             // of saved keys
 
 	Push    *Push // nil for no devices
 	Devices Receivers
 
 	PublicURL string // the beginning of links to the gateway; "" if it is not known
+
+	hasSecrets  bool                        // one of the keys has a token or a reader
+	originCheck *http.CrossOriginProtection // nil for no check
+	clients     ClientOptions               // as configured, for sites that inherit them
 }
 
 // Limits bound what clients can make a site do.
@@ -54,7 +56,7 @@ type Finder struct {
 	// Names returns the names of all saved keys.
 	Names func(context.Context) ([]string, error)
 
-	// Places returns the places of keys by name (see [dispatch.Delivery.Place]). It has none of a key
+	// Places returns the places of keys by name as [Place.String] returns them. It has none of a key
 	// that does not exist.
 	Places func(ctx context.Context, names []string) (map[string]string, error)
 
@@ -66,14 +68,6 @@ type Finder struct {
 // On reports whether the site has saved keys.
 func (f *Finder) On() bool { return f.Find != nil }
 
-// PlacesOf is like places, also if the site has no saved keys.
-func (f *Finder) PlacesOf(ctx context.Context, names []string) (map[string]string, error) {
-	if !f.On() {
-		return map[string]string{}, nil
-	}
-	return f.Places(ctx, names)
-}
-
 // Receivers adds the devices of keys to their destinations. The zero value adds none.
 type Receivers struct {
 	// Ready waits until the devices are known. The error, an [*api.Error], is returned if
@@ -84,9 +78,6 @@ type Receivers struct {
 	// none.
 	Add func(*Key) *Key
 }
-
-// On reports whether keys can have devices.
-func (r *Receivers) On() bool { return r.Add != nil }
 
 // wait waits until the devices are known.
 func (r *Receivers) wait() error {
@@ -104,47 +95,48 @@ func (r *Receivers) With(k *Key) *Key {
 	return r.Add(k)
 }
 
-// Key returns a key of the configuration or, if there is none, a saved one. The
-// error is an [*api.Error].
-func (r *Site) Key(ctx context.Context, name string) (*Key, error) {
-	if err := r.Devices.wait(); err != nil {
+// Key returns the key with a name, of the configuration or, if it has none, a saved one, with
+// its devices. The error is an [*api.Error], [ErrNoKey] if there is none.
+func (s *Site) Key(ctx context.Context, name string) (*Key, error) {
+	if err := s.Devices.wait(); err != nil {
 		return nil, err
 	}
-	if k := r.Configured(name); k != nil {
+	if k := s.Configured(name); k != nil {
 		return k, nil
 	}
-	if !r.Saved.On() {
+	if !s.Saved.On() {
 		return nil, ErrNoKey
 	}
-	k, err := r.Saved.Find(ctx, name)
+	k, err := s.Saved.Find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return r.Devices.With(k), nil
+	return s.Devices.With(k), nil
 }
 
 // Configured returns a key of the configuration with its devices, or nil.
-func (r *Site) Configured(name string) *Key {
-	if k := r.Keys[name]; k != nil {
-		return r.Devices.With(k)
+func (s *Site) Configured(name string) *Key {
+	if k := s.Keys[name]; k != nil {
+		return s.Devices.With(k)
 	}
 	return nil
 }
 
-// ConfiguredKey returns name if a key of the configuration has it, and otherwise "".
-func (r *Site) ConfiguredName(name string) string {
-	if r.Keys[name] == nil {
+// ConfiguredName returns name if a key of the configuration has it, and otherwise "".
+func (s *Site) ConfiguredName(name string) string {
+	if s.Keys[name] == nil {
 		return ""
 	}
 	return name
 }
 
-// AcknowledgeURL returns the address of the page of an incident, or "".
-func (r *Site) AcknowledgeURL(x *rules.Incident) string {
-	if x == nil || r.PublicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
+// AcknowledgeURL returns the address of the page on which an incident can be acknowledged, or
+// "" if it cannot be, or if the address of the gateway is not known.
+func (s *Site) AcknowledgeURL(x *rules.Incident) string {
+	if x == nil || s.PublicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
 		return ""
 	}
-	return r.PublicURL + RouteIncidents + "/" + x.ID
+	return s.PublicURL + RouteIncidents + "/" + x.ID
 }
 
 // Managers are those who may manage: use the console and, if configs has manage,
@@ -157,31 +149,18 @@ type Managers struct {
 // Push are the settings of devices, checked and with defaults.
 type Push struct {
 	Contact string   // "" for the public URL
-	Who     string   // one of the values of devices
+	Who     string   // may subscribe: "invited", "users" or "open"
 	Max     int      // of a key
 	Hosts   []string // of further push services
 }
 
 // HasInboxes reports whether a key of the site has an inbox, or saved keys do.
-func (r *Site) HasInboxes() bool {
-	if r.Saved.Inbox != 0 {
+func (s *Site) HasInboxes() bool {
+	if s.Saved.Inbox != 0 {
 		return true
 	}
-	for _, k := range r.Keys {
+	for _, k := range s.Keys {
 		if k.Inbox != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// HasInboxes reports whether a key of the app or of a site has an inbox.
-func (a *Directory) HasInboxes() bool {
-	if a.Global.HasInboxes() {
-		return true
-	}
-	for _, r := range a.Sites {
-		if r.HasInboxes() {
 			return true
 		}
 	}

@@ -22,32 +22,35 @@ func (k *Key) CheckSource(name string) error {
 	return errNotAccepted
 }
 
+// Errors for the client.
 var (
 	ErrNoKey       = api.Errorf(http.StatusNotFound, "there is no such key")
 	errNotAccepted = api.Errorf(http.StatusForbidden, "the key does not accept messages from this source; add the source to accept of the key")
 	errNotDirect   = api.Errorf(http.StatusForbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
 )
 
+// SourceName matches the names that a source can have.
 var SourceName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // SourceDirect in accept stands for POST /notify/{KEY}.
 const SourceDirect = "direct"
 
-// Source returns the source with the name, or nil if there is none.
-func (r *Site) Source(name string) (*source.Source, error) {
-	if s := r.Sources[name]; s != nil {
+// Source returns the source of a name: of the site, or a built-in one. It is nil if there is
+// none, and the error is about its settings.
+func (at *Site) Source(name string) (*source.Source, error) {
+	if s := at.Sources[name]; s != nil {
 		return s, nil
 	}
 	return source.Builtin(name)
 }
 
-// SourceNames returns the names of all sources, in alphabetical order.
-func (r *Site) SourceNames() []string {
+// SourceNames returns the names of all sources of the site and the built-in ones, sorted.
+func (s *Site) SourceNames() []string {
 	names := map[string]bool{}
 	for _, f := range source.Formats() {
 		names[f.Name] = true
 	}
-	for name := range r.Sources {
+	for name := range s.Sources {
 		names[name] = true
 	}
 	return slices.Sorted(maps.Keys(names))

@@ -80,6 +80,10 @@ func (e *Escalate) Covers(t notifier.Type, state notifier.IncidentState) bool {
 	return e != nil && state == notifier.Open && e.covers(t, escalated)
 }
 
+// MaxStepJobs is the maximum number of deliveries in all rounds of a message that
+// escalates.
+const MaxStepJobs = 500
+
 // StepOf returns the number of the step that a destination with tags belongs to: the
 // lowest of its numbers, or 0 for none.
 func StepOf(tags []string) (step int) {
