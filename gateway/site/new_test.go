@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services" // registers json
 )
 
 const secret = "0123456789abcdef"
