@@ -38,6 +38,8 @@ var layers = [][]string{
 	{"caddyhttp/internal/process"},
 	apart,
 	{"caddyhttp"},
+	{"caddyhttp/command/internal/commandtest", "caddyhttp/command/internal/exit", "caddyhttp/command/internal/folder", "caddyhttp/command/internal/words"},
+	{"caddyhttp/command/migrate"},
 	{"caddyhttp/command"},
 }
 
