@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestAdminForget checks how the admin API forgets incidents: one, those of a key, and what
 // is under way.
 func TestAdminForget(t *testing.T) {
 	replaceShared(t)
-	to := caddyhttptest.NewStation(t).NotifyURL("/")
+	to := gatewaytest.NewStation(t).NotifyURL("/")
 	caddyhttptest.Serve(t, "notify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url "+publicURL+"\nkey ops {\nurl "+to+" 1:oncall\nescalate after 1h\n}\nkey net {\nurl "+to+"\ndedupe 1h\n}\n}", "")
 	ids := map[string]string{}
 	for _, form := range []string{"ops failure pages", "net warning slow", "net warning loss", "net failure down"} {

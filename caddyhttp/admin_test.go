@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -42,7 +43,7 @@ func ask(t *testing.T, method, path, body string) (int, string) {
 func TestAdminAPI(t *testing.T) {
 	replaceShared(t)
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	url := func(path string) string {
 		return "json://user:{env.NOTIFY_TEST_SECRET}@" + strings.TrimPrefix(s.URL, "http://") + path
 	}

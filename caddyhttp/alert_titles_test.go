@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestAlertTitles checks that what somebody does with an alert that has only a name arrives
 // with the title of the alert, if the gateway knows it.
 func TestAlertTitles(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=text\n}\nkey web {\nurl "+s.NotifyURL("/web")+"?format=text\n}", "")
 	const hash = "f2ec6b1d04f60d55b8d04b4a2ba0a9cd5cf07acc1a35cf0b1ed1ac1a09ea4d7f"
 	for _, tt := range []struct{ target, body, title, message string }{

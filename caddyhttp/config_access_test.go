@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
@@ -41,7 +41,7 @@ func basic(password string) string {
 // TestTokenPlaces checks where a client may put the token of a key, in each way to send
 // to it, and that a request without it is refused before its body is read.
 func TestTokenPlaces(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(opsToken2+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestTokenPlaces(t *testing.T) {
 // TestSlackTokenInBody checks that the token of a key may be in the body where the
 // program's clients put it, and that it is not known before which keys exist.
 func TestSlackTokenInBody(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\ntoken "+opsToken+"\naccept slack\n}\nkey other {\nurl "+s.NotifyURL("/other")+"\ntoken "+opsToken+"\naccept direct\n}", "")
 	for _, tt := range []struct {
 		path, token string
@@ -134,7 +134,7 @@ func TestSlackTokenInBody(t *testing.T) {
 // TestSourceInPlaceOfToken checks that the token or the signature of a source takes the
 // place of the key's token. The signature of Amazon SNS, which has no secret, does not.
 func TestSourceInPlaceOfToken(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\ntoken "+opsToken+"\n}\nfrom grafana {\ntoken of-grafana\n}\nfrom sns {\nsign sns\n}", "")
 	for path, status := range map[string]int{
 		"/notify/ops/grafana?token=of-grafana":     200,
@@ -154,7 +154,7 @@ func TestSourceInPlaceOfToken(t *testing.T) {
 // TestSameAnswerForUnknownKeys checks that all answers to a client without a token are
 // the same for a key with a token and for one that does not exist.
 func TestSameAnswerForUnknownKeys(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage", "key qqknown {\nurl "+s.NotifyURL("/x")+"\ntoken "+opsToken+"\nreader "+opsReader+"\naccept grafana\n}")
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete, http.MethodOptions} {
 		for _, path := range []string{"/notify/KEY", "/notify/KEY/", "/notify/KEY?preview", "/notify/KEY/grafana", "/notify/KEY/slack", "/notify/KEY/nothing", "/notify/KEY/cloudevents", "/json/urls/KEY", "/json/urls/KEY?tag=x", "/cfg/KEY", "/cfg/KEY/token", "/get/KEY"} {
@@ -180,7 +180,7 @@ func TestSameAnswerForUnknownKeys(t *testing.T) {
 // TestReader checks who may read the destinations of a key, and that a reader cannot
 // send.
 func TestReader(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	key := func(name, lines string) string {
 		return "key " + name + " {\nurl " + s.NotifyURL("/"+name) + "\n" + lines + "\n}\n"
 	}
@@ -218,7 +218,7 @@ func TestReader(t *testing.T) {
 // TestPageWithToken checks that the page of a key needs its token, and that its forms
 // and its preview can be used when the token is in the address.
 func TestPageWithToken(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\ntoken "+opsToken+"\n}", "")
 	if got := get(t, h, "/notify/ops", "text/html"); got.status != 401 || got.header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a token: %d %v", got.status, got.header)
@@ -308,7 +308,7 @@ func TestAccessFingerprint(t *testing.T) {
 // shown once and stored hashed, that saving the key keeps them, that several count, and
 // which stay.
 func TestSavedTokens(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	h, _ := newConfigGateway(t, dir, "manage open", "")
 	save := func(key string) {
@@ -412,7 +412,7 @@ func TestSavedTokens(t *testing.T) {
 // TestMessagesByKey checks that messages count by key only for keys of the
 // configuration, so that clients cannot make series.
 func TestMessagesByKey(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "key counted-token {\nurl "+s.NotifyURL("/x")+"\ntoken "+opsToken+"\n}")
 	if got := post(t, h, "/add/counted-saved", typeForm, "urls="+s.NotifyURL("/saved")); got.status != 200 {
 		t.Fatal(got.body)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
@@ -30,7 +30,7 @@ func configuration(t *testing.T, name, text string) string {
 }
 
 func TestImportApprise(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	more := configuration(t, "more", "crew=bob\nbob="+s.NotifyURL("/bob"))
 	first := configuration(t, "first.yml", fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.NotifyURL("/alice"), s.NotifyURL("/plain")))
 	t.Setenv("NOTIFY_TEST_FILE", first)
@@ -54,7 +54,7 @@ func TestImportApprise(t *testing.T) {
 // TestImportAppriseFromServer checks that configurations are requested with
 // POST from servers that demand it, and otherwise with GET.
 func TestImportAppriseFromServer(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, password, _ := r.BasicAuth()

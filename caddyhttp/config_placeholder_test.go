@@ -11,13 +11,13 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestPlaceholders checks that an error about a placeholder's value names the
 // key, the number of the URL and the placeholder.
 func TestPlaceholders(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	t.Setenv("NOTIFY_TEST_URL", s.NotifyURL("/env"))
 	t.Setenv("NOTIFY_TEST_TOKEN", "secretsecret")
 	file := filepath.Join(t.TempDir(), "url")

@@ -6,13 +6,13 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestGlobalSettings checks that sites use the keys and settings of the app,
 // and that their own take precedence.
 func TestGlobalSettings(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	global := "key ops {\nurl " + s.NotifyURL("/app/ops") + "\n}\nkey dev {\nurl " + s.NotifyURL("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
 	inherits := newGateway(t, "", global)
 	own := newGateway(t, "key ops {\nurl "+s.NotifyURL("/site/ops")+"\n}\nstateless on\nmax_body 1KiB\ndefault_urls "+s.NotifyURL("/d"), global)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -15,7 +15,7 @@ import (
 // neither with a tag of its own, nor with one that it had before the key had the numbers.
 func TestDeviceTakesNoChain(t *testing.T) {
 	s := newPushService(t)
-	station := caddyhttptest.NewStation(t)
+	station := gatewaytest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("devices open")+"key k {\nurl "+station.NotifyURL("/one")+" 1:duty\nurl "+station.NotifyURL("/two")+" 2:duty\n}")
 	for _, tag := range []string{"duty", "Duty", "0:duty", "00:duty", "0:new"} {
 		got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "phone", "tags": []string{tag}, "subscription": s.subscription("/p")})

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -21,7 +21,7 @@ import (
 // an event causes only an event of failure, and that a message about a failure
 // causes none.
 func TestOwnEvents(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	const gone = "json://127.0.0.1:1"
 	notify, emit := startEventApps(t, `
 	notify {
@@ -92,7 +92,7 @@ func TestOwnEvents(t *testing.T) {
 // TestOwnEventsOverHTTP checks that a message over HTTP causes an event too,
 // without its text.
 func TestOwnEventsOverHTTP(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	_, _ = startEventApps(t, `
 	notify {
 		key meta {
@@ -110,7 +110,7 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 			t.Fatal(left)
 		}
 		got := s.Take()
-		i := slices.IndexFunc(got, func(a caddyhttptest.Arrived) bool { return a.Path == "/meta" })
+		i := slices.IndexFunc(got, func(a gatewaytest.Arrived) bool { return a.Path == "/meta" })
 		if len(got) != 2 || i < 0 {
 			t.Fatalf("%s: %+v", path, got)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 func adapted(t *testing.T, text string) *caddy.Config {
@@ -109,7 +110,7 @@ func sent(t *testing.T, a *App) {
 func TestEventMessages(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	notify, emit := startEventApps(t, `
 	notify {
 		key k {
@@ -136,15 +137,15 @@ func TestEventMessages(t *testing.T) {
 	for _, tt := range []struct {
 		event string
 		data  map[string]any
-		want  caddyhttptest.Arrived
+		want  gatewaytest.Arrived
 	}{
-		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, caddyhttptest.Arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
+		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, gatewaytest.Arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
 		{
 			"texts",
 			map[string]any{"text": "<i>{env.NOTIFY_TEST_SECRET}</i>", "list": []string{"x", "y"}},
-			caddyhttptest.Arrived{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
+			gatewaytest.Arrived{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
 		},
-		{"lines", map[string]any{"text": "one\ntwo"}, caddyhttptest.Arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},
+		{"lines", map[string]any{"text": "one\ntwo"}, gatewaytest.Arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},
 	} {
 		emitAs(notify, tt.event, tt.data)
 		sent(t, notify)
@@ -164,7 +165,7 @@ func emitAs(a *App, name string, data map[string]any) {
 
 // TestEventsLeftOut checks which events cause no message.
 func TestEventsLeftOut(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	notify, emit := startEventApps(t, `
 	notify {
 		key k {
@@ -193,7 +194,7 @@ var emptySite = caddyhttptest.Server + " {\nrespond ok\n}\n"
 // TestFailingIssuance checks that a message is sent if a certificate cannot be
 // obtained.
 func TestFailingIssuance(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir, err := os.MkdirTemp("", "notify")
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +240,7 @@ func TestFailingIssuance(t *testing.T) {
 // TestUpstreamHealth checks that a message is sent when an upstream becomes
 // unhealthy, and another when it is healthy again.
 func TestUpstreamHealth(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	checks := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		select {
@@ -282,7 +283,7 @@ func TestUpstreamHealth(t *testing.T) {
 // TestStartAndReload checks that starts and reloads have different messages,
 // and that the end of a configuration is not reported as the end of Caddy.
 func TestStartAndReload(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	options := `
 	notify {
 		key ops {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 )
 
@@ -17,7 +18,7 @@ import (
 // which beats have come and which have not.
 func TestBeatsShown(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() + "\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\nexpect quick every 1s grace 1s\nexpect sync every 1h\n}\n}"
 	caddyhttptest.Serve(t, global, "key own {\nurl "+s.NotifyURL("/own")+"\nexpect local every 1h\n}")
 	for path, want := range map[string]int{"/notify/ops?beat=nightly": http.StatusOK, "/notify/ops?beat=sync&type=failure": http.StatusOK, "/notify/own?beat=local": http.StatusOK, "/prefix/notify/own?beat=local": http.StatusOK, "/notify/own?beat=nightly": http.StatusNotFound} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -22,7 +23,7 @@ const (
 // TestForeignText checks for every way in whether a text counts as that of another
 // program.
 func TestForeignText(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	to := s.NotifyURL("/ops") + "?format=markdown"
 	h := newGateway(t, `
 		key ops {
@@ -80,7 +81,7 @@ func TestForeignPayloads(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	ownShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
 	for _, f := range source.Formats() {
 		if f.IsAPI() || f.Signed {
@@ -155,7 +156,7 @@ func withHostileTexts(t *testing.T, payload string) (out []string) {
 // TestForeignMail checks that mails count as texts of another program, with plain
 // text and with HTML.
 func TestForeignMail(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
 	for mail, want := range map[string]string{
 		"Subject: x\n\n" + disguised + "\n": disguisedShown,
@@ -173,7 +174,7 @@ func TestForeignMail(t *testing.T) {
 // TestForeignEvents checks that the default text of an event counts as that of another
 // program, and a text of the operator does not.
 func TestForeignEvents(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	notify, _ := startEventApps(t, `
 	notify {
 		key k {
@@ -206,7 +207,7 @@ func TestForeignEvents(t *testing.T) {
 // contain the addresses of requests.
 func TestForeignLog(t *testing.T) {
 	replaceShared(t) // Caddy keeps its log open
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/log")+"?format=markdown", anInterval()), broken)
 	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/" + disguised)
 	if err != nil {

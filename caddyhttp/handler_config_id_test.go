@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -25,7 +25,7 @@ func withID(target, body string, ids ...string) *http.Request {
 // TestConfigID checks what X-Apprise-Config-ID names for messages: a key whose token the
 // request has, any key with config_id on, and none where the request has URLs.
 func TestConfigID(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	keys := open + "key ops {\nurl " + s.NotifyURL("/ops") + "\ntoken " + opsToken + "\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\nkey hooks {\nurl " + s.NotifyURL("/hooks") + "\naccept grafana\n}\n"
 	sites := map[string]*Handler{
 		"off":           newGateway(t, keys+"stateless off", ""),
@@ -107,7 +107,7 @@ func TestConfigID(t *testing.T) {
 // TestConfigIDOfForeignRoutes checks that the header does not name a key on addresses
 // that are not Apprise's, and that what follows the gateway keeps its addresses.
 func TestConfigIDOfForeignRoutes(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "config_id on\nkey free {\nurl "+s.NotifyURL("/free")+"\n}", "")
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut} {
 		r := withID("/notify", "", "free")
@@ -132,7 +132,7 @@ func TestConfigIDOfForeignRoutes(t *testing.T) {
 // TestConfigIDLimits checks that a message with URLs counts among those of clients even if
 // it began as one to a key, and that a stranger's takes no room of those to keys.
 func TestConfigIDLimits(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	block := open + "max_body 1KiB\nclient_limits {\nin_flight 1\nmemory 128KiB\n}\nkey free {\nurl " + s.NotifyURL("/free") + "\n}\n"
 	on, off := newGateway(t, block+"config_id on", ""), newGateway(t, block, "")
 	e, err := on.shared.InFlight.EnterClient(on.api.Resolved.Limits.InFlight, httpapi.ClientAddress(withID("/notify", "", "free")))
@@ -180,7 +180,7 @@ func TestConfigIDBeat(t *testing.T) {
 // that it gives nobody more rights than the address: whoever may send to a key can neither
 // read nor change it.
 func TestConfigIDOfSavedKeys(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	keys := "key ops {\nurl " + s.NotifyURL("/ops") + "\ntoken " + opsToken + "\nreader " + opsReader + "\n}\n"
 	type site struct{ setting, manage string }
 	sites := map[site]*Handler{}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -36,7 +36,7 @@ func appriseXML(fields, attachments string) string {
 // recorded, to the address of a key. The text was lost: 400, or 200 with a file. The form
 // with a file is that of this gateway, because Apprise 1.2 fails to send one.
 func TestAppriseWebhooks(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	const (
 		text   = `91% of <b>/var & "x"`
@@ -74,7 +74,7 @@ func TestAppriseWebhooks(t *testing.T) {
 // key of another gateway. Text, type, files, incident and the address to acknowledge it
 // arrive.
 func TestGatewaysInARow(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open+"key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	api := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, q.URL.RequestURI(), strings.NewReader(body))
@@ -107,7 +107,7 @@ func TestGatewaysInARow(t *testing.T) {
 // TestXMLInLatin1 checks that a text that Apprise sends in ISO 8859-1, though it declares
 // UTF-8, arrives.
 func TestXMLInLatin1(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	got := post(t, h, "/notify/ops", typeXML, appriseXML("<Version>1.1</Version><Subject>K\xfcche</Subject><MessageType>info</MessageType><Message>Rauch \xa7</Message>", ""))
 	if got.status != 200 {
@@ -121,7 +121,7 @@ func TestXMLInLatin1(t *testing.T) {
 // TestUnreadFields checks that the answer has a warning about each field that has no effect,
 // and says which one it may stand for.
 func TestUnreadFields(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	var many strings.Builder
 	for i := range 9 {
@@ -168,7 +168,7 @@ func TestUnreadFields(t *testing.T) {
 // TestForeignXML checks the answers to XML that is not the message of an xml:// URL, and
 // that hostile XML is refused.
 func TestForeignXML(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	many := strings.Repeat("<a>", 100_000)
 	for _, tt := range []struct {

@@ -13,11 +13,11 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 func TestFormat(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "default_urls "+s.NotifyURL("/?format=html"), "")
 	for _, tt := range []struct{ target, body, want string }{
 		{"/notify", `{"body":"<b>&"}`, "&lt;b&gt;&amp;"},
@@ -36,7 +36,7 @@ func TestFormat(t *testing.T) {
 }
 
 func TestURLs(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open, "")
 	a, b := s.NotifyURL("/a"), s.NotifyURL("/b")
 	object := func(urls any) string {
@@ -81,7 +81,7 @@ func TestURLs(t *testing.T) {
 }
 
 func TestDefaultURLs(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open+"default_urls "+s.NotifyURL("/one")+" "+s.NotifyURL("/two"), "")
 	for _, tt := range []struct {
 		body, arrives string
@@ -102,7 +102,7 @@ func TestDefaultURLs(t *testing.T) {
 }
 
 func TestStatelessOff(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "stateless off\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for path, want := range map[string]int{"/notify": 403, "/notify/": 403, "/notify/ops": 200} {
 		if got := post(t, h, path, typeForm, "body=x&urls="+s.NotifyURL("/x")); got.status != want {
@@ -115,7 +115,7 @@ func TestStatelessOff(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	urls := "url " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/ab") + " A b\nurl " + s.NotifyURL("/always") + " c Always\nurl " + s.NotifyURL("/none") + "\n"
 	gateways := map[string]*Handler{
 		"no default":   newGateway(t, "key k {\n"+urls+"}", ""),
@@ -174,7 +174,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestHops(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "default_urls "+s.NotifyURL("/"), "")
 	for value, want := range map[string]int{
 		"0": 200, "1": 200, "01": 200, " 1 ": 200,
@@ -243,7 +243,7 @@ func TestHopsAreCounted(t *testing.T) {
 // TestEgress checks that URLs of clients do not reach private networks, even by
 // redirects, unless egress allows it, and that URLs of the operator do.
 func TestEgress(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	redirect := httptest.NewServer(http.RedirectHandler(s.URL+"/redirected", http.StatusTemporaryRedirect))
 	defer redirect.Close()
 	elsewhere := "json://" + strings.TrimPrefix(redirect.URL, "http://")
@@ -284,7 +284,7 @@ func TestEgress(t *testing.T) {
 // not replaced.
 func TestPlaceholdersOfClients(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open+"key k {\nurl "+s.NotifyURL("/k")+"\n}", "")
 	const p = "{env.NOTIFY_TEST_SECRET}"
 	for _, path := range []string{"/notify", "/notify/k"} {
@@ -301,7 +301,7 @@ func TestPlaceholdersOfClients(t *testing.T) {
 
 // TestServeAfterCleanup checks that a request can outlive its configuration.
 func TestServeAfterCleanup(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open+"key k {\nurl "+s.NotifyURL("/k")+"\n}", "")
 	for range 2 { // a second time does nothing
 		if err := h.Cleanup(); err != nil {
@@ -321,7 +321,7 @@ func TestServeAfterCleanup(t *testing.T) {
 // TestAttachments checks that files are delivered, both those in the request
 // and those that the gateway fetches.
 func TestAttachments(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "fetched")
@@ -366,7 +366,7 @@ func TestAttachmentsAreFetchedLast(t *testing.T) {
 func TestTemporaryFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "default_urls "+s.NotifyURL("/"), "")
 	form := "--x\r\nContent-Disposition: form-data; name=attach; filename=a.bin\r\n\r\n" + strings.Repeat("x", 2<<20) + "\r\n--x--\r\n"
 	for path, want := range map[string]int{"/notify": 200, "/notify?type=bogus": 400} {
@@ -383,7 +383,7 @@ func TestTemporaryFilesAreRemoved(t *testing.T) {
 // TestClientDisconnectsWhileFetching checks that nothing is sent if the client
 // disconnects while its attachments are fetched.
 func TestClientDisconnectsWhileFetching(t *testing.T) {
-	s, files := caddyhttptest.NewStation(t), httptest.NewServer(http.NotFoundHandler())
+	s, files := gatewaytest.NewStation(t), httptest.NewServer(http.NotFoundHandler())
 	defer files.Close()
 	h := newGateway(t, open+"default_urls "+s.NotifyURL("/"), "")
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -19,9 +19,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -136,7 +136,7 @@ func TestDescriptionOfParameters(t *testing.T) {
 func TestDescriptionOfMessages(t *testing.T) {
 	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
 	defer file.Close()
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open+"key ops {\nurl "+s.NotifyURL("/")+" a\n}", "")
 	message := readDescription(t).schema(t, "Message")
 	values := []string{
@@ -179,7 +179,7 @@ type describedCall struct {
 
 // configCalls returns requests to the routes for saved configurations, by
 // operation.
-func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedCall {
+func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_size 1KiB", "")
 	broken, storage := newConfigGateway(t, t.TempDir(), "manage open", "")
 	storage.Down.Store(true)
@@ -276,7 +276,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
 	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
 	closed, named := newGateway(t, "stateless off\n", ""), newGateway(t, "config_id on\n", "")

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestCrossOrigin checks that a page of another site cannot send messages with
 // its visitor's browser, and that other clients are not affected.
 func TestCrossOrigin(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	key := "key ops {\nurl " + s.NotifyURL("/") + "\n}\n"
 	closed := newGateway(t, key, "")
 	some := newGateway(t, key+"trusted_origins HTTPS://Blog.example:443", "")

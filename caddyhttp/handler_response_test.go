@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestAnswerFormats checks responses of success, failure and refusal in each
 // format.
 func TestAnswerFormats(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key good {\nurl "+s.NotifyURL("/a")+" a\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+" b\nurl "+s.NotifyURL("/a")+"\n}", "")
 	const stamp = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`
 	for _, tt := range []struct {
@@ -56,7 +56,7 @@ func TestAnswerFormats(t *testing.T) {
 // TestFormatForJSONRequests checks the answers to programs that send JSON: without
 // an Accept header an error is JSON, and with */* everything is.
 func TestFormatForJSONRequests(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key good {\nurl "+s.NotifyURL("/a")+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"\n}", "")
 	for _, tt := range []struct {
 		path, requestType, body string
@@ -92,7 +92,7 @@ func TestFormatForJSONRequests(t *testing.T) {
 }
 
 func TestUnusableURLInAnswer(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open, "")
 	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["nonsense://h/secretsecret","`+s.NotifyURL("/a")+`","discord://secretsecret"]}`).json(t)
 	if got.Error == nil || *got.Error != "2 of 3 notifications could not be sent" {
@@ -120,7 +120,7 @@ func TestUnusableURLInAnswer(t *testing.T) {
 // TestWarningsInAnswer checks that the response tells which part of a URL has
 // no effect.
 func TestWarningsInAnswer(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open, "")
 	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["`+s.NotifyURL("/a?nonsense=1")+`"]}`).json(t)
 	if got.Error != nil || len(got.Details) != 2 || got.Details[0][0] != "WARNING" || !strings.HasPrefix(got.Details[0][2], "URL 1 of 1: ") {

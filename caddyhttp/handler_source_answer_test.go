@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -19,7 +19,7 @@ import (
 // and otherwise 503 if a failure may pass, and 424 if none does.
 func TestSourceAnswers(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	gone := newPager(t, http.StatusGone)
 	busy := newPager(t, http.StatusServiceUnavailable)
 	busy.header = http.Header{"Retry-After": {"90"}}
@@ -90,7 +90,7 @@ func TestSourceAnswers(t *testing.T) {
 // TestAPIOutcomes checks that clients of an API get success if one destination has the
 // message, and otherwise 503 or 424 in the format of the API.
 func TestAPIOutcomes(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	gone := newPager(t, http.StatusGone)
 	h := newGateway(t, "key both {\nurl "+s.NotifyURL("/a")+"\nurl "+gone.NotifyURL()+"\n}\nkey gone {\nurl "+gone.NotifyURL()+"\n}\nkey later {\nurl "+s.NotifyURL("/refuse")+"?retry=0\n}", "")
 	for _, api := range []struct {
@@ -131,7 +131,7 @@ func TestAPIOutcomes(t *testing.T) {
 func TestRepeatingProgram(t *testing.T) {
 	for _, status := range []int{http.StatusGone, http.StatusBadGateway} {
 		for _, queued := range []bool{false, true} {
-			s := caddyhttptest.NewStation(t)
+			s := gatewaytest.NewStation(t)
 			dead := newPager(t, status)
 			block := "key ops {\nurl " + s.NotifyURL("/a") + "\nurl " + dead.NotifyURL() + "?retry=0\n}"
 			h := newGateway(t, block, "")
@@ -155,7 +155,7 @@ func TestRepeatingProgram(t *testing.T) {
 // stored for another attempt: it is still a success if another destination has the
 // message.
 func TestSourceAndFullQueue(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	later := newPager(t, http.StatusBadGateway)
 	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\nmax_size 6KB\n}\nkey both {\nurl "+s.NotifyURL("/a")+"\nurl "+later.NotifyURL()+"\n}\nkey later {\nurl "+later.NotifyURL()+"\n}")
 	startApp(t, h)
@@ -171,7 +171,7 @@ func TestSourceAndFullQueue(t *testing.T) {
 // TestSourceIdempotencyKey checks that a program that repeats a request with the same
 // idempotency key gets the same status.
 func TestSourceIdempotencyKey(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	gone := newPager(t, http.StatusGone)
 	h := newQueueGateway(t, t.TempDir(), "key both {\nurl "+s.NotifyURL("/a")+"\nurl "+gone.NotifyURL()+"\n}\nkey gone {\nurl "+gone.NotifyURL()+"\n}", "")
 	for target, want := range map[string]int{"/notify/both/proxmox": 200, "/notify/gone/proxmox": 424, "/notify/both": 424} {
@@ -191,7 +191,7 @@ func TestSourceIdempotencyKey(t *testing.T) {
 // TestRepeatedAlert checks that an alert without a key of its own has the same one when its
 // request is sent again with its idempotency key, and otherwise another one.
 func TestRepeatedAlert(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), "key ops {\nurl "+s.NotifyURL("/a")+"\n}", "")
 	bodies := map[string]bool{}
 	for i, key := range []string{"a", "a", "b", "", ""} {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
@@ -37,7 +37,7 @@ func cameras(t *testing.T) (address string) {
 // name cameras that only phones at home reach. The whole alert was lost.
 func TestNtfyAttachThatCannotBeFetched(t *testing.T) {
 	t.Parallel()
-	s, camera := caddyhttptest.NewStation(t), cameras(t)
+	s, camera := gatewaytest.NewStation(t), cameras(t)
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for name, tt := range map[string]struct {
@@ -95,7 +95,7 @@ func TestNtfyAttachThatCannotBeFetched(t *testing.T) {
 // TestOwnAttachThatCannotBeFetched checks that the gateway's own API refuses a message
 // whose file cannot be fetched: its documentation says that the gateway fetches files.
 func TestOwnAttachThatCannotBeFetched(t *testing.T) {
-	s, camera := caddyhttptest.NewStation(t), cameras(t)
+	s, camera := gatewaytest.NewStation(t), cameras(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for _, address := range []string{"http://192.168.1.20/door.jpg", camera + "/door.jpg"} {
 		if got := post(t, h, "/notify/ops", typeJSON, `{"body":"x","attach":"`+address+`"}`); got.status != 400 || len(s.Take()) > 0 {
@@ -106,7 +106,7 @@ func TestOwnAttachThatCannotBeFetched(t *testing.T) {
 
 // TestNtfyAttachInMarkup checks the line with the address in Markdown and in HTML.
 func TestNtfyAttachInMarkup(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
 	const address = "http://192.168.1.20/a_b_c.jpg?x=1&y=2"
 	for target, want := range map[string]string{
@@ -126,7 +126,7 @@ func TestNtfyAttachInMarkup(t *testing.T) {
 // TestAttachWithoutRoomToFetch checks that a message for ntfy is sent at once, with the
 // address in its text, if too many files are being fetched.
 func TestAttachWithoutRoomToFetch(t *testing.T) {
-	s, camera := caddyhttptest.NewStation(t), cameras(t)
+	s, camera := gatewaytest.NewStation(t), cameras(t)
 	h := newGateway(t, open+"client_limits {\nin_flight 1\n}\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	e, err := h.shared.InFlight.EnterFetch(h.api.Resolved.Limits.InFlight, httpapi.ClientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
@@ -19,7 +19,7 @@ import (
 // TestUnescapedForms checks that the APIs of other programs, as the gateway's own, take a
 // percent sign and a semicolon that are not encoded, in a form and in the address.
 func TestUnescapedForms(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nfrom backup {\nbody {{.text}}\n}", "")
 	const text = "91% of 100%; act now"
 	for _, tt := range []struct{ target, body string }{
@@ -42,7 +42,7 @@ func TestUnescapedForms(t *testing.T) {
 // checks that texts, embeds and files arrive. The service has a fixed address, so its
 // requests are passed on to the handler.
 func TestDiscordClient(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}\nfrom discord {\ntoken secret\n}", "")
 	var answers []int
 	discord := servicetest.API(func(q *http.Request, body string) (int, string) {
@@ -58,25 +58,25 @@ func TestDiscordClient(t *testing.T) {
 	for _, tt := range []struct {
 		name, url string
 		m         notifier.Message
-		want      []caddyhttptest.Arrived // without attachments
-		files     int                     // number of files of the last message
+		want      []gatewaytest.Arrived // without attachments
+		files     int                   // number of files of the last message
 	}{
 		{
 			"content", "discord://1/secret?format=text",
 			notifier.Message{Title: "Disk full", Body: "91% é 漢字"},
-			[]caddyhttptest.Arrived{{Message: "Disk full\n91% é 漢字", Type: "info"}},
+			[]gatewaytest.Arrived{{Message: "Disk full\n91% é 漢字", Type: "info"}},
 			0,
 		},
 		{
 			"an embed with a field and a footer", "discord://1/secret?format=markdown&footer=yes",
 			notifier.Message{Title: "Disk full", Body: "91% used\n# Host\ndb1", Type: notifier.Failure, Format: notifier.Markdown},
-			[]caddyhttptest.Arrived{{Title: "Disk full", Message: "[Caddy](https://caddyserver.com/)\n91% used\nHost: ```md\ndb1\n```\nCaddy Notifications", Type: "failure"}},
+			[]gatewaytest.Arrived{{Title: "Disk full", Message: "[Caddy](https://caddyserver.com/)\n91% used\nHost: ```md\ndb1\n```\nCaddy Notifications", Type: "failure"}},
 			0,
 		},
 		{
 			"files", "discord://1/secret?format=text",
 			notifier.Message{Body: "see the graph", Attachments: []*notifier.Attachment{file(), file()}},
-			[]caddyhttptest.Arrived{{Message: "see the graph", Type: "info"}, {Type: "info"}},
+			[]gatewaytest.Arrived{{Message: "see the graph", Type: "info"}, {Type: "info"}},
 			2,
 		},
 	} {
@@ -158,7 +158,7 @@ func TestIncidentToolClients(t *testing.T) {
 // TestSlackWebAPI sends messages and a file as programs do that know only Slack's Web
 // API: with the token of the key, and a file to the address that the gateway gives.
 func TestSlackWebAPI(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	const token = "xoxb-12345678901-abcdefghijkl"
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\ntoken "+token+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"?retry=0\ntoken "+token+"\n}", "")
 	call := func(method, target, contentType, body string) reply {
@@ -241,7 +241,7 @@ func TestSourceAddress(t *testing.T) {
 // TestSlackClients sends messages with the services for Slack, Mattermost and
 // Rocket.Chat to the source slack, and checks that they arrive.
 func TestSlackClients(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQ"
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}\nfrom slack {\ntoken "+token+"\n}", "")
 	slack := servicetest.API(func(q *http.Request, body string) (int, string) {
@@ -251,7 +251,7 @@ func TestSlackClients(t *testing.T) {
 		return got.status, got.body
 	})
 	const text = "**91%** on [db1](https://db1.example.net)"
-	for url, want := range map[string]caddyhttptest.Arrived{
+	for url, want := range map[string]gatewaytest.Arrived{
 		"slack://T1JJ3T3L2/A1BRTD4JD/" + token:                    {Title: "Disk full", Message: text + "\nCaddy", Type: "failure"},
 		"slack://T1JJ3T3L2/A1BRTD4JD/" + token + "?blocks=yes":    {Title: "Disk full", Message: text + "\nCaddy", Type: "failure"},
 		"mmosts://mattermost.example.net/" + token:                {Message: "Disk full\n" + text, Type: "info"},

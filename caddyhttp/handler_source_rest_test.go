@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -17,7 +17,7 @@ import (
 // judges the answers as it does. An answer that is not JSON made it send each alert five or
 // six times, and never its end.
 func TestAlertmanagerRocketChat(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQ"
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\ntoken "+token+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"?retry=0\ntoken "+token+"\n}", "")
 	// notify returns whether Alertmanager sends again, and the error that it logs.
@@ -66,7 +66,7 @@ func TestAlertmanagerRocketChat(t *testing.T) {
 // TestChatRESTClients sends messages with the services for Rocket.Chat and Mattermost to the
 // REST APIs of the source slack, with the token of the key.
 func TestChatRESTClients(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQTIiajkdnlazkcOXr"
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\ntoken "+token+"\n}", "")
 	api := servicetest.API(func(q *http.Request, body string) (int, string) {
@@ -116,7 +116,7 @@ func TestChatRESTClients(t *testing.T) {
 // whose token ends it: the client would be answered what it does not understand, and a
 // method that the gateway does not have would send its text.
 func TestAddressOfAPIIsNoWebhook(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for _, tt := range []struct {
 		method, path string

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // sample returns a payload of a program from the test data of package programs.
@@ -35,16 +35,16 @@ func sample(t *testing.T, name string) string {
 // TestSources checks that built-in sources work without configuration, and the errors
 // of requests to sources.
 func TestSources(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=text\n}", "")
 	for _, tt := range []struct {
 		target, sample string
-		want           caddyhttptest.Arrived
+		want           gatewaytest.Arrived
 	}{
-		{"/notify/ops/alertmanager", "alertmanager/group", caddyhttptest.Arrived{Title: "DiskFull", Message: "Firing: 91% full on db1\nFiring: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x", Type: "failure"}},
-		{"/notify/ops/alertmanager/", "alertmanager/resolved", caddyhttptest.Arrived{Title: "DiskFull", Message: "Resolved: 91% full on db1\nResolved: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x", Type: "success"}},
-		{"/notify/ops/uptime_kuma", "uptime_kuma/test", caddyhttptest.Arrived{Title: "Uptime Kuma", Message: "Testing", Type: "info"}},
-		{"/notify/ops/healthchecks?type=failure", "healthchecks/down", caddyhttptest.Arrived{Title: "Nightly backup is down", Message: "Last ping: 2026-11-19 02:00 UTC\nPeriod: 1 d\nTags: prod db", Type: "failure"}},
+		{"/notify/ops/alertmanager", "alertmanager/group", gatewaytest.Arrived{Title: "DiskFull", Message: "Firing: 91% full on db1\nFiring: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x", Type: "failure"}},
+		{"/notify/ops/alertmanager/", "alertmanager/resolved", gatewaytest.Arrived{Title: "DiskFull", Message: "Resolved: 91% full on db1\nResolved: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x", Type: "success"}},
+		{"/notify/ops/uptime_kuma", "uptime_kuma/test", gatewaytest.Arrived{Title: "Uptime Kuma", Message: "Testing", Type: "info"}},
+		{"/notify/ops/healthchecks?type=failure", "healthchecks/down", gatewaytest.Arrived{Title: "Nightly backup is down", Message: "Last ping: 2026-11-19 02:00 UTC\nPeriod: 1 d\nTags: prod db", Type: "failure"}},
 	} {
 		if got := post(t, h, tt.target, typeJSON, sample(t, tt.sample)); got.status != 200 {
 			t.Errorf("%s: status %d: %s", tt.target, got.status, got.body)
@@ -81,7 +81,7 @@ func TestSources(t *testing.T) {
 // TestPayloadWithoutSource posts payloads of programs to addresses without a source. The
 // error names the address of the right one.
 func TestPayloadWithoutSource(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	kuma := sample(t, "uptime_kuma/test")
 	for _, tt := range []struct {
@@ -119,7 +119,7 @@ const sampleSNS = `{"Type":"Notification","Message":"x","Timestamp":"2026-11-20T
 // TestSourceTags checks that tags of a payload select only if a destination has one of
 // them, and that tags of ?tag= always select.
 func TestSourceTags(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/plain")+"\nurl "+s.NotifyURL("/critical")+" critical\nurl "+s.NotifyURL("/always")+" always\n}", "")
 	for _, tt := range []struct{ query, severity, want string }{
 		{"", "critical", "always critical"},
@@ -140,7 +140,7 @@ func TestSourceTags(t *testing.T) {
 // TestNtfyTags checks that tags in the query string of a message for ntfy select only if
 // a destination has one of them: many name emojis.
 func TestNtfyTags(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/plain")+"\nurl "+s.NotifyURL("/critical")+" critical\n}", "")
 	for query, want := range map[string]string{"?tags=tada,skull": "critical plain", "?tags=skull,critical": "critical", "?tag=critical": "critical", "?ta=critical": "critical"} {
 		for _, target := range []string{"/notify/ops/ntfy/alerts", "/notify/ops/ntfy/alerts/publish"} {
@@ -169,7 +169,7 @@ func hexSum(secret, text string) string {
 // TestSourceHandshake checks that a sender of CloudEvents that asks for permission
 // gets it if it may post.
 func TestSourceHandshake(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey other {\naccept grafana\nurl "+s.NotifyURL("/ops")+"\n}\nfrom cloudevents {\ntoken secret\n}", "")
 	for _, tt := range []struct {
 		target, origin string
@@ -204,7 +204,7 @@ func TestSourceHandshake(t *testing.T) {
 // TestSourceChecks checks that a request without the signature or the token of its
 // source sends nothing.
 func TestSourceChecks(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nfrom github {\nsign github gh-secret\n}\nfrom gotify {\ntoken app-token\n}\nfrom backup {\ntitle {{.job}}\nsign standard whsec_"+
 		base64.StdEncoding.EncodeToString([]byte("std-secret-of-24-bytes.."))+"\n}", "from slack {\ntoken global-token\n}\nfrom pagerduty {\ntoken routing\n}\nfrom opsgenie {\ntoken genie\n}")
 	now := time.Now()
@@ -266,7 +266,7 @@ func TestSourceChecks(t *testing.T) {
 
 // TestAccept checks that a key accepts only messages of the sources in accept.
 func TestAccept(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\naccept proxmox\naccept slack\n}\nkey both {\nurl "+s.NotifyURL("/both")+"\naccept direct slack\n}", "")
 	for _, tt := range []struct {
 		target, body string
@@ -290,7 +290,7 @@ func TestAccept(t *testing.T) {
 
 // TestCustomSources checks new sources and built-in sources with changed templates.
 func TestCustomSources(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "body.tmpl")
 	if err := os.WriteFile(file, []byte("{{range .hosts}}{{.}}\n{{end}}"), 0o600); err != nil {
@@ -363,7 +363,7 @@ func TestSourceConfigErrors(t *testing.T) {
 
 // TestAPIAnswers checks that clients of an API get answers in its format.
 func TestAPIAnswers(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"?retry=0\n}", "")
 	for _, tt := range []struct {
 		method, target, contentType, body string
@@ -430,7 +430,7 @@ func TestAPIAnswers(t *testing.T) {
 // TestSendingGets checks that a page of another site cannot send with a GET, and that
 // the answer to a wrong method names those that are allowed.
 func TestSendingGets(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for siteID, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "cross-site": 403} {
 		r := httptest.NewRequest("GET", "/notify/ops/ntfy/alerts/trigger?message=x", nil)
@@ -458,7 +458,7 @@ func TestSendingGets(t *testing.T) {
 // TestSourceFiles checks that files arrive from a form for Discord and from the body
 // for ntfy, and that files of a webhook do not arrive without images on.
 func TestSourceFiles(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	form := func(field, text string) (body, contentType string) {
 		var b bytes.Buffer
@@ -514,7 +514,7 @@ func TestSourceFiles(t *testing.T) {
 func TestRemoteFileName(t *testing.T) {
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("picture")) }))
 	defer files.Close()
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open+"key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for _, name := range []string{"graph.png", ""} {
 		r := httptest.NewRequest("POST", "/notify/ops/ntfy/alerts", strings.NewReader("91% full"))
@@ -542,7 +542,7 @@ func TestSourceImages(t *testing.T) {
 		_, _ = w.Write([]byte("picture"))
 	}))
 	defer images.Close()
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	for block, want := range map[string]string{
 		open + "from grafana {\nimages on\n}\n": "i.png image/png picture",
 		"from grafana {\nimages on\n}\n":        "", // egress does not allow it

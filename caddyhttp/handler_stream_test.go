@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // streamEnd is the last line of a stream.
@@ -27,7 +28,7 @@ func TestStreamIsLive(t *testing.T) {
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer slow.Close()
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl json://"+strings.TrimPrefix(slow.URL, "http://")+" a\nurl "+s.NotifyURL("/refuse")+"\n}", "")
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
@@ -118,7 +119,7 @@ func (s *stuckClient) SetWriteDeadline(t time.Time) error {
 // a message under way, and is disconnected after a time.
 func TestStreamIsNotRead(t *testing.T) {
 	for _, accept := range []string{typeStream, typeJSON} {
-		s := caddyhttptest.NewStation(t)
+		s := gatewaytest.NewStation(t)
 		h := newGateway(t, "key k {\nurl "+s.NotifyURL("/x")+"\n}", "")
 		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
 		r.Header.Set("Content-Type", typeForm)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
@@ -73,7 +73,7 @@ func bodies(list []inbox.JSON) string {
 // without one, in any format, in their order, and from a place on.
 func TestInbox(t *testing.T) {
 	t.Parallel()
-	station := caddyhttptest.NewStation(t)
+	station := gatewaytest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}\nkey both {\nurl "+station.NotifyURL("")+"\ninbox 1h\nreader "+testReader+"\n}", "")
 	resp := post(t, h, "/notify/ops", typeJSON, `{"body":"**one**","title":"First","type":"failure","format":"markdown","incident":"disk"}`)
 	if resp.status != http.StatusOK || !strings.Contains(resp.body, "Kept in the inbox of the key ops until ") || !strings.Contains(resp.body, `"results":[]`) {
@@ -539,7 +539,7 @@ func TestInboxOfFallback(t *testing.T) {
 // who may manage, and that they cannot be read when the key is deleted.
 func TestInboxOfSavedKey(t *testing.T) {
 	t.Parallel()
-	station := caddyhttptest.NewStation(t)
+	station := gatewaytest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), open+"configs "+strings.ToLower(t.Name())+" {\nmanage open\ninbox 7d\n}", "")
 	if resp := post(t, h, "/add/saved", typeJSON, `{"urls":"`+station.NotifyURL("")+`"}`); resp.status != http.StatusOK {
 		t.Fatalf("%d %s", resp.status, resp.body)

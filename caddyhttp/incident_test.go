@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -143,7 +143,7 @@ func TestQueuedIncidents(t *testing.T) {
 
 // TestIncidentsInEvents checks that events about messages name their incident.
 func TestIncidentsInEvents(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	_, _ = startEventApps(t, `
 	notify {
 		key meta {

@@ -15,6 +15,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // entriesOf returns the number of log entries that a message has.
@@ -42,7 +43,7 @@ var broken = caddyhttptest.Server + " {\nnotify /notify*\nreverse_proxy 127.0.0.
 // lost when Caddy stops, and that a failed delivery causes no further message.
 func TestLogStorm(t *testing.T) {
 	replaceShared(t) // Caddy keeps its log open
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/refuse"), anInterval()), broken)
 	const n = 200
 	for range n {
@@ -83,7 +84,7 @@ func TestLogStorm(t *testing.T) {
 // uses the keys of the new configuration.
 func TestLogWriterAfterReload(t *testing.T) {
 	replaceShared(t) // Caddy keeps its log open
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	interval := anInterval()
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/old"), interval), broken)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/new"), interval), broken)
@@ -129,7 +130,7 @@ func TestExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
 	config := "{\nadmin off\npersist_config off\nhttp_port 9081\n" + logging(s.NotifyURL("/ops"), anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
 		"http://localhost:9081 {\nreverse_proxy 127.0.0.1:1\n}\n"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
@@ -24,7 +25,7 @@ import (
 // guardedSite is a running site that asks for a password where a matcher says so.
 type guardedSite struct {
 	t       *testing.T
-	station *caddyhttptest.Station
+	station *gatewaytest.Station
 	phones  *pushService
 }
 
@@ -38,7 +39,7 @@ const (
 // is read, plain expects a beat, oncall escalates, and saved is a saved key.
 func newGuardedSite(t *testing.T, matcher string) *guardedSite {
 	t.Helper()
-	s := &guardedSite{t, caddyhttptest.NewStation(t), newPushService(t)}
+	s := &guardedSite{t, gatewaytest.NewStation(t), newPushService(t)}
 	hash, err := bcrypt.GenerateFromPassword([]byte(guardPassword), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -41,7 +41,7 @@ func values(t *testing.T, e *dispatch.Dispatcher) map[string]float64 {
 // TestMetrics checks that every message is counted once by its outcome, and
 // every delivery by its service.
 func TestMetrics(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, open+"max_in_flight 1\nkey k {\nurl "+s.NotifyURL("/k")+" ok\nurl "+s.NotifyURL("/refuse?retry=2&wait=0")+" bad\n}\nstateless on", "")
 	const json = `{"attachments": [{"base64": "QUJD", "filename": "a.txt"}], `
 	for _, tt := range []struct {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -280,7 +280,7 @@ func TestBuilderWays(t *testing.T) {
 // format and is used at once, that the browser gets the page of the key, and that
 // nothing is lost if it cannot be added.
 func TestBuilderSaves(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	at, err := url.Parse(strings.Replace(s.NotifyURL("/a"), "json://", "http://", 1))
 	if err != nil {
@@ -330,7 +330,7 @@ func TestBuilderSaves(t *testing.T) {
 // TestBuilderTests tests a destination that is not saved, under the rules of saved
 // keys.
 func TestBuilderTests(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	at, err := url.Parse(strings.Replace(s.NotifyURL("/a"), "json://", "http://", 1))
 	if err != nil {
@@ -365,7 +365,7 @@ func TestBuilderTests(t *testing.T) {
 // saved keys, the form makes the line of a Caddyfile and saves nothing. It tests the
 // destination under the rules of messages with URLs, unless these are turned off.
 func TestBuilderWithoutSavedKeys(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	at, err := url.Parse(strings.Replace(s.NotifyURL("/a"), "json://", "http://", 1))
 	if err != nil {
 		t.Fatal(err)

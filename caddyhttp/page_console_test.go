@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // asUser returns r as a user has sent it.
@@ -77,7 +77,7 @@ func TestConsoleAccess(t *testing.T) {
 // TestConsoleOrigin checks that a page of another site changes nothing, also if it may
 // send messages.
 func TestConsoleOrigin(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/a")+"\n}\nconsole {\nmanage open\n}\ntrusted_origins *", "")
 	for siteID, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200} {
 		r := httptest.NewRequest(http.MethodPost, "/notify/console/keys/ops?test", strings.NewReader(url.Values{"destination": {"1"}}.Encode()))

@@ -10,8 +10,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
@@ -29,7 +29,7 @@ func submit(t *testing.T, h *Handler, target string, form url.Values) reply {
 // TestDestinationTests tests the destinations of a key of the Caddyfile and of a
 // saved one, for a browser without a script and for one with it.
 func TestDestinationTests(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "key fixed {\nurl "+s.NotifyURL("/a-token-of-the-path")+"\nurl "+s.NotifyURL("/refuse")+" b\n}")
 	if r := post(t, h, "/add/saved", typeForm, "urls="+s.NotifyURL("/a-token-of-the-path")+","+s.NotifyURL("/refuse")); r.status != http.StatusOK {
 		t.Fatal(r.body)
@@ -78,7 +78,7 @@ func TestDestinationTests(t *testing.T) {
 // TestDestinationTestsAreGuarded checks that only those who may manage can
 // test, and not from a page of another site.
 func TestDestinationTestsAreGuarded(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	key := "key fixed {\nurl " + s.NotifyURL("/a") + "\n}\n"
 	form := url.Values{"destination": {"1"}}
 	for _, manage := range []string{"", "manage"} {

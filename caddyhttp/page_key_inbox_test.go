@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestKeyPageInbox checks that the page of a key leads to its inbox, with lines that read
 // it, for who may read it, and that a key that is only read has lines that send.
 func TestKeyPageInbox(t *testing.T) {
 	t.Parallel()
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), "console {\nmanage open\n}\nkey kept {\ninbox 7d\nreader "+testReader+"\ntoken "+otherToken+"\n}\nkey both {\nurl "+s.NotifyURL("")+"\ninbox 36h\n}\nkey fine {\nurl "+s.NotifyURL("")+"\n}", "")
 	page := func(key string) string {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -121,7 +122,7 @@ func TestKeyPageQueue(t *testing.T) {
 // TestKeyPageOfOtherSite checks that the page of a key shows only the messages that
 // came to its own site.
 func TestKeyPageOfOtherSite(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "key ops {\nurl "+s.NotifyURL("/a")+"\n}")
 	post(t, h, "/notify/ops", typeForm, "body=x")
 	body := get(t, h, "/cfg/ops", "text/html").body

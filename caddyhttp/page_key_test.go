@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestEditorMistakes checks that a browser whose configuration is not saved gets
@@ -114,7 +114,7 @@ func TestCheck(t *testing.T) {
 // TestSaveRetired checks that a configuration with a service that has ended is
 // saved, with a warning about what to use instead.
 func TestSaveRetired(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	r := post(t, h, "/add/ops", typeForm, "config=msteams://t0ken%0A"+s.NotifyURL("/a"))
 	if r.status != http.StatusOK || !strings.Contains(r.body, "line 1: ") || !strings.Contains(r.body, "workflows://") || strings.Contains(r.body, "t0ken") {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestKeyList checks that the list of keys shows the services and last results
@@ -16,7 +16,7 @@ import (
 // kept in memory.
 func TestKeyList(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, storage := newConfigGateway(t, t.TempDir(), "manage open\nmax_keys 1000", "key fixed-here {\nurl "+s.NotifyURL("/a")+"\nurl "+s.NotifyURL("/b")+"\n}")
 	page := func(query string) string {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -23,7 +24,7 @@ import (
 
 // newTroubledGateway has the keys ops, whose first destination fails, and fine, and a
 // queue in dir.
-func newTroubledGateway(t *testing.T, dir string, s *caddyhttptest.Station) *Handler {
+func newTroubledGateway(t *testing.T, dir string, s *gatewaytest.Station) *Handler {
 	t.Helper()
 	return newQueueGateway(t, dir, "console {\nmanage open\n}\nkey ops {\nurl "+s.NotifyURL("/refuse")+"\nurl "+s.NotifyURL("/ok")+"\n}\nkey fine {\nurl "+s.NotifyURL("/fine")+"\n}", "")
 }
@@ -45,7 +46,7 @@ func listed(body string) (out []string) {
 // Refused requests are among them.
 func TestConsoleMessages(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	h := newTroubledGateway(t, dir, s)
 	send := func(target, form string) {
@@ -108,7 +109,7 @@ func TestConsoleMessages(t *testing.T) {
 
 // TestConsoleMessagePages checks that each message is on one page of several.
 func TestConsoleMessagePages(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newTroubledGateway(t, t.TempDir(), s)
 	const n = 130
 	for range n {
@@ -147,7 +148,7 @@ func TestConsoleMessagePages(t *testing.T) {
 // says what a queue would add.
 func TestConsoleMessagesWithoutQueue(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "console {\nmanage open\n}\nkey ops {\nurl "+s.NotifyURL("/refuse")+"\n}\nkey fine {\nurl "+s.NotifyURL("/fine")+"\n}", "")
 	for _, key := range []string{"ops", "fine"} {
 		post(t, h, "/notify/"+key+"?type=warning", typeForm, "body=confidential")
@@ -344,7 +345,7 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 // TestConsoleTestAll checks that all destinations of a key are tested, each with its
 // result, also for a program.
 func TestConsoleTestAll(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "console {\nmanage open\n}\nkey ops {\nurl "+s.NotifyURL("/a")+" 1:x\nurl "+s.NotifyURL("/refuse")+" 2:x\nurl "+s.NotifyURL("/b")+"\n}", "")
 	form := url.Values{"destination": {"all"}}
 	got := submit(t, h, "/notify/console/keys/ops?test", form)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -209,7 +209,7 @@ func TestPageLabels(t *testing.T) {
 }
 
 func TestPreview(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/")+"\n}", "")
 	for form, want := range map[string]string{
 		"body=**x**&format=markdown&title=a%3Cb": "<h1>a&lt;b</h1>\n<p><strong>x</strong></p>",
@@ -253,7 +253,7 @@ func TestPreview(t *testing.T) {
 // TestPlainForm checks that the form works without a script, and that the
 // response leads back to it.
 func TestPlainForm(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/a")+" a\nurl "+s.NotifyURL("/b")+" b\n}", "")
 	const boundary = "----x"
 	part := func(head, text string) string {

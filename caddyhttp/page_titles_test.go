@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // titlesOf returns the titles that a page shows, in their order.
@@ -24,7 +24,7 @@ func titlesOf(body string) (out []string) {
 // inboxes keep, and no other text.
 func TestConsoleTitles(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	block := "console {\nmanage open\n}\nkey kept {\ninbox 7d\n}\nkey both {\nurl " + s.NotifyURL("/refuse") + "\ninbox 7d\n}\nkey fine {\nurl " + s.NotifyURL("/fine") + "\n}"
 	h := newQueueGateway(t, dir, block, "")
@@ -108,7 +108,7 @@ func TestConsoleTitles(t *testing.T) {
 // TestConsoleTitlesWithoutInbox checks that there is no field for what no key keeps.
 func TestConsoleTitlesWithoutInbox(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newTroubledGateway(t, t.TempDir(), s)
 	post(t, h, "/notify/fine", typeForm, "title=Disk&body=x")
 	if body := get(t, h, "/notify/console/messages", browser).body; strings.Contains(body, `name="title"`) || len(titlesOf(body)) > 0 {
@@ -161,7 +161,7 @@ func TestConsoleTitlePages(t *testing.T) {
 // TestConsoleTitlesOfSaved checks the titles of saved keys, whose inbox configs turns on.
 func TestConsoleTitlesOfSaved(t *testing.T) {
 	replaceShared(t)
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h := newQueueGateway(t, t.TempDir(), open+"configs {\nmanage open\ninbox 7d\n}", "")
 	h.api.Saved.Store = newStoreIn(t, h, t.TempDir())
 	if r := post(t, h, "/add/mine", typeForm, "urls="+s.NotifyURL("/fine")); r.status != http.StatusOK {

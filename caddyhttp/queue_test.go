@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -70,7 +71,7 @@ type pager struct {
 	status int           // of the answers
 	header http.Header   // of the answers
 	hold   chan struct{} // if not nil, answers wait until it is closed
-	got    []caddyhttptest.Arrived
+	got    []gatewaytest.Arrived
 }
 
 // inBubble runs f in a synctest bubble, in which waiting takes no time. The
@@ -92,7 +93,7 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 func newPager(t *testing.T, status int) *pager {
 	p := &pager{status: status}
 	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := caddyhttptest.Arrived{Path: r.URL.Path}
+		a := gatewaytest.Arrived{Path: r.URL.Path}
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
 			t.Errorf("the destination got no message: %v", err)
 		}

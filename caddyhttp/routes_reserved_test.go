@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestReservedNames checks that no key and no source has the name of an address of the
@@ -47,7 +47,7 @@ func TestReservedNames(t *testing.T) {
 // TestReservedSavedName checks that a saved key cannot have a reserved name in any case,
 // and that one from before gets no messages, but can be read and deleted.
 func TestReservedSavedName(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	for _, name := range []string{"Incidents", "ASKS", "Console"} {
 		if got := post(t, h, "/add/"+name, "text/plain", s.NotifyURL("")); got.status != http.StatusNotFound || !strings.Contains(got.body, "address of the gateway itself") {

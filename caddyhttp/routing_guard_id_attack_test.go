@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestMatcherOfConfigID attacks a key whose address needs a password, behind the matcher of
@@ -26,7 +27,7 @@ func TestMatcherOfConfigID(t *testing.T) {
 	matcher, name := found[0][0], found[0][1]
 	// The hash of "hiccup".
 	const login = " {\nops $2a$04$jxsEfcbt8SdT3Ml3roevo.l/99ld7.JVbknwVqhu6lXAvHBTmcKvS\n}\n"
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	serve := func(matcher string) {
 		caddyhttptest.StartCaddy(t, "", caddyhttptest.Server+" {\n"+matcher+"\nbasic_auth /notify/ops*"+login+
 			"notify {\nstateless on\negress {\nallow 127.0.0.1\n}\nconfig_id on\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey free {\nurl "+s.NotifyURL("/free")+"\n}\n}\nrespond next 404\n}\n")

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
@@ -20,7 +20,7 @@ type savedAgain struct {
 	*Handler
 	t       *testing.T
 	push    *pushService
-	station *caddyhttptest.Station
+	station *gatewaytest.Station
 	dir     string // of the storage
 	phone   ownPhone
 	invite  string // an invitation that is not used up
@@ -103,7 +103,7 @@ func (s *savedAgain) check(name string, has bool) {
 }
 
 func newSavedAgain(t *testing.T) *savedAgain {
-	s := &savedAgain{t: t, push: newPushService(t), station: caddyhttptest.NewStation(t), dir: t.TempDir()}
+	s := &savedAgain{t: t, push: newPushService(t), station: gatewaytest.NewStation(t), dir: t.TempDir()}
 	s.Handler = newGateway(t, open+"configs {\nmanage open\nrefresh 1ms\ninbox 7d\ndedupe 1h\n}", "queue {\npath "+t.TempDir()+"\nwait 5s\n}\n"+pushOptions(""))
 	s.app.spaces.Storage = storagetest.New(s.dir)
 	s.Handler.api.Saved.Store = s.newStore()

@@ -15,8 +15,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
@@ -44,7 +44,7 @@ func get(t *testing.T, h *Handler, target, accept string) reply {
 
 // TestSavedDefaultTag checks where a message without a tag goes.
 func TestSavedDefaultTag(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	const all, none = "a b c", ""
 	for setting, want := range map[string][3]string{ // of the keys mixed, tagged and plain
 		"":                       {all, "a b", "c"},
@@ -79,7 +79,7 @@ func TestSavedDefaultTag(t *testing.T) {
 
 // TestSavedKeys saves, uses, reads, lists and deletes a key in all formats.
 func TestSavedKeys(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	yaml := "urls:\n  - " + s.NotifyURL("/yaml") + ":\n      tag: ops\n"
 	for name, c := range map[string]struct{ contentType, body, paths string }{
@@ -213,7 +213,7 @@ func TestURLIDs(t *testing.T) {
 // the error has the position but not the URL, and that the saved configuration
 // stays.
 func TestSaveMistakes(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_urls 2\nmax_size 1KiB\nmax_keys 1", "key fixed {\nurl "+s.NotifyURL("/fixed")+"\n}")
 	before := `{"urls": "` + s.NotifyURL("/a") + `"}`
 	if r := post(t, h, "/add/ops", typeJSON, before); r.status != http.StatusOK {
@@ -332,7 +332,7 @@ func TestConfigsOff(t *testing.T) {
 // TestSavedStorageDown checks that the last good copy is used while the storage
 // is down, and that a key that was never read gets a 503.
 func TestSavedStorageDown(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	h, storage := newConfigGateway(t, dir, "manage open\nrefresh 1ns", "")
 	if r := post(t, h, "/add/used", typeForm, "urls="+s.NotifyURL("/used")); r.status != http.StatusOK {
@@ -369,7 +369,7 @@ func TestSavedStorageDown(t *testing.T) {
 // TestTwoGateways checks that two gateways on one storage see each other's
 // changes, including deletions, after the refresh time.
 func TestTwoGateways(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	a, _ := newConfigGateway(t, dir, "manage open\nrefresh 1ns", "")
 	b, _ := newConfigGateway(t, dir, "refresh 1ns", "")
@@ -393,7 +393,7 @@ func TestTwoGateways(t *testing.T) {
 // is read once within the refresh time and keeps the destinations of unchanged
 // URLs.
 func TestSavedKeyCost(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	h, storage := newConfigGateway(t, dir, "manage open\nrefresh 1h\nmax_keys 200", "")
 	for i := range 100 {
@@ -428,7 +428,7 @@ func TestSavedKeyCost(t *testing.T) {
 
 // TestSavedConcurrently changes and uses a key at the same time.
 func TestSavedConcurrently(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nrefresh 1ns", "")
 	if r := post(t, h, "/add/ops", typeForm, "urls="+s.NotifyURL("/0")); r.status != http.StatusOK {
 		t.Fatal(r.body)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
@@ -132,7 +132,7 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 // TestRulesOfSharedSpace checks that the URLs of a shared space follow the rules of
 // the site that sends and of those that save, but not of others.
 func TestRulesOfSharedSpace(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, storage := newConfigGateway(t, t.TempDir(), "manage open", "")
 	saver := addSite(t, h, storage, "configs team {\nmanage open\n}")
 	sender := addSite(t, h, storage, open+"configs team")

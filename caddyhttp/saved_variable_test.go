@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestSavedVariables checks that a saved configuration can use the values that the
 // operator names, and nothing else of the environment. With trust client, a client
 // cannot send a value anywhere but to the operator's URL.
 func TestSavedVariables(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	t.Setenv("NOTIFY_TEST_URL", s.NotifyURL("/secretsecret"))
 	t.Setenv("NOTIFY_TEST_TOKEN", "secret/secret")
 	const variables = "variables OPS={env.NOTIFY_TEST_URL}"
@@ -78,7 +78,7 @@ func TestSavedVariables(t *testing.T) {
 
 // TestImportedVariables checks the variables of imported files.
 func TestImportedVariables(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	t.Setenv("NOTIFY_TEST_PATH", "x/y")
 	base := strings.TrimSuffix(s.NotifyURL("/"), "/")
 	text := configuration(t, "f.conf", "ops="+base+"/text/${PART}\n")

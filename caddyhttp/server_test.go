@@ -20,10 +20,11 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 func TestServer(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	caddyhttptest.Serve(t, "", "key k {\nurl "+s.NotifyURL("/k")+"\n}")
 	for path, want := range map[string]int{"/notify/k": 200, "/prefix/notify/k/": 200, "/notify/none": 404, "/other": 404} {
 		if got, body := caddyhttptest.Send(t.Context(), t, path, "body=x"); got != want {
@@ -160,7 +161,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "caddy.log")
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	address := strings.TrimPrefix(s.URL, "http://")
 	const gone = "127.0.0.1:1"
 	caddyhttptest.Serve(t, "debug\nlog {\noutput file "+file+"\nlevel DEBUG\n}\nservers {\ntrace\n}",

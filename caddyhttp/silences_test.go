@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -280,7 +280,7 @@ func jsonItems(t *testing.T, text string) (items []string) {
 }
 
 // silenceCalls returns requests about silences, with all answers that are described.
-func silenceCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedCall {
+func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall {
 	t.Helper()
 	key := managed + "key k {\nurl " + s.NotifyURL("/a") + "\n}"
 	h, full := newQueueGateway(t, t.TempDir(), key, ""), newQueueGateway(t, t.TempDir(), key, "")

@@ -21,7 +21,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
@@ -102,7 +102,7 @@ const simpleMail = "Subject: Disk full\n\nThe disk is full.\n"
 // TestMailRecipients checks which key, type and tags a recipient selects, and which
 // recipients are refused.
 func TestMailRecipients(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, address := newMailServer(t, `
 		key ops {
 			url `+s.NotifyURL("/all")+`
@@ -175,7 +175,7 @@ func TestMailRecipients(t *testing.T) {
 // success wherever it is sent, and that the address decides about other mails before
 // the subject does.
 func TestMailType(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for _, tt := range []struct {
 		subject, to string
@@ -215,7 +215,7 @@ func TestMailType(t *testing.T) {
 // TestMailThread checks that the mails of a thread are about one incident, and that
 // the same thread to another key is another one.
 func TestMailThread(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey door {\nurl "+s.NotifyURL("/door")+"\n}", "")
 	incident := func(to, header string) string {
 		t.Helper()
@@ -256,7 +256,7 @@ func mailRefusals(h *Handler) (n int) {
 // TestMailAnswers checks that the answer asks the sender to try again only if another
 // attempt can succeed.
 func TestMailAnswers(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	gone := httptest.NewServer(nil)
 	t.Cleanup(gone.Close)
 	_, address := newMailServer(t, `
@@ -292,7 +292,7 @@ func TestMailAnswers(t *testing.T) {
 
 // TestMailQueue checks that a mail is accepted when the queue has it.
 func TestMailQueue(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, address := newMailServer(t, "queue {\npath "+t.TempDir()+"\n}\n"+`
 		key ops {
 			url `+s.NotifyURL("/ok")+`
@@ -325,7 +325,7 @@ func TestMailQueue(t *testing.T) {
 // TestMailContent checks the message that a mail becomes, and that the text arrives
 // without the attachments that exceed a limit.
 func TestMailContent(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	_, address := newMailServer(t, `
 		max_body 10KiB
 		attachments {
@@ -427,7 +427,7 @@ func certificate(t *testing.T) (files string, client *tls.Config) {
 // TestMailAuthentication checks who needs an account, with which mechanisms a client
 // can authenticate, and to which keys it may then send.
 func TestMailAuthentication(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	files, config := certificate(t)
 	hash, err := bcrypt.GenerateFromPassword([]byte("tray-2"), bcrypt.MinCost)
 	if err != nil {
@@ -538,7 +538,7 @@ func TestMailAuthentication(t *testing.T) {
 // TestMailToken checks that a key with a token takes mails only from an account that
 // names it, and that nobody else can tell it from a key that does not exist.
 func TestMailToken(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	files, config := certificate(t)
 	hash, err := bcrypt.GenerateFromPassword([]byte("tray-2"), bcrypt.MinCost)
 	if err != nil {
@@ -590,7 +590,7 @@ func TestMailToken(t *testing.T) {
 
 // TestMailSaved checks that mails reach saved keys if the global option has configs.
 func TestMailSaved(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	h, address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.NotifyURL("/k")+"\n}", "")
 	if got := post(t, h, "/add/saved", typeJSON, `{"urls":"`+s.NotifyURL("/saved")+`"}`); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)

@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"gateway"},
 	{"gateway/httpapi"},
 	{"gateway/console"},
+	{"gateway/gatewaytest"},
 	{"caddyhttp/internal/placeholder", "caddyhttp/internal/caddyhttptest", "caddyhttp/logs/logdigest"},
 	{"caddyhttp/internal/block"},
 	{"caddyhttp/internal/recipient"},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestBeats checks that the command lists the beats of a running server, and what became of
@@ -70,7 +71,7 @@ func TestBeats(t *testing.T) {
 
 // TestSilenceOfSavedKey makes, lists and ends a silence of a saved key of one of two spaces.
 func TestSilenceOfSavedKey(t *testing.T) {
-	to := caddyhttptest.NewStation(t).NotifyURL("/")
+	to := gatewaytest.NewStation(t).NotifyURL("/")
 	serve(t, `
 	queue
 	key fixed {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/commandtest"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
@@ -144,7 +145,7 @@ func TestProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	loose := filepath.Join(t.TempDir(), "Caddyfile")
 	writeFile(t, loose, ":8080 {\nnotify {\nkey k {\nurl nonsense://secretsecret\n}\n}\n}\n")
 	for _, tt := range []struct {

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestIncidents checks that the command lists the incidents of a running server, the
 // worst first, and that the filters and mistakes in them reach the admin API.
 func TestIncidents(t *testing.T) {
-	to := caddyhttptest.NewStation(t).NotifyURL("/")
+	to := gatewaytest.NewStation(t).NotifyURL("/")
 	serve(t, `
 	queue
 	key ops {

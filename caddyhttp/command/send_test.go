@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestCommandSend checks that URLs come from arguments, files, standard input
 // and the environment, and the message from flags, files and standard input.
 func TestCommandSend(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)
@@ -108,7 +108,7 @@ func TestCommandSend(t *testing.T) {
 // TestCommandSendKey checks that --key sends with the limits of the site or app
 // that has the key.
 func TestCommandSendKey(t *testing.T) {
-	s := caddyhttptest.NewStation(t)
+	s := gatewaytest.NewStation(t)
 	t.Setenv("NOTIFY_TEST_URL", s.NotifyURL("/env"))
 	file := filepath.Join(t.TempDir(), "Caddyfile")
 	config := `{

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestSilence makes a silence of a running server, lists it and ends it.
@@ -12,7 +13,7 @@ func TestSilence(t *testing.T) {
 	serve(t, `
 	queue
 	key ops {
-		url `+caddyhttptest.NewStation(t).NotifyURL("/")+`
+		url `+gatewaytest.NewStation(t).NotifyURL("/")+`
 	}
 	`, "stateless off")
 	run := func(args ...string) (out, errs string, code int) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services" // registers json
+	_ "github.com/caddy-notify/caddy-notify/notifier/services" // registers json
 )
 
 // TestTokenIsComparedOnce checks that a request keeps the outcome of the comparison of its

@@ -1,3 +1,5 @@
+// Package caddyhttptest runs Caddy for the tests of package caddyhttp and of the packages below
+// it.
 package caddyhttptest
 
 import (

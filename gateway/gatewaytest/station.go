@@ -1,6 +1,4 @@
-// Package caddyhttptest has what the tests of package caddyhttp and of the
-// packages below it share: a destination for messages, and a running Caddy.
-package caddyhttptest
+package gatewaytest
 
 import (
 	"encoding/json"
@@ -50,7 +48,7 @@ type Station struct {
 }
 
 // NewStation starts a station that closes at the end of the test.
-func NewStation(t *testing.T) *Station {
+func NewStation(t testing.TB) *Station {
 	s := &Station{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := Arrived{Path: r.URL.Path}
@@ -88,7 +86,7 @@ func (s *Station) Take() []Arrived {
 }
 
 // One returns the only message that has arrived.
-func (s *Station) One(t *testing.T) Arrived {
+func (s *Station) One(t testing.TB) Arrived {
 	t.Helper()
 	got := s.Take()
 	if len(got) != 1 {
@@ -107,7 +105,7 @@ func (s *Station) Paths() string {
 }
 
 // Arrives waits for a message whose title begins with a text.
-func (s *Station) Arrives(t *testing.T, title string) Arrived {
+func (s *Station) Arrives(t testing.TB, title string) Arrived {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		s.mu.Lock()

@@ -1,0 +1,321 @@
+// Package gatewaytest builds a gateway for tests, without Caddy: on a temporary store, with
+// destinations that record what they get, and with the clock of a bubble if the test runs in
+// one. [New] makes a [Gateway] from the options of a site; its methods send requests to it as
+// the server would.
+package gatewaytest
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/console"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/version"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services" // whose URLs tests have
+)
+
+// SiteID is the ID of the site of a gateway.
+const SiteID = "site.test"
+
+// Options are the configuration of a gateway. The zero value is one without keys, queue and
+// saved keys, to whose site nobody has access as a manager.
+type Options struct {
+	Global site.Options // of all sites; its keys belong to every site
+	Site   site.Options // of the one site; it inherits from Global
+
+	Queue *outbox.Settings // what is zero has the default, and Wait is 5 s; nil for no queue
+	Saved *saved.Options   // what is zero has the default; nil for no saved keys
+
+	Storage certmagic.Storage // of saved keys; default: a temporary folder
+	Process *Process          // default: one of its own
+	Log     *zap.Logger       // default: none
+	Tracer  trace.TracerProvider
+
+	// Emit gets the events of the gateway. Default: nobody does.
+	Emit func(name string, data map[string]any)
+}
+
+// Gateway is a gateway that a test has started.
+type Gateway struct {
+	*httpapi.API // of its one site
+
+	Gateway gateway.Gateway
+	Process *Process
+
+	t    testing.TB
+	stop func()
+}
+
+// Process is what the gateways of a process share: connections, and what is counted. Those
+// that replace one another use the same.
+type Process struct {
+	*dispatch.Dispatcher
+	Registry *prometheus.Registry // of its metrics
+
+	newest atomic.Pointer[gateway.Gateway]
+}
+
+// NewProcess returns a process that ends with the test.
+func NewProcess(t testing.TB) *Process {
+	t.Helper()
+	p := &Process{Registry: prometheus.NewRegistry()}
+	p.Dispatcher = gateway.New(version.Agent, func(name string, data func() map[string]any) {
+		if g := p.newest.Load(); g != nil {
+			g.Engine.Emit(name, data)
+		}
+	}, func(ctx context.Context) *metrics.QueueState {
+		if g := p.newest.Load(); g != nil && g.Rooms != nil {
+			return g.Rooms.State(ctx)
+		}
+		return nil
+	})
+	if err := p.Metrics.Register(p.Registry); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { gateway.CloseDispatcher(p.Dispatcher) })
+	return p
+}
+
+// New starts a gateway. It stops at the end of the test.
+func New(t testing.TB, o Options) *Gateway {
+	t.Helper()
+	g, err := Start(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Start is [New] for options that may be wrong.
+func Start(t testing.TB, o Options) (*Gateway, error) {
+	t.Helper()
+	if o.Process == nil {
+		o.Process = NewProcess(t)
+	}
+	log := cmp.Or(o.Log, zap.NewNop())
+	g := &Gateway{API: httpapi.New(log, ParseDuration), Process: o.Process, t: t}
+	if err := g.setEngine(&o, log); err != nil {
+		return nil, err
+	}
+	if err := g.setSite(&o, log); err != nil {
+		return nil, err
+	}
+	if err := g.open(); err != nil {
+		return nil, err
+	}
+	g.Prepare(console.New(g.API))
+	close(g.Gateway.Engine.Started)
+	stopped := false
+	g.stop = func() {
+		if !stopped {
+			stopped = true
+			g.close()
+		}
+	}
+	t.Cleanup(g.stop)
+	return g, nil
+}
+
+// setEngine sets what deliveries need, with the site that all others inherit from.
+func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
+	e := &g.Gateway.Engine
+	e.Shared, e.Log, e.Started = o.Process.Dispatcher, log, make(chan struct{})
+	e.Tracers = func() trace.TracerProvider { return o.Tracer }
+	e.Emit = func(name string, data func() map[string]any) {
+		if o.Emit != nil {
+			o.Emit(name, data())
+		}
+	}
+	if o.Queue != nil {
+		s := *o.Queue
+		if s.Path == "" && s.Dsn == "" {
+			s.Path = g.t.TempDir()
+		}
+		s.Name = cmp.Or(s.Name, s.Path, s.Dsn)
+		s.MaxAge, s.MaxSize = cmp.Or(s.MaxAge, queue.DefaultMaxAge), cmp.Or(s.MaxSize, queue.DefaultMaxSize)
+		s.Wait, s.Keep = cmp.Or(s.Wait, 5*time.Second), cmp.Or(s.Keep, queue.DefaultKeep)
+		s.Punctual = s.Punctual || o.Global.Push != nil
+		e.QueueSettings = &s
+	}
+	o.Global.Parse, o.Global.Log = g.parse, log
+	if e.Global, err = site.New(o.Global); err == nil {
+		g.addDevices(e.Global)
+	}
+	return err
+}
+
+// parse returns a destination that the process shares.
+func (g *Gateway) parse(u site.URL) (*notifier.Destination, error) {
+	return g.Process.Sender.ParseWithFiles(u.URL, nil, notifier.Files{Dir: cmp.Or(u.Dir, ".")})
+}
+
+// addDevices lets devices subscribe to the keys of a site.
+func (g *Gateway) addDevices(s *site.Site) {
+	if s.Push == nil {
+		return
+	}
+	s.Devices = device.NewKeyDevices(device.KeyOptions{
+		Started:  g.Gateway.Engine.Started,
+		Registry: func() *device.Registry { return g.registry() },
+		Site:     func() string { return g.Gateway.Engine.SiteID(s) },
+		Settings: s,
+	}).Receivers()
+}
+
+func (g *Gateway) registry() *device.Registry {
+	if g.Gateway.Rooms == nil {
+		return nil
+	}
+	return g.Gateway.Rooms.Devices
+}
+
+// setSite sets the site, with its saved keys.
+func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
+	e := &g.Gateway.Engine
+	o.Site.Base, o.Site.Parse, o.Site.Log = e.Global, g.parse, log
+	if g.Resolved, err = site.New(o.Site); err != nil {
+		return err
+	}
+	s := g.Resolved
+	g.App, g.Shared = &g.Gateway, o.Process.Dispatcher
+	g.addDevices(s)
+	e.Sites = []*site.Site{s}
+	index := &site.Index{IDs: map[*site.Site]string{s: SiteID}, ByID: map[string][]*site.Site{SiteID: {s}}}
+	e.SiteIndex = func() *site.Index { return index }
+	if o.Saved == nil {
+		return nil
+	}
+	if o.Storage == nil {
+		o.Storage = &certmagic.FileStorage{Path: g.t.TempDir()}
+	}
+	c := *o.Saved
+	c.Refresh, c.MaxKeys = cmp.Or(c.Refresh, 5*time.Second), cmp.Or(c.MaxKeys, 1000)
+	c.MaxSize, c.MaxURLs = cmp.Or(c.MaxSize, 512<<10), cmp.Or(c.MaxURLs, 100)
+	g.Saved, err = saved.New(c, s, &saved.Spaces{Storage: o.Storage}, saved.ConfigsOwner{ID: g}, true, o.Process.Sender, log)
+	if err == nil {
+		s.Saved = g.Saved.Finder()
+	}
+	return err
+}
+
+// open opens the queue, if there is one.
+func (g *Gateway) open() error {
+	e := &g.Gateway.Engine
+	if e.QueueSettings == nil {
+		g.Process.newest.Store(&g.Gateway)
+		return nil
+	}
+	rooms, err := gateway.OpenQueue(e)
+	if err != nil {
+		return err
+	}
+	g.Gateway.Rooms, e.Outbox = rooms, rooms.Outbox
+	rooms.Use(e)
+	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
+	defer cancel()
+	rooms.Alerts.Silences.Refresh(ctx)
+	rooms.Devices.Refresh(ctx)
+	g.Process.newest.Store(&g.Gateway)
+	rooms.Outbox.Queue.Start()
+	return nil
+}
+
+// Rooms returns what keeps records in the open queue.
+func (g *Gateway) Rooms() *gateway.Rooms { return g.Gateway.Rooms }
+
+// Stop stops the gateway. It can be called again. What waits stays in the store.
+func (g *Gateway) Stop() { g.stop() }
+
+func (g *Gateway) close() {
+	g.Streams.Stop()
+	g.Process.Background.Wait(dispatch.StopTimeout)
+	g.Saved.Close()
+	if g.Gateway.Rooms != nil {
+		if err := g.Gateway.Rooms.Destruct(); err != nil {
+			g.t.Error(err)
+		}
+	}
+}
+
+// Key returns the options of a key with URLs, each with its tags after it: "json://localhost 1:ops".
+func Key(name string, urls ...string) site.KeyOptions {
+	return site.KeyOptions{Name: name, URLs: URLs(urls...)}
+}
+
+// URLs returns notification URLs, each with its tags after it.
+func URLs(urls ...string) (out []site.URL) {
+	for _, text := range urls {
+		words := strings.Fields(text)
+		out = append(out, site.URL{URL: words[0], Tags: words[1:]})
+	}
+	return out
+}
+
+// Loopback is the policy under which clients may send to this machine, where the
+// destinations of tests are.
+func Loopback() *egress.Policy {
+	p, err := egress.NewPolicy([]string{"127.0.0.0/8"}, nil)
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return p
+}
+
+// Everybody are managers of whom everybody is one.
+func Everybody() *site.Managers { return &site.Managers{Open: true} }
+
+// ParseDuration parses a duration, which may be in days, such as 7d.
+func ParseDuration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	return time.ParseDuration(text)
+}
+
+// environment tells what the server knows of a request of a test.
+var environment = httpapi.Environment{
+	User: func(r *http.Request) string {
+		user, _ := r.Context().Value(userKey{}).(string)
+		return user
+	},
+	ClientIP: func(r *http.Request) string {
+		a, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil {
+			return ""
+		}
+		return a.Addr().String()
+	},
+	Original: func(r *http.Request) *url.URL { return r.URL },
+}
+
+type userKey struct{}
+
+// As returns r as a request of a user whom the server has authenticated.
+func As(r *http.Request, user string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), userKey{}, user))
+}
