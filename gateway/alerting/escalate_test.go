@@ -91,7 +91,7 @@ func TestEscalateAcknowledged(t *testing.T) {
 		x.wantCounts(t, 2, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 04:03:10")
 		x.wantCounts(t, 3, 2, 0)
-		if got := x.phones[0].Told(); got[1] != "failure: Still open: Disk | This is open since 1 January 00:00 UTC. Adam acknowledged it at 1 January 00:03 UTC." || !strings.HasPrefix(links(x.phones[0])[1], publicURL+"/notify/incidents/") {
+		if got := x.phones[0].Told(); got[1] != "failure: Still open: Disk | This is open since 1 January 00:00 UTC. Adam acknowledged it at 1 January 00:03 UTC." || !strings.HasPrefix(linksOf(x.phones[0])[1], publicURL+"/notify/incidents/") {
 			t.Errorf("told %q", got[1])
 		}
 		gatewaytest.Until(t, "2000-01-01 04:08:15")
@@ -216,7 +216,7 @@ func TestEscalateNewer(t *testing.T) {
 		}
 		gatewaytest.Until(t, "2000-01-01 00:11:03")
 		x.wantCounts(t, 2, 2, 1)
-		if got := x.phones[1].Told(); !slices.Equal(got, []string{"failure: two | b"}) || links(x.phones[1])[0] == "" {
+		if got := x.phones[1].Told(); !slices.Equal(got, []string{"failure: two | b"}) || linksOf(x.phones[1])[0] == "" {
 			t.Errorf("told %q", got)
 		}
 		g.PostForm("/notify/k", "title=better&body=b&type=warning&incident=a")

@@ -85,15 +85,6 @@ func wantResult(t *testing.T, g *gatewaytest.Gateway, form string, status notifi
 	return a
 }
 
-// away stops the gateway of a bubble until a time, and returns what start starts then. Days
-// in which no gateway runs take no time; one that runs looks each second at what is due.
-func away(t *testing.T, g *gatewaytest.Gateway, at string, start func() *gatewaytest.Gateway) *gatewaytest.Gateway {
-	t.Helper()
-	g.Stop()
-	gatewaytest.Until(t, at)
-	return start()
-}
-
 // team is a chat without a number, and phones that are steps.
 type team struct {
 	chat   *gatewaytest.Pager
@@ -138,8 +129,8 @@ func (x *team) wantCounts(t *testing.T, want ...int) {
 	}
 }
 
-// links returns the links with which to acknowledge of the messages that a pager has taken.
-func links(p *gatewaytest.Pager) (out []string) {
+// linksOf returns the links with which to acknowledge of the messages that a pager has taken.
+func linksOf(p *gatewaytest.Pager) (out []string) {
 	for _, m := range p.Got() {
 		out = append(out, m.AcknowledgeURL)
 	}

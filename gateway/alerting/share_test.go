@@ -23,9 +23,9 @@ func TestShareOfKey(t *testing.T) {
 	t.Parallel()
 	x, noisy := newTeam(t, 2), gatewaytest.NewPager(t, http.StatusOK)
 	dir := memoryFolder(t)
-	again := rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Escalate: escalate(time.Hour)}
-	again.Escalate.Tag = "oncall"
-	o := withManagers(x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, keyWith("noisy", again, noisy.NotifyURL(), noisy.NotifyURL()+"?tz=UTC 1:oncall")))
+	noise := rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Escalate: escalate(time.Hour)}
+	noise.Escalate.Tag = "oncall"
+	o := withManagers(x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, keyWith("noisy", noise, noisy.NotifyURL(), noisy.NotifyURL()+"?tz=UTC 1:oncall")))
 	o.Queue.MaxSize = 512 << 10
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, o)
@@ -51,7 +51,7 @@ func TestShareOfKey(t *testing.T) {
 		if got, want := resultsOf(resp.JSON(t).Results), []string{"delivered", "delivered", "queued escalating"}; !slices.Equal(got, want) {
 			t.Errorf("the alert of another key: %q, want %q", got, want)
 		}
-		if links := links(x.phones[0]); len(links) != 1 || links[0] == "" {
+		if links := linksOf(x.phones[0]); len(links) != 1 || links[0] == "" {
 			t.Errorf("links %q", links)
 		}
 		known := incidentsAt(t, g, "noisy")
@@ -118,7 +118,7 @@ func TestFullQueueTellsAll(t *testing.T) {
 			}
 			x.wantCounts(t, 2+i, 2+i, 1+i)
 		}
-		if links := links(x.phones[1]); slices.ContainsFunc(links, func(s string) bool { return s != "" }) {
+		if links := linksOf(x.phones[1]); slices.ContainsFunc(links, func(s string) bool { return s != "" }) {
 			t.Errorf("links %q, but nothing knows of them", links)
 		}
 		for form, want := range map[string]int{
@@ -193,59 +193,6 @@ func TestForgetIncidents(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		if n := x.phones[1].Count(); n != 1 {
 			t.Errorf("the second step was told %d messages", n)
-		}
-	})
-}
-
-// TestForgetButton checks the buttons of the page of incidents: who may press them, what
-// they forget, and that those of other sites stay.
-func TestForgetButton(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withManagers(withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}))))
-		for _, name := range []string{"a", "b", "c"} {
-			g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "x", name))
-		}
-		list := g.ListIncidents("k")
-		id := list[0].ID
-		page := g.Get("/notify/console/incidents?key=k").Body
-		for _, want := range []string{`action="../../notify/console/incidents?forget"`, `name="id" value="` + id + `"`, "Forget all of k"} {
-			if !strings.Contains(page, want) {
-				t.Errorf("the page lacks %q: %s", want, page)
-			}
-		}
-		post := func(form, wantLocation string) {
-			t.Helper()
-			resp := g.PostForm("/notify/console/incidents?forget", form, "Accept", "text/html", "Sec-Fetch-Site", "same-origin")
-			if at := resp.Header.Get("Location"); resp.Status != http.StatusSeeOther || at != wantLocation {
-				t.Errorf("%s: %d %q %s", form, resp.Status, at, resp.Body)
-			}
-		}
-		post("id="+id+"&filter-key=k", "../../notify/console/incidents?done=forget&forgotten=1&key=k")
-		if got := incidentsAt(t, g, "k"); len(got) != 2 {
-			t.Errorf("left are %q", got)
-		}
-		if page := g.Get("/notify/console/incidents?done=forget&forgotten=1&key=k").Body; !strings.Contains(page, "One incident is forgotten.") {
-			t.Error(page)
-		}
-		for form, want := range map[string]int{
-			"id=" + id:                      http.StatusNotFound,
-			"":                              http.StatusBadRequest,
-			"key=k&filter-state=shut":       http.StatusBadRequest,
-			"id=" + strings.Repeat("a", 26): http.StatusNotFound,
-		} {
-			if resp := g.PostForm("/notify/console/incidents?forget", form, "Accept", "text/html", "Sec-Fetch-Site", "same-origin"); resp.Status != want {
-				t.Errorf("%s: %d, want %d: %s", form, resp.Status, want, resp.Body)
-			}
-		}
-		if resp := g.PostForm("/notify/console/incidents?forget", "key=k", "Sec-Fetch-Site", "cross-site"); resp.Status != http.StatusForbidden {
-			t.Errorf("another site: %d", resp.Status)
-		}
-		post("key=k&filter-key=k&filter-state=open", "../../notify/console/incidents?done=forget&forgotten=2&key=k&state=open")
-		if got := incidentsAt(t, g, "k"); len(got) != 0 {
-			t.Errorf("left are %q", got)
 		}
 	})
 }
