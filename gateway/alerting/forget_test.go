@@ -1,4 +1,4 @@
-package caddyhttp
+package alerting_test
 
 import (
 	"fmt"
@@ -12,18 +12,17 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// newLoggedGateway is newQueueGateway with what it logs.
-func newLoggedGateway(t *testing.T, dir, block, queue string) (*Handler, *observer.ObservedLogs) {
+// newLoggedGateway starts a gateway, and returns what it logs.
+func newLoggedGateway(t *testing.T, o gatewaytest.Options) (*gatewaytest.Gateway, *observer.ObservedLogs) {
 	t.Helper()
-	h := newGateway(t, "", "queue {\npath "+dir+"\nwait 5s\n"+queue+"\n}\n"+block)
 	core, logs := observer.New(zapcore.DebugLevel)
-	h.app.gateway.Engine.Log = zap.New(core)
-	startApp(t, h)
-	return h, logs
+	o.Log = zap.New(core)
+	return gatewaytest.New(t, o), logs
 }
 
 // wantForgotten checks the lines that begin with text: their fields, and that no line has
@@ -55,22 +54,21 @@ func wantForgotten(t *testing.T, logs *observer.ObservedLogs, text string, want 
 // log when they are forgotten, and others have none.
 func TestForgottenRepetitions(t *testing.T) {
 	t.Parallel()
-	p := newPager(t, http.StatusOK)
+	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
-		h, logs := newLoggedGateway(t, dir, ruledKey(p, "dedupe 1h"), "")
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g, logs := newLoggedGateway(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}})))
 		for _, text := range []string{"confidential", "confidential", "confidential", "another confidential one"} {
-			postWith(t, h, "/notify/k", "body="+text)
+			g.PostForm("/notify/k", "body="+text)
 		}
 		for range 2 { // these are told
-			postWith(t, h, "/notify/k", alertForm("failure", "confidential", "db1"))
+			g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "confidential", "db1"))
 		}
-		wantResult(t, h, alertForm("success", "confidential", "db1"), notifier.Delivered, "")
-		away(t, h, "2000-01-07 23:00:00", func() *Handler {
-			h, logs = newLoggedGateway(t, dir, ruledKey(p, "dedupe 1h"), "")
-			return h
-		})
-		until(t, "2000-01-09 00:00:00")
+		wantResult(t, g, gatewaytest.AlertForm("success", "confidential", "db1"), notifier.Delivered, "")
+		g.Stop()
+		gatewaytest.Until(t, "2000-01-07 23:00:00")
+		_, logs = newLoggedGateway(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}})))
+		gatewaytest.Until(t, "2000-01-09 00:00:00")
 		wantForgotten(t, logs, "repetitions that dedupe has left out", map[string]any{"key": "k", "messages": int64(2)})
 	})
 }
@@ -80,24 +78,23 @@ func TestForgottenRepetitions(t *testing.T) {
 // matches it.
 func TestForgottenIncident(t *testing.T) {
 	t.Parallel()
-	p := newPager(t, http.StatusOK)
+	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
-		h, logs := newLoggedGateway(t, dir, ruledKey(p, "dedupe 1m", "digest 20h {\ntypes warning\n}"), "keep 1h")
-		postWith(t, h, "/notify/k", alertForm("failure", "confidential", "open"))
-		postWith(t, h, "/notify/k", alertForm("failure", "confidential", "over"))
-		postWith(t, h, "/notify/k", alertForm("success", "confidential", "over"))
-		postWith(t, h, "/notify/k", alertForm("warning", "confidential", "held"))
-		s := rules.Silence{ID: uuid.New(), Until: time.Now().Add(20 * time.Hour), Incident: "silent"}
-		if err := h.app.gateway.Rooms.Alerts.Silences.Make(t.Context(), h.api.Resolved.Keys["k"], h.api.Site(), s); err != nil {
-			t.Fatal(err)
-		}
-		postWith(t, h, "/notify/k", alertForm("failure", "confidential", "silent"))
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}, Digest: &rules.Digest{Every: 20 * time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}}}))
+		o.Queue.Keep = time.Hour
+		g, logs := newLoggedGateway(t, o)
+		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "confidential", "open"))
+		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "confidential", "over"))
+		g.PostForm("/notify/k", gatewaytest.AlertForm("success", "confidential", "over"))
+		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "confidential", "held"))
+		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(20 * time.Hour), Incident: "silent"})
+		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "confidential", "silent"))
 		const open, over = "an incident that is still open is forgotten", "an incident that is resolved is forgotten"
 		time.Sleep(10 * time.Hour)
 		wantForgotten(t, logs, open, map[string]any{"key": "k", "incident": "open"})
 		wantForgotten(t, logs, over, map[string]any{"key": "k", "incident": "over"})
-		if n := len(incidentsOf(t, h)); n != 2 {
+		if n := len(g.ListIncidents("k")); n != 2 {
 			t.Errorf("%d incidents are known, want 2", n)
 		}
 		time.Sleep(20 * time.Hour)
@@ -109,21 +106,21 @@ func TestForgottenIncident(t *testing.T) {
 // told also if all that was held is cancelled.
 func TestNumberAfterCancelling(t *testing.T) {
 	t.Parallel()
-	p := newPager(t, http.StatusOK)
+	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
-		h, logs := newLoggedGateway(t, dir, ruledKey(p, "digest 1h"), "")
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g, logs := newLoggedGateway(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}})))
 		var held []string
 		for i := range rules.MaxItems + 3 {
-			if a := postWith(t, h, "/notify/k", fmt.Sprintf("body=No+%d", i)).queued(t); a.Results[0].Status == "queued" {
+			if a := g.PostForm("/notify/k", fmt.Sprintf("body=No+%d", i)).JSON(t); a.Results[0].Status == "queued" {
 				held = append(held, a.ID)
 			}
 		}
 		for _, id := range held {
-			getMessage(t, h, http.MethodDelete, id, typeJSON)
+			g.Message(http.MethodDelete, id, gatewaytest.TypeJSON)
 		}
 		time.Sleep(3 * time.Hour)
-		p.wantTold(t, "info: k: 3 messages | and 3 more")
+		p.WantTold(t, "info: k: 3 messages | and 3 more")
 		wantForgotten(t, logs, "messages are told by nobody")
 	})
 }
