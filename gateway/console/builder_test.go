@@ -383,8 +383,8 @@ func TestBuilderWithoutSavedKeys(t *testing.T) {
 	}
 	key := gatewaytest.Key("fixed", "json://example.com")
 	saving := gatewaytest.New(t, openConfigs(key))
-	loopback, stateful := openConsole(key), openConsole(key)
-	loopback.Site.Egress, stateful.Site.Stateless = gatewaytest.Loopback(), new(false)
+	loopback, keysOnly := openConsole(key), openConsole(key)
+	loopback.Site.Egress, keysOnly.Site.Stateless = gatewaytest.Loopback(), new(false)
 	for _, c := range []struct {
 		g       *gatewaytest.Gateway
 		address string
@@ -394,7 +394,7 @@ func TestBuilderWithoutSavedKeys(t *testing.T) {
 		{saving, "/notify/console/keys/fixed", "Delivered in "},
 		{gatewaytest.New(t, openConsole(key)), "/notify/console/keys/fixed/", "127.0.0.1 is "},
 		{gatewaytest.New(t, loopback), "/notify/console/keys/new", "Delivered in "},
-		{gatewaytest.New(t, stateful), "/notify/console/keys/fixed", ""},
+		{gatewaytest.New(t, keysOnly), "/notify/console/keys/fixed", ""},
 	} {
 		page := get(c.g, c.address+"?build=discord", browser)
 		if page.Status != http.StatusOK || strings.Contains(page.Body, `value="save"`) || strings.Contains(page.Body, `value="test"`) != (c.result != "") || !strings.Contains(page.Body, "cannot be changed here") {

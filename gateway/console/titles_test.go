@@ -142,7 +142,7 @@ func TestConsoleTitlePages(t *testing.T) {
 		if i%2 == 0 {
 			title = fmt.Sprintf("disk %d", i)
 		}
-		g.Post("/notify/"+[]string{"one", "two"}[i/7%2], gatewaytest.TypeForm, "body=x&title="+strings.ReplaceAll(title, " ", "+"))
+		g.PostForm("/notify/"+[]string{"one", "two"}[i/7%2], "body=x&title="+strings.ReplaceAll(title, " ", "+"))
 	}
 	seen, pages := map[string]int{}, 0
 	older := regexp.MustCompile(`rel="next" class="button" href="\.\./\.\./notify/console/messages([^"]*)"`)
