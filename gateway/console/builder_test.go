@@ -172,6 +172,7 @@ func TestBuilderMistakes(t *testing.T) {
 		"a header":                      {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "k.header": {"a b"}, "v.header": {"s3cret"}}, []string{`id="p-header-problem"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c.form.Set("do", "save")
 			got := submit(g, "/cfg/ops?build="+c.service, c.form)
 			for _, want := range c.want {
@@ -287,7 +288,7 @@ func TestBuilderWays(t *testing.T) {
 // TestBuilderSaves checks that a destination is added to the text of a key in its
 // format and is used at once, that the browser gets the page of the key, and that
 // nothing is lost if it cannot be added.
-func TestBuilderSaves(t *testing.T) {
+func TestBuilderSaves(t *testing.T) { //nolint:tparallel // the end needs what the subtests save
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, openConfigs())

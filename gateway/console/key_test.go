@@ -52,7 +52,7 @@ func TestEditorMistakes(t *testing.T) {
 
 // TestCheck checks that a configuration can be checked without saving it, in all
 // formats of an answer.
-func TestCheck(t *testing.T) {
+func TestCheck(t *testing.T) { //nolint:tparallel // the end checks that the subtests have saved nothing
 	t.Parallel()
 	g := gatewaytest.New(t, openConfigs())
 	type mistakes []struct {
