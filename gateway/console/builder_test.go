@@ -1,4 +1,4 @@
-package caddyhttp
+package console_test
 
 import (
 	"net/http"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -76,10 +77,10 @@ func formOf(t *testing.T, page, action string) url.Values {
 }
 
 // urlLine returns the line for a Caddyfile that a form makes.
-func urlLine(t *testing.T, h *Handler, scheme string, form url.Values) string {
+func urlLine(t *testing.T, g *gatewaytest.Gateway, scheme string, form url.Values) string {
 	t.Helper()
 	form.Set("do", "line")
-	page := submit(t, h, "/cfg/ops?build="+scheme, form).body
+	page := submit(g, "/cfg/ops?build="+scheme, form).Body
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
@@ -98,31 +99,31 @@ func urlLine(t *testing.T, h *Handler, scheme string, form url.Values) string {
 func TestBuilderOfAllServices(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
+	g := gatewaytest.New(t, openConfigs())
 	for _, s := range notifier.Services() {
 		for _, example := range s.Examples {
 			d, err := notifier.Parse(example+map[bool]string{true: "&", false: "?"}[strings.Contains(example, "?")]+"retry=3&emojis=yes&verify=no&rto=1.5", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			page := submit(t, h, "/cfg/ops?build", url.Values{"text": {d.URL()}, "tags": {"a b"}})
-			if page.status != http.StatusOK {
-				t.Fatalf("%s: %d %s", s.Name, page.status, page.body)
+			page := submit(g, "/cfg/ops?build", url.Values{"text": {d.URL()}, "tags": {"a b"}})
+			if page.Status != http.StatusOK {
+				t.Fatalf("%s: %d %s", s.Name, page.Status, page.Body)
 			}
-			form := formOf(t, page.body, "?build="+s.Schemes[0])
-			if made := urlLine(t, h, s.Schemes[0], form); made != "url "+d.URL()+" a b" {
+			form := formOf(t, page.Body, "?build="+s.Schemes[0])
+			if made := urlLine(t, g, s.Schemes[0], form); made != "url "+d.URL()+" a b" {
 				t.Errorf("%s: %s becomes %s", s.Name, d.URL(), made)
 			}
 		}
 		for i := range s.URLs {
-			page := get(t, h, "/cfg/ops?build="+s.Schemes[len(s.Schemes)-1]+"&form="+string(rune('1'+i)), browser)
-			form := formOf(t, page.body, "?build="+s.Schemes[0])
+			page := get(g, "/cfg/ops?build="+s.Schemes[len(s.Schemes)-1]+"&form="+string(rune('1'+i)), browser)
+			form := formOf(t, page.Body, "?build="+s.Schemes[0])
 			for _, f := range notifier.URLForms(s.Schemes[0])[i].Fields {
 				name := map[bool]string{true: "v.", false: "p."}[f.Kind == notifier.KindMap] + f.Name
 				if !form.Has(name) && !f.Elsewhere {
 					t.Errorf("%s, form %d, has no field %s", s.Name, i+1, name)
 				}
-				if f.Secret && !strings.Contains(page.body, `type="password" name="`+name+`"`) && !f.Elsewhere {
+				if f.Secret && !strings.Contains(page.Body, `type="password" name="`+name+`"`) && !f.Elsewhere {
 					t.Errorf("%s, form %d: %s is readable", s.Name, i+1, name)
 				}
 			}
@@ -133,12 +134,13 @@ func TestBuilderOfAllServices(t *testing.T) {
 // TestBuilderKeepsValues checks that the URL has each value as it was filled
 // in, with every character that has a meaning in URLs.
 func TestBuilderKeepsValues(t *testing.T) {
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
+	t.Parallel()
+	g := gatewaytest.New(t, openConfigs())
 	form := url.Values{
 		"form": {"1"}, "scheme": {"jsons"}, "p.host": {"example.com"}, "p.port": {"8443"}, "p.user": {"a/b?c#d@e:f"}, "p.password": {" x%2F y&z "},
 		"p.path": {"/hooks/ü%2Fx/a b/"}, "k.header": {"X-Key", "", "X-Other"}, "v.header": {"a=b;c", "unused", "1"}, "p.method": {"PUT"}, "p.verify": {"no"},
 	}
-	made := strings.TrimPrefix(urlLine(t, h, "json", form), "url ")
+	made := strings.TrimPrefix(urlLine(t, g, "json", form), "url ")
 	d, err := notifier.Parse(made, nil)
 	if err != nil {
 		t.Fatal(err, made)
@@ -152,7 +154,8 @@ func TestBuilderKeepsValues(t *testing.T) {
 // TestBuilderMistakes checks that a mistake is shown beside its field, and that
 // the fields keep their values.
 func TestBuilderMistakes(t *testing.T) {
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
+	t.Parallel()
+	g := gatewaytest.New(t, openConfigs())
 	for name, c := range map[string]struct {
 		service string
 		form    url.Values
@@ -169,21 +172,22 @@ func TestBuilderMistakes(t *testing.T) {
 		"a header":                      {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "k.header": {"a b"}, "v.header": {"s3cret"}}, []string{`id="p-header-problem"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c.form.Set("do", "save")
-			got := submit(t, h, "/cfg/ops?build="+c.service, c.form)
+			got := submit(g, "/cfg/ops?build="+c.service, c.form)
 			for _, want := range c.want {
-				if got.status != http.StatusOK || !strings.Contains(got.body, want) {
-					t.Errorf("the page does not have %s: %d %s", want, got.status, got.body)
+				if got.Status != http.StatusOK || !strings.Contains(got.Body, want) {
+					t.Errorf("the page does not have %s: %d %s", want, got.Status, got.Body)
 				}
 			}
-			if strings.Contains(got.body, `id="line"`) {
+			if strings.Contains(got.Body, `id="line"`) {
 				t.Error("the page shows a line")
 			}
 		})
 	}
 	for _, target := range []string{"/cfg/ops?build=nobody", "/cfg/ops?build=json"} {
-		if got := submit(t, h, target, url.Values{"form": {"9"}}); got.status != http.StatusBadRequest {
-			t.Errorf("%s: %d", target, got.status)
+		if got := submit(g, target, url.Values{"form": {"9"}}); got.Status != http.StatusBadRequest {
+			t.Errorf("%s: %d", target, got.Status)
 		}
 	}
 }
@@ -191,7 +195,10 @@ func TestBuilderMistakes(t *testing.T) {
 // TestBuilderFindsServices checks the search and the groups, also if the site does not
 // permit each service.
 func TestBuilderFindsServices(t *testing.T) {
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "services {\ndeny sns\n}")
+	t.Parallel()
+	o := openConfigs()
+	o.Global.Services = &site.ServiceRule{Deny: []string{"sns"}}
+	g := gatewaytest.New(t, o)
 	for query, want := range map[string][]string{
 		"build":                {`<h2 id="all">All `, `<summary><h3>SMS and calls</h3> <small>3`, `href="../cfg/ops?build=46elks"><span class="mark group-sms" aria-hidden="true">4</span><span>46elks</span></a>`},
 		"build=pover":          {`Add Pushover to`, `<span class="mark group-phone" aria-hidden="true">P</span>`},
@@ -202,11 +209,11 @@ func TestBuilderFindsServices(t *testing.T) {
 		"build=&search=gmail":  {`1 service for <q>gmail</q>`, `<strong>E-Mail</strong><small>known for &#34;gmail&#34;</small>`},
 		"build=&search=nobody": {`value="nobody"`, `class="problem card" id="text-problem">No service gives out a text of this form`},
 	} {
-		got := get(t, h, "/cfg/ops?"+query, browser)
-		_, body, _ := strings.Cut(got.body, "</style>")
+		got := get(g, "/cfg/ops?"+query, browser)
+		_, body, _ := strings.Cut(got.Body, "</style>")
 		for _, want := range want {
-			if got.status != http.StatusOK || !strings.Contains(body, want) || strings.Contains(body, "AWS SNS") {
-				t.Errorf("%q: %d, no %s in %s", query, got.status, want, body)
+			if got.Status != http.StatusOK || !strings.Contains(body, want) || strings.Contains(body, "AWS SNS") {
+				t.Errorf("%q: %d, no %s in %s", query, got.Status, want, body)
 			}
 		}
 	}
@@ -214,8 +221,8 @@ func TestBuilderFindsServices(t *testing.T) {
 		"arn:aws:sns:us-east-1:123456789012:alerts": "are not permitted here",
 		"sns://x": "are not permitted here",
 	} {
-		if got := submit(t, h, "/cfg/ops?build", url.Values{"text": {text}}); !strings.Contains(got.body, want) {
-			t.Errorf("%s: %s", text, got.body)
+		if got := submit(g, "/cfg/ops?build", url.Values{"text": {text}}); !strings.Contains(got.Body, want) {
+			t.Errorf("%s: %s", text, got.Body)
 		}
 	}
 }
@@ -223,7 +230,8 @@ func TestBuilderFindsServices(t *testing.T) {
 // TestBuilderRecognises checks where a text in the field leads, and that the text is
 // still there if it is not recognised.
 func TestBuilderRecognises(t *testing.T) {
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
+	t.Parallel()
+	g := gatewaytest.New(t, openConfigs())
 	const token = "123456789:AAabcdefghijklmnopqrstuvwxyz0123456"
 	for name, c := range map[string]struct {
 		fields url.Values
@@ -248,11 +256,11 @@ func TestBuilderRecognises(t *testing.T) {
 		"of another service":        {url.Values{"text": {token}, "as": {"discord"}}, []string{`Add Discord to`, `not recognised as something of Discord`, `value="` + token + `"`}},
 		"nothing":                   {url.Values{"text": {" "}}, []string{`<h2 id="all">All `}},
 	} {
-		got := submit(t, h, "/cfg/ops?build", c.fields)
-		_, body, _ := strings.Cut(got.body, "</style>")
+		got := submit(g, "/cfg/ops?build", c.fields)
+		_, body, _ := strings.Cut(got.Body, "</style>")
 		for _, want := range c.want {
-			if got.status != http.StatusOK || !strings.Contains(body, want) {
-				t.Errorf("%s: %d, no %s in %s", name, got.status, want, body)
+			if got.Status != http.StatusOK || !strings.Contains(body, want) {
+				t.Errorf("%s: %d, no %s in %s", name, got.Status, want, body)
 			}
 		}
 	}
@@ -261,17 +269,18 @@ func TestBuilderRecognises(t *testing.T) {
 // TestBuilderWays checks that the values stay if one changes to another way to write
 // the URL.
 func TestBuilderWays(t *testing.T) {
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
-	got := submit(t, h, "/cfg/ops?build=matrix", url.Values{"form": {"1"}, "way": {"2"}, "do": {"save"}, "p.host": {"matrix.example.com"}, "p.token": {"s3cret"}, "tags": {"ops"}})
+	t.Parallel()
+	g := gatewaytest.New(t, openConfigs())
+	got := submit(g, "/cfg/ops?build=matrix", url.Values{"form": {"1"}, "way": {"2"}, "do": {"save"}, "p.host": {"matrix.example.com"}, "p.token": {"s3cret"}, "tags": {"ops"}})
 	for _, want := range []string{`aria-current="true">With a user name and a password`, `name="p.host" value="matrix.example.com"`, `name="p.token" value="s3cret"`, `name="p.user" value=""`, `name="tags" value="ops"`} {
-		if !strings.Contains(got.body, want) {
-			t.Errorf("no %s in %s", want, got.body)
+		if !strings.Contains(got.Body, want) {
+			t.Errorf("no %s in %s", want, got.Body)
 		}
 	}
-	if strings.Index(got.body, `id="p-host"`) > strings.Index(got.body, `id="p-port"`) {
+	if strings.Index(got.Body, `id="p-host"`) > strings.Index(got.Body, `id="p-port"`) {
 		t.Error("a field that can stay empty is before one that cannot")
 	}
-	if strings.Contains(got.body, `class="problem`) {
+	if strings.Contains(got.Body, `class="problem`) {
 		t.Error("the page shows mistakes before it is saved")
 	}
 }
@@ -279,9 +288,10 @@ func TestBuilderWays(t *testing.T) {
 // TestBuilderSaves checks that a destination is added to the text of a key in its
 // format and is used at once, that the browser gets the page of the key, and that
 // nothing is lost if it cannot be added.
-func TestBuilderSaves(t *testing.T) {
+func TestBuilderSaves(t *testing.T) { //nolint:tparallel // the end needs what the subtests save
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
+	g := gatewaytest.New(t, openConfigs())
 	at, err := url.Parse(strings.Replace(s.NotifyURL("/a"), "json://", "http://", 1))
 	if err != nil {
 		t.Fatal(err)
@@ -298,66 +308,67 @@ func TestBuilderSaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key := strings.ReplaceAll(name, " ", "-")
 			if c.before != "" {
-				if r := post(t, h, "/add/"+key, typeForm, url.Values{"config": {c.before}, "format": {c.format}}.Encode()); r.status != http.StatusOK {
-					t.Fatal(r.body)
+				if r := g.PostForm("/add/"+key, url.Values{"config": {c.before}, "format": {c.format}}.Encode()); r.Status != http.StatusOK {
+					t.Fatal(r.Body)
 				}
 			}
 			form := url.Values{"form": {"1"}, "do": {"save"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {"/a"}, "tags": {"a, b"}}
-			got := submit(t, h, "/cfg/"+key+"?build=json", form)
+			got := submit(g, "/cfg/"+key+"?build=json", form)
 			r := httptest.NewRequest(http.MethodPost, "/get/"+key, nil)
 			r.Header.Set("Accept", "text/plain")
-			saved := do(t, h, r)
+			saved := g.Do(r)
 			if c.want == "" {
-				if !strings.Contains(got.body, "The destination cannot be added to the key automatically") || !strings.Contains(got.body, `<code id="url">`+added+`</code>`) || saved.body != c.before {
-					t.Errorf("%d %s", got.status, got.body)
+				if !strings.Contains(got.Body, "The destination cannot be added to the key automatically") || !strings.Contains(got.Body, `<code id="url">`+added+`</code>`) || saved.Body != c.before {
+					t.Errorf("%d %s", got.Status, got.Body)
 				}
 				return
 			}
-			if got.status != http.StatusSeeOther || got.header.Get("Location") != "../cfg/"+key+"?added=json#destination-"+c.number || saved.body != c.want {
-				t.Errorf("%d %s, saved %q, want %q", got.status, got.header.Get("Location"), saved.body, c.want)
+			if got.Status != http.StatusSeeOther || got.Header.Get("Location") != "../cfg/"+key+"?added=json#destination-"+c.number || saved.Body != c.want {
+				t.Errorf("%d %s, saved %q, want %q", got.Status, got.Header.Get("Location"), saved.Body, c.want)
 			}
-			page := get(t, h, "/cfg/"+key+"?added=json", browser)
-			if !strings.Contains(page.body, `role="status">The destination is saved: JSON.</p>`) || !strings.Contains(page.body, `id="destination-`+c.number+`"`) {
-				t.Error(page.body)
+			page := get(g, "/cfg/"+key+"?added=json", browser)
+			if !strings.Contains(page.Body, `role="status">The destination is saved: JSON.</p>`) || !strings.Contains(page.Body, `id="destination-`+c.number+`"`) {
+				t.Error(page.Body)
 			}
 		})
 	}
-	if got := post(t, h, "/notify/a-new-key?tag=a", "text/plain", "hello"); got.status != http.StatusOK || s.Paths() != "a" {
-		t.Errorf("%d %s", got.status, got.body)
+	if got := g.Post("/notify/a-new-key?tag=a", "text/plain", "hello"); got.Status != http.StatusOK || s.Paths() != "a" {
+		t.Errorf("%d %s", got.Status, got.Body)
 	}
 }
 
 // TestBuilderTests tests a destination that is not saved, under the rules of saved
 // keys.
 func TestBuilderTests(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
+	g := gatewaytest.New(t, openConfigs())
 	at, err := url.Parse(strings.Replace(s.NotifyURL("/a"), "json://", "http://", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{"a": `<p class="result delivered">Delivered in `, "refuse": `<p class="result failed">Failed: the service answered 500`} {
 		form := url.Values{"form": {"1"}, "do": {"test"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {path}, "p.password": {"s3cret"}, "p.user": {"me"}}
-		got := submit(t, h, "/cfg/new?build=json", form)
-		if got.status != http.StatusOK || !strings.Contains(got.body, want) || s.Paths() != path || !strings.Contains(got.body, `name="p.password" value="s3cret"`) {
-			t.Errorf("%d %s", got.status, got.body)
+		got := submit(g, "/cfg/new?build=json", form)
+		if got.Status != http.StatusOK || !strings.Contains(got.Body, want) || s.Paths() != path || !strings.Contains(got.Body, `name="p.password" value="s3cret"`) {
+			t.Errorf("%d %s", got.Status, got.Body)
 		}
 	}
 	form := url.Values{"form": {"1"}, "do": {"test"}, "p.host": {"10.1.2.3"}}
-	if got := submit(t, h, "/cfg/new?build=json", form); !strings.Contains(got.body, `role="alert">`) || !strings.Contains(got.body, "10.1.2.3 is private") {
-		t.Errorf("%d %s", got.status, got.body)
+	if got := submit(g, "/cfg/new?build=json", form); !strings.Contains(got.Body, `role="alert">`) || !strings.Contains(got.Body, "10.1.2.3 is private") {
+		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	// Programs test a URL, too.
-	if got := post(t, h, "/cfg/new?test", typeForm, url.Values{"url": {s.NotifyURL("/a")}}.Encode()); got.status != http.StatusOK || s.Paths() != "a" {
-		t.Errorf("%d %s", got.status, got.body)
+	if got := g.PostForm("/cfg/new?test", url.Values{"url": {s.NotifyURL("/a")}}.Encode()); got.Status != http.StatusOK || s.Paths() != "a" {
+		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	for _, to := range []string{"json://10.1.2.3/", "nope://x", ""} {
-		if got := post(t, h, "/cfg/new?test", typeForm, url.Values{"url": {to}}.Encode()); got.status != http.StatusBadRequest {
-			t.Errorf("%q: %d %s", to, got.status, got.body)
+		if got := g.PostForm("/cfg/new?test", url.Values{"url": {to}}.Encode()); got.Status != http.StatusBadRequest {
+			t.Errorf("%q: %d %s", to, got.Status, got.Body)
 		}
 	}
-	if got := post(t, h, "/get/new", "", ""); got.status != http.StatusNotFound {
-		t.Errorf("a test saves: %s", got.body)
+	if got := g.Post("/get/new", "", ""); got.Status != http.StatusNotFound {
+		t.Errorf("a test saves: %s", got.Body)
 	}
 }
 
@@ -365,42 +376,45 @@ func TestBuilderTests(t *testing.T) {
 // saved keys, the form makes the line of a Caddyfile and saves nothing. It tests the
 // destination under the rules of messages with URLs, unless these are turned off.
 func TestBuilderWithoutSavedKeys(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	at, err := url.Parse(strings.Replace(s.NotifyURL("/a"), "json://", "http://", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const key, open = "key fixed {\nurl json://example.com\n}\n", "console {\nmanage open\n}\n"
-	saving, _ := newConfigGateway(t, t.TempDir(), "manage open", key)
+	key := gatewaytest.Key("fixed", "json://example.com")
+	saving := gatewaytest.New(t, openConfigs(key))
+	loopback, keysOnly := openConsole(key), openConsole(key)
+	loopback.Site.Egress, keysOnly.Site.Stateless = gatewaytest.Loopback(), new(false)
 	for _, c := range []struct {
-		h       *Handler
+		g       *gatewaytest.Gateway
 		address string
 		result  string // of a test
 	}{
 		{saving, "/cfg/fixed", "Delivered in "},
 		{saving, "/notify/console/keys/fixed", "Delivered in "},
-		{newGateway(t, key+open, ""), "/notify/console/keys/fixed/", "127.0.0.1 is "},
-		{newGateway(t, key+open+"egress {\nallow 127.0.0.1\n}", ""), "/notify/console/keys/new", "Delivered in "},
-		{newGateway(t, key+open+"stateless off", ""), "/notify/console/keys/fixed", ""},
+		{gatewaytest.New(t, openConsole(key)), "/notify/console/keys/fixed/", "127.0.0.1 is "},
+		{gatewaytest.New(t, loopback), "/notify/console/keys/new", "Delivered in "},
+		{gatewaytest.New(t, keysOnly), "/notify/console/keys/fixed", ""},
 	} {
-		page := get(t, c.h, c.address+"?build=discord", browser)
-		if page.status != http.StatusOK || strings.Contains(page.body, `value="save"`) || strings.Contains(page.body, `value="test"`) != (c.result != "") || !strings.Contains(page.body, "cannot be changed here") {
-			t.Errorf("%s: %d %s", c.address, page.status, page.body)
+		page := get(c.g, c.address+"?build=discord", browser)
+		if page.Status != http.StatusOK || strings.Contains(page.Body, `value="save"`) || strings.Contains(page.Body, `value="test"`) != (c.result != "") || !strings.Contains(page.Body, "cannot be changed here") {
+			t.Errorf("%s: %d %s", c.address, page.Status, page.Body)
 		}
 		for _, do := range []string{"save", "line", ""} {
 			form := url.Values{"form": {"1"}, "do": {do}, "p.webhook_id": {"123"}, "p.webhook_token": {"s3cret<b>"}, "tags": {"ops 2:night"}}
-			got := submit(t, c.h, c.address+"?build=discord", form)
-			if got.status != http.StatusOK || !strings.Contains(got.body, `<code id="line">url discord://123/s3cret%3Cb%3E ops 2:night</code>`) {
-				t.Errorf("%s, %s: %d %s", c.address, do, got.status, got.body)
+			got := submit(c.g, c.address+"?build=discord", form)
+			if got.Status != http.StatusOK || !strings.Contains(got.Body, `<code id="line">url discord://123/s3cret%3Cb%3E ops 2:night</code>`) {
+				t.Errorf("%s, %s: %d %s", c.address, do, got.Status, got.Body)
 			}
 		}
 		form := url.Values{"form": {"1"}, "do": {"test"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {"a"}}
-		got := submit(t, c.h, c.address+"?build=json", form)
-		if !strings.Contains(got.body, c.result) || (s.Paths() == "a") != strings.HasPrefix(c.result, "Delivered") {
-			t.Errorf("%s: %d %s", c.address, got.status, got.body)
+		got := submit(c.g, c.address+"?build=json", form)
+		if !strings.Contains(got.Body, c.result) || (s.Paths() == "a") != strings.HasPrefix(c.result, "Delivered") {
+			t.Errorf("%s: %d %s", c.address, got.Status, got.Body)
 		}
-		if got := submit(t, c.h, c.address+"?build", url.Values{"text": {"xoxb-1234-1234-abc124"}}); !strings.Contains(got.body, "Add Slack to") {
-			t.Errorf("%s: %d %s", c.address, got.status, got.body)
+		if got := submit(c.g, c.address+"?build", url.Values{"text": {"xoxb-1234-1234-abc124"}}); !strings.Contains(got.Body, "Add Slack to") {
+			t.Errorf("%s: %d %s", c.address, got.Status, got.Body)
 		}
 	}
 }
@@ -408,40 +422,46 @@ func TestBuilderWithoutSavedKeys(t *testing.T) {
 // TestBuilderIsGuarded checks that only those who may manage can use the pages,
 // only for keys that can be changed, and not from pages of other sites.
 func TestBuilderIsGuarded(t *testing.T) {
-	key := "key fixed {\nurl json://example.com\n}"
+	t.Parallel()
+	key := gatewaytest.Key("fixed", "json://example.com")
+	var nobody *site.Managers
+	users, everybody := &site.Managers{}, gatewaytest.Everybody()
 	for _, c := range []struct {
-		manage, target, site string
-		form                 url.Values // nil for GET
-		status               int
+		managers     *site.Managers
+		target, from string
+		form         url.Values // nil for GET
+		status       int
 	}{
-		{"", "/cfg/ops?build", "", nil, 403},
-		{"manage", "/cfg/ops?build", "", nil, 403},
-		{"manage", "/cfg/ops?build=json", "", url.Values{"form": {"1"}}, 403},
-		{"manage open", "/cfg/ops?build=json", "cross-site", url.Values{"form": {"1"}}, 403},
-		{"manage open", "/cfg/ops?test", "cross-site", url.Values{"url": {"json://example.com"}}, 403},
-		{"manage open", "/cfg/fixed?test", "", url.Values{"url": {"json://example.com"}}, 403},
-		{"manage open", "/notify/console/keys/ops?build=json", "cross-site", url.Values{"form": {"1"}}, 403},
-		{"manage", "/notify/console/keys/ops?build=json", "", nil, 403},
-		{"manage", "/notify/console/keys/ops?build=json", "", url.Values{"form": {"1"}}, 403},
-		{"manage open", "/cfg/ops?build=json", "same-origin", url.Values{"form": {"1"}}, 200},
-		{"manage open", "/cfg/messages?build", "", nil, 404},
+		{nobody, "/cfg/ops?build", "", nil, 403},
+		{users, "/cfg/ops?build", "", nil, 403},
+		{users, "/cfg/ops?build=json", "", url.Values{"form": {"1"}}, 403},
+		{everybody, "/cfg/ops?build=json", "cross-site", url.Values{"form": {"1"}}, 403},
+		{everybody, "/cfg/ops?test", "cross-site", url.Values{"url": {"json://example.com"}}, 403},
+		{everybody, "/cfg/fixed?test", "", url.Values{"url": {"json://example.com"}}, 403},
+		{everybody, "/notify/console/keys/ops?build=json", "cross-site", url.Values{"form": {"1"}}, 403},
+		{users, "/notify/console/keys/ops?build=json", "", nil, 403},
+		{users, "/notify/console/keys/ops?build=json", "", url.Values{"form": {"1"}}, 403},
+		{everybody, "/cfg/ops?build=json", "same-origin", url.Values{"form": {"1"}}, 200},
+		{everybody, "/cfg/messages?build", "", nil, 404},
 	} {
-		h, _ := newConfigGateway(t, t.TempDir(), c.manage, key)
+		o := openConfigs(key)
+		o.Site.Managers, o.Saved.Manage = c.managers, c.managers != nil
+		g := gatewaytest.New(t, o)
 		r := httptest.NewRequest(http.MethodGet, c.target, nil)
 		if c.form != nil {
 			r = httptest.NewRequest(http.MethodPost, c.target, strings.NewReader(c.form.Encode()))
-			r.Header.Set("Content-Type", typeForm)
+			r.Header.Set("Content-Type", gatewaytest.TypeForm)
 		}
 		r.Header.Set("Accept", browser)
-		if c.site != "" {
-			r.Header.Set("Sec-Fetch-Site", c.site)
+		if c.from != "" {
+			r.Header.Set("Sec-Fetch-Site", c.from)
 		}
-		if got := do(t, h, r); got.status != c.status || got.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%q, %s, %s: %d %s", c.manage, c.target, c.site, got.status, got.body)
+		if got := g.Do(r); got.Status != c.status || got.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%v, %s, %s: %d %s", c.managers, c.target, c.from, got.Status, got.Body)
 		}
 	}
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", key)
-	if got := post(t, h, "/cfg/ops?build=json", typeForm, "form=1"); got.status != http.StatusNotAcceptable {
-		t.Errorf("a program gets %d", got.status)
+	g := gatewaytest.New(t, openConfigs(key))
+	if got := g.PostForm("/cfg/ops?build=json", "form=1"); got.Status != http.StatusNotAcceptable {
+		t.Errorf("a program gets %d", got.Status)
 	}
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package console_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // titlesOf returns the titles that a page shows, in their order.
@@ -20,17 +22,26 @@ func titlesOf(body string) (out []string) {
 	return out
 }
 
+const inboxTime = 7 * 24 * time.Hour
+
+// inbox returns the options of a key with an inbox.
+func inbox(name string, urls ...string) site.KeyOptions {
+	k := gatewaytest.Key(name, urls...)
+	k.Inbox = inboxTime
+	return k
+}
+
 // TestConsoleTitles checks that the pages of messages show and find the titles that
 // inboxes keep, and no other text.
 func TestConsoleTitles(t *testing.T) {
-	replaceShared(t)
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	dir := t.TempDir()
-	block := "console {\nmanage open\n}\nkey kept {\ninbox 7d\n}\nkey both {\nurl " + s.NotifyURL("/refuse") + "\ninbox 7d\n}\nkey fine {\nurl " + s.NotifyURL("/fine") + "\n}"
-	h := newQueueGateway(t, dir, block, "")
+	o := openConsole(inbox("kept"), inbox("both", s.NotifyURL("/refuse")), gatewaytest.Key("fine", s.NotifyURL("/fine")))
+	o.Queue, o.Process = &outbox.Settings{Path: t.TempDir()}, gatewaytest.NewProcess(t)
+	g := gatewaytest.New(t, o)
 	send := func(target, form string) {
 		t.Helper()
-		post(t, h, target, typeForm, form)
+		g.PostForm(target, form)
 		time.Sleep(2 * time.Millisecond) // so that the messages have an order
 	}
 	send("/notify/kept?type=failure", "title=Disk+FULL+%C3%84&body=confidential")
@@ -41,11 +52,11 @@ func TestConsoleTitles(t *testing.T) {
 	send("/notify/kept", "title=Disk+refused")
 	page := func(query string) string {
 		t.Helper()
-		r := get(t, h, "/notify/console/messages"+query, browser)
-		if r.status != http.StatusOK || strings.Contains(r.body, "confidential") || strings.Contains(r.body, "gone") {
-			t.Fatalf("%s: %d %s", query, r.status, r.body)
+		r := get(g, "/notify/console/messages"+query, browser)
+		if r.Status != http.StatusOK || strings.Contains(r.Body, "confidential") || strings.Contains(r.Body, "gone") {
+			t.Fatalf("%s: %d %s", query, r.Status, r.Body)
 		}
-		return r.body
+		return r.Body
 	}
 	check := func() {
 		t.Helper()
@@ -79,7 +90,7 @@ func TestConsoleTitles(t *testing.T) {
 	if one == nil {
 		t.Fatal("the message has no page")
 	}
-	message := get(t, h, "/"+one[1], browser).body
+	message := get(g, "/"+one[1], browser).Body
 	if got := titlesOf(message); !slices.Equal(got, []string{"Disk slow"}) || strings.Contains(message, "confidential") {
 		t.Errorf("the page of the message shows %q: %s", got, message)
 	}
@@ -87,18 +98,18 @@ func TestConsoleTitles(t *testing.T) {
 	if text == nil {
 		t.Fatalf("no link to the inbox: %s", message)
 	}
-	if body := get(t, h, "/"+text[1], browser).body; !strings.Contains(body, "Disk slow") || !strings.Contains(body, "confidential") {
+	if body := get(g, "/"+text[1], browser).Body; !strings.Contains(body, "Disk slow") || !strings.Contains(body, "confidential") {
 		t.Errorf("the inbox: %s", body)
 	}
-	stopApp(t, h)
-	h = newQueueGateway(t, dir, block, "")
-	h.shared.History.Mu.Lock()
-	h.shared.History.Refusals = nil
-	h.shared.History.Mu.Unlock()
+	g.Stop()
+	g = gatewaytest.New(t, o)
+	g.Process.History.Mu.Lock()
+	g.Process.History.Refusals = nil
+	g.Process.History.Mu.Unlock()
 	check()
 	// The time of an inbox that was made shorter counts at once.
 	for _, name := range []string{"kept", "both"} {
-		h.api.Resolved.Keys[name].Inbox = time.Nanosecond
+		g.Resolved.Keys[name].Inbox = time.Nanosecond
 	}
 	if got := titlesOf(page("")); len(got) > 0 {
 		t.Errorf("titles whose time is over: %q", got)
@@ -107,14 +118,14 @@ func TestConsoleTitles(t *testing.T) {
 
 // TestConsoleTitlesWithoutInbox checks that there is no field for what no key keeps.
 func TestConsoleTitlesWithoutInbox(t *testing.T) {
-	replaceShared(t)
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newTroubledGateway(t, t.TempDir(), s)
-	post(t, h, "/notify/fine", typeForm, "title=Disk&body=x")
-	if body := get(t, h, "/notify/console/messages", browser).body; strings.Contains(body, `name="title"`) || len(titlesOf(body)) > 0 {
+	g := gatewaytest.New(t, troubled(t.TempDir(), s))
+	g.PostForm("/notify/fine", "title=Disk&body=x")
+	if body := get(g, "/notify/console/messages", browser).Body; strings.Contains(body, `name="title"`) || len(titlesOf(body)) > 0 {
 		t.Errorf("a site without an inbox: %s", body)
 	}
-	body := get(t, h, "/notify/console/messages?title=disk", browser).body // a link from before
+	body := get(g, "/notify/console/messages?title=disk", browser).Body // a link from before
 	if !strings.Contains(body, "No message fits") || !strings.Contains(body, `value="disk"`) {
 		t.Errorf("a filter that finds nothing: %s", body)
 	}
@@ -123,20 +134,20 @@ func TestConsoleTitlesWithoutInbox(t *testing.T) {
 // TestConsoleTitlePages checks that a filter for the title finds each message once, on
 // several pages, in inboxes with more messages than are read at once.
 func TestConsoleTitlePages(t *testing.T) {
-	replaceShared(t)
-	h := newQueueGateway(t, t.TempDir(), "console {\nmanage open\n}\nkey one {\ninbox 7d\n}\nkey two {\ninbox 7d\n}", "")
+	t.Parallel()
+	g := gatewaytest.New(t, queued(openConsole(inbox("one"), inbox("two"))))
 	const n = 240
 	for i := range n {
 		title := "router"
 		if i%2 == 0 {
 			title = fmt.Sprintf("disk %d", i)
 		}
-		post(t, h, "/notify/"+[]string{"one", "two"}[i/7%2], typeForm, "body=x&title="+strings.ReplaceAll(title, " ", "+"))
+		g.PostForm("/notify/"+[]string{"one", "two"}[i/7%2], "body=x&title="+strings.ReplaceAll(title, " ", "+"))
 	}
 	seen, pages := map[string]int{}, 0
 	older := regexp.MustCompile(`rel="next" class="button" href="\.\./\.\./notify/console/messages([^"]*)"`)
 	for query := "?title=DISK"; pages < 20; pages++ {
-		body := get(t, h, "/notify/console/messages"+query, browser).body
+		body := get(g, "/notify/console/messages"+query, browser).Body
 		for _, title := range titlesOf(body) {
 			seen[title]++
 		}
@@ -160,18 +171,19 @@ func TestConsoleTitlePages(t *testing.T) {
 
 // TestConsoleTitlesOfSaved checks the titles of saved keys, whose inbox configs turns on.
 func TestConsoleTitlesOfSaved(t *testing.T) {
-	replaceShared(t)
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newQueueGateway(t, t.TempDir(), open+"configs {\nmanage open\ninbox 7d\n}", "")
-	h.api.Saved.Store = newStoreIn(t, h, t.TempDir())
-	if r := post(t, h, "/add/mine", typeForm, "urls="+s.NotifyURL("/fine")); r.status != http.StatusOK {
-		t.Fatal(r.body)
+	o := queued(openConfigs())
+	o.Saved.Inbox = inboxTime
+	g := gatewaytest.New(t, o)
+	if r := g.PostForm("/add/mine", "urls="+s.NotifyURL("/fine")); r.Status != http.StatusOK {
+		t.Fatal(r.Body)
 	}
-	post(t, h, "/notify/mine", typeForm, "title=Disk&body=x")
-	if got := titlesOf(get(t, h, "/notify/console/messages?title=disk", browser).body); !slices.Equal(got, []string{"Disk"}) {
+	g.PostForm("/notify/mine", "title=Disk&body=x")
+	if got := titlesOf(get(g, "/notify/console/messages?title=disk", browser).Body); !slices.Equal(got, []string{"Disk"}) {
 		t.Errorf("the titles are %q", got)
 	}
-	body := get(t, h, "/notify/console/keys/mine", browser).body
+	body := get(g, "/notify/console/keys/mine", browser).Body
 	if !strings.Contains(body, `href="../../../notify/mine/messages"`) || strings.Contains(body, "$READER") {
 		t.Errorf("the page of a saved key, which has no reader: %s", body)
 	}

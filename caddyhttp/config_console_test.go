@@ -1,26 +1,13 @@
 package caddyhttp
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/caddyserver/caddy/v2"
-
-	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
-
-// asUser returns r as a user has sent it.
-func asUser(r *http.Request, name string) *http.Request {
-	values := caddy.NewReplacer()
-	values.Set("http.auth.user.id", name)
-	return r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, values))
-}
 
 // TestConsoleAccess checks who may use the console: without a user or a verified
 // certificate, nobody, unless the operator leaves it to the site.
@@ -70,20 +57,6 @@ func TestConsoleAccess(t *testing.T) {
 					t.Errorf("%q, %q: %s of %s with the status %d: the navigation is there: %t", tt.site, tt.global, path, who, got.status, shown)
 				}
 			}
-		}
-	}
-}
-
-// TestConsoleOrigin checks that a page of another site changes nothing, also if it may
-// send messages.
-func TestConsoleOrigin(t *testing.T) {
-	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/a")+"\n}\nconsole {\nmanage open\n}\ntrusted_origins *", "")
-	for siteID, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200} {
-		r := httptest.NewRequest(http.MethodPost, "/notify/console/keys/ops?test", strings.NewReader(url.Values{"destination": {"1"}}.Encode()))
-		r.Header = http.Header{"Content-Type": {typeForm}, "Sec-Fetch-Site": {siteID}, "Accept": {browser}}
-		if got := do(t, h, r); got.status != want || len(s.Take()) != want/200%2 {
-			t.Errorf("%s: %d", siteID, got.status)
 		}
 	}
 }

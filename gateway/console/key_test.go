@@ -1,4 +1,4 @@
-package caddyhttp
+package console_test
 
 import (
 	"encoding/json"
@@ -16,41 +16,45 @@ import (
 // its text back, with every mistake at its line and without secrets beside the
 // text.
 func TestEditorMistakes(t *testing.T) {
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_keys 1", "")
+	t.Parallel()
+	o := openConfigs()
+	o.Saved.MaxKeys = 1
+	g := gatewaytest.New(t, o)
 	const text = "json://127.0.0.1\n\nt0ken t0ken\nops=nope://t0ken\njson://10.1.2.3/t0ken\nmsteams://t0ken\n"
-	page := submit(t, h, "/add/ops", url.Values{"config": {text}, "format": {"text"}})
-	if page.status != http.StatusBadRequest {
-		t.Errorf("status %d, want 400", page.status)
+	page := submit(g, "/add/ops", url.Values{"config": {text}, "format": {"text"}})
+	if page.Status != http.StatusBadRequest {
+		t.Errorf("status %d, want 400", page.Status)
 	}
 	for _, want := range []string{
 		">\n" + text + "</textarea>", `name="format" value="text" checked`, `action="../add/ops"`, `aria-invalid="true"`, "correct 3 mistakes",
 		`<span id="line-3" class="wrong">3</span>`, `<span id="line-4" class="wrong">4</span>`, `<span id="line-6" class="warned">6</span>`,
 		`<a href="#line-3" data-line="3">Line 3</a> unknown line`, `<a href="#line-5" data-line="5">Line 5</a> `, "use workflows://",
 	} {
-		if !strings.Contains(page.body, want) {
+		if !strings.Contains(page.Body, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if n := strings.Count(page.body, "t0ken"); n != strings.Count(text, "t0ken") {
-		t.Errorf("the page has the secret %d times, want only those in the editor:\n%s", n, page.body)
+	if n := strings.Count(page.Body, "t0ken"); n != strings.Count(text, "t0ken") {
+		t.Errorf("the page has the secret %d times, want only those in the editor:\n%s", n, page.Body)
 	}
-	if r := get(t, h, "/cfg", "application/json"); r.body != "[]\n" {
-		t.Errorf("the saved keys are %s", r.body)
+	if r := get(g, "/cfg", "application/json"); r.Body != "[]\n" {
+		t.Errorf("the saved keys are %s", r.Body)
 	}
 	// A configuration without mistakes that is not saved stays in the editor, too.
-	if r := post(t, h, "/add/other", typeForm, "urls=json://127.0.0.1"); r.status != http.StatusOK {
-		t.Fatal(r.body)
+	if r := g.PostForm("/add/other", "urls=json://127.0.0.1"); r.Status != http.StatusOK {
+		t.Fatal(r.Body)
 	}
-	page = submit(t, h, "/add/ops", url.Values{"config": {"json://127.0.0.1/kept"}})
-	if page.status != http.StatusBadRequest || !strings.Contains(page.body, "/kept</textarea>") || !strings.Contains(page.body, "max_keys") {
-		t.Errorf("one key too many: %d %s", page.status, page.body)
+	page = submit(g, "/add/ops", url.Values{"config": {"json://127.0.0.1/kept"}})
+	if page.Status != http.StatusBadRequest || !strings.Contains(page.Body, "/kept</textarea>") || !strings.Contains(page.Body, "max_keys") {
+		t.Errorf("one key too many: %d %s", page.Status, page.Body)
 	}
 }
 
 // TestCheck checks that a configuration can be checked without saving it, in all
 // formats of an answer.
-func TestCheck(t *testing.T) {
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
+func TestCheck(t *testing.T) { //nolint:tparallel // the end checks that the subtests have saved nothing
+	t.Parallel()
+	g := gatewaytest.New(t, openConfigs())
 	type mistakes []struct {
 		Line int
 		Text string
@@ -75,13 +79,13 @@ func TestCheck(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := post(t, h, "/add/ops"+query, typeJSON, string(body))
+				r := g.Post("/add/ops"+query, gatewaytest.TypeJSON, string(body))
 				var got struct {
 					URLs               int
 					Mistakes, Warnings mistakes
 				}
-				if err := json.Unmarshal([]byte(r.body), &got); err != nil || r.status != http.StatusOK {
-					t.Fatalf("%d %s: %v", r.status, r.body, err)
+				if err := json.Unmarshal([]byte(r.Body), &got); err != nil || r.Status != http.StatusOK {
+					t.Fatalf("%d %s: %v", r.Status, r.Body, err)
 				}
 				lines := func(m mistakes) []int {
 					out := []int{}
@@ -90,37 +94,38 @@ func TestCheck(t *testing.T) {
 					}
 					return out
 				}
-				if got.URLs != c.urls || !reflect.DeepEqual(lines(got.Mistakes), c.mistakes) || !reflect.DeepEqual(lines(got.Warnings), c.warnings) || strings.Contains(r.body, "t0ken") {
-					t.Errorf("%s answers %s", query, r.body)
+				if got.URLs != c.urls || !reflect.DeepEqual(lines(got.Mistakes), c.mistakes) || !reflect.DeepEqual(lines(got.Warnings), c.warnings) || strings.Contains(r.Body, "t0ken") {
+					t.Errorf("%s answers %s", query, r.Body)
 				}
 			}
-			page := submit(t, h, "/add/ops?check", url.Values{"config": {c.text}, "format": {c.format}})
-			if page.status != http.StatusOK || strings.Contains(page.body, `<p class="outcome">No mistakes`) != (len(c.mistakes) == 0) {
-				t.Errorf("the page: %d %s", page.status, page.body)
+			page := submit(g, "/add/ops?check", url.Values{"config": {c.text}, "format": {c.format}})
+			if page.Status != http.StatusOK || strings.Contains(page.Body, `<p class="outcome">No mistakes`) != (len(c.mistakes) == 0) {
+				t.Errorf("the page: %d %s", page.Status, page.Body)
 			}
 		})
 	}
-	if r := get(t, h, "/cfg", "application/json"); r.body != "[]\n" {
-		t.Errorf("a check has saved the keys %s", r.body)
+	if r := get(g, "/cfg", "application/json"); r.Body != "[]\n" {
+		t.Errorf("a check has saved the keys %s", r.Body)
 	}
 	r := httptest.NewRequest(http.MethodPost, "/add/ops?check", strings.NewReader("urls=json://127.0.0.1"))
-	r.Header.Set("Content-Type", typeForm)
+	r.Header.Set("Content-Type", gatewaytest.TypeForm)
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	if got := do(t, h, r); got.status != http.StatusForbidden {
-		t.Errorf("a check for a page of another site: %d", got.status)
+	if got := g.Do(r); got.Status != http.StatusForbidden {
+		t.Errorf("a check for a page of another site: %d", got.Status)
 	}
 }
 
 // TestSaveRetired checks that a configuration with a service that has ended is
 // saved, with a warning about what to use instead.
 func TestSaveRetired(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
-	r := post(t, h, "/add/ops", typeForm, "config=msteams://t0ken%0A"+s.NotifyURL("/a"))
-	if r.status != http.StatusOK || !strings.Contains(r.body, "line 1: ") || !strings.Contains(r.body, "workflows://") || strings.Contains(r.body, "t0ken") {
-		t.Errorf("saving gets %d %s", r.status, r.body)
+	g := gatewaytest.New(t, openConfigs())
+	r := g.PostForm("/add/ops", "config=msteams://t0ken%0A"+s.NotifyURL("/a"))
+	if r.Status != http.StatusOK || !strings.Contains(r.Body, "line 1: ") || !strings.Contains(r.Body, "workflows://") || strings.Contains(r.Body, "t0ken") {
+		t.Errorf("saving gets %d %s", r.Status, r.Body)
 	}
-	if r := post(t, h, "/notify/ops", typeForm, "body=x"); r.status != http.StatusOK || s.Paths() != "a" {
-		t.Errorf("a message gets %d %s", r.status, r.body)
+	if r := g.PostForm("/notify/ops", "body=x"); r.Status != http.StatusOK || s.Paths() != "a" {
+		t.Errorf("a message gets %d %s", r.Status, r.Body)
 	}
 }
