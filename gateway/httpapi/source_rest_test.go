@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -17,22 +17,23 @@ import (
 // judges the answers as it does. An answer that is not JSON made it send each alert five or
 // six times, and never its end.
 func TestAlertmanagerRocketChat(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQ"
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\ntoken "+token+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"?retry=0\ntoken "+token+"\n}", "")
+	g := siteWith(t, tokenKey("ops", token, s.NotifyURL("/ops")), tokenKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"))
 	// notify returns whether Alertmanager sends again, and the error that it logs.
 	notify := func(key, token, payload string) (retry bool, reason string) {
 		r := httptest.NewRequest("POST", "/notify/"+key+"/slack/api/v1/chat.postMessage", strings.NewReader(payload+"\n"))
-		r.Header = http.Header{"User-Agent": {"Alertmanager/0.34.0"}, "Content-Type": {typeJSON}, "X-Auth-Token": {token}, "X-User-Id": {"USER"}}
-		got := do(t, h, r)
-		if got.status/100 != 2 {
-			return got.status/100 == 5, got.body
+		r.Header = http.Header{"User-Agent": {"Alertmanager/0.34.0"}, "Content-Type": {gatewaytest.TypeJSON}, "X-Auth-Token": {token}, "X-User-Id": {"USER"}}
+		got := g.Do(r)
+		if got.Status/100 != 2 {
+			return got.Status/100 == 5, got.Body
 		}
 		var answer struct {
 			Success bool   `json:"success"`
 			Error   string `json:"error"`
 		}
-		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+		if err := json.Unmarshal([]byte(got.Body), &answer); err != nil {
 			return true, err.Error()
 		}
 		if !answer.Success {
@@ -66,14 +67,15 @@ func TestAlertmanagerRocketChat(t *testing.T) {
 // TestChatRESTClients sends messages with the services for Rocket.Chat and Mattermost to the
 // REST APIs of the source slack, with the token of the key.
 func TestChatRESTClients(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQTIiajkdnlazkcOXr"
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\ntoken "+token+"\n}", "")
+	g := siteWith(t, tokenKey("ops", token, s.NotifyURL("/ops")+"?format=markdown"))
 	api := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, "/notify/ops/slack"+q.URL.RequestURI(), strings.NewReader(body))
 		maps.Copy(r.Header, q.Header)
-		got := do(t, h, r)
-		return got.status, got.body
+		got := g.Do(r)
+		return got.Status, got.Body
 	})
 	const text = "**91%** on [db1](https://db1.example.net)"
 	graph := notifier.NewAttachment("graph.txt", "text/plain", []byte("the file"))
@@ -116,8 +118,9 @@ func TestChatRESTClients(t *testing.T) {
 // whose token ends it: the client would be answered what it does not understand, and a
 // method that the gateway does not have would send its text.
 func TestAddressOfAPIIsNoWebhook(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/ops")))
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -143,9 +146,9 @@ func TestAddressOfAPIIsNoWebhook(t *testing.T) {
 		{"POST", "discord/api/webhooks/1/TOKEN", 204, ""},
 	} {
 		r := httptest.NewRequest(tt.method, "/notify/ops/"+tt.path, strings.NewReader(`{"text":"disk full","content":"disk full"}`))
-		r.Header.Set("Content-Type", typeJSON)
-		if got := do(t, h, r); got.status != tt.status || !strings.Contains(got.body, tt.want) {
-			t.Errorf("%s %s: %d %s", tt.method, tt.path, got.status, got.body)
+		r.Header.Set("Content-Type", gatewaytest.TypeJSON)
+		if got := g.Do(r); got.Status != tt.status || !strings.Contains(got.Body, tt.want) {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, got.Status, got.Body)
 		}
 		if got := len(s.Take()); (got > 0) != (tt.status/100 == 2) {
 			t.Errorf("%s %s: %d messages arrived", tt.method, tt.path, got)

@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -19,7 +20,10 @@ import (
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "from grafana {\nimages on\n}")
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Global: site.Options{Sources: sourcesWith(t, source.Config{Name: "grafana", Images: true})},
+		Site:   site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}},
+	})
 	many := "[" + strings.Repeat(`{"status":"firing","labels":{"a":"b"},"text":"x"},`, 99_999) + "{}]"
 	replacements := []string{"null", `""`, `"text"`, "0", "-1", "true", "[]", `[null,1,"x",[],{}]`, "{}", `"` + strings.Repeat("x", 64<<10) + `"`}
 	garbage := []string{"", " ", "null", "true", "0", `"x"`, "[]", "[1]", "{}", `{"a":`, "\x00", "\xff\xfe", "a=b&c", "%", strings.Repeat("[", 20_000), many}
@@ -30,21 +34,21 @@ func TestHostileRequests(t *testing.T) {
 		}
 		check := func(media, body string) {
 			t.Helper()
-			got := post(t, h, address, media, body)
-			if class := got.status / 100; class != 2 && class != 4 || f.Signed && class == 2 {
-				t.Errorf("%s: %s %.300s: status %d: %s", f.Name, media, body, got.status, got.body)
+			got := g.Post(address, media, body)
+			if class := got.Status / 100; class != 2 && class != 4 || f.Signed && class == 2 {
+				t.Errorf("%s: %s %.300s: status %d: %s", f.Name, media, body, got.Status, got.Body)
 			}
 			s.Take()
 		}
 		for _, body := range garbage {
-			for _, media := range []string{typeJSON, typeForm, "text/plain", "application/cloudevents-batch+json", "multipart/form-data; boundary=x", "nonsense", ""} {
+			for _, media := range []string{gatewaytest.TypeJSON, gatewaytest.TypeForm, "text/plain", "application/cloudevents-batch+json", "multipart/form-data; boundary=x", "nonsense", ""} {
 				check(media, body)
 				if len(body) > 1<<20 {
 					break
 				}
 			}
 		}
-		files, err := filepath.Glob("../gateway/source/programs/testdata/" + f.Name + "/*.json")
+		files, err := filepath.Glob("../source/programs/testdata/" + f.Name + "/*.json")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no samples", f.Name)
 		}
@@ -72,15 +76,15 @@ func TestHostileRequests(t *testing.T) {
 					return string(body)
 				}
 				delete(changed, name)
-				check(typeJSON, encode())
+				check(gatewaytest.TypeJSON, encode())
 				const replaced = `"the value to replace"`
 				changed[name] = json.RawMessage(replaced)
 				before, after, _ := strings.Cut(encode(), replaced)
 				for _, value := range replacements {
-					check(typeJSON, before+value+after)
+					check(gatewaytest.TypeJSON, before+value+after)
 				}
 				if value := fields[name]; value[0] == '[' {
-					check(typeJSON, before+many+after)
+					check(gatewaytest.TypeJSON, before+many+after)
 				}
 			}
 		}

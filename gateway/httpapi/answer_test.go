@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"net/http"
@@ -8,14 +8,16 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestAnswerFormats checks responses of success, failure and refusal in each
 // format.
 func TestAnswerFormats(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key good {\nurl "+s.NotifyURL("/a")+" a\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+" b\nurl "+s.NotifyURL("/a")+"\n}", "")
+	g := siteWith(t, gatewaytest.Key("good", s.NotifyURL("/a")+" a"), gatewaytest.Key("bad", s.NotifyURL("/refuse")+" b", s.NotifyURL("/a")))
 	const stamp = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`
 	for _, tt := range []struct {
 		path, accept string
@@ -34,19 +36,19 @@ func TestAnswerFormats(t *testing.T) {
 		{"/notify/none", "application/json", 404, "application/json", `^\{"error":"there is no such key","details":\[\],"results":\[\]\}\n$`},
 	} {
 		r := httptest.NewRequest(http.MethodPost, tt.path, strings.NewReader("body=x"))
-		r.Header.Set("Content-Type", typeForm)
+		r.Header.Set("Content-Type", gatewaytest.TypeForm)
 		r.Header.Set("Accept", tt.accept)
-		got := do(t, h, r)
-		if got.status != tt.status {
-			t.Errorf("%s %s: status %d, want %d", tt.path, tt.accept, got.status, tt.status)
+		got := g.Do(r)
+		if got.Status != tt.status {
+			t.Errorf("%s %s: status %d, want %d", tt.path, tt.accept, got.Status, tt.status)
 		}
-		if !regexp.MustCompile(tt.body).MatchString(got.body) {
-			t.Errorf("%s %s: the answer is not like %s\n%s", tt.path, tt.accept, tt.body, got.body)
+		if !regexp.MustCompile(tt.body).MatchString(got.Body) {
+			t.Errorf("%s %s: the answer is not like %s\n%s", tt.path, tt.accept, tt.body, got.Body)
 		}
 		for name, want := range map[string]string{
 			"Content-Type": tt.contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Vary": "Accept",
 		} {
-			if v := got.header.Get(name); v != want {
+			if v := got.Header.Get(name); v != want {
 				t.Errorf("%s %s: %s is %q, want %q", tt.path, tt.accept, name, v, want)
 			}
 		}
@@ -56,27 +58,28 @@ func TestAnswerFormats(t *testing.T) {
 // TestFormatForJSONRequests checks the answers to programs that send JSON: without
 // an Accept header an error is JSON, and with */* everything is.
 func TestFormatForJSONRequests(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key good {\nurl "+s.NotifyURL("/a")+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"\n}", "")
+	g := siteWith(t, gatewaytest.Key("good", s.NotifyURL("/a")), gatewaytest.Key("bad", s.NotifyURL("/refuse")))
 	for _, tt := range []struct {
 		path, requestType, body string
 		accept                  []string
 		status                  int
 		contentType             string
 	}{
-		{"/notify/none", typeJSON, `{"body":"x"}`, nil, 404, "application/json"},
-		{"/notify/bad", typeJSON + "; charset=utf-8", `{"body":"x"}`, nil, 424, "application/json"},
-		{"/notify/good", typeJSON, `{"body":`, nil, 400, "application/json"},
-		{"/notify/good", typeJSON, `{"body":"x"}`, nil, 200, "text/plain; charset=utf-8"},
-		{"/notify/none", typeJSON, `{"body":"x"}`, []string{""}, 404, "application/json"},
-		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"*/*"}, 404, "application/json"},
-		{"/notify/bad", typeJSON, `{"body":"x"}`, []string{"*/*"}, 424, "application/json"},
-		{"/notify/good", typeJSON, `{"body":"x"}`, []string{"*/*"}, 200, "application/json"},
-		{"/notify/good", typeJSON, `{"body":"x"}`, []string{"text/plain"}, 200, "text/plain; charset=utf-8"},
-		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"text/plain"}, 404, "text/plain; charset=utf-8"},
-		{"/notify/good", typeForm, "body=x", []string{"*/*"}, 200, "text/plain; charset=utf-8"},
-		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"text/html"}, 404, "text/html; charset=utf-8"},
-		{"/notify/none", typeForm, "body=x", nil, 404, "text/plain; charset=utf-8"},
+		{"/notify/none", gatewaytest.TypeJSON, `{"body":"x"}`, nil, 404, "application/json"},
+		{"/notify/bad", gatewaytest.TypeJSON + "; charset=utf-8", `{"body":"x"}`, nil, 424, "application/json"},
+		{"/notify/good", gatewaytest.TypeJSON, `{"body":`, nil, 400, "application/json"},
+		{"/notify/good", gatewaytest.TypeJSON, `{"body":"x"}`, nil, 200, "text/plain; charset=utf-8"},
+		{"/notify/none", gatewaytest.TypeJSON, `{"body":"x"}`, []string{""}, 404, "application/json"},
+		{"/notify/none", gatewaytest.TypeJSON, `{"body":"x"}`, []string{"*/*"}, 404, "application/json"},
+		{"/notify/bad", gatewaytest.TypeJSON, `{"body":"x"}`, []string{"*/*"}, 424, "application/json"},
+		{"/notify/good", gatewaytest.TypeJSON, `{"body":"x"}`, []string{"*/*"}, 200, "application/json"},
+		{"/notify/good", gatewaytest.TypeJSON, `{"body":"x"}`, []string{"text/plain"}, 200, "text/plain; charset=utf-8"},
+		{"/notify/none", gatewaytest.TypeJSON, `{"body":"x"}`, []string{"text/plain"}, 404, "text/plain; charset=utf-8"},
+		{"/notify/good", gatewaytest.TypeForm, "body=x", []string{"*/*"}, 200, "text/plain; charset=utf-8"},
+		{"/notify/none", gatewaytest.TypeJSON, `{"body":"x"}`, []string{"text/html"}, 404, "text/html; charset=utf-8"},
+		{"/notify/none", gatewaytest.TypeForm, "body=x", nil, 404, "text/plain; charset=utf-8"},
 	} {
 		r := httptest.NewRequest(http.MethodPost, tt.path, strings.NewReader(tt.body))
 		r.Header.Set("Content-Type", tt.requestType)
@@ -84,17 +87,18 @@ func TestFormatForJSONRequests(t *testing.T) {
 		if tt.accept == nil {
 			delete(r.Header, "Accept")
 		}
-		got := do(t, h, r)
-		if got.status != tt.status || got.header.Get("Content-Type") != tt.contentType {
-			t.Errorf("%s %s, Accept %q: status %d, %s; want %d, %s", tt.path, tt.requestType, tt.accept, got.status, got.header.Get("Content-Type"), tt.status, tt.contentType)
+		got := g.Do(r)
+		if got.Status != tt.status || got.Header.Get("Content-Type") != tt.contentType {
+			t.Errorf("%s %s, Accept %q: status %d, %s; want %d, %s", tt.path, tt.requestType, tt.accept, got.Status, got.Header.Get("Content-Type"), tt.status, tt.contentType)
 		}
 	}
 }
 
 func TestUnusableURLInAnswer(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, open, "")
-	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["nonsense://h/secretsecret","`+s.NotifyURL("/a")+`","discord://secretsecret"]}`).json(t)
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Egress: gatewaytest.Loopback()}})
+	got := g.Post("/notify", gatewaytest.TypeJSON, `{"body":"x","urls":["nonsense://h/secretsecret","`+s.NotifyURL("/a")+`","discord://secretsecret"]}`).JSON(t)
 	if got.Error == nil || *got.Error != "2 of 3 notifications could not be sent" {
 		t.Errorf("error: %v", got.Error)
 	}
@@ -120,9 +124,10 @@ func TestUnusableURLInAnswer(t *testing.T) {
 // TestWarningsInAnswer checks that the response tells which part of a URL has
 // no effect.
 func TestWarningsInAnswer(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, open, "")
-	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["`+s.NotifyURL("/a?nonsense=1")+`"]}`).json(t)
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Egress: gatewaytest.Loopback()}})
+	got := g.Post("/notify", gatewaytest.TypeJSON, `{"body":"x","urls":["`+s.NotifyURL("/a?nonsense=1")+`"]}`).JSON(t)
 	if got.Error != nil || len(got.Details) != 2 || got.Details[0][0] != "WARNING" || !strings.HasPrefix(got.Details[0][2], "URL 1 of 1: ") {
 		t.Errorf("%+v", got)
 	}

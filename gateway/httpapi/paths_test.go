@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"net/http/httptest"
@@ -6,11 +6,15 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\ndefault_urls "+s.NotifyURL("/default"), "")
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}, DefaultURLs: gatewaytest.URLs(s.NotifyURL("/default")),
+	}})
 	for _, tt := range []struct {
 		method, path string
 		want         int
@@ -24,28 +28,28 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/notify/other", 404, ""},
 		{"POST", "/notify/o.ps", 404, ""},
 		{"POST", "/notify/" + strings.Repeat("k", 129), 404, ""},
-		{"POST", "/notify//", nextStatus, ""},
-		{"POST", "/notify/ops//", nextStatus, ""},
+		{"POST", "/notify//", gatewaytest.NotServed, ""},
+		{"POST", "/notify/ops//", gatewaytest.NotServed, ""},
 		{"POST", "/notify/ops/more", 404, ""}, // a source that does not exist
 		{"POST", "/notify/ops/slack/services/T/B/x", 400, ""},
 		{"POST", "/notify/ops/grafana/more", 404, ""},
-		{"POST", "/notify/o.ps/grafana", nextStatus, ""},
-		{"POST", "/notifyops", nextStatus, ""},
-		{"POST", "/Notify", nextStatus, ""},
-		{"POST", "/", nextStatus, ""},
-		{"GET", "/", nextStatus, ""},
+		{"POST", "/notify/o.ps/grafana", gatewaytest.NotServed, ""},
+		{"POST", "/notifyops", gatewaytest.NotServed, ""},
+		{"POST", "/Notify", gatewaytest.NotServed, ""},
+		{"POST", "/", gatewaytest.NotServed, ""},
+		{"GET", "/", gatewaytest.NotServed, ""},
 		{"GET", "/notify", 405, ""},
 		{"PUT", "/notify/ops", 405, ""},
 		{"HEAD", "/notify/ops/", 405, ""},
 		{"OPTIONS", "/notify", 405, ""},
 	} {
 		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader("body=hello"))
-		r.Header.Set("Content-Type", typeForm)
-		got := do(t, h, r)
-		if got.status != tt.want {
-			t.Errorf("%s %s: status %d, want %d", tt.method, tt.path, got.status, tt.want)
+		r.Header.Set("Content-Type", gatewaytest.TypeForm)
+		got := g.Do(r)
+		if got.Status != tt.want {
+			t.Errorf("%s %s: status %d, want %d", tt.method, tt.path, got.Status, tt.want)
 		}
-		if allow := got.header.Get("Allow"); (allow == "GET, HEAD, POST") != (tt.want == 405) {
+		if allow := got.Header.Get("Allow"); (allow == "GET, HEAD, POST") != (tt.want == 405) {
 			t.Errorf("%s %s: Allow %q", tt.method, tt.path, allow)
 		}
 		if paths := s.Paths(); paths != tt.arrives {

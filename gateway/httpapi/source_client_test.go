@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -19,8 +21,12 @@ import (
 // TestUnescapedForms checks that the APIs of other programs, as the gateway's own, take a
 // percent sign and a semicolon that are not encoded, in a form and in the address.
 func TestUnescapedForms(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nfrom backup {\nbody {{.text}}\n}", "")
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))},
+		Sources: sourcesWith(t, source.Config{Name: "backup", Templates: source.Templates{Body: "{{.text}}"}}),
+	}})
 	const text = "91% of 100%; act now"
 	for _, tt := range []struct{ target, body string }{
 		{"/notify/ops", "body=" + text},
@@ -29,9 +35,9 @@ func TestUnescapedForms(t *testing.T) {
 		{"/notify/ops/slack", `payload={"text":"` + text + `"}`},
 		{"/notify/ops/backup", "text=" + text},
 	} {
-		got := post(t, h, tt.target, typeForm, tt.body)
-		if got.status != 200 {
-			t.Errorf("%s: %d %s", tt.target, got.status, got.body)
+		got := g.Post(tt.target, gatewaytest.TypeForm, tt.body)
+		if got.Status != 200 {
+			t.Errorf("%s: %d %s", tt.target, got.Status, got.Body)
 		} else if arrived := s.One(t); arrived.Message != text {
 			t.Errorf("%s: %q arrives", tt.target, arrived.Message)
 		}
@@ -42,15 +48,19 @@ func TestUnescapedForms(t *testing.T) {
 // checks that texts, embeds and files arrive. The service has a fixed address, so its
 // requests are passed on to the handler.
 func TestDiscordClient(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}\nfrom discord {\ntoken secret\n}", "")
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")},
+		Sources: sourcesWith(t, source.Config{Name: "discord", Token: "secret"}),
+	}})
 	var answers []int
 	discord := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, "/notify/ops/discord"+q.URL.RequestURI(), strings.NewReader(body))
 		maps.Copy(r.Header, q.Header)
-		got := do(t, h, r)
-		answers = append(answers, got.status)
-		return got.status, got.body
+		got := g.Do(r)
+		answers = append(answers, got.Status)
+		return got.Status, got.Body
 	})
 	file := func() *notifier.Attachment {
 		return notifier.NewAttachment("graph.txt", "text/plain", []byte("the\x00file\n"))
@@ -109,18 +119,19 @@ func TestDiscordClient(t *testing.T) {
 // Opsgenie to the sources with their APIs, and checks that a destination gets the same
 // states of one incident. The routing key and the API key are the token of the key.
 func TestIncidentToolClients(t *testing.T) {
+	t.Parallel()
 	for source, url := range map[string]string{"pagerduty": "pagerduty://routing-key-1234@secret-api-key", "opsgenie": "opsgenie://routing-key-1234"} {
-		d := newDesk(t)
-		h := newGateway(t, open+"key ops {\nurl "+d.url()+"\ntoken routing-key-1234\n}", "")
+		d := newSourceDesk(t)
+		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{tokenKey("ops", "routing-key-1234", d.url())}, Egress: gatewaytest.Loopback()}})
 		var answers []string
 		api := servicetest.API(func(q *http.Request, body string) (int, string) {
 			r := httptest.NewRequest(q.Method, "/notify/ops/"+source+q.URL.RequestURI(), strings.NewReader(body))
 			maps.Copy(r.Header, q.Header)
-			got := do(t, h, r)
-			if got.status/100 != 2 {
-				answers = append(answers, got.body)
+			got := g.Do(r)
+			if got.Status/100 != 2 {
+				answers = append(answers, got.Body)
 			}
-			return got.status, got.body
+			return got.Status, got.Body
 		})
 		send := api.Destination(t, url)
 		incident := notifier.Incident{Name: "disk db1", ID: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
@@ -141,7 +152,7 @@ func TestIncidentToolClients(t *testing.T) {
 			}
 			want := notifier.Incident{Name: incident.ID}.For("ops", source)
 			want.State = tt.want
-			if got := d.take(); len(got) != 1 || got[0].Incident != want {
+			if got := d.take(); len(got) != 1 || got[0] != want {
 				t.Errorf("%s, %s: arrived %+v, want %+v", source, tt.state, got, want)
 			}
 		}
@@ -158,13 +169,14 @@ func TestIncidentToolClients(t *testing.T) {
 // TestSlackWebAPI sends messages and a file as programs do that know only Slack's Web
 // API: with the token of the key, and a file to the address that the gateway gives.
 func TestSlackWebAPI(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	const token = "xoxb-12345678901-abcdefghijkl"
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\ntoken "+token+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"?retry=0\ntoken "+token+"\n}", "")
-	call := func(method, target, contentType, body string) reply {
+	g := siteWith(t, tokenKey("ops", token, s.NotifyURL("/ops")), tokenKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"))
+	call := func(method, target, contentType, body string) gatewaytest.Reply {
 		r := httptest.NewRequest(method, target, strings.NewReader(body))
 		r.Header.Set("Content-Type", contentType)
-		return do(t, h, r)
+		return g.Do(r)
 	}
 	for _, tt := range []struct {
 		target, body string
@@ -182,9 +194,9 @@ func TestSlackWebAPI(t *testing.T) {
 		{"/notify/ops/slack/api/chat.postMessage", "token=" + token + "&channel=ops", 400, `"error":"no_text"`, ""},
 		{"/notify/bad/slack/api/chat.postMessage", "token=" + token + "&channel=ops&text=full", 503, `"error":"service_unavailable"`, "full"},
 	} {
-		got := call("POST", tt.target, typeForm, tt.body)
-		if got.status != tt.status || got.header.Get("Content-Type") != typeJSON || !strings.Contains(got.body, tt.want) {
-			t.Errorf("%s %s: %d %s", tt.target, tt.body, got.status, got.body)
+		got := call("POST", tt.target, gatewaytest.TypeForm, tt.body)
+		if got.Status != tt.status || got.Header.Get("Content-Type") != gatewaytest.TypeJSON || !strings.Contains(got.Body, tt.want) {
+			t.Errorf("%s %s: %d %s", tt.target, tt.body, got.Status, got.Body)
 		}
 		sent := ""
 		for _, a := range s.Take() {
@@ -195,32 +207,33 @@ func TestSlackWebAPI(t *testing.T) {
 		}
 	}
 
-	got := call("GET", "https://alerts.example.com/notify/ops/slack/api/files.getUploadURLExternal?filename=graph.png&length=7&token="+token, typeForm, "")
+	got := call("GET", "https://alerts.example.com/notify/ops/slack/api/files.getUploadURLExternal?filename=graph.png&length=7&token="+token, gatewaytest.TypeForm, "")
 	var upload struct {
 		OK     bool   `json:"ok"`
 		URL    string `json:"upload_url"`
 		FileID string `json:"file_id"`
 	}
-	if err := json.Unmarshal([]byte(got.body), &upload); err != nil || !upload.OK || !strings.HasPrefix(upload.URL, "https://alerts.example.com/notify/ops/slack/upload/v1/"+upload.FileID+"?") {
-		t.Fatalf("%v: %s", err, got.body)
+	if err := json.Unmarshal([]byte(got.Body), &upload); err != nil || !upload.OK || !strings.HasPrefix(upload.URL, "https://alerts.example.com/notify/ops/slack/upload/v1/"+upload.FileID+"?") {
+		t.Fatalf("%v: %s", err, got.Body)
 	}
-	if got := call("POST", upload.URL, typeForm, "picture"); got.status != 200 || got.body != "OK" {
-		t.Errorf("upload: %d %s", got.status, got.body)
+	if got := call("POST", upload.URL, gatewaytest.TypeForm, "picture"); got.Status != 200 || got.Body != "OK" {
+		t.Errorf("upload: %d %s", got.Status, got.Body)
 	}
 	if a := s.One(t); a.Message != "graph.png" || a.Files() != "graph.png image/png picture" {
 		t.Errorf("upload: %+v", a)
 	}
-	if got := call("POST", strings.ReplaceAll(upload.URL, token, "x"), typeForm, "picture"); got.status != 401 {
-		t.Errorf("upload with a wrong token: %d %s", got.status, got.body)
+	if got := call("POST", strings.ReplaceAll(upload.URL, token, "x"), gatewaytest.TypeForm, "picture"); got.Status != 401 {
+		t.Errorf("upload with a wrong token: %d %s", got.Status, got.Body)
 	}
-	got = call("POST", "/notify/ops/slack/api/files.completeUploadExternal", typeForm, "token="+token+`&files=[{"id":"`+upload.FileID+`","title":"Graph"}]&initial_comment=see`)
-	if a := s.One(t); got.status != 200 || !strings.Contains(got.body, `"title":"Graph"`) || a.Message != "see" {
-		t.Errorf("complete: %d %s, %+v", got.status, got.body, a)
+	got = call("POST", "/notify/ops/slack/api/files.completeUploadExternal", gatewaytest.TypeForm, "token="+token+`&files=[{"id":"`+upload.FileID+`","title":"Graph"}]&initial_comment=see`)
+	if a := s.One(t); got.Status != 200 || !strings.Contains(got.Body, `"title":"Graph"`) || a.Message != "see" {
+		t.Errorf("complete: %d %s, %+v", got.Status, got.Body, a)
 	}
 }
 
 // TestSourceAddress checks the address of a source as its client knows it.
 func TestSourceAddress(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ client, path, rest, proto, want string }{
 		{"/notify/ops/slack/api/auth.test", "/notify/ops/slack/api/auth.test", "api/auth.test", "", "http://alerts.example.com/notify/ops/slack"},
 		{"/notify/ops/slack/", "/notify/ops/slack/", "", "https", "https://alerts.example.com/notify/ops/slack"},
@@ -241,14 +254,18 @@ func TestSourceAddress(t *testing.T) {
 // TestSlackClients sends messages with the services for Slack, Mattermost and
 // Rocket.Chat to the source slack, and checks that they arrive.
 func TestSlackClients(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQ"
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}\nfrom slack {\ntoken "+token+"\n}", "")
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")},
+		Sources: sourcesWith(t, source.Config{Name: "slack", Token: token}),
+	}})
 	slack := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, "/notify/ops/slack"+q.URL.RequestURI(), strings.NewReader(body))
 		maps.Copy(r.Header, q.Header)
-		got := do(t, h, r)
-		return got.status, got.body
+		got := g.Do(r)
+		return got.Status, got.Body
 	})
 	const text = "**91%** on [db1](https://db1.example.net)"
 	for url, want := range map[string]gatewaytest.Arrived{

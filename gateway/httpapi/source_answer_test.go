@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -18,13 +20,13 @@ import (
 // TestSourceAnswers checks that a source answers 200 if one destination has the message,
 // and otherwise 503 if a failure may pass, and 424 if none does.
 func TestSourceAnswers(t *testing.T) {
-	replaceShared(t)
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	gone := newPager(t, http.StatusGone)
-	busy := newPager(t, http.StatusServiceUnavailable)
-	busy.header = http.Header{"Retry-After": {"90"}}
+	gone := gatewaytest.NewPager(t, http.StatusGone)
+	busy := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
+	busy.Answer(http.StatusServiceUnavailable, "Retry-After", "90")
 	const payload = `{"title":"t","message":"m"}`
-	block := open
+	o := site.Options{Egress: gatewaytest.Loopback(), Timeout: time.Second}
 	for key, urls := range map[string][]string{
 		"both":      {s.NotifyURL("/a"), gone.NotifyURL()},
 		"late":      {s.NotifyURL("/refuse") + "?retry=0", s.NotifyURL("/a") + " a"},
@@ -33,13 +35,9 @@ func TestSourceAnswers(t *testing.T) {
 		"wants":     {busy.NotifyURL() + "?retry=0", gone.NotifyURL()},
 		"optional":  {s.NotifyURL("/refuse") + "?optional=yes"},
 	} {
-		block += "key " + key + " {\n"
-		for _, url := range urls {
-			block += "url " + url + "\n"
-		}
-		block += "}\n"
+		o.Keys = append(o.Keys, gatewaytest.Key(key, urls...))
 	}
-	h := newGateway(t, block+"timeout 1s", "")
+	g := gatewaytest.New(t, gatewaytest.Options{Site: o})
 	for _, tt := range []struct {
 		target, body string
 		want         int
@@ -60,24 +58,24 @@ func TestSourceAnswers(t *testing.T) {
 		{"/notify/both/proxmox", `{"subject":"x"}`, 400, "", "this is no payload of Proxmox VE and Backup Server", ""},
 	} {
 		r := httptest.NewRequest(http.MethodPost, tt.target, strings.NewReader(tt.body))
-		r.Header.Set("Content-Type", typeJSON)
-		r.Header.Set("Accept", typeJSON)
-		got := do(t, h, r)
+		r.Header.Set("Content-Type", gatewaytest.TypeJSON)
+		r.Header.Set("Accept", gatewaytest.TypeJSON)
+		got := g.Do(r)
 		var answer struct{ Error *string }
-		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+		if err := json.Unmarshal([]byte(got.Body), &answer); err != nil {
 			t.Fatal(err)
 		}
 		text := ""
 		if answer.Error != nil {
 			text = *answer.Error
 		}
-		if got.status != tt.want || got.header.Get("Retry-After") != tt.retryAfter || !strings.HasPrefix(text, tt.error) || (text == "") != (tt.error == "") || !strings.Contains(got.body, tt.text) {
-			t.Errorf("%s: status %d, Retry-After %q: %s", tt.target, got.status, got.header.Get("Retry-After"), got.body)
+		if got.Status != tt.want || got.Header.Get("Retry-After") != tt.retryAfter || !strings.HasPrefix(text, tt.error) || (text == "") != (tt.error == "") || !strings.Contains(got.Body, tt.text) {
+			t.Errorf("%s: status %d, Retry-After %q: %s", tt.target, got.Status, got.Header.Get("Retry-After"), got.Body)
 		}
 	}
 	// The failure stands in the history although the answer is a success.
 	failed := 0
-	for _, e := range h.shared.History.List() {
+	for _, e := range g.Process.History.List() {
 		if e.Key != nil && *e.Key == "both" && e.Outcome == site.OutcomeFailed {
 			failed++
 		}
@@ -90,9 +88,10 @@ func TestSourceAnswers(t *testing.T) {
 // TestAPIOutcomes checks that clients of an API get success if one destination has the
 // message, and otherwise 503 or 424 in the format of the API.
 func TestAPIOutcomes(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	gone := newPager(t, http.StatusGone)
-	h := newGateway(t, "key both {\nurl "+s.NotifyURL("/a")+"\nurl "+gone.NotifyURL()+"\n}\nkey gone {\nurl "+gone.NotifyURL()+"\n}\nkey later {\nurl "+s.NotifyURL("/refuse")+"?retry=0\n}", "")
+	gone := gatewaytest.NewPager(t, http.StatusGone)
+	g := siteWith(t, gatewaytest.Key("both", s.NotifyURL("/a"), gone.NotifyURL()), gatewaytest.Key("gone", gone.NotifyURL()), gatewaytest.Key("later", s.NotifyURL("/refuse")+"?retry=0"))
 	for _, api := range []struct {
 		path, body       string
 		success          int
@@ -118,9 +117,9 @@ func TestAPIOutcomes(t *testing.T) {
 			if tt.query != "" && api.tag == "" {
 				tt.status = api.success
 			}
-			got := post(t, h, "/notify/"+tt.key+"/"+api.path+tt.query, typeJSON, api.body)
-			if got.status != tt.status || !strings.Contains(got.body, tt.text) {
-				t.Errorf("%s to %s: status %d: %s", api.path, tt.key, got.status, got.body)
+			got := g.Post("/notify/"+tt.key+"/"+api.path+tt.query, gatewaytest.TypeJSON, api.body)
+			if got.Status != tt.status || !strings.Contains(got.Body, tt.text) {
+				t.Errorf("%s to %s: status %d: %s", api.path, tt.key, got.Status, got.Body)
 			}
 		}
 	}
@@ -129,18 +128,19 @@ func TestAPIOutcomes(t *testing.T) {
 // TestRepeatingProgram checks that a program that sends a message again until the answer
 // is a success sends it once if one destination is healthy, with a queue and without one.
 func TestRepeatingProgram(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{http.StatusGone, http.StatusBadGateway} {
 		for _, queued := range []bool{false, true} {
 			s := gatewaytest.NewStation(t)
-			dead := newPager(t, status)
-			block := "key ops {\nurl " + s.NotifyURL("/a") + "\nurl " + dead.NotifyURL() + "?retry=0\n}"
-			h := newGateway(t, block, "")
+			dead := gatewaytest.NewPager(t, status)
+			o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a"), dead.NotifyURL()+"?retry=0")}}}
 			if queued {
-				h = newQueueGateway(t, t.TempDir(), block, "")
+				o.Queue = &outbox.Settings{}
 			}
+			g := gatewaytest.New(t, o)
 			const attempts = 5
 			for range attempts {
-				if got := post(t, h, "/notify/ops/alertmanager", typeJSON, sample(t, "alertmanager/group")); got.status/100 == 2 {
+				if got := g.Post("/notify/ops/alertmanager", gatewaytest.TypeJSON, sourceSample(t, "alertmanager/group")); got.Status/100 == 2 {
 					break
 				}
 			}
@@ -155,15 +155,18 @@ func TestRepeatingProgram(t *testing.T) {
 // stored for another attempt: it is still a success if another destination has the
 // message.
 func TestSourceAndFullQueue(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	later := newPager(t, http.StatusBadGateway)
-	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\nmax_size 6KB\n}\nkey both {\nurl "+s.NotifyURL("/a")+"\nurl "+later.NotifyURL()+"\n}\nkey later {\nurl "+later.NotifyURL()+"\n}")
-	startApp(t, h)
+	later := gatewaytest.NewPager(t, http.StatusBadGateway)
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("both", s.NotifyURL("/a"), later.NotifyURL()), gatewaytest.Key("later", later.NotifyURL())}},
+		Queue:  &outbox.Settings{MaxSize: 6000},
+	})
 	text := strings.Repeat("x", 20<<10)
 	for target, want := range map[string]int{"/notify/both/proxmox": 200, "/notify/later/proxmox": 503, "/notify/both": 503} {
-		got := post(t, h, target, typeJSON, `{"body":"`+text+`","message":"`+text+`"}`)
-		if got.status != want || want == 200 && !strings.Contains(got.body, `"error":null`) || want == 503 && got.header.Get("Retry-After") == "" {
-			t.Errorf("%s: status %d: %.500s", target, got.status, got.body)
+		got := g.Post(target, gatewaytest.TypeJSON, `{"body":"`+text+`","message":"`+text+`"}`)
+		if got.Status != want || want == 200 && !strings.Contains(got.Body, `"error":null`) || want == 503 && got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: status %d: %.500s", target, got.Status, got.Body)
 		}
 	}
 }
@@ -171,15 +174,16 @@ func TestSourceAndFullQueue(t *testing.T) {
 // TestSourceIdempotencyKey checks that a program that repeats a request with the same
 // idempotency key gets the same status.
 func TestSourceIdempotencyKey(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	gone := newPager(t, http.StatusGone)
-	h := newQueueGateway(t, t.TempDir(), "key both {\nurl "+s.NotifyURL("/a")+"\nurl "+gone.NotifyURL()+"\n}\nkey gone {\nurl "+gone.NotifyURL()+"\n}", "")
+	gone := gatewaytest.NewPager(t, http.StatusGone)
+	g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{}, Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("both", s.NotifyURL("/a"), gone.NotifyURL()), gatewaytest.Key("gone", gone.NotifyURL())}}})
 	for target, want := range map[string]int{"/notify/both/proxmox": 200, "/notify/gone/proxmox": 424, "/notify/both": 424} {
 		for range 2 {
 			r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(`{"body":"x","message":"x"}`))
-			r.Header = http.Header{"Content-Type": {typeJSON}, "Idempotency-Key": {target}}
-			if got := do(t, h, r); got.status != want {
-				t.Errorf("%s: status %d: %s", target, got.status, got.body)
+			r.Header = http.Header{"Content-Type": {gatewaytest.TypeJSON}, "Idempotency-Key": {target}}
+			if got := g.Do(r); got.Status != want {
+				t.Errorf("%s: status %d: %s", target, got.Status, got.Body)
 			}
 		}
 	}
@@ -191,20 +195,21 @@ func TestSourceIdempotencyKey(t *testing.T) {
 // TestRepeatedAlert checks that an alert without a key of its own has the same one when its
 // request is sent again with its idempotency key, and otherwise another one.
 func TestRepeatedAlert(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newQueueGateway(t, t.TempDir(), "key ops {\nurl "+s.NotifyURL("/a")+"\n}", "")
+	g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{}, Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a"))}}})
 	bodies := map[string]bool{}
 	for i, key := range []string{"a", "a", "b", "", ""} {
 		r := httptest.NewRequest(http.MethodPost, "/notify/ops/pagerduty", strings.NewReader(`{"event_action":"trigger","payload":{"summary":"x"}}`))
-		r.Header.Set("Content-Type", typeJSON)
+		r.Header.Set("Content-Type", gatewaytest.TypeJSON)
 		if key != "" {
 			r.Header.Set("Idempotency-Key", key)
 		}
-		got := do(t, h, r)
-		if got.status != 202 || bodies[got.body] != (i == 1) {
-			t.Errorf("request %d: status %d: %s", i, got.status, got.body)
+		got := g.Do(r)
+		if got.Status != 202 || bodies[got.Body] != (i == 1) {
+			t.Errorf("request %d: status %d: %s", i, got.Status, got.Body)
 		}
-		bodies[got.body] = true
+		bodies[got.Body] = true
 	}
 	if got := s.Take(); len(got) != 4 {
 		t.Errorf("%d messages have arrived", len(got))
@@ -214,6 +219,7 @@ func TestRepeatedAlert(t *testing.T) {
 // TestConfirmationError checks that a sender asks again for the confirmation of a
 // subscription only if that helps.
 func TestConfirmationError(t *testing.T) {
+	t.Parallel()
 	if got := httpapi.ConfirmationError(io.ErrUnexpectedEOF).Status; got != http.StatusServiceUnavailable {
 		t.Errorf("after an error of the network: status %d", got)
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"bufio"
@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
@@ -19,35 +16,32 @@ import (
 // streamEnd is the last line of a stream.
 type streamEnd struct {
 	Status int `json:"status"`
-	jsonResponse
+	gatewaytest.Answer
 }
 
 // TestStreamIsLive checks that a result is written as soon as it is known,
 // before the others.
 func TestStreamIsLive(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer slow.Close()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl json://"+strings.TrimPrefix(slow.URL, "http://")+" a\nurl "+s.NotifyURL("/refuse")+"\n}", "")
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
-			t.Error(err)
-		}
-	}))
+	g := siteWith(t, gatewaytest.Key("ops", "json://"+strings.TrimPrefix(slow.URL, "http://")+" a", s.NotifyURL("/refuse")))
+	front := httptest.NewServer(g)
 	defer front.Close()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/notify/ops", strings.NewReader("body=x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", typeForm)
-	r.Header.Set("Accept", typeStream)
+	r.Header.Set("Content-Type", gatewaytest.TypeForm)
+	r.Header.Set("Accept", gatewaytest.TypeStream)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != typeStream {
+	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != gatewaytest.TypeStream {
 		t.Fatalf("status %d, Content-Type %q", resp.StatusCode, got)
 	}
 	lines := bufio.NewScanner(resp.Body)
@@ -88,13 +82,14 @@ func TestStreamIsLive(t *testing.T) {
 // TestStreamOfRefusal checks that a refused request has its status and one
 // line.
 func TestStreamOfRefusal(t *testing.T) {
-	h := newGateway(t, "", "")
+	t.Parallel()
+	g := siteWith(t)
 	r := httptest.NewRequest(http.MethodPost, "/notify/none", strings.NewReader("body=x"))
-	r.Header.Set("Accept", typeStream)
-	got := do(t, h, r)
+	r.Header.Set("Accept", gatewaytest.TypeStream)
+	got := g.Do(r)
 	var end streamEnd
-	if err := json.Unmarshal([]byte(got.body), &end); err != nil || got.status != 404 || end.Status != 404 || *end.Error != "there is no such key" {
-		t.Errorf("status %d: %s", got.status, got.body)
+	if err := json.Unmarshal([]byte(got.Body), &end); err != nil || got.Status != 404 || end.Status != 404 || *end.Error != "there is no such key" {
+		t.Errorf("status %d: %s", got.Status, got.Body)
 	}
 }
 
@@ -118,22 +113,21 @@ func (s *stuckClient) SetWriteDeadline(t time.Time) error {
 // TestStreamIsNotRead checks that a client that does not read does not count as
 // a message under way, and is disconnected after a time.
 func TestStreamIsNotRead(t *testing.T) {
-	for _, accept := range []string{typeStream, typeJSON} {
+	t.Parallel()
+	for _, accept := range []string{gatewaytest.TypeStream, gatewaytest.TypeJSON} {
 		s := gatewaytest.NewStation(t)
-		h := newGateway(t, "key k {\nurl "+s.NotifyURL("/x")+"\n}", "")
+		g := siteWith(t, gatewaytest.Key("k", s.NotifyURL("/x")))
 		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
-		r.Header.Set("Content-Type", typeForm)
+		r.Header.Set("Content-Type", gatewaytest.TypeForm)
 		r.Header.Set("Accept", accept)
 		w := &stuckClient{ResponseRecorder: httptest.NewRecorder(), wake: make(chan struct{})}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if err := h.ServeHTTP(w, r, nil); err != nil {
-				t.Error(err)
-			}
+			g.ServeHTTP(w, r)
 		}()
-		caddyhttptest.Eventually(t, func() bool { return s.Paths() != "" })
-		caddyhttptest.Eventually(t, func() bool { return h.shared.InFlight.Load() == 0 })
+		gatewaytest.Eventually(t, func() bool { return s.Paths() != "" })
+		gatewaytest.Eventually(t, func() bool { return g.Process.InFlight.Load() == 0 })
 		close(w.wake)
 		<-done
 		if w.deadline.IsZero() {

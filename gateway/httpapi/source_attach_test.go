@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"context"
@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // cameras serves pictures as cameras in a LAN do.
@@ -40,21 +42,24 @@ func TestNtfyAttachThatCannotBeFetched(t *testing.T) {
 	s, camera := gatewaytest.NewStation(t), cameras(t)
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
+	open := gatewaytest.Loopback()
 	for name, tt := range map[string]struct {
-		options, address string
-		warning          string // "" if the file is fetched
+		options site.Options
+		address string
+		warning string // "" if the file is fetched
 	}{
-		"private":      {"", "http://192.168.1.20/door.jpg", "the operator can allow it with egress"},
-		"this machine": {"", camera + "/door.jpg", "the operator can allow it with egress"},
-		"fetched":      {open, camera + "/door.jpg", ""},
-		"unreachable":  {open, closed.URL + "/door.jpg", "connection refused"},
-		"no file":      {open, camera + "/none.jpg", "404 Not Found"},
-		"too large":    {open + "attachments {\nmax_size 1KiB\n}\n", camera + "/large.jpg", "is larger than 1.0 KiB"},
-		"slow":         {open + "timeout 300ms\n", camera + "/hangs.jpg", "it was not fetched within"},
-		"remote off":   {open + "attachments {\nremote off\n}\n", camera + "/door.jpg", "fetching attachments is turned off here"},
-		"no files":     {open + "attachments {\nmax_count 0\n}\n", camera + "/door.jpg", "attachments are turned off here"},
+		"private":      {site.Options{}, "http://192.168.1.20/door.jpg", "the operator can allow it with egress"},
+		"this machine": {site.Options{}, camera + "/door.jpg", "the operator can allow it with egress"},
+		"fetched":      {site.Options{Egress: open}, camera + "/door.jpg", ""},
+		"unreachable":  {site.Options{Egress: open}, closed.URL + "/door.jpg", "connection refused"},
+		"no file":      {site.Options{Egress: open}, camera + "/none.jpg", "404 Not Found"},
+		"too large":    {site.Options{Egress: open, Files: &site.FileOptions{MaxSize: 1 << 10}}, camera + "/large.jpg", "is larger than 1.0 KiB"},
+		"slow":         {site.Options{Egress: open, Timeout: 300 * time.Millisecond}, camera + "/hangs.jpg", "it was not fetched within"},
+		"remote off":   {site.Options{Egress: open, Files: &site.FileOptions{Remote: new(false)}}, camera + "/door.jpg", "fetching attachments is turned off here"},
+		"no files":     {site.Options{Egress: open, Files: &site.FileOptions{MaxCount: new(0)}}, camera + "/door.jpg", "attachments are turned off here"},
 	} {
-		h := newGateway(t, tt.options+"key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+		tt.options.Keys = []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}
+		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.options})
 		for form, send := range map[string]func(text string) *http.Request{
 			"headers": func(text string) *http.Request {
 				r := httptest.NewRequest("POST", "/notify/ops/ntfy/door", strings.NewReader(text))
@@ -67,13 +72,13 @@ func TestNtfyAttachThatCannotBeFetched(t *testing.T) {
 			},
 		} {
 			for _, text := range []string{"Somebody is there", ""} {
-				got := do(t, h, send(text))
+				got := g.Do(send(text))
 				var answer struct {
 					Event    string
 					Warnings []string
 				}
-				if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.status != 200 || answer.Event != "message" {
-					t.Errorf("%s, %s: %d %s", name, form, got.status, got.body)
+				if err := json.Unmarshal([]byte(got.Body), &answer); err != nil || got.Status != 200 || answer.Event != "message" {
+					t.Errorf("%s, %s: %d %s", name, form, got.Status, got.Body)
 					continue
 				}
 				if warnings := strings.Join(answer.Warnings, "|"); (warnings == "") != (tt.warning == "") || !strings.Contains(warnings, tt.warning) || strings.Contains(warnings, tt.address) {
@@ -95,19 +100,21 @@ func TestNtfyAttachThatCannotBeFetched(t *testing.T) {
 // TestOwnAttachThatCannotBeFetched checks that the gateway's own API refuses a message
 // whose file cannot be fetched: its documentation says that the gateway fetches files.
 func TestOwnAttachThatCannotBeFetched(t *testing.T) {
+	t.Parallel()
 	s, camera := gatewaytest.NewStation(t), cameras(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/ops")))
 	for _, address := range []string{"http://192.168.1.20/door.jpg", camera + "/door.jpg"} {
-		if got := post(t, h, "/notify/ops", typeJSON, `{"body":"x","attach":"`+address+`"}`); got.status != 400 || len(s.Take()) > 0 {
-			t.Errorf("%s: %d %s", address, got.status, got.body)
+		if got := g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"x","attach":"`+address+`"}`); got.Status != 400 || len(s.Take()) > 0 {
+			t.Errorf("%s: %d %s", address, got.Status, got.Body)
 		}
 	}
 }
 
 // TestNtfyAttachInMarkup checks the line with the address in Markdown and in HTML.
 func TestNtfyAttachInMarkup(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
+	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown"))
 	const address = "http://192.168.1.20/a_b_c.jpg?x=1&y=2"
 	for target, want := range map[string]string{
 		"/notify/ops/ntfy/door?markdown=yes": "**there**\n" + address,
@@ -115,8 +122,8 @@ func TestNtfyAttachInMarkup(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", target, strings.NewReader("**there**"))
 		r.Header.Set("Attach", address)
-		if got := do(t, h, r); got.status != 200 {
-			t.Errorf("%s: %d %s", target, got.status, got.body)
+		if got := g.Do(r); got.Status != 200 {
+			t.Errorf("%s: %d %s", target, got.Status, got.Body)
 		} else if a := s.One(t); strings.ReplaceAll(a.Message, "\\_", "_") != want {
 			t.Errorf("%s: %q arrived, want %q", target, a.Message, want)
 		}
@@ -126,21 +133,24 @@ func TestNtfyAttachInMarkup(t *testing.T) {
 // TestAttachWithoutRoomToFetch checks that a message for ntfy is sent at once, with the
 // address in its text, if too many files are being fetched.
 func TestAttachWithoutRoomToFetch(t *testing.T) {
+	t.Parallel()
 	s, camera := gatewaytest.NewStation(t), cameras(t)
-	h := newGateway(t, open+"client_limits {\nin_flight 1\n}\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
-	e, err := h.shared.InFlight.EnterFetch(h.api.Resolved.Limits.InFlight, httpapi.ClientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}, Egress: gatewaytest.Loopback(), Clients: &site.ClientOptions{InFlight: 1},
+	}})
+	e, err := g.Process.InFlight.EnterFetch(g.Resolved.Limits.InFlight, httpapi.ClientAddress(httptest.NewRequestWithContext(context.Background(), "POST", "/", nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Leave()
 	r := httptest.NewRequest("POST", "/notify/ops/ntfy/door", strings.NewReader("there"))
 	r.Header.Set("Attach", camera+"/door.jpg")
-	if got := do(t, h, r); got.status != 200 || !strings.Contains(got.body, "client_limits") {
-		t.Errorf("%d %s", got.status, got.body)
+	if got := g.Do(r); got.Status != 200 || !strings.Contains(got.Body, "client_limits") {
+		t.Errorf("%d %s", got.Status, got.Body)
 	} else if a := s.One(t); a.Message != "there\n"+camera+"/door.jpg" || a.Files() != "" {
 		t.Errorf("arrived %+v", a)
 	}
-	if got := post(t, h, "/notify/ops", typeJSON, `{"body":"x","attach":"`+camera+`/door.jpg"}`); got.status != 503 {
-		t.Errorf("the own API: %d %s", got.status, got.body)
+	if got := g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"x","attach":"`+camera+`/door.jpg"}`); got.Status != 503 {
+		t.Errorf("the own API: %d %s", got.Status, got.Body)
 	}
 }
