@@ -30,16 +30,6 @@ func silence(t *testing.T, h *Handler, form string) string {
 	return s.ID
 }
 
-// silences returns the silences of the key k.
-func silences(t *testing.T, h *Handler) (all []httpapi.SilenceJSON) {
-	t.Helper()
-	resp := do(t, h, httptest.NewRequest(http.MethodGet, "/notify/k/silences", nil))
-	if err := json.Unmarshal([]byte(resp.body), &all); err != nil || resp.status != http.StatusOK {
-		t.Fatalf("status %d: %s", resp.status, resp.body)
-	}
-	return all
-}
-
 const managed = "console {\nmanage open\n}\n"
 
 // askIncident makes a request to the page of an incident.
