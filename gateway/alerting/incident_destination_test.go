@@ -1,17 +1,20 @@
-package caddyhttp
+package alerting_test
 
 import (
 	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -71,11 +74,35 @@ func (d *desk) take() []paged {
 	return got
 }
 
+// backupSource returns the source backup.
+func backupSource(t *testing.T) map[string]*source.Source {
+	t.Helper()
+	s, err := source.New(source.Config{Name: "backup", Templates: source.Templates{Title: "{{.job}}", Type: "{{.state}}", Incident: "{{.job}}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*source.Source{"backup": s}
+}
+
+// payloadSample returns a payload of a program from the test data of package programs.
+func payloadSample(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../source/programs/testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestIncidents checks which incident and which state destinations get, for each
 // way in which a message comes in.
 func TestIncidents(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
-	h := newGateway(t, open+"key ops {\nurl "+d.url()+"\n}\nkey web {\nurl "+d.url()+"\n}\nfrom backup {\ntitle {{.job}}\ntype {{.state}}\nincident {{.job}}\n}", "")
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys:    []site.KeyOptions{gatewaytest.Key("ops", d.url()), gatewaytest.Key("web", d.url())},
+		Sources: backupSource(t), Egress: gatewaytest.Loopback(),
+	}})
 	name := notifier.Incident{Name: "disk db1"}
 	group := notifier.Incident{Name: `http://am.example.net {}:{alertname="DiskFull"}`}.For("ops", "alertmanager")
 	firing := group
@@ -85,21 +112,21 @@ func TestIncidents(t *testing.T) {
 		want                      notifier.Incident
 		state                     notifier.IncidentState
 	}{
-		{"/notify/ops", typeForm, "body=x&type=failure&incident=disk+db1", name.For("ops", ""), notifier.Open},
-		{"/notify/ops", typeForm, "body=x&type=warning&incident=disk+db1", name.For("ops", ""), notifier.Open},
-		{"/notify/ops", typeForm, "body=x&incident=disk+db1", name.For("ops", ""), notifier.Updated},
-		{"/notify/ops", typeForm, "body=x&type=success&incident=disk+db1", name.For("ops", ""), notifier.Resolved},
-		{"/notify/web", typeForm, "body=x&incident=disk+db1", name.For("web", ""), notifier.Updated},
-		{"/notify", typeForm, "body=x&incident=disk+db1&urls=" + d.url(), name.For("", ""), notifier.Updated},
-		{"/notify/ops", typeForm, "body=x&type=failure", notifier.Incident{}, ""},
-		{"/notify/ops/alertmanager", typeJSON, sample(t, "alertmanager/group"), firing, notifier.Open},
-		{"/notify/ops/alertmanager", typeJSON, sample(t, "alertmanager/resolved"), group, notifier.Resolved},
-		{"/notify/ops/backup", typeJSON, `{"job":"nightly","state":"acknowledged"}`, notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Acknowledged},
-		{"/notify/ops/backup?incident=q", typeJSON, `{"job":"nightly","state":"down"}`, notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Open},
-		{"/notify/ops/uptime_kuma?incident=q", typeJSON, sample(t, "uptime_kuma/test"), notifier.Incident{Name: "q"}.For("ops", "uptime_kuma"), notifier.Updated},
+		{"/notify/ops", gatewaytest.TypeForm, "body=x&type=failure&incident=disk+db1", name.For("ops", ""), notifier.Open},
+		{"/notify/ops", gatewaytest.TypeForm, "body=x&type=warning&incident=disk+db1", name.For("ops", ""), notifier.Open},
+		{"/notify/ops", gatewaytest.TypeForm, "body=x&incident=disk+db1", name.For("ops", ""), notifier.Updated},
+		{"/notify/ops", gatewaytest.TypeForm, "body=x&type=success&incident=disk+db1", name.For("ops", ""), notifier.Resolved},
+		{"/notify/web", gatewaytest.TypeForm, "body=x&incident=disk+db1", name.For("web", ""), notifier.Updated},
+		{"/notify", gatewaytest.TypeForm, "body=x&incident=disk+db1&urls=" + d.url(), name.For("", ""), notifier.Updated},
+		{"/notify/ops", gatewaytest.TypeForm, "body=x&type=failure", notifier.Incident{}, ""},
+		{"/notify/ops/alertmanager", gatewaytest.TypeJSON, payloadSample(t, "alertmanager/group"), firing, notifier.Open},
+		{"/notify/ops/alertmanager", gatewaytest.TypeJSON, payloadSample(t, "alertmanager/resolved"), group, notifier.Resolved},
+		{"/notify/ops/backup", gatewaytest.TypeJSON, `{"job":"nightly","state":"acknowledged"}`, notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Acknowledged},
+		{"/notify/ops/backup?incident=q", gatewaytest.TypeJSON, `{"job":"nightly","state":"down"}`, notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Open},
+		{"/notify/ops/uptime_kuma?incident=q", gatewaytest.TypeJSON, payloadSample(t, "uptime_kuma/test"), notifier.Incident{Name: "q"}.For("ops", "uptime_kuma"), notifier.Updated},
 	} {
-		if r := post(t, h, tt.target, tt.contentType, tt.body); r.status != 200 || strings.Contains(r.body, "unknown") {
-			t.Errorf("%s: status %d: %s", tt.target, r.status, r.body)
+		if r := g.Post(tt.target, tt.contentType, tt.body); r.Status != 200 || strings.Contains(r.Body, "unknown") {
+			t.Errorf("%s: status %d: %s", tt.target, r.Status, r.Body)
 		}
 		tt.want.State = tt.state
 		if got := d.take(); len(got) != 1 || got[0].Incident != tt.want {
@@ -111,17 +138,21 @@ func TestIncidents(t *testing.T) {
 // TestQueuedIncidents checks that a message keeps its incident in the queue, and
 // that whoever asks for the message sees it.
 func TestQueuedIncidents(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
-	h := newQueueGateway(t, t.TempDir(), "key ops {\nurl "+d.url()+"\n}\nfrom backup {\ntitle {{.job}}\ntype {{.state}}\nincident {{.job}}\n}", "")
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", d.url())}, Sources: backupSource(t)},
+		Queue: &outbox.Settings{},
+	})
 	for body, want := range map[string]notifier.Incident{
 		`{"job":"nightly","state":"down"}`: {Name: "nightly", State: notifier.Open},
 		`{"job":"weekly","state":"acked"}`: {Name: "weekly", State: notifier.Acknowledged},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/notify/ops/backup", strings.NewReader(body))
-		r.Header.Set("Content-Type", typeJSON)
-		r.Header.Set("Accept", typeJSON)
+		r.Header.Set("Content-Type", gatewaytest.TypeJSON)
+		r.Header.Set("Accept", gatewaytest.TypeJSON)
 		r.Header.Set("Prefer", "respond-async")
-		a := do(t, h, r)
+		a := g.Do(r)
 		var got []paged
 		for deadline := time.Now().Add(time.Minute); len(got) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 			got = d.take()
@@ -131,39 +162,12 @@ func TestQueuedIncidents(t *testing.T) {
 		if want.State = state; len(got) != 1 || got[0].Incident != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		m := getMessage(t, h, http.MethodGet, a.queued(t).ID, typeJSON)
-		if !strings.Contains(m.body, `"incident":"`+want.Name+`"`) {
-			t.Errorf("the message is shown as %s", m.body)
+		m := g.Message(http.MethodGet, a.JSON(t).ID, gatewaytest.TypeJSON)
+		if !strings.Contains(m.Body, `"incident":"`+want.Name+`"`) {
+			t.Errorf("the message is shown as %s", m.Body)
 		}
 	}
-	if e := h.shared.History.OfKey(site.KeyID{Site: h.api.Site(), Key: "ops"}, 1); len(e) != 1 || e[0].Incident == "" {
+	if e := g.Process.History.OfKey(site.KeyID{Site: g.Site(), Key: "ops"}, 1); len(e) != 1 || e[0].Incident == "" {
 		t.Errorf("the history has %+v", e)
 	}
-}
-
-// TestIncidentsInEvents checks that events about messages name their incident.
-func TestIncidentsInEvents(t *testing.T) {
-	s := gatewaytest.NewStation(t)
-	_, _ = startEventApps(t, `
-	notify {
-		key meta {
-			url `+s.NotifyURL("/meta")+`
-		}
-	}
-	events {
-		on notify_failed notify meta {
-			title "{event.data.incident}"
-		}
-	}`)
-	h := newGateway(t, open, "")
-	post(t, h, "/notify", typeForm, "body=x&incident=disk+db1&urls="+s.NotifyURL("/refuse"))
-	if left := h.shared.Background.Wait(time.Minute); left > 0 {
-		t.Fatal(left)
-	}
-	for _, got := range s.Take() {
-		if got.Path == "/meta" && got.Title == "disk db1" {
-			return
-		}
-	}
-	t.Error("the event does not name the incident")
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package metrics_test
 
 import (
 	"context"
@@ -14,8 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -66,7 +68,7 @@ func queries(t *testing.T) map[string]string {
 			Targets []struct{ RefID, Expr string }
 		}
 	}
-	content, err := os.ReadFile("../deploy/grafana/dashboard.json")
+	content, err := os.ReadFile("../../deploy/grafana/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func queries(t *testing.T) map[string]string {
 			Rules []struct{ Alert, Expr string }
 		}
 	}
-	if content, err = os.ReadFile("../deploy/prometheus/alerts.yml"); err != nil {
+	if content, err = os.ReadFile("../../deploy/prometheus/alerts.yml"); err != nil {
 		t.Fatal(err)
 	}
 	if err := yaml.Unmarshal(content, &alerts); err != nil {
@@ -99,7 +101,7 @@ func queries(t *testing.T) map[string]string {
 			out["alert "+r.Alert] = r.Expr
 		}
 	}
-	pages, err := filepath.Glob("../docs/*.md")
+	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +124,7 @@ func queries(t *testing.T) map[string]string {
 // documentation name metrics, labels and outcomes that exist, and that the dashboard
 // shows each metric.
 func TestDashboard(t *testing.T) {
+	t.Parallel()
 	known := series(t)
 	selector := regexp.MustCompile(`(caddy_notify_\w+)(?:\{([^}]*)\})?`)
 	matcher := regexp.MustCompile(`(\w+)(?:=~|!~|!=|=)"([^"]*)"`)
@@ -190,9 +193,15 @@ func TestDashboard(t *testing.T) {
 // TestDeadSeries checks that the counter of deliveries that were given up exists for
 // each service of the configuration before the first, because increase() needs the 0.
 func TestDeadSeries(t *testing.T) {
-	replaceShared(t)
-	h := newQueueGateway(t, t.TempDir(), "key k {\nurl json://127.0.0.1:9/\n}\ndefault_urls gotify://127.0.0.1/token", "")
-	got := values(t, h.shared.Dispatcher)
+	t.Parallel()
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Site: site.Options{
+			Keys:        []site.KeyOptions{gatewaytest.Key("k", "json://127.0.0.1:9/")},
+			DefaultURLs: gatewaytest.URLs("gotify://127.0.0.1/token"),
+		},
+		Queue: &outbox.Settings{},
+	})
+	got := g.Process.Values(t)
 	for _, name := range []string{"queue_dead_total service=JSON", "queue_dead_total service=Gotify", "queue_beats_total outcome=withheld"} {
 		if value, ok := got[name]; !ok || value != 0 {
 			t.Errorf("%s is %v (%t), want 0", name, value, ok)
