@@ -100,4 +100,3 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	}
 	return calls
 }
-

@@ -44,4 +44,3 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 		describedCall{h: h, target: "/notify/k/ntfy/x/auth"}, describedCall{h: h, target: "/notify/k/ntfy/x/sse?poll=1"}, describedCall{h: h, target: "/notify/k/ntfy/x/ws", header: socket})
 	return calls
 }
-

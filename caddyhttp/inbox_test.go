@@ -69,4 +69,3 @@ func TestInboxRefused(t *testing.T) {
 		t.Errorf("beats of a key with only an inbox: %v", err)
 	}
 }
-

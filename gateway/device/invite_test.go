@@ -39,4 +39,3 @@ func TestInvitationTellsNoKey(t *testing.T) {
 		}
 	}
 }
-
