@@ -76,6 +76,7 @@ type Process struct {
 	Registry *prometheus.Registry // of its metrics
 
 	newest atomic.Pointer[gateway.Gateway]
+	queues openQueues
 }
 
 // NewProcess returns a process that ends with the test.
@@ -228,7 +229,7 @@ func (g *Gateway) open() error {
 		g.Process.newest.Store(&g.Gateway)
 		return nil
 	}
-	rooms, err := gateway.OpenQueue(e)
+	rooms, opened, err := g.Process.queues.use(e.QueueSettings.Name, func() (*gateway.Rooms, error) { return gateway.OpenQueue(e) })
 	if err != nil {
 		return err
 	}
@@ -239,7 +240,9 @@ func (g *Gateway) open() error {
 	rooms.Alerts.Silences.Refresh(ctx)
 	rooms.Devices.Refresh(ctx)
 	g.Process.newest.Store(&g.Gateway)
-	rooms.Outbox.Queue.Start()
+	if opened {
+		rooms.Outbox.Queue.Start()
+	}
 	return nil
 }
 
@@ -254,7 +257,7 @@ func (g *Gateway) close() {
 	g.Process.Background.Wait(dispatch.StopTimeout)
 	g.Saved.Close()
 	if g.Gateway.Rooms != nil {
-		if err := g.Gateway.Rooms.Destruct(); err != nil {
+		if err := g.Process.queues.leave(g.Gateway.Engine.QueueSettings.Name); err != nil {
 			g.t.Error(err)
 		}
 	}

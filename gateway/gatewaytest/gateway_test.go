@@ -61,3 +61,25 @@ func TestRestart(t *testing.T) {
 		p.WantTold(t, "info: b", "info: b")
 	})
 }
+
+// TestReload checks that a gateway can replace another one in a process while both have the
+// same queue.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	p, dir := gatewaytest.NewPager(t, http.StatusServiceUnavailable), t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := gatewaytest.Options{
+			Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", p.NotifyURL())}},
+			Queue:  &outbox.Settings{Path: dir}, Process: gatewaytest.NewProcess(t),
+		}
+		before := gatewaytest.New(t, o)
+		id := before.PostForm("/notify/ops", "body=b", "Prefer", "respond-async").JSON(t).ID
+		next := gatewaytest.New(t, o)
+		before.Stop()
+		p.Answer(http.StatusOK)
+		time.Sleep(3 * time.Hour)
+		if state, r := next.State(id); state != "delivered" {
+			t.Errorf("%s after %d attempts", state, r.Attempts)
+		}
+	})
+}

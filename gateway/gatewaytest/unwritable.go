@@ -1,0 +1,43 @@
+package gatewaytest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
+)
+
+// Unwritable is a store that takes no messages while Down is set, such as one on a disk that
+// fails.
+type Unwritable struct {
+	queue.Store
+	Down atomic.Bool
+}
+
+// Accept stores messages, or returns an error while u is down.
+func (u *Unwritable) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry) error {
+	if u.Down.Load() {
+		return &queue.UnavailableError{Err: errors.New("the disk fails")}
+	}
+	return u.Store.Accept(ctx, maxSize, entries...)
+}
+
+// MakeUnwritable puts a store that can be unwritable into the place of that of the gateway.
+// Nothing may be queued yet.
+func (g *Gateway) MakeUnwritable() *Unwritable {
+	g.t.Helper()
+	q, settings := g.Rooms(), g.Gateway.Engine.QueueSettings
+	err := q.Outbox.Queue.Close(g.t.Context())
+	if err == nil {
+		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: settings.Path})
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	u := &Unwritable{Store: q.Outbox.Store}
+	q.Outbox.Queue = queue.New(u, q.Options(settings))
+	q.Outbox.Queue.Start()
+	return u
+}
