@@ -267,13 +267,13 @@ func TestGivenUpResolved(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusUnauthorized)
 	g := newGateway(t, "", gatewaytest.Key("k", p.NotifyURL()))
-	down := g.PostForm("/notify/k", alertForm("failure", "down", "db1")).JSON(t)
-	elsewhere := g.PostForm("/notify/k", alertForm("failure", "down", "db2")+"&title=other").JSON(t)
+	down := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1")).JSON(t)
+	elsewhere := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db2")+"&title=other").JSON(t)
 	if dead := deadIDs(t, g); !slices.Equal(dead, []string{down.ID, elsewhere.ID}) {
 		t.Errorf("given up are %v", dead)
 	}
 	p.Answer(http.StatusOK)
-	up := g.PostForm("/notify/k", alertForm("success", "up", "db1")).JSON(t)
+	up := g.PostForm("/notify/k", gatewaytest.AlertForm("success", "up", "db1")).JSON(t)
 	if _, r := g.State(down.ID); r.Rule != notifier.RuleSuperseded || r.By != up.ID {
 		t.Errorf("the alert is %+v", r)
 	}
@@ -315,16 +315,15 @@ func TestGivenUpChain(t *testing.T) {
 func TestGivenUpWhileStoreFails(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusUnauthorized)
-	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, gatewaytest.Key("k", p.NotifyURL()))
-		u := newUnwritable(t, g, dir)
-		u.down.Store(true)
+		g := newGateway(t, "", gatewaytest.Key("k", p.NotifyURL()))
+		u := g.MakeUnwritable()
+		u.Down.Store(true)
 		got := g.PostForm("/notify/k", "body=x")
 		if got.Status != 424 {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
-		u.down.Store(false)
+		u.Down.Store(false)
 		if s, _ := g.State(got.JSON(t).ID); s != "failed" {
 			t.Errorf("the message is %s", s)
 		}
