@@ -1,4 +1,4 @@
-package caddyhttp
+package dispatch_test
 
 import (
 	"context"
@@ -14,12 +14,16 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestTracing checks that a message has a span below that of its request, and
 // each delivery one below that, and that destinations get them only with
 // propagate_trace.
 func TestTracing(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var heard []http.Header
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,23 +36,27 @@ func TestTracing(t *testing.T) {
 	}))
 	defer s.Close()
 	base := "json://user:secretsecret@" + strings.TrimPrefix(s.URL, "http://")
-	key := "key k {\nurl " + base + "/ ok\nurl " + base + "/refuse bad\n}"
+	keys := []site.KeyOptions{gatewaytest.Key("k", base+"/ ok", base+"/refuse bad")}
 	for _, tt := range []struct {
-		name, block, global string
-		traced, propagated  bool
+		name               string
+		site, global       *bool
+		traced, propagated bool
 	}{
-		{"no trace", "propagate_trace on\n" + key, "", false, false},
-		{"by default", key, "", true, false},
-		{"propagated", "propagate_trace on\n" + key, "", true, true},
-		{"propagated everywhere", key, "propagate_trace on", true, true},
-		{"not at this site", "propagate_trace off\n" + key, "propagate_trace on", true, false},
+		{"no trace", new(true), nil, false, false},
+		{"by default", nil, nil, true, false},
+		{"propagated", new(true), nil, true, true},
+		{"propagated everywhere", nil, new(true), true, true},
+		{"not at this site", new(false), new(true), true, false},
 	} {
 		spans := tracetest.NewInMemoryExporter()
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-		h := newGateway(t, tt.block, tt.global)
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Global: site.Options{PropagateTrace: tt.global},
+			Site:   site.Options{PropagateTrace: tt.site, Keys: keys},
+		})
 		heard = nil
 		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
-		r.Header.Set("Content-Type", typeForm)
+		r.Header.Set("Content-Type", gatewaytest.TypeForm)
 		entry, err := baggage.NewMember("client", "says")
 		if err != nil {
 			t.Fatal(err)
@@ -63,8 +71,8 @@ func TestTracing(t *testing.T) {
 			request.End()
 			spans.Reset()
 		}
-		if got := do(t, h, r.WithContext(ctx)); got.status != http.StatusFailedDependency {
-			t.Fatalf("%s: status %d: %s", tt.name, got.status, got.body)
+		if got := g.Do(r.WithContext(ctx)); got.Status != http.StatusFailedDependency {
+			t.Fatalf("%s: status %d: %s", tt.name, got.Status, got.Body)
 		}
 		for _, header := range heard {
 			if got := strings.Contains(header.Get("Traceparent"), request.SpanContext().TraceID().String()); got != tt.propagated || header.Get("Baggage") != "" {

@@ -1,4 +1,4 @@
-package caddyhttp
+package outbox_test
 
 import (
 	"net/http"
@@ -10,17 +10,19 @@ import (
 	"github.com/google/uuid"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestTracingOfQueue checks that each attempt of the queue has a span with a link to that
 // of the request, also after a restart, and that a request that is not recorded has none.
 func TestTracingOfQueue(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		sampled, restart, tracing bool
 	}{
@@ -31,38 +33,38 @@ func TestTracingOfQueue(t *testing.T) {
 		"not recorded, then restarted": {restart: true, tracing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			replaceShared(t)
 			spans := tracetest.NewInMemoryExporter()
 			sampler := sdktrace.NeverSample()
 			if tt.sampled {
 				sampler = sdktrace.AlwaysSample()
 			}
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.ParentBased(sampler)))
-			p := newPager(t, http.StatusServiceUnavailable)
+			p := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 			dir := t.TempDir()
-			block := "key k {\nurl " + p.NotifyURL() + "\n}"
-			h := newQueueGateway(t, dir, block, "")
-			h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return provider }
+			o := gatewaytest.Options{
+				Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}},
+				Queue: &outbox.Settings{Path: dir}, Tracer: provider,
+			}
+			g := gatewaytest.New(t, o)
 			ctx, request := provider.Tracer("test").Start(t.Context(), "request")
 			r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
-			r.Header.Set("Content-Type", typeForm)
-			got := do(t, h, r.WithContext(ctx))
+			r.Header.Set("Content-Type", gatewaytest.TypeForm)
+			got := g.Do(r.WithContext(ctx))
 			request.End()
-			if got.status != http.StatusOK {
-				t.Fatalf("status %d: %s", got.status, got.body)
+			if got.Status != http.StatusOK {
+				t.Fatalf("status %d: %s", got.Status, got.Body)
 			}
 			if tt.restart {
-				stopApp(t, h)
-				h = newQueueGateway(t, dir, block, "")
-				h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return nil }
-				if tt.tracing {
-					h.app.gateway.Engine.Tracers = func() trace.TracerProvider { return provider }
+				g.Stop()
+				if !tt.tracing {
+					o.Tracer = nil
 				}
+				g = gatewaytest.New(t, o)
 			}
 			spans.Reset()
-			retryOnce(t, h, p, queuedID(t, got), 1)
-			p.answer(http.StatusOK)
-			retryOnce(t, h, p, queuedID(t, got), 0)
+			retryOnce(t, g, p, queuedID(t, got), 1)
+			p.Answer(http.StatusOK)
+			retryOnce(t, g, p, queuedID(t, got), 0)
 			var attempts []tracetest.SpanStub
 			for _, span := range spans.GetSpans() {
 				if span.Name == "notify" {
@@ -95,40 +97,43 @@ func TestTracingOfQueue(t *testing.T) {
 }
 
 // queuedID returns the ID of the message in an answer.
-func queuedID(t *testing.T, got reply) uuid.UUID {
+func queuedID(t *testing.T, got gatewaytest.Reply) uuid.UUID {
 	t.Helper()
-	_, id, _ := strings.Cut(got.header.Get("Location"), "/messages/")
+	_, id, _ := strings.Cut(got.Header.Get("Location"), "/messages/")
 	return queueID(t, id)
 }
 
 // retryOnce lets the queue try a message again, and waits until the attempt has ended and
 // this many deliveries wait.
-func retryOnce(t *testing.T, h *Handler, p *pager, id uuid.UUID, wait int) {
+func retryOnce(t *testing.T, g *gatewaytest.Gateway, p *gatewaytest.Pager, id uuid.UUID, wait int) {
 	t.Helper()
-	before := len(p.told())
-	if _, err := h.app.gateway.Rooms.Outbox.Queue.Retry(t.Context(), id); err != nil {
+	before := p.Count()
+	if _, err := g.Rooms().Outbox.Queue.Retry(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	caddyhttptest.Eventually(t, func() bool {
-		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
-		return err == nil && len(p.told()) > before && s.Queued == wait && s.Sending == 0
+	gatewaytest.Eventually(t, func() bool {
+		s, err := g.Rooms().Outbox.Queue.Stats(t.Context())
+		return err == nil && p.Count() > before && s.Queued == wait && s.Sending == 0
 	})
 }
 
 // TestLogLinesOfMessage checks that the lines about a message that is accepted, fails, is
 // tried again and arrives have its ID.
 func TestLogLinesOfMessage(t *testing.T) {
-	replaceShared(t)
-	p, good, wrong := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusNotFound)
-	h := newQueueGateway(t, t.TempDir(), "key k {\nurl "+p.NotifyURL()+"\nurl "+good.NotifyURL()+"\nurl "+wrong.NotifyURL()+"\n}", "")
+	t.Parallel()
+	p, good, wrong := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusNotFound)
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL(), good.NotifyURL(), wrong.NotifyURL())}},
+		Queue: &outbox.Settings{},
+	})
 	core, logs := observer.New(zapcore.DebugLevel)
-	h.api.Resolved.Keys["k"].Log = zap.New(core)
-	id := queuedID(t, post(t, h, "/notify/k", typeForm, "body=x"))
-	p.answer(http.StatusOK)
-	retryOnce(t, h, p, id, 0)
+	g.Resolved.Keys["k"].Log = zap.New(core)
+	id := queuedID(t, g.Post("/notify/k", gatewaytest.TypeForm, "body=x"))
+	p.Answer(http.StatusOK)
+	retryOnce(t, g, p, id, 0)
 	want := map[string]int{"message accepted": 1, "message stored": 1, "delivery failed; it is tried again": 1, "delivery failed": 2, "delivered": 2}
 	// The retry is also for the delivery that was refused.
-	caddyhttptest.Eventually(t, func() bool {
+	gatewaytest.Eventually(t, func() bool {
 		return logs.FilterMessage("delivered").Len() == 2 && logs.FilterMessage("delivery failed").Len() == 2
 	})
 	for text, n := range want {
