@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -17,15 +18,16 @@ type countedRequest struct{}
 // TestKeyIsFoundOnce checks that a request looks for its key once, whatever it does with it.
 // A saved key can change between two lookups, and each may read the storage.
 func TestKeyIsFoundOnce(t *testing.T) {
+	t.Parallel()
 	s := newSavedAgain(t)
 	s.save()
-	token := strings.TrimSpace(post(t, s.Handler, "/cfg/ops/token", "", "").body)
+	token := strings.TrimSpace(s.Post("/cfg/ops/token", "", "").Body)
 	if _, rest, ok := strings.Cut(token, `"token":"`); ok {
 		token, _, _ = strings.Cut(rest, `"`)
 	}
 	var finds atomic.Int64
-	find := s.Handler.api.Resolved.Saved.Find
-	s.Handler.api.Resolved.Saved.Find = func(ctx context.Context, name string) (*site.Key, error) {
+	find := s.Resolved.Saved.Find
+	s.Resolved.Saved.Find = func(ctx context.Context, name string) (*site.Key, error) {
 		if ctx.Value(countedRequest{}) != nil {
 			finds.Add(1)
 		}
@@ -55,21 +57,21 @@ func TestKeyIsFoundOnce(t *testing.T) {
 	} {
 		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), countedRequest{}, true), tt.method, tt.target, strings.NewReader(tt.body))
 		r.Header.Set("Authorization", "Bearer "+token)
-		r.Header.Set("Content-Type", typeForm)
+		r.Header.Set("Content-Type", gatewaytest.TypeForm)
 		if name, value, ok := strings.Cut(tt.header, ": "); ok {
 			r.Header.Set(name, value)
 		}
 		finds.Store(0)
-		got := do(t, s.Handler, r)
-		if n := finds.Load(); got.status != tt.status || n != 1 {
-			t.Errorf("%s %s with %q: %d lookups and %d %s; want 1 and %d", tt.method, tt.target, tt.header, n, got.status, got.body, tt.status)
+		got := s.Do(r)
+		if n := finds.Load(); got.Status != tt.status || n != 1 {
+			t.Errorf("%s %s with %q: %d lookups and %d %s; want 1 and %d", tt.method, tt.target, tt.header, n, got.Status, got.Body, tt.status)
 		}
 	}
 	// A request that names no key looks for none.
 	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), countedRequest{}, true), http.MethodPost, "/notify", strings.NewReader("body=hello&urls="+s.station.NotifyURL("/y")))
-	r.Header.Set("Content-Type", typeForm)
+	r.Header.Set("Content-Type", gatewaytest.TypeForm)
 	finds.Store(0)
-	if got := do(t, s.Handler, r); got.status != http.StatusOK || finds.Load() != 0 {
-		t.Errorf("without a key: %d lookups and %d %s", finds.Load(), got.status, got.body)
+	if got := s.Do(r); got.Status != http.StatusOK || finds.Load() != 0 {
+		t.Errorf("without a key: %d lookups and %d %s", finds.Load(), got.Status, got.Body)
 	}
 }

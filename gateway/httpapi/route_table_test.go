@@ -1,6 +1,7 @@
-package caddyhttp
+package httpapi_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +18,7 @@ import (
 // TestRouteTable checks what each path addresses, with and without a queue and saved
 // keys.
 func TestRouteTable(t *testing.T) {
+	t.Parallel()
 	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
 	all := &httpapi.SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true}
 	for path, want := range map[string]httpapi.Route{
@@ -109,6 +111,7 @@ func TestRouteTable(t *testing.T) {
 // TestMatchers checks which patterns of a path matcher are accepted before notify.
 // Those for the management of saved keys alone were rejected once.
 func TestMatchers(t *testing.T) {
+	t.Parallel()
 	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
 	for pattern, want := range map[string]bool{
 		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
@@ -137,10 +140,15 @@ func TestMatchers(t *testing.T) {
 // TestRoutesAreDocumented checks that the description of the API and the
 // documentation have each route with its methods, and the description no others.
 func TestRoutesAreDocumented(t *testing.T) {
-	d := readDescription(t)
+	t.Parallel()
+	var d struct{ Paths map[string]map[string]any }
+	document := newSite(t, site.Options{}).Get("/notify/openapi.json")
+	if err := json.Unmarshal([]byte(document.Body), &d); err != nil || document.Status != http.StatusOK {
+		t.Fatalf("%d: %v", document.Status, err)
+	}
 	var docs strings.Builder
 	for _, name := range []string{"api.md", "saved-keys.md", "console.md"} {
-		b, err := os.ReadFile(filepath.Join("../docs", name))
+		b, err := os.ReadFile(filepath.Join("../../docs", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +166,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 			// for programs that cannot send that.
 			_, ofApp := console.AppFiles()[path]
 			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet || strings.HasPrefix(path, httpapi.RouteConsole)
-			if !(method == http.MethodPut || ofPages) && d.at("paths", path, strings.ToLower(method)) == nil {
+			if !(method == http.MethodPut || ofPages) && d.Paths[path][strings.ToLower(method)] == nil {
 				t.Errorf("the description has no %s %s", method, path)
 			}
 			documented := slices.ContainsFunc(strings.Split(docs.String(), "\n"), func(line string) bool {
@@ -169,8 +177,8 @@ func TestRoutesAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	for path := range d.at("paths") {
-		for method := range d.at("paths", path) {
+	for path, methods := range d.Paths {
+		for method := range methods {
 			if method != "parameters" && !known[path+" "+method] {
 				t.Errorf("the description has %s %s, which is no route", method, path)
 			}

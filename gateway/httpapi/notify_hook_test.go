@@ -1,4 +1,4 @@
-package caddyhttp
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -36,8 +37,9 @@ func appriseXML(fields, attachments string) string {
 // recorded, to the address of a key. The text was lost: 400, or 200 with a file. The form
 // with a file is that of this gateway, because Apprise 1.2 fails to send one.
 func TestAppriseWebhooks(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	g := newSite(t, site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}})
 	const (
 		text   = `91% of <b>/var & "x"`
 		fields = `<Version>1.1</Version><Subject>Disk full</Subject><MessageType>failure</MessageType><Message>91% of &lt;b&gt;/var &amp; &quot;x&quot;</Message>`
@@ -48,20 +50,20 @@ func TestAppriseWebhooks(t *testing.T) {
 	for _, tt := range []struct {
 		name, target, contentType, body, files string
 	}{
-		{"json", "", typeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], "type": "failure"}`, ""},
-		{"json with a file", "", typeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [{"filename": "note.txt", "base64": "dGhlIGZpbGUK", "mimetype": "text/plain"}], "type": "failure"}`, "note.txt text/plain the file\n"},
-		{"form", "", typeForm, "version=1.0&title=Disk+full&message=91%25+of+%3Cb%3E%2Fvar+%26+%22x%22&type=failure", ""},
+		{"json", "", gatewaytest.TypeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], "type": "failure"}`, ""},
+		{"json with a file", "", gatewaytest.TypeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [{"filename": "note.txt", "base64": "dGhlIGZpbGUK", "mimetype": "text/plain"}], "type": "failure"}`, "note.txt text/plain the file\n"},
+		{"form", "", gatewaytest.TypeForm, "version=1.0&title=Disk+full&message=91%25+of+%3Cb%3E%2Fvar+%26+%22x%22&type=failure", ""},
 		{"form with a file", "", "multipart/form-data; boundary=b", form, "note.txt text/plain the file\n"},
 		{"xml", "", typeXML, appriseXML(fields, ""), ""},
 		{"xml with a file", "", typeXML, appriseXML(fields, `<Attachments format="base64"><Attachment filename="note.txt" mimetype="text/plain">dGhlIGZpbGUK</Attachment></Attachments>`), "note.txt text/plain the file\n"},
 		{"xml as text/xml", "", "text/xml; charset=utf-8", appriseXML(fields, ""), ""},
 		// The mapping that was needed goes on.
-		{"json with a mapping", "?:message=body", typeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], "type": "failure"}`, ""},
+		{"json with a mapping", "?:message=body", gatewaytest.TypeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], "type": "failure"}`, ""},
 		{"xml with a mapping", "?:Message=body&:Subject=title&:MessageType=type", typeXML, appriseXML(fields, ""), ""},
 	} {
-		got := post(t, h, "/notify/ops"+tt.target, tt.contentType, tt.body)
-		if got.status != 200 || strings.Contains(got.body, "WARNING") {
-			t.Errorf("%s: %d %s", tt.name, got.status, got.body)
+		got := g.Post("/notify/ops"+tt.target, tt.contentType, tt.body)
+		if got.Status != 200 || strings.Contains(got.Body, "WARNING") {
+			t.Errorf("%s: %d %s", tt.name, got.Status, got.Body)
 			continue
 		}
 		if a := s.One(t); a.Title != "Disk full" || a.Message != text || a.Type != "failure" || a.Files() != tt.files {
@@ -74,13 +76,14 @@ func TestAppriseWebhooks(t *testing.T) {
 // key of another gateway. Text, type, files, incident and the address to acknowledge it
 // arrive.
 func TestGatewaysInARow(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, open+"key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	g := newSite(t, site.Options{Egress: gatewaytest.Loopback(), Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}})
 	api := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, q.URL.RequestURI(), strings.NewReader(body))
 		maps.Copy(r.Header, q.Header)
-		got := do(t, h, r)
-		return got.status, got.body
+		got := g.Do(r)
+		return got.Status, got.Body
 	})
 	for _, url := range []string{"json://127.0.0.1/notify/ops", "form://127.0.0.1/notify/ops", "xml://127.0.0.1/notify/ops", "apprise://127.0.0.1/ops", "apprise://127.0.0.1/ops?method=json"} {
 		for _, files := range [][]*notifier.Attachment{nil, {notifier.NewAttachment("graph.txt", "text/plain", []byte("the\x00file\n"))}} {
@@ -107,11 +110,12 @@ func TestGatewaysInARow(t *testing.T) {
 // TestXMLInLatin1 checks that a text that Apprise sends in ISO 8859-1, though it declares
 // UTF-8, arrives.
 func TestXMLInLatin1(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
-	got := post(t, h, "/notify/ops", typeXML, appriseXML("<Version>1.1</Version><Subject>K\xfcche</Subject><MessageType>info</MessageType><Message>Rauch \xa7</Message>", ""))
-	if got.status != 200 {
-		t.Fatalf("%d %s", got.status, got.body)
+	g := newSite(t, site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}})
+	got := g.Post("/notify/ops", typeXML, appriseXML("<Version>1.1</Version><Subject>K\xfcche</Subject><MessageType>info</MessageType><Message>Rauch \xa7</Message>", ""))
+	if got.Status != 200 {
+		t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	if a := s.One(t); a.Title != "Küche" || a.Message != "Rauch §" {
 		t.Errorf("arrived %+v", a)
@@ -121,8 +125,9 @@ func TestXMLInLatin1(t *testing.T) {
 // TestUnreadFields checks that the answer has a warning about each field that has no effect,
 // and says which one it may stand for.
 func TestUnreadFields(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	g := newSite(t, site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}})
 	var many strings.Builder
 	for i := range 9 {
 		fmt.Fprintf(&many, `,"f%d":1`, i)
@@ -131,25 +136,25 @@ func TestUnreadFields(t *testing.T) {
 		target, contentType, body string
 		want                      []string
 	}{
-		{"", typeJSON, `{"body":"x","titel":"Disk"}`, []string{"The field titel has no effect; is it the field title?"}},
-		{"", typeForm, "body=x&titel=Disk", []string{"The field titel has no effect; is it the field title?"}},
+		{"", gatewaytest.TypeJSON, `{"body":"x","titel":"Disk"}`, []string{"The field titel has no effect; is it the field title?"}},
+		{"", gatewaytest.TypeForm, "body=x&titel=Disk", []string{"The field titel has no effect; is it the field title?"}},
 		{"", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=message\r\n\r\nlost\r\n--b\r\nContent-Disposition: form-data; name=f; filename=a.txt\r\n\r\n1\r\n--b--\r\n", []string{"The field message has no effect; is it the field body?"}},
-		{"", typeJSON, `{"attach":{"base64":"MQ=="},"message":"lost"}`, []string{"The field message has no effect; is it the field body?"}},
-		{"", typeJSON, `{"body":"x","Title":"Disk","severity":"critical","zzz":1}`, []string{"The field Title has no effect; is it the field title?", "The field severity has no effect; is it the field type?", "The field zzz has no effect"}},
-		{"", typeJSON, `{"body":"x"` + many.String() + `}`, []string{"The field f0 has no effect", "The field f1 has no effect", "The field f2 has no effect", "The field f3 has no effect", "The field f4 has no effect", "4 more fields have no effect"}},
-		{"", typeJSON, `{"version":"1.0","title":"a","message":"y","type":"info","body":"x"}`, nil}, // ?:body=x of its URL
+		{"", gatewaytest.TypeJSON, `{"attach":{"base64":"MQ=="},"message":"lost"}`, []string{"The field message has no effect; is it the field body?"}},
+		{"", gatewaytest.TypeJSON, `{"body":"x","Title":"Disk","severity":"critical","zzz":1}`, []string{"The field Title has no effect; is it the field title?", "The field severity has no effect; is it the field type?", "The field zzz has no effect"}},
+		{"", gatewaytest.TypeJSON, `{"body":"x"` + many.String() + `}`, []string{"The field f0 has no effect", "The field f1 has no effect", "The field f2 has no effect", "The field f3 has no effect", "The field f4 has no effect", "4 more fields have no effect"}},
+		{"", gatewaytest.TypeJSON, `{"version":"1.0","title":"a","message":"y","type":"info","body":"x"}`, nil}, // ?:body=x of its URL
 		{"", typeXML, appriseXML("<Version>1.1</Version><Subject>a</Subject><Message>x</Message><MessageType>info</MessageType><Host>db1</Host>", ""), []string{"The field Host has no effect"}},
 		// What has no name, no value or a mapping is no mistake.
-		{"", typeJSON, `{"body":"x","titel":"","message":null,"a secret = 1":2,"acknowledge_url":"https://x"}`, nil},
-		{"?:text=body", typeJSON, `{"text":"x","titel":"Disk"}`, nil},
+		{"", gatewaytest.TypeJSON, `{"body":"x","titel":"","message":null,"a secret = 1":2,"acknowledge_url":"https://x"}`, nil},
+		{"?:text=body", gatewaytest.TypeJSON, `{"text":"x","titel":"Disk"}`, nil},
 		{"", "text/plain", "titel=x", nil},
 	} {
 		r := httptest.NewRequest("POST", "/notify/ops"+tt.target, strings.NewReader(tt.body))
-		r.Header = http.Header{"Content-Type": {tt.contentType}, "Accept": {typeJSON}}
-		got := do(t, h, r)
+		r.Header = http.Header{"Content-Type": {tt.contentType}, "Accept": {gatewaytest.TypeJSON}}
+		got := g.Do(r)
 		var answer struct{ Details [][3]string }
-		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.status != 200 {
-			t.Errorf("%s: %d %s", tt.body, got.status, got.body)
+		if err := json.Unmarshal([]byte(got.Body), &answer); err != nil || got.Status != 200 {
+			t.Errorf("%s: %d %s", tt.body, got.Status, got.Body)
 			continue
 		}
 		s.One(t)
@@ -168,8 +173,9 @@ func TestUnreadFields(t *testing.T) {
 // TestForeignXML checks the answers to XML that is not the message of an xml:// URL, and
 // that hostile XML is refused.
 func TestForeignXML(t *testing.T) {
+	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	g := newSite(t, site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}})
 	many := strings.Repeat("<a>", 100_000)
 	for _, tt := range []struct {
 		body   string
@@ -193,18 +199,19 @@ func TestForeignXML(t *testing.T) {
 		{"\xff\xfe", 415, "xml://"},
 		{"<Notification>\xff</Notification", 400, "XML is invalid"},
 	} {
-		got := post(t, h, "/notify/ops", typeXML, tt.body)
-		if got.status != tt.status || !strings.Contains(got.body, tt.want) || len(s.Take()) > 0 {
-			t.Errorf("%.100s: %d %s", tt.body, got.status, got.body)
+		got := g.Post("/notify/ops", typeXML, tt.body)
+		if got.Status != tt.status || !strings.Contains(got.Body, tt.want) || len(s.Take()) > 0 {
+			t.Errorf("%.100s: %d %s", tt.body, got.Status, got.Body)
 		}
 	}
 }
 
 // TestBodyUnderAnotherName checks the error for a message whose text is in another field.
 func TestBodyUnderAnotherName(t *testing.T) {
-	h := newGateway(t, "key ops {\nurl json://127.0.0.1:1\n}", "")
-	got := post(t, h, "/notify/ops", typeJSON, `{"title":"Disk","message":"full"}`)
-	if got.status != 400 || !strings.Contains(got.body, "if it is the field message, rename that, or add ?:message=body to the address") {
-		t.Errorf("%d %s", got.status, got.body)
+	t.Parallel()
+	g := newSite(t, site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", "json://127.0.0.1:1")}})
+	got := g.Post("/notify/ops", gatewaytest.TypeJSON, `{"title":"Disk","message":"full"}`)
+	if got.Status != 400 || !strings.Contains(got.Body, "if it is the field message, rename that, or add ?:message=body to the address") {
+		t.Errorf("%d %s", got.Status, got.Body)
 	}
 }
