@@ -46,8 +46,8 @@ func sourcesWith(t *testing.T, all ...source.Config) map[string]*source.Source {
 	return out
 }
 
-// tokenKey returns a key with a token and URLs.
-func tokenKey(name, token string, urls ...string) site.KeyOptions {
+// lockedKey returns a key with a token and URLs.
+func lockedKey(name, token string, urls ...string) site.KeyOptions {
 	k := gatewaytest.Key(name, urls...)
 	k.Tokens = []string{token}
 	return k

@@ -32,7 +32,7 @@ const describedToken = "0psT0ken-0psT0ken"
 
 // describedCall is a request whose answers must be described.
 type describedCall struct {
-	h           *gatewaytest.Gateway
+	g           *gatewaytest.Gateway
 	target      string
 	contentType string
 	body        string
@@ -75,93 +75,93 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 		}
 		return gatewaytest.New(t, o), storage
 	}
-	h, _ := withSaved(gatewaytest.Options{Saved: &saved.Options{Manage: true, MaxSize: 1 << 10}})
+	g, _ := withSaved(gatewaytest.Options{Saved: &saved.Options{Manage: true, MaxSize: 1 << 10}})
 	broken, storage := withSaved(gatewaytest.Options{Saved: &saved.Options{Manage: true}})
 	storage.Down.Store(true)
 	locked, _ := withSaved(gatewaytest.Options{Saved: &saved.Options{}})
-	guarded, _ := withSaved(gatewaytest.Options{Saved: &saved.Options{}, Global: site.Options{Keys: []site.KeyOptions{tokenKey("ops", describedToken, s.NotifyURL("/a"))}}})
-	save := func(h *gatewaytest.Gateway) func() func() {
+	guarded, _ := withSaved(gatewaytest.Options{Saved: &saved.Options{}, Global: site.Options{Keys: []site.KeyOptions{lockedKey("ops", describedToken, s.NotifyURL("/a"))}}})
+	save := func(g *gatewaytest.Gateway) func() func() {
 		return func() func() {
-			if r := h.Post("/add/ops", gatewaytest.TypeForm, "urls="+s.NotifyURL("/a")); r.Status != http.StatusOK {
+			if r := g.Post("/add/ops", gatewaytest.TypeForm, "urls="+s.NotifyURL("/a")); r.Status != http.StatusOK {
 				t.Fatal(r.Body)
 			}
 			return func() {}
 		}
 	}
-	savedThere := save(h)
+	savedThere := save(g)
 	fresh := func() func() { // without tokens
-		h.Post("/del/ops", "", "")
+		g.Post("/del/ops", "", "")
 		return savedThere()
 	}
 	full := func() func() { // with as many tokens as a key can have
 		done := fresh()
 		for range configstore.MaxTokens {
-			if r := h.Post("/cfg/ops/token", "", ""); r.Status != http.StatusOK {
+			if r := g.Post("/cfg/ops/token", "", ""); r.Status != http.StatusOK {
 				t.Fatal(r.Body)
 			}
 		}
 		return done
 	}
-	healthy := func(h *gatewaytest.Gateway) func() func() {
+	healthy := func(g *gatewaytest.Gateway) func() func() {
 		return func() func() {
-			h.Saved.Shared.Checked = time.Time{}
+			g.Saved.Shared.Checked = time.Time{}
 			return func() {}
 		}
 	}
 	urls := "urls=" + s.NotifyURL("/a")
 	calls := map[string][]describedCall{
 		"POST /add/{KEY}": {
-			{h: h, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls},
-			{h: h, target: "/add/ops", contentType: gatewaytest.TypeForm, body: "urls=nope"},
-			{h: locked, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls},
-			{h: h, target: "/add/a.b", contentType: gatewaytest.TypeForm, body: urls},
-			{h: h, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls + strings.Repeat("x", 1100)},
-			{h: broken, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls},
+			{g: g, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls},
+			{g: g, target: "/add/ops", contentType: gatewaytest.TypeForm, body: "urls=nope"},
+			{g: locked, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls},
+			{g: g, target: "/add/a.b", contentType: gatewaytest.TypeForm, body: urls},
+			{g: g, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls + strings.Repeat("x", 1100)},
+			{g: broken, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls},
 		},
 		"POST /get/{KEY}": {
-			{h: h, target: "/get/ops", before: savedThere}, {h: locked, target: "/get/ops"}, {h: h, target: "/get/none"}, {h: broken, target: "/get/ops"},
+			{g: g, target: "/get/ops", before: savedThere}, {g: locked, target: "/get/ops"}, {g: g, target: "/get/none"}, {g: broken, target: "/get/ops"},
 		},
 		"POST /del/{KEY}": {
-			{h: h, target: "/del/ops", before: savedThere}, {h: locked, target: "/del/ops"}, {h: h, target: "/del/none"}, {h: broken, target: "/del/ops"},
+			{g: g, target: "/del/ops", before: savedThere}, {g: locked, target: "/del/ops"}, {g: g, target: "/del/none"}, {g: broken, target: "/del/ops"},
 		},
 		"GET /cfg": {
-			{h: h, target: "/cfg", before: savedThere}, {h: locked, target: "/cfg"}, {h: broken, target: "/cfg"},
+			{g: g, target: "/cfg", before: savedThere}, {g: locked, target: "/cfg"}, {g: broken, target: "/cfg"},
 		},
 		"POST /cfg/{KEY}": {
-			{h: h, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1", before: savedThere},
-			{h: h, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=9"},
-			{h: locked, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1"},
-			{h: h, target: "/cfg/none?test", contentType: gatewaytest.TypeForm, body: "destination=1"},
-			{h: h, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1", slow: true},
-			{h: h, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1&shown=json://other"},
-			{h: h, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", console.MaxPageForm+1)},
-			{h: h, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "url=" + s.NotifyURL("/refuse")},
-			{h: broken, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1"},
+			{g: g, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1", before: savedThere},
+			{g: g, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=9"},
+			{g: locked, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1"},
+			{g: g, target: "/cfg/none?test", contentType: gatewaytest.TypeForm, body: "destination=1"},
+			{g: g, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1", slow: true},
+			{g: g, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1&shown=json://other"},
+			{g: g, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", console.MaxPageForm+1)},
+			{g: g, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "url=" + s.NotifyURL("/refuse")},
+			{g: broken, target: "/cfg/ops?test", contentType: gatewaytest.TypeForm, body: "destination=1"},
 		},
 		"POST /cfg/{KEY}/token": {
-			{h: h, target: "/cfg/ops/token", before: fresh},
-			{h: locked, target: "/cfg/ops/token"},
-			{h: h, target: "/cfg/none/token"},
-			{h: h, target: "/cfg/ops/token", before: full},
-			{h: broken, target: "/cfg/ops/token"},
+			{g: g, target: "/cfg/ops/token", before: fresh},
+			{g: locked, target: "/cfg/ops/token"},
+			{g: g, target: "/cfg/none/token"},
+			{g: g, target: "/cfg/ops/token", before: full},
+			{g: broken, target: "/cfg/ops/token"},
 		},
 		"DELETE /cfg/{KEY}/token": {
-			{h: h, target: "/cfg/ops/token", before: full},
-			{h: locked, target: "/cfg/ops/token"},
-			{h: h, target: "/cfg/none/token"},
-			{h: broken, target: "/cfg/ops/token"},
+			{g: g, target: "/cfg/ops/token", before: full},
+			{g: locked, target: "/cfg/ops/token"},
+			{g: g, target: "/cfg/none/token"},
+			{g: broken, target: "/cfg/ops/token"},
 		},
 		"GET /json/urls/{KEY}": {
-			{h: guarded, target: "/json/urls/ops"},
-			{h: h, target: "/json/urls/ops", before: savedThere},
-			{h: h, target: "/json/urls/ops?tag=a!b", before: savedThere},
-			{h: h, target: "/json/urls/none"},
-			{h: broken, target: "/json/urls/ops"},
+			{g: guarded, target: "/json/urls/ops"},
+			{g: g, target: "/json/urls/ops", before: savedThere},
+			{g: g, target: "/json/urls/ops?tag=a!b", before: savedThere},
+			{g: g, target: "/json/urls/none"},
+			{g: broken, target: "/json/urls/ops"},
 		},
 		"GET /status": {
-			{h: h, target: "/status", before: healthy(h)}, {h: broken, target: "/status", before: healthy(broken)},
+			{g: g, target: "/status", before: healthy(g)}, {g: broken, target: "/status", before: healthy(broken)},
 		},
-		"GET /details": {{h: h, target: "/details"}},
+		"GET /details": {{g: g, target: "/details"}},
 	}
 	return calls
 }
@@ -171,7 +171,7 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 	t.Helper()
 	keys := []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/a"))}
 	o := gatewaytest.Options{Site: site.Options{Keys: keys, Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{}}
-	h, full := gatewaytest.New(t, o), gatewaytest.New(t, o)
+	g, full := gatewaytest.New(t, o), gatewaytest.New(t, o)
 	silence := func(g *gatewaytest.Gateway, form string) string {
 		resp := g.PostForm("/notify/k/silences", form)
 		var made httpapi.SilenceJSON
@@ -183,21 +183,21 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 	for range rules.MaxSilences {
 		silence(full, "for=1h&title=x")
 	}
-	one, other := "/notify/k/silences/"+silence(h, "for=1h&title=x&incident=i&tag=all&reason=r&who=w"), "/notify/k/silences/"+silence(h, "for=1h&title=x")
+	one, other := "/notify/k/silences/"+silence(g, "for=1h&title=x&incident=i&tag=all&reason=r&who=w"), "/notify/k/silences/"+silence(g, "for=1h&title=x")
 	notOpen, nobody := newNotOpen(t, o), siteWith(t, keys...)
 	calls := map[string][]describedCall{}
 	for op, target := range map[string]string{"GET " + httpapi.RouteSilences: "/notify/k/silences", "GET " + httpapi.RouteSilence: one, "DELETE " + httpapi.RouteSilence: other, "POST " + httpapi.RouteSilences: "/notify/k/silences"} {
-		for _, c := range []describedCall{{h: h, target: target}, {h: nobody, target: target}, {h: h, target: strings.Replace(target, "/k/", "/none/", 1)}, {h: notOpen, target: target}} {
+		for _, c := range []describedCall{{g: g, target: target}, {g: nobody, target: target}, {g: g, target: strings.Replace(target, "/k/", "/none/", 1)}, {g: notOpen, target: target}} {
 			c.contentType, c.body = gatewaytest.TypeForm, "for=1h&title=y"
 			calls[op] = append(calls[op], c)
 		}
 	}
 	op := "POST " + httpapi.RouteSilences
 	calls[op] = append(calls[op],
-		describedCall{h: h, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h"},
-		describedCall{h: full, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h&title=y"},
-		describedCall{h: h, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", httpapi.MaxSilenceRequest+1)},
-		describedCall{h: h, target: "/notify/k/silences", contentType: "text/plain", body: "x"})
+		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h"},
+		describedCall{g: full, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h&title=y"},
+		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", httpapi.MaxSilenceRequest+1)},
+		describedCall{g: g, target: "/notify/k/silences", contentType: "text/plain", body: "x"})
 	return calls
 }
 
@@ -207,9 +207,9 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{{Name: "k", Inbox: 7 * 24 * time.Hour, Readers: []string{"reader-of-the-inbox"}}}}, Queue: &outbox.Settings{}}
 	guarded := gatewaytest.New(t, o)
 	o.Site.Managers = gatewaytest.Everybody()
-	h, full, notOpen := gatewaytest.New(t, o), gatewaytest.New(t, o), newNotOpen(t, o)
-	h.Post("/notify/k", gatewaytest.TypeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
-	h.Streams.Stop() // so that a stream ends
+	g, full, notOpen := gatewaytest.New(t, o), gatewaytest.New(t, o), newNotOpen(t, o)
+	g.Post("/notify/k", gatewaytest.TypeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
+	g.Streams.Stop() // so that a stream ends
 	for range inbox.MaxListeners {
 		if _, _, err := full.Rooms().Inboxes.Listen(t.Context(), "site "+gatewaytest.SiteID+"\x00k"); err != nil {
 			t.Fatal(err)
@@ -219,20 +219,20 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	for op, target := range map[string]string{"GET " + httpapi.RouteInbox: "/notify/k/messages", "GET " + httpapi.RouteInboxStream: "/notify/k/stream", "GET " + httpapi.RouteNtfyInbox: "/notify/k/ntfy/x/json"} {
 		query := "?since=all"
 		calls[op] = []describedCall{
-			{h: h, target: target + query},
-			{h: guarded, target: target + query},
-			{h: h, target: strings.Replace(target, "/k/", "/none/", 1)},
-			{h: h, target: target + "?since=x"},
-			{h: notOpen, target: target},
+			{g: g, target: target + query},
+			{g: guarded, target: target + query},
+			{g: g, target: strings.Replace(target, "/k/", "/none/", 1)},
+			{g: g, target: target + "?since=x"},
+			{g: notOpen, target: target},
 		}
 		if op != "GET "+httpapi.RouteInbox {
-			calls[op] = append(calls[op], describedCall{h: full, target: target})
+			calls[op] = append(calls[op], describedCall{g: full, target: target})
 		}
 	}
 	op := "GET " + httpapi.RouteNtfyInbox
 	socket := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Origin": {"https://evil.example"}}
 	calls[op] = append(calls[op],
-		describedCall{h: h, target: "/notify/k/ntfy/x/auth"}, describedCall{h: h, target: "/notify/k/ntfy/x/sse?poll=1"}, describedCall{h: h, target: "/notify/k/ntfy/x/ws", header: socket})
+		describedCall{g: g, target: "/notify/k/ntfy/x/auth"}, describedCall{g: g, target: "/notify/k/ntfy/x/sse?poll=1"}, describedCall{g: g, target: "/notify/k/ntfy/x/ws", header: socket})
 	return calls
 }
 
@@ -250,24 +250,24 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 			Queue: &outbox.Settings{},
 		}
 	}
-	h := gatewaytest.New(t, push(device.DevicesInvited, 20, gatewaytest.Everybody()))
+	g := gatewaytest.New(t, push(device.DevicesInvited, 20, gatewaytest.Everybody()))
 	full := gatewaytest.New(t, push("open", 1, gatewaytest.Everybody()))
 	nobody := gatewaytest.New(t, push(device.DevicesInvited, 20, nil))
 	notOpen := newNotOpen(t, push(device.DevicesInvited, 20, gatewaytest.Everybody()))
 	s.subscribe(t, full, "one")
-	jo, gone := s.subscribe(t, h, "jo"), s.subscribe(t, h, "gone")
-	h.PostForm("/notify/k", "body=b")
+	jo, gone := s.subscribe(t, g, "jo"), s.subscribe(t, g, "gone")
+	g.PostForm("/notify/k", "body=b")
 	receipt := s.all()[0]
 	at := "/notify/k/devices/" + jo.ID
 	const list = "/notify/k/devices"
 	foreign := http.Header{"Sec-Fetch-Site": {"cross-site"}}
-	call := func(h *gatewaytest.Gateway, target string, body any, header ...string) describedCall {
+	call := func(g *gatewaytest.Gateway, target string, body any, header ...string) describedCall {
 		text, err := json.Marshal(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := describedCall{h: h, target: target, contentType: gatewaytest.TypeJSON, body: string(text), header: http.Header{}, before: func() func() {
-			if q := h.Rooms(); q != nil {
+		c := describedCall{g: g, target: target, contentType: gatewaytest.TypeJSON, body: string(text), header: http.Header{}, before: func() func() {
+			if q := g.Rooms(); q != nil {
 				q.Devices.Registrations = device.Limiter{}
 			}
 			return func() {}
@@ -287,16 +287,16 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	often := func(c *describedCall) {
 		c.before = func() func() {
 			client := netip.MustParseAddr("192.0.2.1") // from which requests of httptest come
-			for c.h.Rooms().Devices.Registrations.Allow(client, time.Now()) {
+			for c.g.Rooms().Devices.Registrations.Allow(client, time.Now()) {
 			}
 			return func() {}
 		}
 	}
-	calls := map[string][]describedCall{"GET " + httpapi.RouteDevices: {call(h, list, nil), call(nobody, list, nil), call(h, "/notify/none/devices", nil), call(notOpen, list, nil)}}
+	calls := map[string][]describedCall{"GET " + httpapi.RouteDevices: {call(g, list, nil), call(nobody, list, nil), call(g, "/notify/none/devices", nil), call(notOpen, list, nil)}}
 	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
 	add := call(nobody, list, added)
-	fresh := with(call(h, list, added), func(c *describedCall) { // each with an invitation of its own
-		invite, _, err := h.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
+	fresh := with(call(g, list, added), func(c *describedCall) { // each with an invitation of its own
+		invite, _, err := g.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,27 +308,27 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		fresh, call(opened, list, added), call(opened, list, map[string]any{"name": ""}), add, call(full, list, added), with(add, large), with(add, text), with(add, often), call(notOpen, list, added),
 	}
 	own, no := []string{"Authorization", "Bearer " + jo.Secret}, []string{"Authorization", "Bearer x"}
-	calls["GET "+httpapi.RouteDevice] = []describedCall{call(h, at, nil, own...), call(nobody, at, nil, no...), call(notOpen, at, nil, own...)}
-	change := call(h, at, map[string]any{"name": "jo"}, own...)
-	calls["PUT "+httpapi.RouteDevice] = []describedCall{change, call(h, at, map[string]any{"name": ""}, own...), call(h, at, nil, no...), with(change, other), with(change, large), with(change, text), call(notOpen, at, nil, own...)}
+	calls["GET "+httpapi.RouteDevice] = []describedCall{call(g, at, nil, own...), call(nobody, at, nil, no...), call(notOpen, at, nil, own...)}
+	change := call(g, at, map[string]any{"name": "jo"}, own...)
+	calls["PUT "+httpapi.RouteDevice] = []describedCall{change, call(g, at, map[string]any{"name": ""}, own...), call(g, at, nil, no...), with(change, other), with(change, large), with(change, text), call(notOpen, at, nil, own...)}
 	calls["DELETE "+httpapi.RouteDevice] = []describedCall{
-		call(h, "/notify/k/devices/"+gone.ID, nil, "Authorization", "Bearer "+gone.Secret), call(h, "/notify/k/devices/"+gone.ID+"x", nil), call(nobody, at, nil, no...), with(change, other), call(notOpen, at, nil, own...),
+		call(g, "/notify/k/devices/"+gone.ID, nil, "Authorization", "Bearer "+gone.Secret), call(g, "/notify/k/devices/"+gone.ID+"x", nil), call(nobody, at, nil, no...), with(change, other), call(notOpen, at, nil, own...),
 	}
-	test := call(h, at+"/test", nil, own...)
+	test := call(g, at+"/test", nil, own...)
 	refused := with(test, func(c *describedCall) {
 		c.before = func() func() {
-			h.Rooms().Devices.Registrations = device.Limiter{}
+			g.Rooms().Devices.Registrations = device.Limiter{}
 			s.answer(http.StatusForbidden)
 			return func() { s.answer(http.StatusCreated) }
 		}
 	})
-	calls["POST "+httpapi.RouteDeviceTest] = []describedCall{test, call(h, at+"/test", nil, no...), with(test, other), refused, with(test, often), call(notOpen, at+"/test", nil, own...)}
-	confirm := call(h, "/notify/k/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt})
+	calls["POST "+httpapi.RouteDeviceTest] = []describedCall{test, call(g, at+"/test", nil, no...), with(test, other), refused, with(test, often), call(notOpen, at+"/test", nil, own...)}
+	confirm := call(g, "/notify/k/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt})
 	if receipt.Device == gone.ID {
 		confirm.target, confirm.body = at+"/receipts", `{"receipt":"`+s.all()[1].Receipt+`"}`
 	}
 	calls["POST "+httpapi.RouteReceipts] = []describedCall{
-		confirm, call(h, at+"/receipts", "x"), call(h, at+"/receipts", map[string]string{}), with(confirm, other), with(confirm, large), with(confirm, text), call(notOpen, at+"/receipts", map[string]string{}),
+		confirm, call(g, at+"/receipts", "x"), call(g, at+"/receipts", map[string]string{}), with(confirm, other), with(confirm, large), with(confirm, text), call(notOpen, at+"/receipts", map[string]string{}),
 	}
 	return calls
 }

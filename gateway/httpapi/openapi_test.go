@@ -29,20 +29,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// description is the document as OpenAPI 3.1, with its schemas as JSON Schema.
-type description struct {
+// openAPI is the document as OpenAPI 3.1, with its schemas as JSON Schema.
+type openAPI struct {
 	root     any
 	compiler *jsonschema.Compiler
 }
 
-func readDescription(t *testing.T) *description {
+func readOpenAPI(t *testing.T) *openAPI {
 	t.Helper()
 	document := siteWith(t).Do(httptest.NewRequest(http.MethodGet, "/notify/openapi.json", nil))
 	root, err := jsonschema.UnmarshalJSON(strings.NewReader(document.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &description{root, jsonschema.NewCompiler()}
+	d := &openAPI{root, jsonschema.NewCompiler()}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	if err := d.compiler.AddResource("openapi.json", root); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func readDescription(t *testing.T) *description {
 }
 
 // at returns the part of the document at a path, following references, or nil.
-func (d *description) at(place ...string) map[string]any {
+func (d *openAPI) at(place ...string) map[string]any {
 	here, _ := d.root.(map[string]any)
 	for _, name := range place {
 		here, _ = here[name].(map[string]any)
@@ -60,14 +60,14 @@ func (d *description) at(place ...string) map[string]any {
 	return here
 }
 
-func (d *description) resolve(v map[string]any) map[string]any {
+func (d *openAPI) resolve(v map[string]any) map[string]any {
 	if ref, ok := v["$ref"].(string); ok && v["type"] == nil {
 		return d.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 	}
 	return v
 }
 
-func (d *description) schema(t *testing.T, name string) *jsonschema.Schema {
+func (d *openAPI) schema(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
 	s, err := d.compiler.Compile("openapi.json#/components/schemas/" + name)
 	if err != nil {
@@ -87,7 +87,7 @@ func schemaInstance(t *testing.T, text string) any {
 
 func TestDescriptionIsComplete(t *testing.T) {
 	t.Parallel()
-	d := readDescription(t)
+	d := readOpenAPI(t)
 	for name := range d.at("components", "schemas") {
 		d.schema(t, name)
 	}
@@ -119,7 +119,7 @@ func TestDescriptionIsComplete(t *testing.T) {
 // the query parameters of each operation.
 func TestDescriptionOfParameters(t *testing.T) {
 	t.Parallel()
-	d := readDescription(t)
+	d := readOpenAPI(t)
 	for path, want := range map[string]string{
 		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Config-ID, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query title, query type",
 		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query format, query incident, query mapping, query preview, query tag, query tags, query title, query type",
@@ -144,7 +144,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 	defer file.Close()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/")+" a")}, Egress: gatewaytest.Loopback()}})
-	message := readDescription(t).schema(t, "Message")
+	message := readOpenAPI(t).schema(t, "Message")
 	values := []string{
 		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"disk\ndb1"`, `"disk\n"`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`, `["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
 		`"` + file.URL + `"`, `["` + file.URL + `",""]`, `{"url":"` + file.URL + `"}`, `{"url":""}`, `{"url":5}`, `{"url":null}`,
@@ -175,7 +175,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 // TestDescriptionOfAnswers checks that every response is described, and that
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
-	d := readDescription(t)
+	d := readOpenAPI(t)
 	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
 	s := gatewaytest.NewStation(t)
 	block := site.Options{
@@ -183,10 +183,10 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		Keys:    []site.KeyOptions{{Name: "ops", URLs: gatewaytest.URLs(s.NotifyURL("/a")+" a", s.NotifyURL("/refuse")+" b"), DefaultTag: "a"}},
 		Sources: sourcesWith(t, source.Config{Name: "locked", Templates: source.Templates{Title: "x"}, Token: "t"}),
 	}
-	h := gatewaytest.New(t, gatewaytest.Options{Site: block})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: block})
 	closed := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Stateless: new(false)}})
 	named := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{ConfigID: new(true)}})
-	guarded := siteWith(t, tokenKey("ops", describedToken, s.NotifyURL("/a")))
+	guarded := siteWith(t, lockedKey("ops", describedToken, s.NotifyURL("/a")))
 	block.Page = new(false)
 	off := gatewaytest.New(t, gatewaytest.Options{Site: block})
 	const key, stateless, ofSource = "/notify/{KEY}", "/notify", "/notify/{KEY}/{SOURCE}"
@@ -196,7 +196,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		entries := make([]site.Admission, 5)
 		for i := range entries {
 			var err error
-			if entries[i], err = h.Process.InFlight.Enter(h.Resolved.Limits.InFlight); err != nil {
+			if entries[i], err = g.Process.InFlight.Enter(g.Resolved.Limits.InFlight); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -229,49 +229,49 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	calls := map[string][]call{"POST " + key: nil, "POST " + stateless: nil}
 	const payload = `{"message":"x"}`
 	calls["POST "+ofSource] = []call{
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload},
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: "{"},
-		{h: h, target: "/notify/ops/locked", contentType: gatewaytest.TypeJSON, body: payload},
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Sec-Fetch-Site", "cross-site")},
-		{h: h, target: "/notify/ops/none", contentType: gatewaytest.TypeJSON, body: payload},
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, slow: true},
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: strings.Repeat("x", 2000)},
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Content-Encoding", "gzip")},
-		{h: h, target: "/notify/ops/proxmox?tag=none", contentType: gatewaytest.TypeJSON, body: payload},
-		{h: h, target: "/notify/ops/proxmox?tag=b", contentType: gatewaytest.TypeJSON, body: payload},
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, before: busy},
-		{h: h, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("X-Apprise-Recursion-Count", "2")},
-		{h: h, target: "/notify/ops/proxmox", contentType: "multipart/form-data; boundary=x", body: large, before: noTempDir},
-		{h: h, target: "/notify/ops/proxmox", contentType: "multipart/form-data; boundary=x", body: large, before: fullDisk},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: "{"},
+		{g: g, target: "/notify/ops/locked", contentType: gatewaytest.TypeJSON, body: payload},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Sec-Fetch-Site", "cross-site")},
+		{g: g, target: "/notify/ops/none", contentType: gatewaytest.TypeJSON, body: payload},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, slow: true},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: strings.Repeat("x", 2000)},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Content-Encoding", "gzip")},
+		{g: g, target: "/notify/ops/proxmox?tag=none", contentType: gatewaytest.TypeJSON, body: payload},
+		{g: g, target: "/notify/ops/proxmox?tag=b", contentType: gatewaytest.TypeJSON, body: payload},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, before: busy},
+		{g: g, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("X-Apprise-Recursion-Count", "2")},
+		{g: g, target: "/notify/ops/proxmox", contentType: "multipart/form-data; boundary=x", body: large, before: noTempDir},
+		{g: g, target: "/notify/ops/proxmox", contentType: "multipart/form-data; boundary=x", body: large, before: fullDisk},
 	}
 	for op, target := range map[string]string{"POST " + key: "/notify/ops", "POST " + stateless: "/notify"} {
 		calls[op] = []call{
-			{h: h, target: target, contentType: gatewaytest.TypeForm, body: "body=x"},
-			{h: h, target: target, contentType: gatewaytest.TypeJSON, body: `{"body":5}`},
-			{h: h, target: target, contentType: gatewaytest.TypeForm, body: "body=x", header: header("Sec-Fetch-Site", "cross-site")},
-			{h: h, target: target, contentType: gatewaytest.TypeForm, body: "body=", slow: true},
-			{h: h, target: target, contentType: gatewaytest.TypeForm, body: "body=" + strings.Repeat("x", 2000)},
-			{h: h, target: target, contentType: "text/csv", body: "x"},
-			{h: h, target: target, contentType: gatewaytest.TypeForm, body: "body=x", before: busy},
-			{h: h, target: target, contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Recursion-Count", "2")},
-			{h: h, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: noTempDir},
-			{h: h, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: fullDisk},
+			{g: g, target: target, contentType: gatewaytest.TypeForm, body: "body=x"},
+			{g: g, target: target, contentType: gatewaytest.TypeJSON, body: `{"body":5}`},
+			{g: g, target: target, contentType: gatewaytest.TypeForm, body: "body=x", header: header("Sec-Fetch-Site", "cross-site")},
+			{g: g, target: target, contentType: gatewaytest.TypeForm, body: "body=", slow: true},
+			{g: g, target: target, contentType: gatewaytest.TypeForm, body: "body=" + strings.Repeat("x", 2000)},
+			{g: g, target: target, contentType: "text/csv", body: "x"},
+			{g: g, target: target, contentType: gatewaytest.TypeForm, body: "body=x", before: busy},
+			{g: g, target: target, contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Recursion-Count", "2")},
+			{g: g, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: noTempDir},
+			{g: g, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: fullDisk},
 		}
 	}
 	calls["POST "+key] = append(calls["POST "+key],
-		call{h: h, target: "/notify/none", contentType: gatewaytest.TypeForm, body: "body=x"},
-		call{h: h, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x&tag=b"},
-		call{h: h, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x&tag=none"})
+		call{g: g, target: "/notify/none", contentType: gatewaytest.TypeForm, body: "body=x"},
+		call{g: g, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x&tag=b"},
+		call{g: g, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x&tag=none"})
 	calls["POST "+stateless] = append(calls["POST "+stateless],
-		call{h: h, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x&urls=nonsense://h," + s.NotifyURL("/refuse")},
-		call{h: closed, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x"},
-		call{h: closed, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
-		call{h: guarded, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
-		call{h: named, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "none")})
-	calls["POST "+key] = append(calls["POST "+key], call{h: guarded, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x"})
-	calls["GET "+key] = []call{{h: guarded, target: "/notify/ops"}, {h: h, target: "/notify/ops"}, {h: h, target: "/notify/none"}, {h: off, target: "/notify/ops"}}
-	calls["GET "+stateless] = []call{{h: h, target: "/notify"}, {h: closed, target: "/notify"}, {h: off, target: "/notify"}}
-	calls["GET /notify/openapi.json"] = []call{{h: h, target: "/notify/openapi.json"}}
+		call{g: g, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x&urls=nonsense://h," + s.NotifyURL("/refuse")},
+		call{g: closed, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x"},
+		call{g: closed, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
+		call{g: guarded, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
+		call{g: named, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "none")})
+	calls["POST "+key] = append(calls["POST "+key], call{g: guarded, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x"})
+	calls["GET "+key] = []call{{g: guarded, target: "/notify/ops"}, {g: g, target: "/notify/ops"}, {g: g, target: "/notify/none"}, {g: off, target: "/notify/ops"}}
+	calls["GET "+stateless] = []call{{g: g, target: "/notify"}, {g: closed, target: "/notify"}, {g: off, target: "/notify"}}
+	calls["GET /notify/openapi.json"] = []call{{g: g, target: "/notify/openapi.json"}}
 
 	pager := gatewaytest.NewPager(t, http.StatusBadGateway)
 	q := gatewaytest.New(t, gatewaytest.Options{
@@ -279,7 +279,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		Queue:  &outbox.Settings{},
 	})
 	notOpen := newNotOpen(t, gatewaytest.Options{})
-	calls["GET /notify/status"] = []call{{h: q, target: "/notify/status"}, {h: notOpen, target: "/notify/status"}}
+	calls["GET /notify/status"] = []call{{g: q, target: "/notify/status"}, {g: notOpen, target: "/notify/status"}}
 	k := gatewaytest.Key("k", pager.NotifyURL()+"?tz=UTC")
 	k.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}
 	managing := gatewaytest.Options{
@@ -296,34 +296,34 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	incident := "/notify/incidents/" + incidents[0].Incident.ID
 	calls["GET /notify/incidents"] = []call{
-		{h: managed, target: "/notify/incidents"}, {h: managed, target: "/notify/incidents?limit=x"}, {h: q, target: "/notify/incidents"}, {h: managedNotOpen, target: "/notify/incidents"},
+		{g: managed, target: "/notify/incidents"}, {g: managed, target: "/notify/incidents?limit=x"}, {g: q, target: "/notify/incidents"}, {g: managedNotOpen, target: "/notify/incidents"},
 	}
 	maps.Copy(calls, silenceCalls(t, s))
 	maps.Copy(calls, inboxCalls(t))
 	maps.Copy(calls, deviceCalls(t))
 	form := func(body string) call {
-		return call{h: managed, target: incident, contentType: gatewaytest.TypeForm, body: body}
+		return call{g: managed, target: incident, contentType: gatewaytest.TypeForm, body: body}
 	}
 	foreign, foreignResolve := form("by=Eve"), form("do=resolve")
 	foreign.header, foreignResolve.header = header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "cross-site")
-	calls["GET "+httpapi.RouteIncident] = []call{{h: managed, target: incident}, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
-	calls["POST "+httpapi.RouteIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", httpapi.MaxIncidentForm)), foreign, foreignResolve, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
+	calls["GET "+httpapi.RouteIncident] = []call{{g: managed, target: incident}, {g: q, target: incident}, {g: managedNotOpen, target: incident}}
+	calls["POST "+httpapi.RouteIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", httpapi.MaxIncidentForm)), foreign, foreignResolve, {g: q, target: incident}, {g: managedNotOpen, target: incident}}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := q.PostForm(target, "body=x", "Idempotency-Key", "1").JSON(t)
 		calls["POST "+path] = append(calls["POST "+path],
-			call{h: q, target: target, contentType: gatewaytest.TypeForm, body: "body=x"},
-			call{h: q, target: target, contentType: gatewaytest.TypeForm, body: "body=x", header: header("Prefer", "respond-async")},
-			call{h: q, target: target, contentType: gatewaytest.TypeForm, body: "body=y", header: header("Idempotency-Key", "1")})
+			call{g: q, target: target, contentType: gatewaytest.TypeForm, body: "body=x"},
+			call{g: q, target: target, contentType: gatewaytest.TypeForm, body: "body=x", header: header("Prefer", "respond-async")},
+			call{g: q, target: target, contentType: gatewaytest.TypeForm, body: "body=y", header: header("Idempotency-Key", "1")})
 		message := "/notify/messages/" + first.ID
-		calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], call{h: q, target: message})
-		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{h: q, target: message},
-			call{h: q, target: message, header: header("Sec-Fetch-Site", "cross-site")})
-		locked := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{tokenKey("k", "0123456789abcdef", "json://127.0.0.1:1")}}, Queue: &outbox.Settings{}})
+		calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], call{g: q, target: message})
+		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{g: q, target: message},
+			call{g: q, target: message, header: header("Sec-Fetch-Site", "cross-site")})
+		locked := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{lockedKey("k", "0123456789abcdef", "json://127.0.0.1:1")}}, Queue: &outbox.Settings{}})
 		secret := locked.PostForm("/notify/k", "body=x", "Authorization", "Bearer 0123456789abcdef").JSON(t)
-		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{h: locked, target: "/notify/messages/" + secret.ID})
+		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{g: locked, target: "/notify/messages/" + secret.ID})
 		for _, op := range []string{"GET /notify/messages/{ID}", "DELETE /notify/messages/{ID}"} {
-			calls[op] = append(calls[op], call{h: notOpen, target: message}, call{h: q, target: "/notify/messages/none"})
+			calls[op] = append(calls[op], call{g: notOpen, target: message}, call{g: q, target: "/notify/messages/none"})
 		}
 	}
 
@@ -331,8 +331,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	other.Header = http.Header{"Content-Type": {gatewaytest.TypeJSON}, "Idempotency-Key": {"1"}}
 	q.Do(other)
 	calls["POST "+ofSource] = append(calls["POST "+ofSource],
-		call{h: q, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Prefer", "respond-async")},
-		call{h: q, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Idempotency-Key", "1")})
+		call{g: q, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Prefer", "respond-async")},
+		call{g: q, target: "/notify/ops/proxmox", contentType: gatewaytest.TypeJSON, body: payload, header: header("Idempotency-Key", "1")})
 
 	maps.Copy(calls, configCalls(t, s))
 
@@ -353,7 +353,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				if c.before != nil {
 					after = c.before()
 				}
-				got := c.h.Do(r)
+				got := c.g.Do(r)
 				after()
 				media, _, _ := mime.ParseMediaType(got.Header.Get("Content-Type"))
 				status := strconv.Itoa(got.Status)

@@ -13,16 +13,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// stalled is a destination that does not answer before release.
-type stalled struct {
+// stalledDestination is a destination that does not answer before release.
+type stalledDestination struct {
 	*httptest.Server
 	arrived chan struct{}
 	release func()
 }
 
-func newStalled(t *testing.T) *stalled {
+func newStalledDestination(t *testing.T) *stalledDestination {
 	held := make(chan struct{})
-	j := &stalled{arrived: make(chan struct{}, 100), release: sync.OnceFunc(func() { close(held) })}
+	j := &stalledDestination{arrived: make(chan struct{}, 100), release: sync.OnceFunc(func() { close(held) })}
 	j.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		j.arrived <- struct{}{}
@@ -33,12 +33,14 @@ func newStalled(t *testing.T) *stalled {
 	return j
 }
 
-func (j *stalled) NotifyURL() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
+func (j *stalledDestination) NotifyURL() string {
+	return "json://" + strings.TrimPrefix(j.URL, "http://")
+}
 
-// unread fails the test when it is read.
-type unread struct{ t *testing.T }
+// overloadBody fails the test when it is read.
+type overloadBody struct{ t *testing.T }
 
-func (u unread) Read([]byte) (int, error) {
+func (u overloadBody) Read([]byte) (int, error) {
 	u.t.Error("the body was read")
 	return 0, errors.New("read")
 }
@@ -48,7 +50,7 @@ func (u unread) Read([]byte) (int, error) {
 // site.
 func TestOverload(t *testing.T) {
 	t.Parallel()
-	j := newStalled(t)
+	j := newStalledDestination(t)
 	keys, process := []site.KeyOptions{gatewaytest.Key("k", j.NotifyURL())}, gatewaytest.NewProcess(t)
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: keys, MaxInFlight: 2}, Process: process})
 	wider := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: keys, MaxInFlight: 3}, Process: process})
@@ -65,7 +67,7 @@ func TestOverload(t *testing.T) {
 		"text/html":          `<div class="log_msg">the gateway has too many messages`,
 	} {
 		for _, path := range []string{"/notify", "/notify/k"} {
-			r := httptest.NewRequest(http.MethodPost, path, unread{t})
+			r := httptest.NewRequest(http.MethodPost, path, overloadBody{t})
 			r.Header.Set("Content-Type", gatewaytest.TypeForm)
 			r.Header.Set("Accept", accept)
 			got := g.Do(r)

@@ -122,7 +122,7 @@ func TestIncidentToolClients(t *testing.T) {
 	t.Parallel()
 	for source, url := range map[string]string{"pagerduty": "pagerduty://routing-key-1234@secret-api-key", "opsgenie": "opsgenie://routing-key-1234"} {
 		d := newSourceDesk(t)
-		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{tokenKey("ops", "routing-key-1234", d.url())}, Egress: gatewaytest.Loopback()}})
+		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{lockedKey("ops", "routing-key-1234", d.url())}, Egress: gatewaytest.Loopback()}})
 		var answers []string
 		api := servicetest.API(func(q *http.Request, body string) (int, string) {
 			r := httptest.NewRequest(q.Method, "/notify/ops/"+source+q.URL.RequestURI(), strings.NewReader(body))
@@ -172,7 +172,7 @@ func TestSlackWebAPI(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	const token = "xoxb-12345678901-abcdefghijkl"
-	g := siteWith(t, tokenKey("ops", token, s.NotifyURL("/ops")), tokenKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"))
+	g := siteWith(t, lockedKey("ops", token, s.NotifyURL("/ops")), lockedKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"))
 	call := func(method, target, contentType, body string) gatewaytest.Reply {
 		r := httptest.NewRequest(method, target, strings.NewReader(body))
 		r.Header.Set("Content-Type", contentType)

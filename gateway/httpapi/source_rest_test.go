@@ -20,7 +20,7 @@ func TestAlertmanagerRocketChat(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQ"
-	g := siteWith(t, tokenKey("ops", token, s.NotifyURL("/ops")), tokenKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"))
+	g := siteWith(t, lockedKey("ops", token, s.NotifyURL("/ops")), lockedKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"))
 	// notify returns whether Alertmanager sends again, and the error that it logs.
 	notify := func(key, token, payload string) (retry bool, reason string) {
 		r := httptest.NewRequest("POST", "/notify/"+key+"/slack/api/v1/chat.postMessage", strings.NewReader(payload+"\n"))
@@ -70,7 +70,7 @@ func TestChatRESTClients(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQTIiajkdnlazkcOXr"
-	g := siteWith(t, tokenKey("ops", token, s.NotifyURL("/ops")+"?format=markdown"))
+	g := siteWith(t, lockedKey("ops", token, s.NotifyURL("/ops")+"?format=markdown"))
 	api := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, "/notify/ops/slack"+q.URL.RequestURI(), strings.NewReader(body))
 		maps.Copy(r.Header, q.Header)
