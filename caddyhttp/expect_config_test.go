@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -66,6 +67,25 @@ func TestExpectJSON(t *testing.T) {
 		s := Settings{Keys: map[string]*Key{"k": {URLs: []KeyURL{{URL: "json://localhost"}}, Expect: c}}}
 		if _, err := s.resolve(nil, nil, parseUnshared, zap.NewNop()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
+		}
+	}
+}
+
+// TestExpectSettings checks what the Caddyfile makes of expectations.
+func TestExpectSettings(t *testing.T) {
+	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}\nkey k {\nurl json://localhost phone\nurl json://localhost other\n"+
+		"expect nightly every 20m grace 5m {\ntag phone\n}\nexpect daily every 1d\n}")
+	k := h.app.gateway.Engine.Global.Keys["k"]
+	for name, want := range map[string]struct {
+		every, grace time.Duration
+		told         int // destinations of the key that its tag matches
+	}{
+		"nightly": {20 * time.Minute, 5 * time.Minute, 1},
+		"daily":   {24 * time.Hour, 144 * time.Minute, 2},
+	} {
+		x := k.Expect(name)
+		if x == nil || x.Every != want.every || x.Grace != want.grace || len(k.Select(x.Tag)) != want.told {
+			t.Errorf("%s is %+v, want %+v", name, x, want)
 		}
 	}
 }
