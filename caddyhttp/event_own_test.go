@@ -1,20 +1,13 @@
 package caddyhttp
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
-	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestOwnEvents checks that each message causes an event, that a message about
@@ -117,34 +110,6 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 		meta := got[i]
 		if meta.Title != want || strings.Contains(meta.Message, "secret") {
 			t.Errorf("%s: got %+v", path, meta)
-		}
-	}
-}
-
-// TestOwnEventData checks that lists in events are bounded. The number of
-// destinations is not.
-func TestOwnEventData(t *testing.T) {
-	var results []notifier.Result
-	for range 500 {
-		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
-	}
-	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
-	data := dispatch.OwnEventData(dispatch.Origin{Source: site.SourceHTTP, Key: "k"}, "", false, results)
-	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
-		t.Errorf("got %v", data)
-	}
-	if n := len(fmt.Sprint(data)); n > 50_000 {
-		t.Errorf("the data have %d bytes", n)
-	}
-}
-
-// TestKnownOwnEvents checks that the list of known data is right for the events
-// of this module.
-func TestKnownOwnEvents(t *testing.T) {
-	for name, ok := range map[string]bool{event.Delivered: true, event.Failed: false} {
-		data := dispatch.OwnEventData(dispatch.Origin{}, "", ok, []notifier.Result{})
-		if got := slices.Sorted(maps.Keys(data)); !slices.Equal(got, events.Data(name)) {
-			t.Errorf("%s has the data %v, want %v", name, got, events.Data(name))
 		}
 	}
 }

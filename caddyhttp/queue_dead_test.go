@@ -5,15 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // Deliveries that the queue gives up are in the admin API and the metrics, cause a
@@ -127,39 +121,6 @@ func TestQueueDead(t *testing.T) {
 		if status, text := ask(t, tt.method, tt.path, ""); status != tt.want {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.want, text)
 		}
-	}
-}
-
-// Messages about events and log entries are stored, and tried again if they
-// fail.
-func TestQueueOfEvents(t *testing.T) {
-	p := newPager(t, http.StatusBadGateway)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
-	for i, source := range []string{site.SourceEvent, site.SourceLog, site.SourceOwnEvent} {
-		if err := (&recipient.Recipient{Key: "k"}).Post(&h.app.gateway.Engine, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
-			t.Fatal(err)
-		}
-		caddyhttptest.Eventually(t, func() bool {
-			jobs, err := h.app.gateway.Rooms.Outbox.Queue.List(t.Context(), queue.JobID{}, 10, queue.Queued)
-			return err == nil && len(jobs) == i+1 && jobs[i].Attempts > 0 && outbox.NewDeadDelivery(&jobs[i]).State.Source == source
-		})
-	}
-}
-
-// The numbers of tags also apply to messages about events.
-func TestQueueOfEventsWithChain(t *testing.T) {
-	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.NotifyURL()+" 1:ops\nurl "+good.NotifyURL()+" 2:ops\nurl "+last.NotifyURL()+" 3:ops\n}")
-	if err := (&recipient.Recipient{Key: "k", Tag: "ops"}).Post(&h.app.gateway.Engine, &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true, nil); err != nil {
-		t.Fatal(err)
-	}
-	caddyhttptest.Eventually(t, func() bool { return good.count() == 1 })
-	caddyhttptest.Eventually(t, func() bool {
-		s, err := h.app.gateway.Rooms.Outbox.Queue.Stats(t.Context())
-		return err == nil && s.Queued+s.Sending == 0
-	})
-	if bad.count() != 1 || good.count() != 1 || last.count() != 0 {
-		t.Errorf("sent %d, %d and %d messages", bad.count(), good.count(), last.count())
 	}
 }
 

@@ -92,7 +92,3 @@ func checkData(text string, events []string) error {
 func dataPlaceholders(names []string, separator string) string {
 	return "{event.data." + strings.Join(names, "}"+separator+"{event.data.") + "}"
 }
-
-// Data returns the names of the data that a known event can have, in alphabetical
-// order.
-func Data(name string) []string { return slices.Clone(known[name]) }

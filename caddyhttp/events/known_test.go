@@ -1,8 +1,14 @@
 package events
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestDataOfSeveralEvents checks that one of several events must have the data,
@@ -34,6 +40,17 @@ func TestCheckName(t *testing.T) {
 		err := checkName(name)
 		if err == nil && want != "" || err != nil && (want == "" || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestKnownOwnEvents checks that the list of known data is right for the events
+// of this module.
+func TestKnownOwnEvents(t *testing.T) {
+	for name, ok := range map[string]bool{event.Delivered: true, event.Failed: false} {
+		data := dispatch.OwnEventData(dispatch.Origin{}, "", ok, []notifier.Result{})
+		if got := slices.Sorted(maps.Keys(data)); !slices.Equal(got, known[name]) {
+			t.Errorf("%s has the data %v, want %v", name, got, known[name])
 		}
 	}
 }
