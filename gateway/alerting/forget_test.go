@@ -57,7 +57,8 @@ func TestForgottenRepetitions(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g, logs := newLoggedGateway(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}})))
+		o := withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}))
+		g := gatewaytest.New(t, o)
 		for _, text := range []string{"confidential", "confidential", "confidential", "another confidential one"} {
 			g.PostForm("/notify/k", "body="+text)
 		}
@@ -67,7 +68,7 @@ func TestForgottenRepetitions(t *testing.T) {
 		wantResult(t, g, gatewaytest.AlertForm("success", "confidential", "db1"), notifier.Delivered, "")
 		g.Stop()
 		gatewaytest.Until(t, "2000-01-07 23:00:00")
-		_, logs = newLoggedGateway(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}})))
+		_, logs := newLoggedGateway(t, o)
 		gatewaytest.Until(t, "2000-01-09 00:00:00")
 		wantForgotten(t, logs, "repetitions that dedupe has left out", map[string]any{"key": "k", "messages": int64(2)})
 	})
