@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
@@ -72,79 +71,4 @@ func TestBeatsShown(t *testing.T) {
 			t.Errorf("the metrics have no %s: %q", line, regexp.MustCompile(`caddy_notify_beats.*`).FindAllString(metrics, -1))
 		}
 	}
-}
-
-// TestWatchdogShown checks that the admin API and the console show since when the watchdog
-// is not called and why, without its address, also after a restart, and when it was.
-func TestWatchdogShown(t *testing.T) {
-	o := newOutside(t)
-	p := newPager(t, http.StatusOK)
-	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
-		start := func() *Handler {
-			h := newGateway(t, managed, "queue {\npath "+dir+"\nbeat {env.WATCHDOG_URL} 1s\n}\nkey ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 24h\n}")
-			startApp(t, h)
-			return h
-		}
-		state := func(h *Handler) *heartbeat.WatchdogJSON {
-			t.Helper()
-			w, err := h.app.gateway.Rooms.Beats.Watchdog(t.Context())
-			if err != nil || w == nil {
-				t.Fatalf("%v, %v", w, err)
-			}
-			return w
-		}
-		h := start()
-		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && !state(h).LastSuccess.IsZero() })
-		o.answer(http.StatusTeapot)
-		caddyhttptest.Eventually(t, func() bool { return state(h).State == "failing" })
-		since := state(h).FailingSince
-		stopApp(t, h)
-		h = start()
-		for _, path := range []string{"/notify/console", "/notify/console/keys/ops"} {
-			body := get(t, h, path, browser).body
-			for _, want := range []string{"The watchdog is not told that the gateway works since <time", "the watchdog answers with status 418"} {
-				if !strings.Contains(body, want) || strings.Contains(body, "s3cret") {
-					t.Errorf("%s lacks %q, or has the address: %s", path, want, body)
-				}
-			}
-		}
-		if w := state(h); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess.IsZero() || w.Interval != "1s" || strings.Contains(w.LastError, "s3cret") {
-			t.Errorf("after a restart: %+v", w)
-		}
-		o.answer(http.StatusOK)
-		caddyhttptest.Eventually(t, func() bool { return state(h).State == "ok" && state(h).FailingSince.IsZero() })
-		if body := get(t, h, "/notify/console", browser).body; strings.Contains(body, "The watchdog is not told") {
-			t.Error("the page shows a watchdog that works")
-		}
-	})
-}
-
-// TestBeatMakesTheKeyFail checks that a missed beat is a trouble of its key in the list of
-// keys, with its time, until it comes, and that a beat which is due is in grace before.
-func TestBeatMakesTheKeyFail(t *testing.T) {
-	t.Parallel()
-	p := newPager(t, http.StatusOK)
-	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
-		h := newQueueGateway(t, dir, managed, "key ops {\nurl "+p.NotifyURL()+"\nexpect nightly every 1h grace 30m\n}\nkey other {\nurl "+p.NotifyURL()+"\n}")
-		time.Sleep(65 * time.Minute)
-		beats, err := h.app.gateway.Rooms.Beats.AllBeats(t.Context())
-		if err != nil || len(beats) != 1 || beats[0].State(time.Now()) != heartbeat.StateInGrace {
-			t.Fatalf("%+v, %v", beats, err)
-		}
-		if body := get(t, h, "/notify/console/keys/ops", browser).body; !strings.Contains(body, "Overdue</strong>") || !strings.Contains(body, "and late <time") {
-			t.Errorf("the page of the key: %s", body)
-		}
-		time.Sleep(30 * time.Minute)
-		body := get(t, h, "/notify/console?state=failing", browser).body
-		if !strings.Contains(body, "The beat nightly is late since <time datetime=\"2000-01-01T01:30:0") || strings.Contains(body, "keys/other") {
-			t.Errorf("the list of keys: %s", body)
-		}
-		get(t, h, "/notify/ops?beat=nightly", typeJSON)
-		time.Sleep(time.Minute)
-		if body := get(t, h, "/notify/console", browser).body; strings.Contains(body, "is late") {
-			t.Errorf("the list of keys: %s", body)
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -166,3 +167,19 @@ const (
 	typeForm   = "application/x-www-form-urlencoded"
 	typeStream = "application/x-ndjson"
 )
+
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+func browse(t *testing.T, h *Handler, method, path, accept string) reply {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	r.Header.Set("Accept", accept)
+	return do(t, h, r)
+}
+
+// asUser returns r as a user has sent it.
+func asUser(r *http.Request, name string) *http.Request {
+	values := caddy.NewReplacer()
+	values.Set("http.auth.user.id", name)
+	return r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, values))
+}

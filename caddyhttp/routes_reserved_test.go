@@ -1,12 +1,8 @@
 package caddyhttp
 
 import (
-	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestReservedNames checks that no key and no source has the name of an address of the
@@ -40,47 +36,6 @@ func TestReservedNames(t *testing.T) {
 		h := newGateway(t, "", "")
 		if _, err := s.resolve(h.app.settled, nil, h.shared.Parse, h.api.Log); err == nil || !strings.Contains(err.Error(), "is an address of the gateway itself") {
 			t.Errorf("%s in JSON: %v", name, err)
-		}
-	}
-}
-
-// TestReservedSavedName checks that a saved key cannot have a reserved name in any case,
-// and that one from before gets no messages, but can be read and deleted.
-func TestReservedSavedName(t *testing.T) {
-	s := gatewaytest.NewStation(t)
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
-	for _, name := range []string{"Incidents", "ASKS", "Console"} {
-		if got := post(t, h, "/add/"+name, "text/plain", s.NotifyURL("")); got.status != http.StatusNotFound || !strings.Contains(got.body, "address of the gateway itself") {
-			t.Errorf("/add/%s: %d %s", name, got.status, got.body)
-		}
-		if err := h.api.Saved.Store.Save(t.Context(), name, configstore.FormatText, s.NotifyURL(""), 9); err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range []string{"/notify/" + name, "/notify/" + name + "/", "/notify/" + name + "/grafana", "/notify/" + name + "/ntfy/t"} {
-			if got := post(t, h, path, typeJSON, `{"title":"x","body":"x","message":"x"}`); got.status != http.StatusNotFound && got.status != nextStatus {
-				t.Errorf("%s: %d %s", path, got.status, got.body)
-			}
-		}
-		if got := post(t, h, "/get/"+name, typeJSON, ""); got.status != http.StatusOK || !strings.Contains(got.body, s.NotifyURL("")) {
-			t.Errorf("/get/%s: %d %s", name, got.status, got.body)
-		}
-		if got := post(t, h, "/del/"+name, typeJSON, ""); got.status != http.StatusOK {
-			t.Errorf("/del/%s: %d %s", name, got.status, got.body)
-		}
-	}
-	if got := s.Paths(); got != "" {
-		t.Errorf("messages have arrived at %q", got)
-	}
-}
-
-// TestIncidentsSlash checks that the list of incidents has no address that the matcher of
-// docs/on-call.md, which ends with /notify/incidents/*, leaves out.
-func TestIncidentsSlash(t *testing.T) {
-	t.Parallel()
-	h := newQueueGateway(t, t.TempDir(), "console {\nmanage open\n}\nkey k {\nurl json://h\n}", "")
-	for target, want := range map[string]int{"/notify/incidents": 200, "/notify/incidents/": 404, "/notify/incidents//": nextStatus, "/notify/incidents/?all": 404} {
-		if got := get(t, h, target, typeJSON); got.status != want {
-			t.Errorf("%s: %d %s, want %d", target, got.status, got.body, want)
 		}
 	}
 }

@@ -1,15 +1,10 @@
 package caddyhttp
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
-
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
 // TestSharedSpaces checks which sites may use the same space of saved keys. A
@@ -106,60 +101,5 @@ func TestSpacesOfJSON(t *testing.T) {
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s and %s: error %v, want %q", tt.first, tt.second, err, tt.want)
 		}
-	}
-}
-
-// addSite returns a site of the configuration of h with another block.
-func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block string) *Handler {
-	t.Helper()
-	other := newGateway(t, block, "")
-	other.app = h.app
-	configs, err := other.Configs.resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if other.api.Saved, err = newSavedKeys(&settled{Site: other.api.Resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.api.Log); err != nil {
-		t.Fatal(err)
-	}
-	if other.api.Saved.Store, err = configstore.New(storage, other.api.Saved.Space, other.api.Saved.Index, other.api.Saved.Secret); err != nil {
-		t.Fatal(err)
-	}
-	other.api.Resolved.Saved = other.api.Saved.Finder()
-	h.app.gateway.Engine.Sites = append(h.app.gateway.Engine.Sites, other.api.Resolved)
-	return other
-}
-
-// TestRulesOfSharedSpace checks that the URLs of a shared space follow the rules of
-// the site that sends and of those that save, but not of others.
-func TestRulesOfSharedSpace(t *testing.T) {
-	s := gatewaytest.NewStation(t)
-	h, storage := newConfigGateway(t, t.TempDir(), "manage open", "")
-	saver := addSite(t, h, storage, "configs team {\nmanage open\n}")
-	sender := addSite(t, h, storage, open+"configs team")
-	strict := addSite(t, h, storage, "egress {\ndeny 8.8.8.0/24\n}\nservices {\ndeny json\n}\nconfigs team")
-	alone := addSite(t, h, storage, open+"configs alone")
-	// The URL stands for one with a name that has a forbidden address only when the
-	// message is sent.
-	for _, other := range []*Handler{saver, alone} {
-		if err := other.api.Saved.Store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, other := range map[string]*Handler{"that saves": saver, "that may send to the address": sender} {
-		if r := post(t, other, "/notify/ops", typeForm, "body=x"); r.status < 400 {
-			t.Errorf("a site %s: %d %s", name, r.status, r.body)
-		}
-	}
-	if n := len(s.Take()); n > 0 {
-		t.Errorf("%d messages reach an address that is forbidden where the URL was saved", n)
-	}
-	if r := post(t, alone, "/notify/ops", typeForm, "body=x"); r.status != http.StatusOK {
-		t.Errorf("a site of another space: %d %s", r.status, r.body)
-	}
-	if r := post(t, saver, "/add/ops", typeForm, "urls=json://8.8.8.8"); r.status != http.StatusOK {
-		t.Errorf("the rules of a site that saves nothing apply: %s", r.body)
-	}
-	if r := post(t, strict, "/notify/ops", typeForm, "body=x"); r.status != http.StatusFailedDependency || !strings.Contains(r.body, "the setting services forbids it") {
-		t.Errorf("the rules of the site that sends do not apply: %d %s", r.status, r.body)
 	}
 }

@@ -1,6 +1,9 @@
 package site
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestParseOrigin checks that origins are compared as browsers write them.
 func TestParseOrigin(t *testing.T) {
@@ -12,6 +15,18 @@ func TestParseOrigin(t *testing.T) {
 	} {
 		if got, err := parseOrigin(text); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestTrustedOriginsAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, origin := range []string{
+		"example.com", "https://", "https://example.com/path", "nonsense", "https://example.com/", "https://example.com?", "https://example.com#",
+		"https://user:secretsecret@example.com", "https://*.example.com", "https://example.com:99999", "//example.com", "https://bücher.example", "* https://*.example.com",
+	} {
+		if _, err := New(Options{TrustedOrigins: strings.Fields(origin)}); err == nil || !strings.Contains(err.Error(), "https://example.com") || strings.Contains(err.Error(), "secretsecret") {
+			t.Errorf("%s: %v", origin, err)
 		}
 	}
 }

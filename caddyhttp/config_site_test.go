@@ -1,0 +1,64 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestSettingsReachSite checks that what a site's block sets is set in the site, because the
+// tests of what the settings do make sites without a block.
+func TestSettingsReachSite(t *testing.T) {
+	s := newGateway(t, `stateless off
+config_id on
+page off
+propagate_trace on
+max_body 1KiB
+timeout 1m
+trusted_origins https://blog.example
+attachments {
+	max_size 2KiB
+	max_count 3
+	remote off
+}
+egress {
+	allow 127.0.0.1
+}
+key ops {
+	url json://127.0.0.1 a
+	url json://127.0.0.2 b
+	default_tag b
+	accept grafana direct
+}
+from grafana {
+	images on
+	sign grafana secret-of-grafana
+}
+from slack {
+	token token-of-slack
+}`, "").api.Resolved
+	if s.Stateless || !s.ConfigID || s.Page || !s.PropagateTrace {
+		t.Errorf("%+v", s)
+	}
+	if l := s.Limits; l.MaxBody != 1<<10 || l.Timeout != time.Minute || l.FetchTimeout != time.Minute || l.MaxFileSize != 2<<10 || l.MaxFiles != 3 || l.RemoteFiles {
+		t.Errorf("%+v", l)
+	}
+	for origin, allowed := range map[string]bool{"https://blog.example": true, "https://other.example": false} {
+		r := httptest.NewRequest(http.MethodPost, "https://alerts.example/notify/ops", nil)
+		r.Header.Set("Origin", origin)
+		if err := s.CheckOrigin(r); (err == nil) != allowed {
+			t.Errorf("%s: %v", origin, err)
+		}
+	}
+	if k := s.Configured("ops"); len(k.Targets) != 2 || len(k.DefaultTargets) != 1 || !slices.Equal(k.DefaultTargets[0].Tags, []string{"b"}) || !slices.Equal(k.Accept, []string{"grafana", "direct"}) {
+		t.Errorf("%+v", k)
+	}
+	if f := s.Sources["grafana"]; f == nil || !f.TakesFiles() || !f.ChecksSender() {
+		t.Errorf("grafana: %+v", f)
+	}
+	if f := s.Sources["slack"]; f == nil || !f.ChecksSender() {
+		t.Errorf("slack: %+v", f)
+	}
+}

@@ -1,0 +1,200 @@
+package alerting_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// publicURL is what the links of tests begin with.
+const publicURL = "https://alerts.example.com/x"
+
+// withKeys returns the options of a gateway with keys and a queue in a folder.
+func withKeys(dir string, keys ...site.KeyOptions) gatewaytest.Options {
+	return gatewaytest.Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}}
+}
+
+// withManagers returns options with which everybody is a manager.
+func withManagers(o gatewaytest.Options) gatewaytest.Options {
+	o.Site.Managers = gatewaytest.Everybody()
+	return o
+}
+
+// ruledKey returns a key k with one URL and rules.
+func ruledKey(p *gatewaytest.Pager, r rules.Rules) site.KeyOptions {
+	return keyWith("k", r, p.NotifyURL()+"?tz=UTC")
+}
+
+// keyWith returns a key with rules and URLs, each with its tags after it.
+func keyWith(name string, r rules.Rules, urls ...string) site.KeyOptions {
+	k := gatewaytest.Key(name, urls...)
+	if r.Empty() {
+		return k
+	}
+	if err := r.Check(); err != nil {
+		panic(err) // it is a constant
+	}
+	k.Rules = &r
+	return k
+}
+
+// window returns the window of a rule quiet, written as in 22:00-07:00 UTC.
+func window(text string) rules.Window {
+	w, err := rules.ParseWindow(strings.Fields(text))
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return w
+}
+
+// moment returns the moment of a digest, written as in mon 08:00 UTC.
+func moment(text string) *rules.Moment {
+	m, err := rules.ParseDigest(strings.Fields(text))
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return m
+}
+
+// escalate returns an escalation with the defaults.
+func escalate(after ...time.Duration) *rules.Escalate {
+	return &rules.Escalate{After: after, Repeat: 3, Ack: 24 * time.Hour}
+}
+
+// wantResult posts a message, and checks the status and the rule of its result.
+func wantResult(t *testing.T, g *gatewaytest.Gateway, form string, status notifier.Status, rule notifier.Rule) gatewaytest.Answer {
+	t.Helper()
+	resp := g.PostForm("/notify/k", form)
+	a := resp.JSON(t)
+	if r := a.Results[0]; resp.Status != http.StatusOK || r.Status != status || r.Rule != rule {
+		t.Errorf("%s: status %d, %s %q; want %s %q", form, resp.Status, r.Status, r.Rule, status, rule)
+	}
+	return a
+}
+
+// team is a chat without a number, and phones that are steps.
+type team struct {
+	chat   *gatewaytest.Pager
+	phones []*gatewaytest.Pager
+}
+
+func newTeam(t *testing.T, phones int) *team {
+	x := &team{chat: gatewaytest.NewPager(t, http.StatusOK)}
+	for range phones {
+		x.phones = append(x.phones, gatewaytest.NewPager(t, http.StatusOK))
+	}
+	return x
+}
+
+// key returns the key k with rules.
+func (x *team) key(r rules.Rules) site.KeyOptions {
+	urls := []string{x.chat.NotifyURL() + " chat"}
+	for i, p := range x.phones {
+		urls = append(urls, fmt.Sprintf("%s %d:oncall", p.NotifyURL(), i+1))
+	}
+	return keyWith("k", r, urls...)
+}
+
+// options returns the options of a gateway with the key k with rules, further keys, and the
+// setting that the rules need.
+func (x *team) options(dir string, r rules.Rules, more ...site.KeyOptions) gatewaytest.Options {
+	o := withKeys(dir, append([]site.KeyOptions{x.key(r)}, more...)...)
+	o.Global.PublicURL = publicURL
+	return o
+}
+
+// wantCounts checks how many messages the chat and the phones got.
+func (x *team) wantCounts(t *testing.T, want ...int) {
+	t.Helper()
+	synctest.Wait()
+	got := []int{x.chat.Count()}
+	for _, p := range x.phones {
+		got = append(got, p.Count())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("at %s the chat and the phones got %v messages, want %v", time.Now().UTC().Format(time.TimeOnly), got, want)
+	}
+}
+
+// linksOf returns the links with which to acknowledge of the messages that a pager has taken.
+func linksOf(p *gatewaytest.Pager) (out []string) {
+	for _, m := range p.Got() {
+		out = append(out, m.AcknowledgeURL)
+	}
+	return out
+}
+
+// resultsOf returns the status and rule of each result, such as "queued escalating".
+func resultsOf(results []api.QueuedResult) (out []string) {
+	for _, r := range results {
+		out = append(out, strings.TrimSpace(string(r.Status)+" "+string(r.Rule)))
+	}
+	return out
+}
+
+// silenceKey makes a silence of the key k.
+func silenceKey(t *testing.T, g *gatewaytest.Gateway, s rules.Silence) {
+	t.Helper()
+	if err := g.Rooms().Alerts.Silences.Make(t.Context(), g.Resolved.Keys["k"], g.Site(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// placeOfKey returns the place of a key of the configuration.
+func placeOfKey(g *gatewaytest.Gateway, name string) string {
+	return g.Resolved.Keys[name].Home(g.Site()) + "\x00" + name
+}
+
+// incidentsAt returns the names of the incidents of a key.
+func incidentsAt(t *testing.T, g *gatewaytest.Gateway, key string) (names []string) {
+	t.Helper()
+	for _, stage := range rules.Stages {
+		list, _, err := g.Rooms().Alerts.Incidents.List(t.Context(), []string{placeOfKey(g, key)}, &alerting.IncidentQuery{Stage: stage, Limit: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range list {
+			names = append(names, x.Incident.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// stored returns an incident for what changes it.
+func stored(t *testing.T, g *gatewaytest.Gateway, x *rules.Incident) *alerting.StoredIncident {
+	t.Helper()
+	at, err := g.Rooms().Alerts.Incidents.ByID(t.Context(), x.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// ackIncident acknowledges the only incident of the key k that is open.
+func ackIncident(t *testing.T, g *gatewaytest.Gateway, by string) bool {
+	t.Helper()
+	list := g.ListIncidents("k")
+	list = slices.DeleteFunc(list, func(x *rules.Incident) bool { return !x.IsOpen() })
+	if len(list) != 1 {
+		t.Fatalf("%d incidents are open", len(list))
+	}
+	_, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, list[0]), by)
+	if err != nil && !errors.Is(err, alerting.ErrAcknowledged) {
+		t.Fatal(err)
+	}
+	return err == nil
+}

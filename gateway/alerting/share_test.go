@@ -1,0 +1,198 @@
+package alerting_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// TestShareOfKey checks that a key whose failures name ever new incidents does not take the
+// room of others: an alert of another key escalates, the oldest incidents are forgotten, and
+// those that are under way are not. Once the queue was full, for all keys and for keep.
+func TestShareOfKey(t *testing.T) {
+	t.Parallel()
+	x, noisy := newTeam(t, 2), gatewaytest.NewPager(t, http.StatusOK)
+	dir := memoryFolder(t)
+	noise := rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Escalate: escalate(time.Hour)}
+	noise.Escalate.Tag = "oncall"
+	o := withManagers(x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, keyWith("noisy", noise, noisy.NotifyURL(), noisy.NotifyURL()+"?tz=UTC 1:oncall")))
+	o.Queue.MaxSize = 512 << 10
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, o)
+		wantTaken := func(key, form string) {
+			t.Helper()
+			if got := g.PostForm("/notify/"+key, form); got.Status != http.StatusOK {
+				t.Fatalf("%s: %d %s", form, got.Status, got.Body)
+			}
+		}
+		wantTaken("noisy", gatewaytest.AlertForm("failure", "x", "escalates"))
+		if got := g.PostForm("/notify/noisy/silences", "for=2h&incident=silent"); got.Status != http.StatusCreated {
+			t.Fatal(got.Body)
+		}
+		wantTaken("noisy", gatewaytest.AlertForm("warning", "x", "silent"))
+		const n = 800
+		for i := range n {
+			wantTaken("noisy", gatewaytest.AlertForm("warning", "x", fmt.Sprintf("inc%04d", i)))
+			if i%10 == 0 {
+				time.Sleep(time.Second)
+			}
+		}
+		resp := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"))
+		if got, want := resultsOf(resp.JSON(t).Results), []string{"delivered", "delivered", "queued escalating"}; !slices.Equal(got, want) {
+			t.Errorf("the alert of another key: %q, want %q", got, want)
+		}
+		if links := linksOf(x.phones[0]); len(links) != 1 || links[0] == "" {
+			t.Errorf("links %q", links)
+		}
+		known := incidentsAt(t, g, "noisy")
+		for _, name := range []string{"escalates", "silent", fmt.Sprintf("inc%04d", n-1)} {
+			if !slices.Contains(known, name) {
+				t.Errorf("%s is forgotten", name)
+			}
+		}
+		oldest := fmt.Sprintf("inc%04d", n+2-len(known)+10) // ten come at the same time
+		if len(known) > n/2 || len(known) < 20 || !slices.Contains(known, oldest) || slices.Contains(known, "inc0100") {
+			t.Errorf("%d incidents are known, want the latest ones: %q", len(known), known)
+		}
+		time.Sleep(alerting.ShareEvery + time.Second)
+		stats, err := g.Rooms().Outbox.Queue.Stats(t.Context())
+		if share := g.Gateway.Engine.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
+			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
+		}
+		told := noisy.Count()
+		wantTaken("noisy", gatewaytest.AlertForm("success", "x", fmt.Sprintf("inc%04d", n-1)))
+		wantTaken("noisy", gatewaytest.AlertForm("success", "x", "inc0000")) // which is forgotten
+		if got := noisy.Count() - told; got < 2 {
+			t.Errorf("%d resolutions are told", got)
+		}
+	})
+}
+
+// TestFullQueueTellsAll checks that an alert that escalates is told to all its numbers at once
+// when the queue is full, without a link, whoever sends it and whether they wait or not;
+// that other messages are refused; and that a silence is kept.
+func TestFullQueueTellsAll(t *testing.T) {
+	t.Parallel()
+	x, down := newTeam(t, 2), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
+	dir := memoryFolder(t)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := withManagers(x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, gatewaytest.Key("full", down.NotifyURL())))
+		o.Queue.MaxSize = 64 << 10
+		g := gatewaytest.New(t, o)
+		known := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "known", "known"))
+		if got, want := resultsOf(known.JSON(t).Results), []string{"delivered", "delivered", "queued escalating"}; !slices.Equal(got, want) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+		for _, name := range []string{"silent", "half"} {
+			form := "for=2h&incident=" + name + "&tag=" + map[string]string{"silent": "all", "half": "chat"}[name]
+			if got := g.PostForm("/notify/k/silences", form); got.Status != http.StatusCreated {
+				t.Fatal(got.Body)
+			}
+		}
+		for i := 0; g.PostForm("/notify/full", "body="+strings.Repeat("x", 4000)).Status == http.StatusOK; i++ {
+			if i > 100 {
+				t.Fatal("the queue is never full")
+			}
+		}
+		for i := 0; g.PostForm("/notify/full", "body=x").Status == http.StatusOK; i++ {
+			if i > 1000 {
+				t.Fatal("the queue is never full")
+			}
+		}
+		x.wantCounts(t, 1, 1, 0)
+		for i, header := range [][]string{nil, {"Prefer", "respond-async"}, {"Idempotency-Key", "abc"}} {
+			resp := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", fmt.Sprint("db", i)), header...)
+			a := resp.JSON(t)
+			if got, want := resultsOf(a.Results), []string{"delivered", "delivered", "delivered"}; !slices.Equal(got, want) {
+				t.Errorf("%q: %d %q, want %q", header, resp.Status, got, want)
+			}
+			x.wantCounts(t, 2+i, 2+i, 1+i)
+		}
+		if links := linksOf(x.phones[1]); slices.ContainsFunc(links, func(s string) bool { return s != "" }) {
+			t.Errorf("links %q, but nothing knows of them", links)
+		}
+		for form, want := range map[string]int{
+			gatewaytest.AlertForm("failure", "again", "known"):  http.StatusServiceUnavailable, // its steps go on
+			gatewaytest.AlertForm("failure", "quiet", "silent"): http.StatusServiceUnavailable,
+			gatewaytest.AlertForm("warning", "slow", "db1"):     http.StatusServiceUnavailable, // it does not escalate
+		} {
+			if got := g.PostForm("/notify/k", form); got.Status != want {
+				t.Errorf("%s: %d %s", form, got.Status, got.Body)
+			}
+		}
+		x.wantCounts(t, 4, 4, 3)
+		resp := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "half", "half"))
+		if got, want := resultsOf(resp.JSON(t).Results), []string{"skipped silenced", "delivered", "delivered"}; !slices.Equal(got, want) {
+			t.Errorf("with a silence of the chat: %q, want %q", got, want)
+		}
+		time.Sleep(6 * time.Minute)
+		x.wantCounts(t, 4, 5, 5) // the second step of the known one
+		x.phones[1].Answer(http.StatusServiceUnavailable)
+		resp = g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db9"))
+		if got, want := resultsOf(resp.JSON(t).Results), []string{"delivered", "delivered", "failed"}; !slices.Equal(got, want) || resp.Status != http.StatusFailedDependency {
+			t.Errorf("a phone that does not answer: %d %q, want %q", resp.Status, got, want)
+		}
+		synctest.Wait()
+	})
+}
+
+// TestForgetIncidents checks that incidents can be forgotten one by one and by key, that
+// what is under way is not, and that a forgotten one is told again.
+func TestForgetIncidents(t *testing.T) {
+	t.Parallel()
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, withManagers(x.options(dir, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Hour}, Escalate: escalate(5 * time.Minute)})))
+		q := g.Rooms()
+		for _, form := range []string{gatewaytest.AlertForm("failure", "x", "escalates"), gatewaytest.AlertForm("warning", "x", "open"), gatewaytest.AlertForm("warning", "x", "other"), gatewaytest.AlertForm("failure", "x", "over"), gatewaytest.AlertForm("success", "x", "over")} {
+			g.PostForm("/notify/k", form)
+		}
+		find := func(name string) *alerting.StoredIncident {
+			t.Helper()
+			for _, x := range g.ListIncidents("k") {
+				if x.Name == name {
+					return stored(t, g, x)
+				}
+			}
+			t.Fatalf("%s is unknown", name)
+			return nil
+		}
+		if err := q.Alerts.Incidents.Forget(t.Context(), find("escalates")); !errors.Is(err, alerting.ErrUnderWay) {
+			t.Errorf("what escalates is forgotten: %v", err)
+		}
+		open := find("open")
+		wantResult(t, g, gatewaytest.AlertForm("warning", "x", "open"), notifier.Skipped, notifier.RuleSuppressed)
+		if err := q.Alerts.Incidents.Forget(t.Context(), find("open")); err != nil {
+			t.Error(err)
+		}
+		if at, err := q.Alerts.Incidents.ByID(t.Context(), open.Incident.ID); at != nil || !errors.Is(err, alerting.ErrNoIncident) {
+			t.Errorf("its address still leads to %v, %v", at, err)
+		}
+		wantResult(t, g, gatewaytest.AlertForm("warning", "x", "open"), notifier.Delivered, "") // nobody knows it any more
+		place := placeOfKey(g, "k")
+		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (alerting.Forgotten{Forgotten: 1}) {
+			t.Errorf("of the resolved ones: %+v, %v", got, err)
+		}
+		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place, place}, ""); err != nil || got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
+			t.Errorf("of all: %+v, %v", got, err)
+		}
+		if got := incidentsAt(t, g, "k"); !slices.Equal(got, []string{"escalates"}) {
+			t.Errorf("left are %q", got)
+		}
+		time.Sleep(6 * time.Minute)
+		if n := x.phones[1].Count(); n != 1 {
+			t.Errorf("the second step was told %d messages", n)
+		}
+	})
+}

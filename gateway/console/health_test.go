@@ -1,0 +1,48 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/storagetest"
+)
+
+// TestConsoleHealthAfterRestart checks that destinations whose state the queue does not
+// remember have that of the last messages: one that refuses for good, and one of a
+// client that does not fail.
+func TestConsoleHealthAfterRestart(t *testing.T) {
+	t.Parallel()
+	ok, refuses := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusForbidden)
+	o := openConfigs()
+	o.Site.Keys = []site.KeyOptions{gatewaytest.Key("refused", refuses.NotifyURL())}
+	o.Queue, o.Storage = &outbox.Settings{Path: t.TempDir()}, storagetest.New(t.TempDir())
+	o.Process = gatewaytest.NewProcess(t)
+	g := gatewaytest.New(t, o)
+	if r := g.PostForm("/add/mine", "urls="+ok.NotifyURL()); r.Status != http.StatusOK {
+		t.Fatal(r.Body)
+	}
+	g.PostForm("/notify/mine", "body=x")
+	g.PostForm("/notify/refused", "body=x")
+	check := func() {
+		t.Helper()
+		for key, want := range map[string]string{"mine": "state is-fine", "refused": "state is-failing"} {
+			if body := get(g, "/notify/console/keys/"+key, browser).Body; !strings.Contains(body, want) {
+				t.Errorf("%s is not %s: %s", key, want, body)
+			}
+		}
+		if body := get(g, "/notify/console?state=fine", browser).Body; !strings.Contains(body, ">mine</a>") || strings.Contains(body, ">refused</a>") {
+			t.Errorf("the list: %s", body)
+		}
+	}
+	check()
+	g.Stop()
+	g.Process.History.Mu.Lock()
+	g.Process.History.Messages, g.Process.History.Last = nil, nil
+	g.Process.History.Mu.Unlock()
+	g = gatewaytest.New(t, o)
+	check()
+}

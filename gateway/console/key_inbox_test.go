@@ -1,0 +1,76 @@
+package console_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// TestKeyPageInbox checks that the page of a key leads to its inbox, with lines that read
+// it, for who may read it, and that a key that is only read has lines that send.
+func TestKeyPageInbox(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	const reader, token = "reader-of-the-inbox", "token-of-another-key"
+	both := gatewaytest.Key("both", s.NotifyURL(""))
+	both.Inbox = 36 * time.Hour
+	g := gatewaytest.New(t, queued(openConsole(
+		site.KeyOptions{Name: "kept", Inbox: 7 * 24 * time.Hour, Readers: []string{reader}, Tokens: []string{token}},
+		both, gatewaytest.Key("fine", s.NotifyURL("")),
+	)))
+	page := func(key string) string {
+		t.Helper()
+		r := get(g, "/notify/console/keys/"+key, browser)
+		if r.Status != http.StatusOK || strings.Contains(r.Body, reader) || strings.Contains(r.Body, token) {
+			t.Fatalf("%d %s", r.Status, r.Body)
+		}
+		return r.Body
+	}
+	body := page("kept")
+	for _, want := range []string{
+		`href="../../../notify/kept/messages"`, "can be read for 7d", "curl -N -H &#34;Authorization: Bearer $READER&#34; http://example.com/notify/kept/stream",
+		`<code>http://example.com/notify/kept/ntfy</code>`, "ntfy subscribe --token &#34;$READER&#34; http://example.com/notify/kept/ntfy/phone", "stands for a <code>reader</code> of the key",
+		"kept in its inbox, below", `href="../../../notify/kept"`, "backup done",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page of kept lacks %q: %s", want, body)
+		}
+	}
+	if body := page("both"); !strings.Contains(body, "can be read for 36h") || !strings.Contains(body, "The key has no <code>reader</code>") || strings.Contains(body, "below.</p>\n<p class=\"buttons\">") {
+		t.Errorf("the page of both: %s", body)
+	}
+	if body := page("fine"); strings.Contains(body, `id="inbox"`) || strings.Contains(body, "$READER") {
+		t.Errorf("the page of a key without an inbox: %s", body)
+	}
+}
+
+// TestDevicePageInbox checks that the page of a device leads to the inbox for who may read
+// it, and for nobody else: the invitation does not open it.
+func TestDevicePageInbox(t *testing.T) {
+	t.Parallel()
+	const reader = "reader-of-the-inbox"
+	for manage, want := range map[string]bool{"open": true, "ann": false} {
+		managers := gatewaytest.Everybody()
+		if manage != "open" {
+			managers = &site.Managers{Named: []string{manage}}
+		}
+		g := gatewaytest.New(t, devicePages(managers, "open", site.KeyOptions{Name: "ops", Inbox: 7 * 24 * time.Hour, Readers: []string{reader}}, site.KeyOptions{Name: "home"}))
+		for key, want := range map[string]bool{"ops": want, "home": false, "none": false} {
+			body := get(g, "/notify/"+key+"?device", browser).Body
+			if got := strings.Contains(body, `href="../notify/`+key+`/messages"`); got != want {
+				t.Errorf("manage %s, %s: a link to the inbox is %v: %s", manage, key, got, body)
+			}
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/notify/ops?device", nil)
+		r.Header.Set("Authorization", "Bearer "+reader)
+		r.Header.Set("Accept", browser)
+		if body := g.Do(r).Body; !strings.Contains(body, `href="../notify/ops/messages"`) {
+			t.Errorf("the reader gets no link: %s", body)
+		}
+	}
+}

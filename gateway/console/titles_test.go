@@ -1,0 +1,190 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// titlesOf returns the titles that a page shows, in their order.
+func titlesOf(body string) (out []string) {
+	for _, m := range regexp.MustCompile(`<p class="name">([^<]*)</p>`).FindAllStringSubmatch(body, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+const inboxTime = 7 * 24 * time.Hour
+
+// inbox returns the options of a key with an inbox.
+func inbox(name string, urls ...string) site.KeyOptions {
+	k := gatewaytest.Key(name, urls...)
+	k.Inbox = inboxTime
+	return k
+}
+
+// TestConsoleTitles checks that the pages of messages show and find the titles that
+// inboxes keep, and no other text.
+func TestConsoleTitles(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	o := openConsole(inbox("kept"), inbox("both", s.NotifyURL("/refuse")), gatewaytest.Key("fine", s.NotifyURL("/fine")))
+	o.Queue, o.Process = &outbox.Settings{Path: t.TempDir()}, gatewaytest.NewProcess(t)
+	g := gatewaytest.New(t, o)
+	send := func(target, form string) {
+		t.Helper()
+		g.PostForm(target, form)
+		time.Sleep(2 * time.Millisecond) // so that the messages have an order
+	}
+	send("/notify/kept?type=failure", "title=Disk+FULL+%C3%84&body=confidential")
+	send("/notify/both?type=failure", "title=Disk+slow&body=confidential")
+	send("/notify/fine", "title=Disk+gone&body=confidential")
+	send("/notify/kept", "title=Router+%3Cdown%3E&body=confidential")
+	send("/notify/kept", "body=confidential")
+	send("/notify/kept", "title=Disk+refused")
+	page := func(query string) string {
+		t.Helper()
+		r := get(g, "/notify/console/messages"+query, browser)
+		if r.Status != http.StatusOK || strings.Contains(r.Body, "confidential") || strings.Contains(r.Body, "gone") {
+			t.Fatalf("%s: %d %s", query, r.Status, r.Body)
+		}
+		return r.Body
+	}
+	check := func() {
+		t.Helper()
+		for query, want := range map[string][]string{
+			"":                              {"Router &lt;down&gt;", "Disk slow", "Disk FULL Ä"},
+			"?title=":                       {"Router &lt;down&gt;", "Disk slow", "Disk FULL Ä"},
+			"?title=disk":                   {"Disk slow", "Disk FULL Ä"},
+			"?title=+FULL+%C3%A4+":          {"Disk FULL Ä"},
+			"?title=disk&key=both":          {"Disk slow"},
+			"?title=disk&type=info":         nil,
+			"?title=refused":                nil,
+			"?title=disk&key=fine":          nil,
+			"?title=disk&state=refused":     nil,
+			"?title=disk&since=1h&key=kept": {"Disk FULL Ä"},
+		} {
+			body := page(query)
+			if got := titlesOf(body); !slices.Equal(got, want) {
+				t.Errorf("%s shows the titles %q, want %q", query, got, want)
+			}
+			if got := len(listed(body)); strings.Contains(query, "title=d") && got != len(want) {
+				t.Errorf("%s lists %d messages, want %d", query, got, len(want))
+			}
+			if !strings.Contains(body, `name="title"`) {
+				t.Errorf("%s has no field for the title", query)
+			}
+		}
+	}
+	check()
+	link := regexp.MustCompile(`href="\.\./\.\./(notify/console/messages/[0-9a-f-]{36})"`)
+	one := link.FindStringSubmatch(page("?title=slow"))
+	if one == nil {
+		t.Fatal("the message has no page")
+	}
+	message := get(g, "/"+one[1], browser).Body
+	if got := titlesOf(message); !slices.Equal(got, []string{"Disk slow"}) || strings.Contains(message, "confidential") {
+		t.Errorf("the page of the message shows %q: %s", got, message)
+	}
+	text := regexp.MustCompile(`href="\.\./\.\./\.\./(notify/both/messages\?since=[^"]*)"`).FindStringSubmatch(message)
+	if text == nil {
+		t.Fatalf("no link to the inbox: %s", message)
+	}
+	if body := get(g, "/"+text[1], browser).Body; !strings.Contains(body, "Disk slow") || !strings.Contains(body, "confidential") {
+		t.Errorf("the inbox: %s", body)
+	}
+	g.Stop()
+	g = gatewaytest.New(t, o)
+	g.Process.History.Mu.Lock()
+	g.Process.History.Refusals = nil
+	g.Process.History.Mu.Unlock()
+	check()
+	// The time of an inbox that was made shorter counts at once.
+	for _, name := range []string{"kept", "both"} {
+		g.Resolved.Keys[name].Inbox = time.Nanosecond
+	}
+	if got := titlesOf(page("")); len(got) > 0 {
+		t.Errorf("titles whose time is over: %q", got)
+	}
+}
+
+// TestConsoleTitlesWithoutInbox checks that there is no field for what no key keeps.
+func TestConsoleTitlesWithoutInbox(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	g := gatewaytest.New(t, troubled(t.TempDir(), s))
+	g.PostForm("/notify/fine", "title=Disk&body=x")
+	if body := get(g, "/notify/console/messages", browser).Body; strings.Contains(body, `name="title"`) || len(titlesOf(body)) > 0 {
+		t.Errorf("a site without an inbox: %s", body)
+	}
+	body := get(g, "/notify/console/messages?title=disk", browser).Body // a link from before
+	if !strings.Contains(body, "No message fits") || !strings.Contains(body, `value="disk"`) {
+		t.Errorf("a filter that finds nothing: %s", body)
+	}
+}
+
+// TestConsoleTitlePages checks that a filter for the title finds each message once, on
+// several pages, in inboxes with more messages than are read at once.
+func TestConsoleTitlePages(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.New(t, queued(openConsole(inbox("one"), inbox("two"))))
+	const n = 240
+	for i := range n {
+		title := "router"
+		if i%2 == 0 {
+			title = fmt.Sprintf("disk %d", i)
+		}
+		g.PostForm("/notify/"+[]string{"one", "two"}[i/7%2], "body=x&title="+strings.ReplaceAll(title, " ", "+"))
+	}
+	seen, pages := map[string]int{}, 0
+	older := regexp.MustCompile(`rel="next" class="button" href="\.\./\.\./notify/console/messages([^"]*)"`)
+	for query := "?title=DISK"; pages < 20; pages++ {
+		body := get(g, "/notify/console/messages"+query, browser).Body
+		for _, title := range titlesOf(body) {
+			seen[title]++
+		}
+		next := older.FindStringSubmatch(body)
+		if next == nil {
+			break
+		}
+		if query = strings.ReplaceAll(next[1], "&amp;", "&"); !strings.Contains(query, "title=DISK") {
+			t.Fatalf("the link to older messages is %s", query)
+		}
+	}
+	if len(seen) != n/2 || pages < 1 {
+		t.Errorf("%d titles on %d pages, want %d on several", len(seen), pages+1, n/2)
+	}
+	for title, times := range seen {
+		if times > 1 || title == "router" {
+			t.Errorf("%s is there %d times", title, times)
+		}
+	}
+}
+
+// TestConsoleTitlesOfSaved checks the titles of saved keys, whose inbox configs turns on.
+func TestConsoleTitlesOfSaved(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	o := queued(openConfigs())
+	o.Saved.Inbox = inboxTime
+	g := gatewaytest.New(t, o)
+	if r := g.PostForm("/add/mine", "urls="+s.NotifyURL("/fine")); r.Status != http.StatusOK {
+		t.Fatal(r.Body)
+	}
+	g.PostForm("/notify/mine", "title=Disk&body=x")
+	if got := titlesOf(get(g, "/notify/console/messages?title=disk", browser).Body); !slices.Equal(got, []string{"Disk"}) {
+		t.Errorf("the titles are %q", got)
+	}
+	body := get(g, "/notify/console/keys/mine", browser).Body
+	if !strings.Contains(body, `href="../../../notify/mine/messages"`) || strings.Contains(body, "$READER") {
+		t.Errorf("the page of a saved key, which has no reader: %s", body)
+	}
+}

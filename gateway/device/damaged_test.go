@@ -1,0 +1,101 @@
+package device_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// TestDevicesDamaged checks that devices that cannot be read are reported, and that nothing
+// overwrites them, because another version of the gateway may be able to read them, until
+// the operator removes all.
+func TestDevicesDamaged(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewPushService(t)
+	o := options(t.TempDir(), keyK)
+	o.Global.Push.Who, o.Site.Managers = "open", gatewaytest.Everybody()
+	g := gatewaytest.New(t, o)
+	q := g.Rooms()
+	core, logs := observer.New(zap.ErrorLevel)
+	q.Outbox.Log = zap.New(core)
+	phone := s.Subscribe(t, g, "phone")
+	place := g.Devices.DevicePlace(g.Resolved.Keys["k"])
+	// store replaces the record of the devices, as another version would, and returns the
+	// one before.
+	store := func(data []byte) (old []byte) {
+		err := q.Outbox.Queue.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Devices.Records.Devices(place), q.Devices.Records.Version()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			old = slices.Clone(records[0])
+			now := q.Outbox.Queue.Now()
+			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.Devices.Records.Group()}, q.Devices.Records.NewVersion(now)}}, nil
+		}})
+		if err == nil {
+			err = q.Devices.Read(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return old
+	}
+	good := store(outbox.EncodeRecord(outbox.KindReceipt, []byte("another kind")))
+	for name, bad := range map[string][]byte{
+		"of another kind": outbox.EncodeRecord(outbox.KindReceipt, []byte("another kind")),
+		"cut":             good[:len(good)-1],
+		"empty":           {outbox.KindDevices, 0xff},
+	} {
+		store(bad)
+		logs.TakeAll()
+		store(bad) // a line for each time that they are read
+		if lines := logs.TakeAll(); len(lines) != 1 || !strings.Contains(lines[0].ContextMap()["error"].(string), "restore a back-up") {
+			t.Errorf("%s: the log has %v", name, lines)
+		}
+		at, bearer := "/notify/k/devices/"+phone.ID, []string{"Authorization", "Bearer " + phone.Secret}
+		for what, got := range map[string]gatewaytest.Reply{
+			"another device":  g.Ask(http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.Subscription("/two")}),
+			"the list":        g.Ask(http.MethodGet, "/notify/k/devices", nil),
+			"the device":      g.Ask(http.MethodGet, at, nil, bearer...),
+			"another name":    g.Ask(http.MethodPut, at, map[string]any{"name": "x"}, bearer...),
+			"revoking":        g.Ask(http.MethodDelete, at, nil, bearer...),
+			"another's phone": g.Ask(http.MethodGet, at, nil),
+		} {
+			if got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, "cannot be read; the log") {
+				t.Errorf("%s: %s: status %d %s", name, what, got.Status, got.Body)
+			}
+		}
+		if got := g.Get("/notify/console/keys/k"); !strings.Contains(got.Body, "cannot read the devices of this key") {
+			t.Errorf("%s: the page of the key: status %d %s", name, got.Status, got.Body)
+		}
+		if got := g.PostForm("/notify/k", "body=b"); got.Status != http.StatusFailedDependency {
+			t.Errorf("%s: a message: status %d %s", name, got.Status, got.Body)
+		}
+		if !q.Devices.Any() {
+			t.Errorf("%s: a new VAPID key would be made, and end the subscriptions", name)
+		}
+		if old := store(good); !slices.Equal(old, bad) {
+			t.Errorf("%s: the record has become %q", name, old)
+		}
+		if a := g.PostForm("/notify/k", "body=b").JSON(t); len(a.Results) != 1 || a.Results[0].Status != "delivered" {
+			t.Errorf("%s: after the back-up was restored: %+v", name, a)
+		}
+		store(bad)
+		if _, err := q.Devices.Of(t.Context(), place); !errors.Is(err, device.ErrDamaged) || !strings.Contains(err.Error(), "revoke <key> --all") {
+			t.Errorf("%s: the operator is told %v", name, err) // as TestErrorsForOperators checks
+		}
+		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 0 || err != nil || q.Devices.Any() {
+			t.Errorf("%s: %v, %v are removed", name, removed, err)
+		}
+		s.Subscribe(t, g, "new")
+		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.Devices.Any() {
+			t.Errorf("%s: after a device was added: %v, %v are removed", name, removed, err)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+)
+
+// TestClientAddress checks that a client is an IPv4 address or a network of
+// IPv6.
+func TestClientAddress(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"192.0.2.7":           "192.0.2.7",
+		"::ffff:192.0.2.7":    "192.0.2.7",
+		"2001:db8:1:2:3::4":   "2001:db8:1:2::",
+		"2001:db8:1:2::9":     "2001:db8:1:2::",
+		"fe80::1%eth0":        "fe80::",
+		"":                    "invalid IP",
+		"@":                   "invalid IP",
+		"2001:db8:1:3:3::4%1": "2001:db8:1:3::",
+	} {
+		e := httpapi.Environment{ClientIP: func(*http.Request) string { return text }}
+		if got := httpapi.ClientAddress(httpapi.WithEnvironment(httptest.NewRequest(http.MethodPost, "/", nil), &e)).String(); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/storagetest"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// savedAgain is a gateway whose saved key ops has all that is kept for a key.
+type savedAgain struct {
+	*gatewaytest.Gateway
+	t       *testing.T
+	push    *gatewaytest.PushService
+	station *gatewaytest.Station
+	dir     string // of the storage
+	phone   gatewaytest.Phone
+	invite  string // an invitation that is not used up
+}
+
+func (s *savedAgain) save() {
+	s.t.Helper()
+	if got := s.Post("/add/ops", "text/plain", s.station.NotifyURL("/ops")+"\n"); got.Status != http.StatusOK {
+		s.t.Fatalf("saving: %d %s", got.Status, got.Body)
+	}
+}
+
+func (s *savedAgain) deleteKey() {
+	s.t.Helper()
+	if got := s.Post("/del/ops", "text/plain", ""); got.Status != http.StatusOK {
+		s.t.Fatalf("deleting: %d %s", got.Status, got.Body)
+	}
+}
+
+func (s *savedAgain) newInvitation() string {
+	s.t.Helper()
+	k, err := s.Resolved.Key(s.t.Context(), "ops")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	token, _, err := s.Rooms().Devices.Invitations.Make(s.t.Context(), s.Devices.DevicePlace(k), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
+
+// fill gives the key a device, an invitation, a silence, a text in its inbox and an incident.
+func (s *savedAgain) fill() {
+	s.t.Helper()
+	got := s.Ask(http.MethodPost, "/notify/ops/devices", map[string]any{"name": "phone", "subscription": s.push.Subscription("/phone"), "invite": s.newInvitation()})
+	if err := json.Unmarshal([]byte(got.Body), &s.phone); err != nil || got.Status != http.StatusCreated {
+		s.t.Fatalf("%d %s", got.Status, got.Body)
+	}
+	s.invite = s.newInvitation()
+	if got := s.PostForm("/notify/ops", "title=Disk&body=secret&type=failure&incident=db1"); got.Status != http.StatusOK {
+		s.t.Fatalf("%d %s", got.Status, got.Body)
+	}
+	if got := s.Ask(http.MethodPost, "/notify/ops/silences", map[string]string{"for": "2h", "title": "Disk"}); got.Status != http.StatusCreated {
+		s.t.Fatalf("%d %s", got.Status, got.Body)
+	}
+	s.station.Take()
+}
+
+// check checks whether the present key ops has what fill has made.
+func (s *savedAgain) check(name string, has bool) {
+	s.t.Helper()
+	for path, mark := range map[string]string{
+		"/notify/ops/devices": "phone", "/notify/ops/silences": "Disk", "/notify/ops/messages": "secret", "/notify/incidents": "db1", "/notify/incidents?key=ops": "db1",
+		"/notify/console/silences": "<strong>Disk…",
+	} {
+		accept := gatewaytest.TypeJSON
+		if strings.Contains(path, "console") {
+			accept = "text/html"
+		}
+		if got := getAccepting(s.Gateway, path, accept); got.Status != http.StatusOK || strings.Contains(got.Body, mark) != has {
+			s.t.Errorf("%s: %s: %d %s", name, path, got.Status, got.Body)
+		}
+	}
+	want := http.StatusNotFound // for those who may manage
+	if has {
+		want = http.StatusOK
+	}
+	if got := s.Ask(http.MethodGet, "/notify/ops/devices/"+s.phone.ID, nil, "Authorization", "Bearer "+s.phone.Secret); got.Status != want {
+		s.t.Errorf("%s: the device: %d %s", name, got.Status, got.Body)
+	}
+	if got := s.Get("/notify/ops?invite=" + s.invite); strings.Contains(got.Body, `data-invite="`+s.invite) != has {
+		s.t.Errorf("%s: the invitation opens the page: %v", name, !has)
+	}
+	pushes := len(s.push.Got())
+	a := s.PostForm("/notify/ops", "title=Disk+2&body=b&type=info").JSON(s.t)
+	if pushed := len(s.push.Got()) > pushes; pushed || (len(s.station.Take()) == 0) != has {
+		s.t.Errorf("%s: %+v, pushed: %v", name, a, pushed)
+	}
+}
+
+func newSavedAgain(t *testing.T) *savedAgain {
+	s := &savedAgain{t: t, push: gatewaytest.NewPushService(t), station: gatewaytest.NewStation(t), dir: t.TempDir()}
+	s.Gateway = gatewaytest.New(t, gatewaytest.Options{
+		Global: gatewaytest.PushOptions(),
+		Site:   site.Options{Egress: gatewaytest.Loopback(), Managers: gatewaytest.Everybody()},
+		Queue:  &outbox.Settings{},
+		Saved: &saved.Options{
+			Manage: true, Refresh: time.Millisecond, Inbox: 7 * 24 * time.Hour, Rules: &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}},
+		},
+		Storage: storagetest.New(s.dir),
+	})
+	return s
+}
+
+// newStore returns the store of the saved keys, as another gateway has it.
+func (s *savedAgain) newStore() *configstore.Store {
+	s.t.Helper()
+	store, err := configstore.New(storagetest.New(s.dir), "", new(configstore.Index), "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return store
+}
+
+// TestSavedAgain checks that a saved key that is deleted takes with it what is kept for it:
+// a later key of the same name has nothing of it. One that is saved again keeps it.
+func TestSavedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSavedAgain(t)
+	s.save()
+	s.fill()
+	s.check("at first", true)
+	s.save()
+	s.check("saved again", true)
+	s.deleteKey()
+	if devices := s.Rooms().Devices; !devices.Ready() || devices.Any() {
+		t.Error("the deleted key has devices")
+	}
+	s.save()
+	s.check("deleted and saved again", false)
+}
+
+// TestSavedWithoutID checks that a key which was saved before keys had IDs keeps what it has,
+// and that a later one of its name has nothing of it.
+func TestSavedWithoutID(t *testing.T) {
+	t.Parallel()
+	s := newSavedAgain(t)
+	s.save()
+	removed := 0
+	err := filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".json") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		old := regexp.MustCompile(`"id":"[^"]+",`).ReplaceAll(text, nil)
+		if len(old) < len(text) {
+			removed++
+		}
+		return os.WriteFile(path, old, 0o600)
+	})
+	if err != nil || removed != 1 {
+		t.Fatalf("%d, %v", removed, err)
+	}
+	s.fill()
+	s.save()
+	s.check("without an ID", true)
+	s.deleteKey()
+	s.save()
+	s.check("deleted and saved again", false)
+}
+
+// TestDeletedElsewhere checks that nothing passes to a later key if what is kept for a key
+// is not removed with it, because another program deletes it in the storage.
+func TestDeletedElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newSavedAgain(t)
+	s.save()
+	s.fill()
+	other := s.newStore()
+	if _, err := other.Delete(t.Context(), "ops"); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Save(t.Context(), "ops", "text", s.station.NotifyURL("/ops")+"\n", 10); err != nil {
+		t.Fatal(err)
+	}
+	s.check("deleted and saved elsewhere", false)
+}
