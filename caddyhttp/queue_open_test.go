@@ -1,10 +1,13 @@
 package caddyhttp
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 // Only one process can use a folder at a time. The error names the folder.
@@ -23,4 +26,24 @@ func TestQueueFolderInUse(t *testing.T) {
 	if got := postWith(t, h, "/notify", "body=x&urls=json://127.0.0.1"); got.status != 503 || got.header.Get("Retry-After") == "" {
 		t.Errorf("status %d, %s", got.status, got.body)
 	}
+}
+
+// A reload keeps the queue open. The new configuration makes the deliveries from then on.
+func TestQueueReload(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := newPager(t, http.StatusBadGateway)
+	inBubble(t, func(t *testing.T) {
+		key := "key k {\nurl " + p.NotifyURL() + "\n}"
+		h := newQueueGateway(t, dir, "", key)
+		id := postWith(t, h, "/notify/k", "body=hello").queued(t).ID
+		next := newQueueGateway(t, dir, "", key)
+		q := next.app.gateway.Rooms
+		if h.app.gateway.Rooms != q || q.Outbox.App.Load() != &next.app.gateway.Engine {
+			t.Error("the configurations do not share the queue, or the old one makes the deliveries")
+		}
+		stopApp(t, h)
+		p.answer(http.StatusOK)
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, next, id); return s == "delivered" })
+	})
 }

@@ -244,7 +244,7 @@ func TestGivenUpTold(t *testing.T) {
 		got := g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/b/messages", "", "Authorization", "Bearer "+reader))
 		var inbox httpapi.MessagesJSON
 		if err := json.Unmarshal([]byte(got.Body), &inbox); err != nil || got.Status != http.StatusOK || len(inbox.Messages) != len(want) {
-			t.Errorf("the inbox has %+v, %v: %d", got, err, got.Status)
+			t.Errorf("the inbox has %+v, %v", got, err)
 		}
 		g.PostForm("/notify/k", "body=one more")
 		time.Sleep(50 * time.Minute)

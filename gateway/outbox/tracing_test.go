@@ -33,6 +33,7 @@ func TestTracingOfQueue(t *testing.T) {
 		"not recorded, then restarted": {restart: true, tracing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			spans := tracetest.NewInMemoryExporter()
 			sampler := sdktrace.NeverSample()
 			if tt.sampled {
