@@ -5,40 +5,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 )
-
-// TestInvitationTellsNoKey checks that a wrong invitation is answered alike whether the key
-// exists or not.
-func TestInvitationTellsNoKey(t *testing.T) {
-	s := newPushService(t)
-	for _, who := range []string{"invited", "users", "open"} {
-		h := newQueueGateway(t, t.TempDir(), "", pushOptions("devices "+who)+"key k\nkey t {\ntoken 0123456789abcdef\n}")
-		for name, invite := range map[string]string{"wrong": device.NewSecret(), "of another key": invited(t, h)} {
-			var answers []string
-			for _, key := range []string{"t", "none"} {
-				h.app.gateway.Rooms.Devices.Registrations = device.Limiter{}
-				got := askJSON(t, h, http.MethodPost, "/notify/"+key+"/devices", map[string]any{"name": "phone", "subscription": s.subscription("/p"), "invite": invite})
-				if got.status != http.StatusForbidden {
-					t.Errorf("devices %s, %s, %s: status %d %s", who, name, key, got.status, got.body)
-				}
-				answers = append(answers, got.body)
-			}
-			if answers[0] != answers[1] || !strings.Contains(answers[0], "used up") {
-				t.Errorf("devices %s, %s: %q", who, name, answers)
-			}
-		}
-		h.app.gateway.Rooms.Devices.Registrations = device.Limiter{}
-		if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"invite": device.NewSecret()}); got.status != http.StatusForbidden {
-			t.Errorf("devices %s: a wrong invitation to a key that needs none: %d %s", who, got.status, got.body)
-		}
-	}
-}
 
 // TestInvitationInAccessLog checks that Caddy's access log has no invitation that can still
 // be used, and all other requests.

@@ -347,8 +347,8 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 		pushes := s.phones.all()
 		receipt := ""
 		for _, p := range pushes {
-			if p.payload.Receipt != "" {
-				receipt = p.payload.Receipt
+			if p.Payload.Receipt != "" {
+				receipt = p.Payload.Receipt
 			}
 		}
 		own := []string{"Authorization", "Bearer " + phone.Secret}

@@ -1,4 +1,4 @@
-package caddyhttp
+package device_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -19,13 +20,16 @@ import (
 // overwrites them, because another version of the gateway may be able to read them, until
 // the operator removes all.
 func TestDevicesDamaged(t *testing.T) {
-	s := newPushService(t)
-	h := newQueueGateway(t, t.TempDir(), managed, pushOptions("devices open")+"key k")
-	q := h.app.gateway.Rooms
+	t.Parallel()
+	s := gatewaytest.NewPushService(t)
+	o := options(t.TempDir(), keyK)
+	o.Global.Push.Who, o.Site.Managers = "open", gatewaytest.Everybody()
+	g := gatewaytest.New(t, o)
+	q := g.Rooms()
 	core, logs := observer.New(zap.ErrorLevel)
 	q.Outbox.Log = zap.New(core)
-	phone := s.subscribe(t, h, "phone")
-	place := h.api.Devices.DevicePlace(h.api.Resolved.Keys["k"])
+	phone := s.Subscribe(t, g, "phone")
+	place := g.Devices.DevicePlace(g.Resolved.Keys["k"])
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {
@@ -55,23 +59,23 @@ func TestDevicesDamaged(t *testing.T) {
 			t.Errorf("%s: the log has %v", name, lines)
 		}
 		at, bearer := "/notify/k/devices/"+phone.ID, []string{"Authorization", "Bearer " + phone.Secret}
-		for what, got := range map[string]reply{
-			"another device":  askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.subscription("/two")}),
-			"the list":        askJSON(t, h, http.MethodGet, "/notify/k/devices", nil),
-			"the device":      askJSON(t, h, http.MethodGet, at, nil, bearer...),
-			"another name":    askJSON(t, h, http.MethodPut, at, map[string]any{"name": "x"}, bearer...),
-			"revoking":        askJSON(t, h, http.MethodDelete, at, nil, bearer...),
-			"another's phone": askJSON(t, h, http.MethodGet, at, nil),
+		for what, got := range map[string]gatewaytest.Reply{
+			"another device":  g.Ask(http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.Subscription("/two")}),
+			"the list":        g.Ask(http.MethodGet, "/notify/k/devices", nil),
+			"the device":      g.Ask(http.MethodGet, at, nil, bearer...),
+			"another name":    g.Ask(http.MethodPut, at, map[string]any{"name": "x"}, bearer...),
+			"revoking":        g.Ask(http.MethodDelete, at, nil, bearer...),
+			"another's phone": g.Ask(http.MethodGet, at, nil),
 		} {
-			if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "cannot be read; the log") {
-				t.Errorf("%s: %s: status %d %s", name, what, got.status, got.body)
+			if got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, "cannot be read; the log") {
+				t.Errorf("%s: %s: status %d %s", name, what, got.Status, got.Body)
 			}
 		}
-		if got := browse(t, h, http.MethodGet, "/notify/console/keys/k", "text/html"); !strings.Contains(got.body, "cannot read the devices of this key") {
-			t.Errorf("%s: the page of the key: status %d %s", name, got.status, got.body)
+		if got := g.Get("/notify/console/keys/k"); !strings.Contains(got.Body, "cannot read the devices of this key") {
+			t.Errorf("%s: the page of the key: status %d %s", name, got.Status, got.Body)
 		}
-		if got := postWith(t, h, "/notify/k", "body=b"); got.status != http.StatusFailedDependency {
-			t.Errorf("%s: a message: status %d %s", name, got.status, got.body)
+		if got := g.PostForm("/notify/k", "body=b"); got.Status != http.StatusFailedDependency {
+			t.Errorf("%s: a message: status %d %s", name, got.Status, got.Body)
 		}
 		if !q.Devices.Any() {
 			t.Errorf("%s: a new VAPID key would be made, and end the subscriptions", name)
@@ -79,7 +83,7 @@ func TestDevicesDamaged(t *testing.T) {
 		if old := store(good); !slices.Equal(old, bad) {
 			t.Errorf("%s: the record has become %q", name, old)
 		}
-		if a := postWith(t, h, "/notify/k", "body=b").queued(t); len(a.Results) != 1 || a.Results[0].Status != "delivered" {
+		if a := g.PostForm("/notify/k", "body=b").JSON(t); len(a.Results) != 1 || a.Results[0].Status != "delivered" {
 			t.Errorf("%s: after the back-up was restored: %+v", name, a)
 		}
 		store(bad)
@@ -89,7 +93,7 @@ func TestDevicesDamaged(t *testing.T) {
 		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 0 || err != nil || q.Devices.Any() {
 			t.Errorf("%s: %v, %v are removed", name, removed, err)
 		}
-		s.subscribe(t, h, "new")
+		s.Subscribe(t, g, "new")
 		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.Devices.Any() {
 			t.Errorf("%s: after a device was added: %v, %v are removed", name, removed, err)
 		}

@@ -1,11 +1,14 @@
-package caddyhttp
+package console_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestKeyPageInbox checks that the page of a key leads to its inbox, with lines that read
@@ -13,14 +16,20 @@ import (
 func TestKeyPageInbox(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	h := newQueueGateway(t, t.TempDir(), "console {\nmanage open\n}\nkey kept {\ninbox 7d\nreader "+testReader+"\ntoken "+otherToken+"\n}\nkey both {\nurl "+s.NotifyURL("")+"\ninbox 36h\n}\nkey fine {\nurl "+s.NotifyURL("")+"\n}", "")
+	const reader, token = "reader-of-the-inbox", "token-of-another-key"
+	both := gatewaytest.Key("both", s.NotifyURL(""))
+	both.Inbox = 36 * time.Hour
+	g := gatewaytest.New(t, queued(openConsole(
+		site.KeyOptions{Name: "kept", Inbox: 7 * 24 * time.Hour, Readers: []string{reader}, Tokens: []string{token}},
+		both, gatewaytest.Key("fine", s.NotifyURL("")),
+	)))
 	page := func(key string) string {
 		t.Helper()
-		r := get(t, h, "/notify/console/keys/"+key, browser)
-		if r.status != http.StatusOK || strings.Contains(r.body, testReader) || strings.Contains(r.body, otherToken) {
-			t.Fatalf("%d %s", r.status, r.body)
+		r := get(g, "/notify/console/keys/"+key, browser)
+		if r.Status != http.StatusOK || strings.Contains(r.Body, reader) || strings.Contains(r.Body, token) {
+			t.Fatalf("%d %s", r.Status, r.Body)
 		}
-		return r.body
+		return r.Body
 	}
 	body := page("kept")
 	for _, want := range []string{
@@ -44,17 +53,23 @@ func TestKeyPageInbox(t *testing.T) {
 // it, and for nobody else: the invitation does not open it.
 func TestDevicePageInbox(t *testing.T) {
 	t.Parallel()
+	const reader = "reader-of-the-inbox"
 	for manage, want := range map[string]bool{"open": true, "ann": false} {
-		h := newQueueGateway(t, t.TempDir(), "console {\nmanage "+manage+"\n}", "public_url https://alerts.example.com/x\npush {\ndevices open\n}\nkey ops {\ninbox 7d\nreader "+testReader+"\n}\nkey home\n")
+		managers := gatewaytest.Everybody()
+		if manage != "open" {
+			managers = &site.Managers{Named: []string{manage}}
+		}
+		g := gatewaytest.New(t, devicePages(managers, "open", site.KeyOptions{Name: "ops", Inbox: 7 * 24 * time.Hour, Readers: []string{reader}}, site.KeyOptions{Name: "home"}))
 		for key, want := range map[string]bool{"ops": want, "home": false, "none": false} {
-			body := get(t, h, "/notify/"+key+"?device", browser).body
+			body := get(g, "/notify/"+key+"?device", browser).Body
 			if got := strings.Contains(body, `href="../notify/`+key+`/messages"`); got != want {
 				t.Errorf("manage %s, %s: a link to the inbox is %v: %s", manage, key, got, body)
 			}
 		}
-		r := asReader(t, "/notify/ops?device")
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/notify/ops?device", nil)
+		r.Header.Set("Authorization", "Bearer "+reader)
 		r.Header.Set("Accept", browser)
-		if body := do(t, h, r).body; !strings.Contains(body, `href="../notify/ops/messages"`) {
+		if body := g.Do(r).Body; !strings.Contains(body, `href="../notify/ops/messages"`) {
 			t.Errorf("the reader gets no link: %s", body)
 		}
 	}

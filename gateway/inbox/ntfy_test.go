@@ -1,4 +1,4 @@
-package caddyhttp
+package inbox_test
 
 import (
 	"encoding/base64"
@@ -11,7 +11,11 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
 // ntfyEvents decodes lines of ntfy's JSON.
@@ -31,13 +35,13 @@ func ntfyEvents(t *testing.T, body string) (out []inbox.NtfyEvent) {
 // there, with their parameters in the query and in headers.
 func TestNtfyPoll(t *testing.T) {
 	t.Parallel()
-	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}", "")
-	post(t, h, "/notify/ops", typeJSON, `{"body":"plain","title":"T"}`)
-	post(t, h, "/notify/ops", typeJSON, `{"body":"**bold**","format":"markdown","type":"failure"}`)
-	post(t, h, "/notify/ops", typeJSON, `{"body":"<b>html</b>","format":"html","type":"warning"}`)
-	post(t, h, "/notify/ops", typeJSON, `{"title":"file","type":"success","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
-	post(t, h, "/notify/ops/ntfy/disk", "text/plain", "from ntfy")
-	all := ntfyEvents(t, do(t, h, asReader(t, "/notify/ops/ntfy/disk/json?poll=1")).body)
+	g := newGateway(t, kept("ops"))
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"plain","title":"T"}`)
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"**bold**","format":"markdown","type":"failure"}`)
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"<b>html</b>","format":"html","type":"warning"}`)
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"title":"file","type":"success","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
+	g.Post("/notify/ops/ntfy/disk", "text/plain", "from ntfy")
+	all := ntfyEvents(t, g.Do(asReader(t, "/notify/ops/ntfy/disk/json?poll=1")).Body)
 	if len(all) != 5 {
 		t.Fatalf("%+v", all)
 	}
@@ -62,7 +66,7 @@ func TestNtfyPoll(t *testing.T) {
 			r.Header.Set(header[i], header[i+1])
 		}
 		var out []string
-		for _, e := range ntfyEvents(t, do(t, h, r).body) {
+		for _, e := range ntfyEvents(t, g.Do(r).Body) {
 			out = append(out, e.Message)
 		}
 		return strings.Join(out, " ")
@@ -96,17 +100,17 @@ func TestNtfyPoll(t *testing.T) {
 		"/notify/ops/ntfy/disk,/json?poll=1":              "a topic has",
 		"/notify/ops/ntfy/disk/json?poll=1&since=1h&p=no": "a priority is",
 	} {
-		resp := do(t, h, asReader(t, target))
+		resp := g.Do(asReader(t, target))
 		var e struct {
 			Code, HTTP int
 			Error      string
 		}
-		if err := json.Unmarshal([]byte(resp.body), &e); err != nil || resp.status != http.StatusBadRequest || e.HTTP != 400 || !strings.Contains(e.Error, want) {
-			t.Errorf("%s: %d %s", target, resp.status, resp.body)
+		if err := json.Unmarshal([]byte(resp.Body), &e); err != nil || resp.Status != http.StatusBadRequest || e.HTTP != 400 || !strings.Contains(e.Error, want) {
+			t.Errorf("%s: %d %s", target, resp.Status, resp.Body)
 		}
 	}
-	if got := do(t, h, asReader(t, "/notify/ops/ntfy/disk/sse?poll=1&since=latest")); !strings.HasPrefix(got.body, "data: {") || !strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") {
-		t.Errorf("%v %s", got.header, got.body)
+	if got := g.Do(asReader(t, "/notify/ops/ntfy/disk/sse?poll=1&since=latest")); !strings.HasPrefix(got.Body, "data: {") || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/event-stream") {
+		t.Errorf("%v %s", got.Header, got.Body)
 	}
 }
 
@@ -114,7 +118,7 @@ func TestNtfyPoll(t *testing.T) {
 // they ask to check it.
 func TestNtfyAuth(t *testing.T) {
 	t.Parallel()
-	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}", "")
+	g := newGateway(t, kept("ops"))
 	basic := func(user, password string) string {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 	}
@@ -138,9 +142,9 @@ func TestNtfyAuth(t *testing.T) {
 		if tt.header != "" {
 			r.Header.Set("Authorization", tt.header)
 		}
-		resp := do(t, h, r)
-		if resp.status != tt.want || tt.want == 200 && strings.TrimSpace(resp.body) != `{"success":true}` {
-			t.Errorf("%q %q: %d %s", tt.header, tt.query, resp.status, resp.body)
+		resp := g.Do(r)
+		if resp.Status != tt.want || tt.want == 200 && strings.TrimSpace(resp.Body) != `{"success":true}` {
+			t.Errorf("%q %q: %d %s", tt.header, tt.query, resp.Status, resp.Body)
 		}
 	}
 }
@@ -150,17 +154,24 @@ func TestNtfyAuth(t *testing.T) {
 // them to readers, everybody could send.
 func TestNtfyReadsOnly(t *testing.T) {
 	t.Parallel()
-	const reader = "inbox 7d\nreader " + testReader + "\n"
+	withToken := kept("ops")
+	withToken.Tokens = []string{otherToken}
+	withoutReader := kept("ops")
+	withoutReader.Readers = nil
+	ntfy, err := source.New(source.Config{Name: "ntfy", Token: otherToken})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct {
-		block string
-		want  int
+		site site.Options
+		want int
 	}{
-		"a reader":                      {"key ops {\n" + reader + "}", http.StatusMethodNotAllowed},
-		"a reader and a token":          {"key ops {\n" + reader + "token " + otherToken + "\n}", http.StatusOK},
-		"a reader and a source's token": {"key ops {\n" + reader + "}\nfrom ntfy {\ntoken " + otherToken + "\n}", http.StatusOK},
-		"who may manage and no reader":  {"console {\nmanage open\n}\nkey ops {\ninbox 7d\n}", http.StatusOK},
+		"a reader":                      {site.Options{Keys: []site.KeyOptions{kept("ops")}}, http.StatusMethodNotAllowed},
+		"a reader and a token":          {site.Options{Keys: []site.KeyOptions{withToken}}, http.StatusOK},
+		"a reader and a source's token": {site.Options{Keys: []site.KeyOptions{kept("ops")}, Sources: map[string]*source.Source{"ntfy": ntfy}}, http.StatusOK},
+		"who may manage and no reader":  {site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()}, http.StatusOK},
 	} {
-		h := newQueueGateway(t, t.TempDir(), tt.block, "")
+		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.site, Queue: &outbox.Settings{}})
 		for _, path := range []string{"t/json", "t/sse", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x", "t/%6Ason"} {
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 				r := httptest.NewRequest(method, "/notify/ops/ntfy/"+path, strings.NewReader("text"))
@@ -170,24 +181,24 @@ func TestNtfyReadsOnly(t *testing.T) {
 				if strings.Contains(path, "beat") && want == http.StatusOK && method != http.MethodDelete {
 					want = http.StatusNotFound // of no such beat
 				}
-				resp := do(t, h, r)
-				if resp.status != want && !(method == http.MethodDelete && want == http.StatusOK && resp.status < 500) {
-					t.Errorf("%s: %s %s: %d %s", name, method, path, resp.status, resp.body)
+				resp := g.Do(r)
+				if resp.Status != want && !(method == http.MethodDelete && want == http.StatusOK && resp.Status < 500) {
+					t.Errorf("%s: %s %s: %d %s", name, method, path, resp.Status, resp.Body)
 				}
-				if want == http.StatusMethodNotAllowed && resp.header.Get("Allow") != http.MethodGet {
-					t.Errorf("%s: %s %s: Allow: %s", name, method, path, resp.header.Get("Allow"))
+				if want == http.StatusMethodNotAllowed && resp.Header.Get("Allow") != http.MethodGet {
+					t.Errorf("%s: %s %s: Allow: %s", name, method, path, resp.Header.Get("Allow"))
 				}
 			}
 		}
 		if tt.want == http.StatusMethodNotAllowed {
-			if got := inboxOf(t, h, "/notify/ops/messages").Messages; len(got) > 0 {
+			if got := inboxOf(t, g, "/notify/ops/messages").Messages; len(got) > 0 {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
 		token := httptest.NewRequest(http.MethodPost, "/notify/ops/ntfy/t", strings.NewReader("text"))
 		token.Header.Set("Authorization", "Bearer "+otherToken)
-		if resp := do(t, h, token); resp.status != http.StatusOK {
-			t.Errorf("%s: a topic: %d %s", name, resp.status, resp.body)
+		if resp := g.Do(token); resp.Status != http.StatusOK {
+			t.Errorf("%s: a topic: %d %s", name, resp.Status, resp.Body)
 		}
 	}
 }
@@ -196,16 +207,16 @@ func TestNtfyReadsOnly(t *testing.T) {
 // each topic that the client has named.
 func TestNtfyStreams(t *testing.T) {
 	t.Parallel()
-	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}", "")
-	s := inboxServer(t, h)
-	post(t, h, "/notify/ops", typeJSON, `{"body":"before"}`)
+	g := newGateway(t, kept("ops"))
+	s := serve(t, g)
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"before"}`)
 	lines := listen(t, s, "/notify/ops/ntfy/a,b/json")
 	lines.wants(`"event":"open"`, `"topic":"a,b"`)
 	events := listen(t, s, "/notify/ops/ntfy/a/sse?since=all")
 	events.wants("event: open")
 	events.wants(`data: {"id"`)
 	events.wants(`"message":"before"`)
-	post(t, h, "/notify/ops", typeJSON, `{"body":"now"}`)
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"now"}`)
 	lines.wants(`"topic":"a"`, `"message":"now"`)
 	lines.wants(`"topic":"b"`, `"message":"now"`)
 	events.wants(`"message":"now"`)
@@ -215,8 +226,8 @@ func TestNtfyStreams(t *testing.T) {
 // other sites may not, and how it ends.
 func TestNtfyWebSocket(t *testing.T) {
 	t.Parallel()
-	h := newQueueGateway(t, t.TempDir(), "trusted_origins https://app.example.com\nkey ops {\ninbox 7d\nreader "+testReader+"\n}", "")
-	s := inboxServer(t, h)
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{TrustedOrigins: []string{"https://app.example.com"}, Keys: []site.KeyOptions{kept("ops")}}, Queue: &outbox.Settings{}})
+	s := serve(t, g)
 	address := "ws" + strings.TrimPrefix(s.URL, "http") + "/notify/ops/ntfy/phone/ws"
 	dial := func(query, origin, secret string) (*websocket.Conn, *http.Response, error) {
 		header := http.Header{}
@@ -245,7 +256,7 @@ func TestNtfyWebSocket(t *testing.T) {
 			t.Errorf("origin %q: %v, want %d", tt.origin, err, tt.want)
 		}
 	}
-	post(t, h, "/notify/ops", typeJSON, `{"body":"before"}`)
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"before"}`)
 	c, _, err := dial("?since=all", "", testReader)
 	if err != nil {
 		t.Fatal(err)
@@ -263,11 +274,11 @@ func TestNtfyWebSocket(t *testing.T) {
 	if e := next(); e.Message != "before" {
 		t.Errorf("%+v", e)
 	}
-	post(t, h, "/notify/ops", typeJSON, `{"body":"now"}`)
+	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"now"}`)
 	if e := next(); e.Message != "now" || e.Topic != "phone" || e.Event != "message" {
 		t.Errorf("%+v", e)
 	}
-	h.api.Streams.Stop()
+	g.Streams.Stop()
 	_, _, err = c.ReadMessage()
 	if closed, ok := errors.AsType[*websocket.CloseError](err); !ok || closed.Code != websocket.CloseServiceRestart {
 		t.Errorf("at the end: %v", err)

@@ -1,0 +1,75 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+)
+
+// pushService is a push service for a gateway in Caddy.
+type pushService struct{ *gatewaytest.PushService }
+
+func newPushService(t *testing.T) *pushService { return &pushService{gatewaytest.NewPushService(t)} }
+
+// all returns the pushes that have arrived.
+func (s *pushService) all() []gatewaytest.Pushed { return s.Got() }
+
+// subscription returns the subscription of a new browser.
+func (s *pushService) subscription(path string) map[string]any { return s.Subscription(path) }
+
+// pushOptions are the global options with which devices of tests can subscribe.
+func pushOptions(more string) string {
+	return "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\npush {\ncontact mailto:ops@example.com\nservices 127.0.0.1\n" + more + "\n}\n"
+}
+
+// ownPhone is a device that a test has subscribed.
+type ownPhone = gatewaytest.Phone
+
+// askJSON sends a request with JSON.
+func askJSON(t *testing.T, h *Handler, method, target string, body any, header ...string) reply {
+	t.Helper()
+	text := ""
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(b)
+	}
+	r := httptest.NewRequest(method, target, strings.NewReader(text))
+	r.Header.Set("Content-Type", typeJSON)
+	r.Header.Set("Accept", typeJSON)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return do(t, h, r)
+}
+
+// invited returns the token of an invitation to the key k of the app.
+func invited(t *testing.T, h *Handler, tags ...string) string {
+	t.Helper()
+	k := h.api.Resolved.Keys["k"]
+	token, _, err := h.app.gateway.Rooms.Devices.Invitations.Make(t.Context(), h.api.Devices.DevicePlace(k), tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// subscribe subscribes a device to the key k with an invitation.
+func (s *pushService) subscribe(t *testing.T, h *Handler, name string, tags ...string) (p ownPhone) {
+	t.Helper()
+	got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": name, "subscription": s.subscription("/" + url.PathEscape(name)), "invite": invited(t, h, tags...)})
+	if got.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if err := json.Unmarshal([]byte(got.body), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
