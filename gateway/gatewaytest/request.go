@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,8 +70,8 @@ func (g *Gateway) PostForm(target, form string, header ...string) Reply {
 func NewRequest(method, target, body string, header ...string) *http.Request {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("Accept", TypeJSON)
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	return r
 }

@@ -2,13 +2,9 @@ package httpapi_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,8 +19,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
-	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
-	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
 )
 
 // describedToken is the token of the keys of [describedCall] that have one.
@@ -239,7 +233,7 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 // deviceCalls returns calls that have each answer that is described for devices.
 func deviceCalls(t *testing.T) map[string][]describedCall {
 	t.Helper()
-	s := newPushStation(t)
+	s := gatewaytest.NewPushService(t)
 	push := func(who string, maximum int, managers *site.Managers) gatewaytest.Options {
 		return gatewaytest.Options{
 			Global: site.Options{
@@ -254,10 +248,10 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	full := gatewaytest.New(t, push("open", 1, gatewaytest.Everybody()))
 	nobody := gatewaytest.New(t, push(device.DevicesInvited, 20, nil))
 	notOpen := newNotOpen(t, push(device.DevicesInvited, 20, gatewaytest.Everybody()))
-	s.subscribe(t, full, "one")
-	jo, gone := s.subscribe(t, g, "jo"), s.subscribe(t, g, "gone")
+	s.Subscribe(t, full, "one")
+	jo, gone := s.Subscribe(t, g, "jo"), s.Subscribe(t, g, "gone")
 	g.PostForm("/notify/k", "body=b")
-	receipt := s.all()[0]
+	receipt := s.Got()[0].Payload
 	at := "/notify/k/devices/" + jo.ID
 	const list = "/notify/k/devices"
 	foreign := http.Header{"Sec-Fetch-Site": {"cross-site"}}
@@ -293,14 +287,14 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		}
 	}
 	calls := map[string][]describedCall{"GET " + httpapi.RouteDevices: {call(g, list, nil), call(nobody, list, nil), call(g, "/notify/none/devices", nil), call(notOpen, list, nil)}}
-	added := map[string]any{"name": "new", "subscription": s.subscription("/new")}
+	added := map[string]any{"name": "new", "subscription": s.Subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(g, list, added), func(c *describedCall) { // each with an invitation of its own
 		invite, _, err := g.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _ := json.Marshal(map[string]any{"name": "new", "subscription": s.subscription("/new"), "invite": invite})
+		b, _ := json.Marshal(map[string]any{"name": "new", "subscription": s.Subscription("/new"), "invite": invite})
 		c.body = string(b)
 	})
 	opened := gatewaytest.New(t, push("open", 20, nil))
@@ -318,107 +312,17 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	refused := with(test, func(c *describedCall) {
 		c.before = func() func() {
 			g.Rooms().Devices.Registrations = device.Limiter{}
-			s.answer(http.StatusForbidden)
-			return func() { s.answer(http.StatusCreated) }
+			s.Answer(http.StatusForbidden)
+			return func() { s.Answer(http.StatusCreated) }
 		}
 	})
 	calls["POST "+httpapi.RouteDeviceTest] = []describedCall{test, call(g, at+"/test", nil, no...), with(test, other), refused, with(test, often), call(notOpen, at+"/test", nil, own...)}
 	confirm := call(g, "/notify/k/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt})
 	if receipt.Device == gone.ID {
-		confirm.target, confirm.body = at+"/receipts", `{"receipt":"`+s.all()[1].Receipt+`"}`
+		confirm.target, confirm.body = at+"/receipts", `{"receipt":"`+s.Got()[1].Payload.Receipt+`"}`
 	}
 	calls["POST "+httpapi.RouteReceipts] = []describedCall{
 		confirm, call(g, at+"/receipts", "x"), call(g, at+"/receipts", map[string]string{}), with(confirm, other), with(confirm, large), with(confirm, text), call(notOpen, at+"/receipts", map[string]string{}),
 	}
 	return calls
-}
-
-// describedDevice is a device that a test has subscribed.
-type describedDevice struct{ ID, Secret string }
-
-// describedCA signs the certificates of the push services of tests.
-var describedCA = servicetest.NewTrustedCA()
-
-// pushStation is a push service on this machine, and the browsers that subscribe there.
-type pushStation struct {
-	*httptest.Server
-	t testing.TB
-
-	mu       sync.Mutex
-	status   int
-	browsers map[string]*webpushtest.Browser // by path
-	got      []device.Payload
-}
-
-func newPushStation(t *testing.T) *pushStation {
-	s := &pushStation{t: t, status: http.StatusCreated, browsers: map[string]*webpushtest.Browser{}}
-	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.Config.SetKeepAlivesEnabled(false)
-	s.TLS = describedCA.Certificate(t, "127.0.0.1")
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return s
-}
-
-func (s *pushStation) serve(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		s.t.Error(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.browsers[r.URL.Path]
-	if b == nil {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	var p device.Payload
-	if err := json.Unmarshal([]byte(b.Read(s.t, string(body))), &p); err != nil {
-		s.t.Error(err)
-	}
-	if s.status == http.StatusCreated {
-		s.got = append(s.got, p)
-	}
-	w.WriteHeader(s.status)
-}
-
-func (s *pushStation) answer(status int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status = status
-}
-
-func (s *pushStation) all() []device.Payload {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.got)
-}
-
-// subscription returns the subscription of a new browser.
-func (s *pushStation) subscription(path string) map[string]any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.browsers[path] = webpushtest.NewBrowser(s.t)
-	return s.browsers[path].Subscription(s.URL + path)
-}
-
-// subscribe subscribes a device to the key k with an invitation.
-func (s *pushStation) subscribe(t *testing.T, g *gatewaytest.Gateway, name string) (d describedDevice) {
-	t.Helper()
-	invite, _, err := g.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := json.Marshal(map[string]any{"name": name, "subscription": s.subscription("/" + name), "invite": invite})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := g.Post("/notify/k/devices", gatewaytest.TypeJSON, string(body))
-	if got.Status != http.StatusCreated {
-		t.Fatalf("status %d: %s", got.Status, got.Body)
-	}
-	if err := json.Unmarshal([]byte(got.Body), &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
