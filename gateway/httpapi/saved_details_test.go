@@ -82,6 +82,9 @@ func TestDetails(t *testing.T) {
 		t.Errorf("%d services, version %s, asset %v", len(d.Schemas), d.Version, d.Asset)
 	}
 	for _, s := range d.Schemas {
+		if s.Name == "Source desk" { // of a test
+			continue
+		}
 		_, anchor, _ := strings.Cut(s.Setup, "#")
 		if !strings.Contains(string(page), "](#"+anchor+")") {
 			t.Errorf("%s: docs/services.md has no section %s", s.Name, anchor)
