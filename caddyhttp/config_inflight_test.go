@@ -6,16 +6,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-
-
-
-
-
-
-
-
-
-
 func TestOverloadSettings(t *testing.T) {
 	for _, tt := range []struct {
 		block, global string

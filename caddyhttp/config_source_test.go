@@ -9,8 +9,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-
-
 // TestCustomSources checks new sources and built-in sources with changed templates.
 func TestCustomSources(t *testing.T) {
 	s := gatewaytest.NewStation(t)

@@ -28,11 +28,3 @@ type paged struct {
 	Type     notifier.Type
 	Incident notifier.Incident
 }
-
-
-
-
-
-
-
-

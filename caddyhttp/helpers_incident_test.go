@@ -6,11 +6,8 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
-
-
 
 const managed = "console {\nmanage open\n}\n"
 
@@ -31,17 +28,7 @@ func askIncident(t *testing.T, h *Handler, method, id, form string, header ...st
 	return w
 }
 
-
-
 // alertForm returns a form with a message about an incident.
 func alertForm(typ, text, incident string) string {
 	return fmt.Sprintf("type=%s&body=%s&incident=%s", typ, text, incident)
 }
-
-
-
-
-
-
-
-

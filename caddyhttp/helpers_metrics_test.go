@@ -1,8 +1,1 @@
 package caddyhttp
-
-import (
-
-
-)
-
-

@@ -47,8 +47,6 @@ func stopApp(t *testing.T, h *Handler) {
 	h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 }
 
-
-
 // pager is a destination whose answers a test sets.
 type pager struct {
 	*httptest.Server

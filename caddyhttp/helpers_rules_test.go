@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
 )
 
 // toldTitles returns type, title and text of the messages that the pager has taken.
@@ -38,8 +37,6 @@ func ruledKey(p *pager, rules ...string) string {
 	return "key k {\nurl " + p.NotifyURL() + "?tz=UTC\n" + strings.Join(rules, "\n") + "\n}"
 }
 
-
-
 // until waits until a time of the bubble's clock, which begins on Saturday, 2000-01-01.
 func until(t *testing.T, at string) {
 	t.Helper()
@@ -68,8 +65,6 @@ func newTeam(t *testing.T, phones int) *team {
 // publicURL is what the links of tests begin with.
 const publicURL = "https://alerts.example.com/x"
 
-
-
 // wantCounts checks how many messages the chat and the phones got.
 func (x *team) wantCounts(t *testing.T, want ...int) {
 	t.Helper()
@@ -93,5 +88,3 @@ func (p *pager) links() (out []string) {
 	}
 	return out
 }
-
-

@@ -20,5 +20,3 @@ func newConfigGateway(t *testing.T, dir, configs, global string) (*Handler, *sto
 	}
 	return h, storage
 }
-
-

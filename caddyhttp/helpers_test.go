@@ -117,10 +117,6 @@ type reply struct {
 	body   string
 }
 
-
-
-
-
 // nextStatus is the status of the next handler in tests.
 const nextStatus = http.StatusTeapot
 
@@ -154,8 +150,6 @@ const (
 )
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-
 
 // asUser returns r as a user has sent it.
 func asUser(r *http.Request, name string) *http.Request {

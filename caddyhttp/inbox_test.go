@@ -3,12 +3,9 @@ package caddyhttp
 import (
 	"strings"
 	"testing"
-
 )
 
 const testReader = "reader-of-the-inbox"
-
-
 
 // TestInboxRefused checks that an inbox that cannot work is refused when the
 // configuration loads, with what to do.

@@ -58,5 +58,3 @@ func invited(t *testing.T, h *Handler, tags ...string) string {
 	}
 	return token
 }
-
-

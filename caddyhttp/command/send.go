@@ -160,7 +160,7 @@ func printResults(w io.Writer, results []notifier.Result) error {
 	return table.Flush()
 }
 
-// undelivered returns a exit.Partial if a required destination does not have
+// undelivered returns an exit.PartialError if a required destination does not have
 // the message.
 func undelivered(report *notifier.Report) error {
 	failed := 0
@@ -172,5 +172,5 @@ func undelivered(report *notifier.Report) error {
 	if failed == 0 {
 		return nil
 	}
-	return &exit.Partial{Text: fmt.Sprintf("%d of %d notifications could not be sent", failed, len(report.Results))}
+	return &exit.PartialError{Text: fmt.Sprintf("%d of %d notifications could not be sent", failed, len(report.Results))}
 }

@@ -21,8 +21,8 @@
 //	    │                       │     and the steps begin again        │
 //	    │                       ▼                                      │
 //	    └────────────────── resolved ◀─────────────────────────────────┘
-//	  nothing is heard of           a message, or a person, says that it
-//	  it for some days              is over
+//	  nothing is heard of           a message, or a person,
+//	  it for some days              says that it is over
 //
 // What is open and not acknowledged can be forgotten, too, when nothing is heard of it for
 // that long and no step of it waits.

@@ -189,7 +189,7 @@ func (l listFunctions) filter(name, value, list any, want bool) (any, error) {
 	}
 	var out []any
 	for _, item := range all {
-		same, err := valueFunctions{l.meter}.equal(payload.Get(item, key), value)
+		same, err := valueFunctions(l).equal(payload.Get(item, key), value)
 		if err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func (r *report) skip(format string, args ...any) {
 }
 
 // write writes where the keys are, what was moved, the notes, and what was not
-// moved. It returns a exit.Partial if something was not moved.
+// moved. It returns an exit.PartialError if something was not moved.
 func (r *report) write(w io.Writer, where string) error {
 	var b strings.Builder
 	b.WriteString(where + "\n\n")
@@ -53,7 +53,7 @@ func (r *report) write(w io.Writer, where string) error {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if n := len(r.unmoved); n > 0 {
-		return &exit.Partial{Text: fmt.Sprintf("not moved: %d, see the list above", n)}
+		return &exit.PartialError{Text: fmt.Sprintf("not moved: %d, see the list above", n)}
 	}
 	return nil
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PartialCode is the exit code for a [Partial]. Every other error has the exit code 1, as in
+// PartialCode is the exit code for a [PartialError]. Every other error has the exit code 1, as in
 // all commands of Caddy.
 const PartialCode = 2
 
-// Partial is returned when a command has done its work in part: a message
+// PartialError is returned when a command has done its work in part: a message
 // was sent but not every required destination has it, or not everything was
 // moved.
-type Partial struct{ Text string } // what the command prints behind "Error:"
+type PartialError struct{ Text string } // what the command prints behind "Error:"
 
 // Error implements error.
-func (e *Partial) Error() string { return e.Text }
+func (e *PartialError) Error() string { return e.Text }
 
-// WithCode returns run with the exit code of a [Partial] that it returns. Caddy takes exit
+// WithCode returns run with the exit code of a [PartialError] that it returns. Caddy takes exit
 // codes above 1 only from its own type of command functions.
 func WithCode(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		partial, ok := errors.AsType[*Partial](err)
+		partial, ok := errors.AsType[*PartialError](err)
 		if !ok {
 			return err
 		}
