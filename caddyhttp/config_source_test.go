@@ -9,16 +9,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// sample returns a payload of a program from the test data of package programs.
-func sample(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile("../gateway/source/programs/testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // TestCustomSources checks new sources and built-in sources with changed templates.
 func TestCustomSources(t *testing.T) {
 	s := gatewaytest.NewStation(t)

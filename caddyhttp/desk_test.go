@@ -2,12 +2,6 @@ package caddyhttp
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
-	"strings"
-	"sync"
-	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -33,37 +27,4 @@ type paged struct {
 	Body     string
 	Type     notifier.Type
 	Incident notifier.Incident
-}
-
-// desk is the server of a pageDesk.
-type desk struct {
-	*httptest.Server
-	mu  sync.Mutex
-	got []paged
-}
-
-func newDesk(t *testing.T) *desk {
-	d := new(desk)
-	d.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var p paged
-		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
-			t.Error(err)
-		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.got = append(d.got, p)
-	}))
-	t.Cleanup(d.Close)
-	return d
-}
-
-func (d *desk) url() string { return "pagedesk://" + strings.TrimPrefix(d.URL, "http://") }
-
-// take returns and removes the messages.
-func (d *desk) take() []paged {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	got := d.got
-	d.got = nil
-	return got
 }

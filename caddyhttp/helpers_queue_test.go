@@ -47,15 +47,6 @@ func stopApp(t *testing.T, h *Handler) {
 	h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 }
 
-// away stops the gateway of a bubble until a time, and returns what start starts then. Days
-// in which no gateway runs take no time; one that runs looks each second at what is due.
-func away(t *testing.T, h *Handler, at string, start func() *Handler) *Handler {
-	t.Helper()
-	stopApp(t, h)
-	until(t, at)
-	return start()
-}
-
 // pager is a destination whose answers a test sets.
 type pager struct {
 	*httptest.Server

@@ -1,8 +1,6 @@
 package caddyhttp
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
@@ -21,11 +19,4 @@ func newConfigGateway(t *testing.T, dir, configs, global string) (*Handler, *sto
 		t.Fatal(err)
 	}
 	return h, storage
-}
-
-func get(t *testing.T, h *Handler, target, accept string) reply {
-	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, target, nil)
-	r.Header.Set("Accept", accept)
-	return do(t, h, r)
 }

@@ -2,7 +2,6 @@ package caddyhttp
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
@@ -119,23 +117,6 @@ type reply struct {
 	body   string
 }
 
-// jsonResponse is the JSON body of a response.
-type jsonResponse struct {
-	Error   *string      `json:"error"`
-	Details [][3]string  `json:"details"`
-	Results []api.Result `json:"results"`
-}
-
-// json decodes the response, which was requested as JSON.
-func (r reply) json(t *testing.T) jsonResponse {
-	t.Helper()
-	var a jsonResponse
-	if err := json.Unmarshal([]byte(r.body), &a); err != nil {
-		t.Fatalf("the response is not JSON: %v\n%s", err, r.body)
-	}
-	return a
-}
-
 // nextStatus is the status of the next handler in tests.
 const nextStatus = http.StatusTeapot
 
@@ -169,13 +150,6 @@ const (
 )
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-func browse(t *testing.T, h *Handler, method, path, accept string) reply {
-	t.Helper()
-	r := httptest.NewRequest(method, path, nil)
-	r.Header.Set("Accept", accept)
-	return do(t, h, r)
-}
 
 // asUser returns r as a user has sent it.
 func asUser(r *http.Request, name string) *http.Request {

@@ -1,28 +1,11 @@
 package caddyhttp
 
 import (
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
 const testReader = "reader-of-the-inbox"
-
-// inboxOf returns the messages that a reader sees.
-func inboxOf(t *testing.T, h *Handler, target string) (list httpapi.MessagesJSON) {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
-	r.Header.Set("Authorization", "Bearer "+testReader)
-	resp := do(t, h, r)
-	if err := json.Unmarshal([]byte(resp.body), &list); err != nil || resp.status != http.StatusOK {
-		t.Fatalf("%s: %d %s", target, resp.status, resp.body)
-	}
-	return list
-}
 
 // TestInboxRefused checks that an inbox that cannot work is refused when the
 // configuration loads, with what to do.

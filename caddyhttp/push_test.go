@@ -2,9 +2,7 @@ package caddyhttp
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -59,17 +57,4 @@ func invited(t *testing.T, h *Handler, tags ...string) string {
 		t.Fatal(err)
 	}
 	return token
-}
-
-// subscribe subscribes a device to the key k with an invitation.
-func (s *pushService) subscribe(t *testing.T, h *Handler, name string, tags ...string) (p ownPhone) {
-	t.Helper()
-	got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": name, "subscription": s.subscription("/" + url.PathEscape(name)), "invite": invited(t, h, tags...)})
-	if got.status != http.StatusCreated {
-		t.Fatalf("status %d: %s", got.status, got.body)
-	}
-	if err := json.Unmarshal([]byte(got.body), &p); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }

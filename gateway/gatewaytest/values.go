@@ -24,11 +24,11 @@ func (p *Process) Values(t testing.TB) map[string]float64 {
 	out := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			name := strings.TrimPrefix(f.GetName(), "caddy_notify_")
+			words := []string{strings.TrimPrefix(f.GetName(), "caddy_notify_")}
 			for _, l := range m.GetLabel() {
-				name += " " + l.GetName() + "=" + l.GetValue()
+				words = append(words, l.GetName()+"="+l.GetValue())
 			}
-			out[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			out[strings.Join(words, " ")] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return out
