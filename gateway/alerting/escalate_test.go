@@ -74,7 +74,7 @@ func TestEscalateAcknowledged(t *testing.T) {
 		if _, r := g.State(a.ID); r.Status != notifier.Delivered {
 			t.Errorf("%+v", r)
 		}
-		m, err := g.Rooms().Outbox.Queue.Get(t.Context(), uuid.MustParse(a.ID))
+		m, err := g.Rooms().Outbox.Queue.Get(t.Context(), messageID(t, a.ID))
 		if err != nil {
 			t.Fatal(err)
 		}

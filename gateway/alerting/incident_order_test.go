@@ -26,7 +26,7 @@ func TestIncidentReplaced(t *testing.T) {
 	dir := t.TempDir()
 	keys := []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC", other.NotifyURL()), gatewaytest.Key("l", p.NotifyURL()+"?tz=UTC")}
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newIncidentGateway(t, dir, keys...)
+		g := newGateway(t, dir, keys...)
 		at := time.Now().UTC().Format("15:04")
 		down := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1")).JSON(t)
 		if s, r := g.State(down.ID); s != "queued" || r.NextAttempt == nil {
@@ -35,7 +35,7 @@ func TestIncidentReplaced(t *testing.T) {
 		elsewhere := g.PostForm("/notify/l", gatewaytest.AlertForm("failure", "elsewhere", "db1")).JSON(t)
 		nothing := g.PostForm("/notify/k", "type=failure&body=nothing").JSON(t)
 		g.Stop()
-		g = newIncidentGateway(t, dir, keys...)
+		g = newGateway(t, dir, keys...)
 		up := g.PostForm("/notify/k", gatewaytest.AlertForm("success", "up", "db1")).JSON(t)
 		m := g.Message(http.MethodGet, down.ID, gatewaytest.TypeJSON).JSON(t)
 		if r := m.Results[0]; m.State != "cancelled" || r.Status != notifier.Skipped || r.Rule != notifier.RuleSuperseded || r.By != up.ID || r.Error != nil {
@@ -78,7 +78,7 @@ func TestIncidentHeld(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	release := p.Hold()
-	g := newIncidentGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()))
+	g := newGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()))
 	first := make(chan gatewaytest.Reply)
 	go func() {
 		first <- g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"), "Prefer", "wait=60")
@@ -107,7 +107,7 @@ func TestIncidentHeld(t *testing.T) {
 func TestIncidentNotDelivered(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusNotFound)
-	g := newIncidentGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC&format=html"))
+	g := newGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC&format=html"))
 	at := time.Now().UTC()
 	if got := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1")); got.Status != http.StatusFailedDependency {
 		t.Errorf("status %d: %s", got.Status, got.Body)
@@ -128,7 +128,7 @@ func TestIncidentChain(t *testing.T) {
 	t.Parallel()
 	first, second := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	release := first.Hold()
-	g := newIncidentGateway(t, t.TempDir(), gatewaytest.Key("k", first.NotifyURL()+" 1:ops", second.NotifyURL()+" 2:ops"))
+	g := newGateway(t, t.TempDir(), gatewaytest.Key("k", first.NotifyURL()+" 1:ops", second.NotifyURL()+" 2:ops"))
 	down := make(chan gatewaytest.Reply)
 	go func() {
 		down <- g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1")+"&tag=ops", "Prefer", "wait=60")
@@ -150,7 +150,7 @@ func TestIncidentWhileStoreFails(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newIncidentGateway(t, dir, gatewaytest.Key("k", p.NotifyURL()))
+		g := newGateway(t, dir, gatewaytest.Key("k", p.NotifyURL()))
 		u := g.MakeUnwritable()
 		down := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1")).JSON(t)
 		before := p.Count()
@@ -186,7 +186,7 @@ func TestIncidentToldByLaterNumber(t *testing.T) {
 		first, second := gatewaytest.NewPager(t, http.StatusBadGateway), gatewaytest.NewPager(t, http.StatusOK)
 		key := gatewaytest.Key("k", first.NotifyURL()+"?tz=UTC 1:ops", second.NotifyURL()+" 2:ops")
 		for name, g := range map[string]*gatewaytest.Gateway{
-			"queue": newIncidentGateway(t, t.TempDir(), key),
+			"queue": newGateway(t, t.TempDir(), key),
 			"none":  gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{key}}}),
 		} {
 			first.Answer(http.StatusBadGateway)
@@ -243,7 +243,7 @@ func TestIncidentWithoutQueue(t *testing.T) {
 func TestIncidentIsNotStored(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
-	g := newIncidentGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()))
+	g := newGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()))
 	stored := func(id string) bool {
 		_, err := g.Rooms().Outbox.Store.Get(t.Context(), messageID(t, id))
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
@@ -283,7 +283,7 @@ func TestIncidentIsNotStored(t *testing.T) {
 func TestIncidentOfSeveralGateways(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
-	g := newIncidentGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()))
+	g := newGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()))
 	q := g.Rooms()
 	q.Outbox.Store = nil // see gateway.Rooms
 	for _, incident := range []string{"", "db1", "db1"} {

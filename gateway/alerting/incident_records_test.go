@@ -22,7 +22,7 @@ func TestIncidentRecords(t *testing.T) {
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		start := func() *gatewaytest.Gateway {
-			return gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}})))
+			return newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}))
 		}
 		g := start()
 		g.PostForm("/notify/k", gatewaytest.AlertForm("success", "up", "never told"))

@@ -20,7 +20,7 @@ func TestRateAlerts(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: 24 * time.Hour}}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: 24 * time.Hour}}}))
 		for _, form := range []string{"body=1", "body=2"} {
 			wantResult(t, g, form, notifier.Delivered, "")
 		}
@@ -48,7 +48,7 @@ func TestDigestRanks(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Minute}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Minute}}))
 		for i := range 60 { // in the digest of failures, because they have failed in this time
 			for _, typ := range []string{"failure", "success"} {
 				g.PostForm("/notify/k", fmt.Sprintf("body=up %d&type=%s&incident=up%[1]d", i, typ))

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -27,7 +25,7 @@ func TestDedupe(t *testing.T) {
 	dir := t.TempDir()
 	key := ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Minute}})
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, key))
+		g := newGateway(t, dir, key)
 		first := wantResult(t, g, "body=disk+full", notifier.Delivered, "")
 		time.Sleep(9 * time.Minute)
 		again := wantResult(t, g, "body=disk+full", notifier.Skipped, notifier.RuleSuppressed)
@@ -44,7 +42,7 @@ func TestDedupe(t *testing.T) {
 			t.Errorf("the text is %s", text)
 		}
 		g.Stop()
-		g = gatewaytest.New(t, withKeys(dir, key)) // it is on disk
+		g = newGateway(t, dir, key) // it is on disk
 		wantResult(t, g, "body=disk+full", notifier.Skipped, notifier.RuleSuppressed)
 		time.Sleep(time.Minute) // the window does not begin anew
 		wantResult(t, g, "body=disk+full", notifier.Delivered, "")
@@ -61,7 +59,7 @@ func TestDedupeIncident(t *testing.T) {
 	dir := t.TempDir()
 	key := ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Minute}})
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, key))
+		g := newGateway(t, dir, key)
 		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "db1"), notifier.Delivered, "")
 		wantResult(t, g, gatewaytest.AlertForm("failure", "still down", "db1"), notifier.Skipped, notifier.RuleSuppressed)
 		wantResult(t, g, gatewaytest.AlertForm("info", "looking", "db1"), notifier.Delivered, "")
@@ -81,7 +79,7 @@ func TestDedupeJoined(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Minute}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Minute}}))
 		group := func(names ...string) {
 			t.Helper()
 			var alerts []string
@@ -120,7 +118,7 @@ func TestDedupeLacking(t *testing.T) {
 	refusing, down := gatewaytest.NewPager(t, http.StatusBadRequest), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, keyWith("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, refusing.NotifyURL(), down.NotifyURL())))
+		g := newGateway(t, dir, keyWith("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, refusing.NotifyURL(), down.NotifyURL()))
 		g.PostForm("/notify/k", "body=a")
 		refusing.Answer(http.StatusOK)
 		a := g.PostForm("/notify/k", "body=a").JSON(t)
@@ -152,7 +150,7 @@ func TestQuiet(t *testing.T) {
 	dir := t.TempDir()
 	key := ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("22:00-07:00 UTC")}}})
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, key))
+		g := newGateway(t, dir, key)
 		held := wantResult(t, g, "body=backup+done&type=success&title=Backup", "queued", notifier.RuleHeld)
 		if at := held.Results[0].Until; at == nil || at.UTC().Format(time.DateTime) != "2000-01-01 07:00:00" {
 			t.Errorf("held until %v", at)
@@ -170,7 +168,7 @@ func TestQuiet(t *testing.T) {
 		}
 		gatewaytest.Until(t, "2000-01-01 03:00:00")
 		g.Stop()
-		g = gatewaytest.New(t, withKeys(dir, key))
+		g = newGateway(t, dir, key)
 		wantResult(t, g, gatewaytest.AlertForm("success", "fast", "web"), "queued", notifier.RuleHeld)
 		wantResult(t, g, "body=x", "queued", notifier.RuleHeld)
 		gatewaytest.Until(t, "2000-01-01 06:59:00")
@@ -197,7 +195,7 @@ func TestQuietOne(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}}}}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}}}}}))
 		one := wantResult(t, g, gatewaytest.AlertForm("warning", "slow", "web"), "queued", notifier.RuleHeld)
 		gatewaytest.Until(t, "2000-01-01 02:00:00")
 		wantResult(t, g, gatewaytest.AlertForm("success", "fast", "web"), "queued", notifier.RuleHeld)
@@ -220,7 +218,7 @@ func TestQuietWorse(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}}}))
 		held := wantResult(t, g, gatewaytest.AlertForm("warning", "slow", "web"), "queued", notifier.RuleHeld)
 		time.Sleep(time.Hour)
 		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "web"), notifier.Delivered, "")
@@ -239,7 +237,7 @@ func TestDigest(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 30 * time.Second}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 30 * time.Second}}))
 		a := wantResult(t, g, "body=a", "queued", notifier.RuleDigested)
 		if at := a.Results[0].Until; at == nil || at.UTC().Format(time.TimeOnly) != "00:00:30" {
 			t.Errorf("until %v", at)
@@ -275,7 +273,7 @@ func TestDigestWeekly(t *testing.T) {
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		start := func() *gatewaytest.Gateway {
-			return gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Moment: moment("mon 08:00 UTC")}})))
+			return newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Moment: moment("mon 08:00 UTC")}}))
 		}
 		g := start()
 		wantResult(t, g, "body=a", "queued", notifier.RuleDigested)
@@ -301,7 +299,7 @@ func TestDigestUndelivered(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Failure}}}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Failure}}}}))
 		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "db1"), "queued", notifier.RuleDigested)
 		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "db2"), "queued", notifier.RuleDigested)
 		time.Sleep(12 * time.Second)
@@ -337,7 +335,7 @@ func TestDigestBeforeInfo(t *testing.T) {
 			p := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 			dir := t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: rule})))
+				g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: rule}))
 				wantResult(t, g, gatewaytest.AlertForm("failure", "down", "db1"), "queued", notifier.RuleDigested)
 				wantResult(t, g, gatewaytest.AlertForm("failure", "down", "db2"), "queued", notifier.RuleDigested)
 				if name == "before" {
@@ -374,7 +372,7 @@ func TestRuleMetrics(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}}}, Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}}, Rate: []rules.Rate{{Count: 1, Per: time.Minute, Scope: rules.Scope{Types: []notifier.Type{notifier.Success}}}}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}}}, Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}}, Rate: []rules.Rate{{Count: 1, Per: time.Minute, Scope: rules.Scope{Types: []notifier.Type{notifier.Success}}}}}))
 		for _, form := range []string{
 			"body=a", "body=b", "body=b", // held by quiet, then one message
 			"body=w&type=warning", // held by digest, then sent itself
@@ -408,7 +406,7 @@ func TestRate(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: time.Minute}}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: time.Minute}}}))
 		wantResult(t, g, "body=1", notifier.Delivered, "")
 		time.Sleep(10 * time.Second)
 		wantResult(t, g, "body=2", notifier.Delivered, "")
@@ -430,7 +428,7 @@ func TestRulesInOrder(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}}, Digest: &rules.Digest{Every: 30 * time.Second}, Rate: []rules.Rate{{Count: 1, Per: time.Hour}}, Dedupe: &rules.Dedupe{Window: 12 * time.Hour}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}}, Digest: &rules.Digest{Every: 30 * time.Second}, Rate: []rules.Rate{{Count: 1, Per: time.Hour}}, Dedupe: &rules.Dedupe{Window: 12 * time.Hour}}))
 		wantResult(t, g, "body=a", "queued", notifier.RuleHeld)
 		wantResult(t, g, "body=a", notifier.Skipped, notifier.RuleSuppressed)
 		wantResult(t, g, "body=b", "queued", notifier.RuleHeld)
@@ -457,13 +455,13 @@ func TestRuleRemoved(t *testing.T) {
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		start := func() *gatewaytest.Gateway {
-			return gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Moment: moment("mon 08:00 UTC")}})))
+			return newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Moment: moment("mon 08:00 UTC")}}))
 		}
 		g := start()
 		wantResult(t, g, "body=a", "queued", notifier.RuleDigested)
 		wantResult(t, g, "body=b", "queued", notifier.RuleDigested)
 		g.Stop()
-		g = gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{})))
+		g = newGateway(t, dir, ruledKey(p, rules.Rules{}))
 		time.Sleep(5 * time.Second)
 		p.WantTold(t, "info: k: 2 messages | 00:00 a\n00:00 b")
 		wantResult(t, g, "body=c", notifier.Delivered, "")
@@ -500,7 +498,7 @@ func TestRuleAsync(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC")}}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC")}}}))
 		a := g.PostForm("/notify/k", "body=a", "Prefer", "respond-async")
 		if r := a.JSON(t).Results[0]; a.Status != http.StatusAccepted || r.Rule != notifier.RuleHeld {
 			t.Errorf("status %d, %+v", a.Status, r)
@@ -520,7 +518,7 @@ func TestDigestMany(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
 		var last gatewaytest.Answer
 		for range 205 {
 			last = g.PostForm("/notify/k", "body=a").JSON(t)
@@ -590,7 +588,7 @@ func TestRulesWhileStoreFails(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
 		u := g.MakeUnwritable()
 		wantResult(t, g, "body=held", "queued", notifier.RuleDigested)
 		u.Down.Store(true)
@@ -608,7 +606,7 @@ func TestDigestFiles(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second}}))
 		for _, name := range []string{"a.txt", "b.txt"} {
 			body := `{"body":"see ` + name + `","attachments":[{"filename":"` + name + `","base64":"eA=="}]}`
 			if got := g.Post("/notify/k", gatewaytest.TypeJSON, body); got.Status != http.StatusOK {
@@ -634,7 +632,7 @@ func TestFallbackPassesRules(t *testing.T) {
 	start := func(t *testing.T, url string, r rules.Rules) *gatewaytest.Gateway {
 		k := keyWith("k", r, url)
 		k.Fallback = "other"
-		return gatewaytest.New(t, withKeys(dir, fallback, k))
+		return newGateway(t, dir, fallback, k)
 	}
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := start(t, refusing.NotifyURL(), rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second}})
@@ -668,10 +666,10 @@ func TestRetryHeld(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}})))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
 		a := wantResult(t, g, "body=a", "queued", notifier.RuleDigested)
 		wantResult(t, g, "body=b", "queued", notifier.RuleDigested)
-		if n, err := g.Rooms().Outbox.Queue.Retry(t.Context(), uuid.MustParse(a.ID)); n.Queued != 1 || err != nil {
+		if n, err := g.Rooms().Outbox.Queue.Retry(t.Context(), messageID(t, a.ID)); n.Queued != 1 || err != nil {
 			t.Errorf("%+v, %v", n, err)
 		}
 		time.Sleep(5 * time.Second)

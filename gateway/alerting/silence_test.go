@@ -18,39 +18,39 @@ import (
 // one message. Other messages are not sent, and say so.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	for name, rule := range map[string]*rules.Rules{"without rules": nil, "with rules": dedupeMinute()} {
+	for name, rule := range map[string]rules.Rules{"without rules": {}, "with rules": dedupeMinute()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := gatewaytest.NewPager(t, http.StatusOK)
 			dir := t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				g := newSilenceGateway(t, dir, pagerKey(p, rule))
-				wantFirst(t, g, gatewaytest.AlertForm("warning", "known", "known")+"&title=disk+known", notifier.Delivered, "")
+				g := newSilenceGateway(t, dir, ruledKey(p, rule))
+				wantResult(t, g, gatewaytest.AlertForm("warning", "known", "known")+"&title=disk+known", notifier.Delivered, "")
 				id := g.AddSilence("k", "for=2h&title=Disk&reason=deploy&who=Eve")
-				down := wantFirst(t, g, gatewaytest.AlertForm("failure", "a", "a")+"&title=disk+a", "queued", notifier.RuleSilenced)
+				down := wantResult(t, g, gatewaytest.AlertForm("failure", "a", "a")+"&title=disk+a", "queued", notifier.RuleSilenced)
 				if u := down.Results[0].Until; u == nil || !u.Equal(time.Now().Add(2*time.Hour)) {
 					t.Errorf("until %v", u)
 				}
-				up := wantFirst(t, g, gatewaytest.AlertForm("success", "a", "a")+"&title=OK:+disk", notifier.Skipped, notifier.RuleSilenced)
+				up := wantResult(t, g, gatewaytest.AlertForm("success", "a", "a")+"&title=OK:+disk", notifier.Skipped, notifier.RuleSilenced)
 				for _, x := range []string{up.ID, down.ID} {
 					if m := g.Message(http.MethodGet, x, gatewaytest.TypeJSON).JSON(t); m.State != "cancelled" || m.Results[0].By != id || m.Results[0].Rule != notifier.RuleSilenced {
 						t.Errorf("%+v", m)
 					}
 				}
-				wantFirst(t, g, gatewaytest.AlertForm("failure", "b", "b")+"&title=disk+b", "queued", notifier.RuleSilenced)
-				wantFirst(t, g, gatewaytest.AlertForm("failure", "b worse", "b")+"&title=not+matching", "queued", notifier.RuleSilenced)
-				wantFirst(t, g, gatewaytest.AlertForm("info", "more about b", "b")+"&title=more", notifier.Skipped, notifier.RuleSilenced)
-				wantFirst(t, g, gatewaytest.AlertForm("failure", "c", "c")+"&title=disk+c", "queued", notifier.RuleSilenced)
-				wantFirst(t, g, "title=disk&body=no+incident&type=failure", notifier.Skipped, notifier.RuleSilenced)
-				wantFirst(t, g, "title=other&body=passes", notifier.Delivered, "")
-				wantFirst(t, g, gatewaytest.AlertForm("failure", "known worse", "known")+"&title=disk+known", "queued", notifier.RuleSilenced)
-				wantFirst(t, g, gatewaytest.AlertForm("success", "known over", "known")+"&title=disk+known", notifier.Delivered, "")
+				wantResult(t, g, gatewaytest.AlertForm("failure", "b", "b")+"&title=disk+b", "queued", notifier.RuleSilenced)
+				wantResult(t, g, gatewaytest.AlertForm("failure", "b worse", "b")+"&title=not+matching", "queued", notifier.RuleSilenced)
+				wantResult(t, g, gatewaytest.AlertForm("info", "more about b", "b")+"&title=more", notifier.Skipped, notifier.RuleSilenced)
+				wantResult(t, g, gatewaytest.AlertForm("failure", "c", "c")+"&title=disk+c", "queued", notifier.RuleSilenced)
+				wantResult(t, g, "title=disk&body=no+incident&type=failure", notifier.Skipped, notifier.RuleSilenced)
+				wantResult(t, g, "title=other&body=passes", notifier.Delivered, "")
+				wantResult(t, g, gatewaytest.AlertForm("failure", "known worse", "known")+"&title=disk+known", "queued", notifier.RuleSilenced)
+				wantResult(t, g, gatewaytest.AlertForm("success", "known over", "known")+"&title=disk+known", notifier.Delivered, "")
 				all := g.ListSilences("k")
 				if len(all) != 1 || all[0].ID != id || all[0].Messages != 8 || all[0].Reason != "deploy" || all[0].Who != "Eve" || all[0].Title != "Disk" {
 					t.Errorf("%+v", all)
 				}
 				g.Stop()
-				g = newSilenceGateway(t, dir, pagerKey(p, rule))
+				g = newSilenceGateway(t, dir, ruledKey(p, rule))
 				gatewaytest.Until(t, "2000-01-01 01:59:50")
 				told := []string{"warning: disk known | known", "info: other | passes", "success: disk known | known over"}
 				got := p.Told()
@@ -65,7 +65,7 @@ func TestSilence(t *testing.T) {
 				if all := g.ListSilences("k"); len(all) != 0 {
 					t.Errorf("%+v are left", all)
 				}
-				wantFirst(t, g, gatewaytest.AlertForm("success", "b over", "b"), notifier.Delivered, "")
+				wantResult(t, g, gatewaytest.AlertForm("success", "b over", "b"), notifier.Delivered, "")
 			})
 		})
 	}
@@ -78,9 +78,9 @@ func TestSilenceEnded(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newSilenceGateway(t, dir, pagerKey(p, nil), gatewaytest.Key("l", p.NotifyURL()+"?tz=UTC"))
+		g := newSilenceGateway(t, dir, ruledKey(p, rules.Rules{}), gatewaytest.Key("l", p.NotifyURL()+"?tz=UTC"))
 		id := g.AddSilence("k", "until=2000-01-05T00:00:00Z&tag=all")
-		wantFirst(t, g, gatewaytest.AlertForm("failure", "down", "a"), "queued", notifier.RuleSilenced)
+		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "a"), "queued", notifier.RuleSilenced)
 		if a := g.PostForm("/notify/l", "body=elsewhere").JSON(t); a.Results[0].Status != notifier.Delivered {
 			t.Errorf("%+v", a.Results)
 		}
@@ -95,7 +95,7 @@ func TestSilenceEnded(t *testing.T) {
 				t.Errorf("%s: status %d", id, status)
 			}
 		}
-		wantFirst(t, g, "body=after", notifier.Delivered, "")
+		wantResult(t, g, "body=after", notifier.Delivered, "")
 	})
 }
 
@@ -110,14 +110,14 @@ func TestSilenceOfHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := pagerKey(p, &rules.Rules{
+		key := ruledKey(p, rules.Rules{
 			Quiet:  []rules.Quiet{{Window: window, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}}},
 			Digest: &rules.Digest{Every: 30 * time.Minute, Scope: rules.Scope{Types: []notifier.Type{notifier.Success}}},
 		})
 		g := newSilenceGateway(t, dir, key)
-		wantFirst(t, g, gatewaytest.AlertForm("warning", "down", "a"), "queued", notifier.RuleHeld)
-		wantFirst(t, g, gatewaytest.AlertForm("success", "up", "a"), "queued", notifier.RuleDigested)
-		again := wantFirst(t, g, gatewaytest.AlertForm("warning", "down again", "a"), "queued", notifier.RuleHeld)
+		wantResult(t, g, gatewaytest.AlertForm("warning", "down", "a"), "queued", notifier.RuleHeld)
+		wantResult(t, g, gatewaytest.AlertForm("success", "up", "a"), "queued", notifier.RuleDigested)
+		again := wantResult(t, g, gatewaytest.AlertForm("warning", "down again", "a"), "queued", notifier.RuleHeld)
 		id := g.AddSilence("k", "for=40m&tag=all")
 		g.Stop()
 		g = newSilenceGateway(t, dir, key) // it looks at what is held
@@ -127,7 +127,7 @@ func TestSilenceOfHeld(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		over := wantFirst(t, g, gatewaytest.AlertForm("success", "up again", "a"), notifier.Skipped, notifier.RuleSilenced)
+		over := wantResult(t, g, gatewaytest.AlertForm("success", "up again", "a"), notifier.Skipped, notifier.RuleSilenced)
 		gatewaytest.Until(t, "2000-01-01 04:00:00")
 		p.WantTold(t)
 		if m := g.Message(http.MethodGet, over.ID, gatewaytest.TypeJSON).JSON(t); m.Results[0].By != id {
@@ -144,21 +144,21 @@ func TestSilenceAfterResolution(t *testing.T) {
 		p := gatewaytest.NewPager(t, http.StatusOK)
 		dir := t.TempDir()
 		gatewaytest.InBubble(t, func(t *testing.T) {
-			g := newSilenceGateway(t, dir, pagerKey(p, dedupeMinute()))
+			g := newSilenceGateway(t, dir, ruledKey(p, dedupeMinute()))
 			time.Sleep(999) // records have microseconds
-			wantFirst(t, g, gatewaytest.AlertForm("failure", "down", "a"), notifier.Delivered, "")
+			wantResult(t, g, gatewaytest.AlertForm("failure", "down", "a"), notifier.Delivered, "")
 			time.Sleep(time.Second)
 			if down {
 				p.Answer(http.StatusServiceUnavailable)
-				wantFirst(t, g, gatewaytest.AlertForm("success", "up", "a"), "queued", "")
+				wantResult(t, g, gatewaytest.AlertForm("success", "up", "a"), "queued", "")
 			} else {
-				wantFirst(t, g, gatewaytest.AlertForm("success", "up", "a"), notifier.Delivered, "")
+				wantResult(t, g, gatewaytest.AlertForm("success", "up", "a"), notifier.Delivered, "")
 			}
 			g.AddSilence("k", "for=8h&tag=all")
 			p.Answer(http.StatusOK)
 			time.Sleep(time.Hour)
-			wantFirst(t, g, gatewaytest.AlertForm("failure", "down again", "a"), "queued", notifier.RuleSilenced)
-			wantFirst(t, g, gatewaytest.AlertForm("success", "up again", "a"), notifier.Skipped, notifier.RuleSilenced)
+			wantResult(t, g, gatewaytest.AlertForm("failure", "down again", "a"), "queued", notifier.RuleSilenced)
+			wantResult(t, g, gatewaytest.AlertForm("success", "up again", "a"), notifier.Skipped, notifier.RuleSilenced)
 		})
 	}
 }
@@ -196,9 +196,9 @@ func TestRecordsFillQueue(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		keys := []site.KeyOptions{pagerKey(p, dedupeMinute())}
+		keys := []site.KeyOptions{ruledKey(p, dedupeMinute())}
 		for i := range 16 { // each has a share, and they have more of them than there is room
-			key := pagerKey(p, dedupeMinute())
+			key := ruledKey(p, dedupeMinute())
 			key.Name += strconv.Itoa(i)
 			keys = append(keys, key)
 		}

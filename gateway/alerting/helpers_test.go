@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
@@ -27,13 +29,25 @@ func withKeys(dir string, keys ...site.KeyOptions) gatewaytest.Options {
 	return gatewaytest.Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}}
 }
 
+// newGateway starts a gateway with [withKeys].
+func newGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
+	t.Helper()
+	return gatewaytest.New(t, withKeys(dir, keys...))
+}
+
+// newSilenceGateway is [newGateway] with managers, who may make silences.
+func newSilenceGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
+	t.Helper()
+	return gatewaytest.New(t, withManagers(withKeys(dir, keys...)))
+}
+
 // withManagers returns options with which everybody is a manager.
 func withManagers(o gatewaytest.Options) gatewaytest.Options {
 	o.Site.Managers = gatewaytest.Everybody()
 	return o
 }
 
-// ruledKey returns a key k with one URL and rules.
+// ruledKey returns the key k with one URL and rules.
 func ruledKey(p *gatewaytest.Pager, r rules.Rules) site.KeyOptions {
 	return keyWith("k", r, p.NotifyURL()+"?tz=UTC")
 }
@@ -50,6 +64,9 @@ func keyWith(name string, r rules.Rules, urls ...string) site.KeyOptions {
 	k.Rules = &r
 	return k
 }
+
+// dedupeMinute suppresses repetitions for a minute.
+func dedupeMinute() rules.Rules { return rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}} }
 
 // window returns the window of a rule quiet, written as in 22:00-07:00 UTC.
 func window(text string) rules.Window {
@@ -197,4 +214,14 @@ func ackIncident(t *testing.T, g *gatewaytest.Gateway, by string) bool {
 		t.Fatal(err)
 	}
 	return err == nil
+}
+
+// messageID returns the ID of a message for the queue.
+func messageID(t *testing.T, text string) uuid.UUID {
+	t.Helper()
+	id, err := uuid.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
