@@ -209,7 +209,7 @@ func TestConsoleMessage(t *testing.T) {
 // newStoreIn returns a store of saved keys in a folder.
 func newStoreIn(t *testing.T, h *Handler, dir string) *configstore.Store {
 	t.Helper()
-	store, err := configstore.New(storagetest.New(dir), "", h.api.Saved.Index, "")
+	store, err := configstore.New(configstore.Options{Storage: storagetest.New(dir), Index: h.api.Saved.Index})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func (c *Queue) resolve() (*outbox.Settings, error) {
 	for _, p := range []struct {
 		name, text string
 		to         *string
-	}{{"postgres", c.Postgres, &s.Dsn}, {"path", c.Path, &s.Path}, {"secret", c.Secret, &s.Secret}} {
+	}{{"postgres", c.Postgres, &s.DSN}, {"path", c.Path, &s.Path}, {"secret", c.Secret, &s.Secret}} {
 		if p.text == "" {
 			continue
 		}
@@ -135,9 +135,9 @@ func (c *Queue) resolve() (*outbox.Settings, error) {
 	if c.Secret != "" && len(s.Secret) < minQueueSecret {
 		return nil, errQueueSecret
 	}
-	if s.Dsn != "" {
-		s.Name = "postgres " + s.Dsn
-		return s, postgres.Check(s.Dsn)
+	if s.DSN != "" {
+		s.Name = "postgres " + s.DSN
+		return s, postgres.Check(s.DSN)
 	}
 	if s.Path == "" {
 		s.Path = filepath.Join(caddy.AppDataDir(), "notify", "queue")

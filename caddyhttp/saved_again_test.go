@@ -118,7 +118,7 @@ func (s *savedAgain) newStore() *configstore.Store {
 	if s.app.gateway.Rooms != nil { // the gateway has started
 		index = new(configstore.Index)
 	}
-	store, err := configstore.New(storagetest.New(s.dir), "", index, "")
+	store, err := configstore.New(configstore.Options{Storage: storagetest.New(s.dir), Index: index})
 	if err != nil {
 		s.t.Fatal(err)
 	}

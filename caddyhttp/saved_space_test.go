@@ -121,7 +121,7 @@ func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block strin
 	if other.api.Saved, err = newSavedKeys(&settled{Site: other.api.Resolved, configs: configs}, h.app.spaces, other.configsOwner(other), true, other.shared.Sender, other.api.Log); err != nil {
 		t.Fatal(err)
 	}
-	if other.api.Saved.Store, err = configstore.New(storage, other.api.Saved.Space, other.api.Saved.Index, other.api.Saved.Secret); err != nil {
+	if other.api.Saved.Store, err = configstore.New(configstore.Options{Storage: storage, Space: other.api.Saved.Space, Index: other.api.Saved.Index, Secret: other.api.Saved.Secret}); err != nil {
 		t.Fatal(err)
 	}
 	other.api.Resolved.Saved = other.api.Saved.Finder()

@@ -27,7 +27,7 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
 	if err != nil {
 		return faultError(err)
 	}
@@ -147,7 +147,7 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
 	if err != nil {
 		return faultError(err)
 	}

@@ -162,7 +162,7 @@ func PlacesOfSite(ctx context.Context, r *site.Site, siteID, only string, places
 	if only == "" {
 		var err error
 		if names, err = r.Saved.Names(ctx); err != nil {
-			return places, saved.ErrSavedUnavailable(err)
+			return places, saved.ErrUnavailable(err)
 		}
 	}
 	saved, err := r.Saved.Places(ctx, names)

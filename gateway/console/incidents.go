@@ -103,7 +103,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 			query.Set(name, value)
 		}
 	}
-	w.Header().Set("Location", httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleIncidents[1:]+"?"+query.Encode())
+	w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsoleIncidents)+"?"+query.Encode())
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }

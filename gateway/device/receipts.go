@@ -111,7 +111,7 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 	return q.records.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
-		if x := decodeReceipt(old[0]); x != nil && x.Expire(s, q.records.outbox.App.Load().QueueSettings.Keep, now) {
+		if x := decodeReceipt(old[0]); x != nil && x.Expire(s, q.records.outbox.Engine.Load().QueueSettings.Keep, now) {
 			c.Records[0] = q.records.ofReceipt(x)
 		}
 		if s.ID != "" {

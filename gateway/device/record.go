@@ -112,7 +112,7 @@ func (Records) ofState(s *State, now time.Time) queue.Record {
 // ofReceipt returns the record of a receipt, which is kept as long as results are.
 func (q Records) ofReceipt(x *Receipt) queue.Record {
 	return queue.Record{
-		Data: outbox.EncodeRecord(outbox.KindReceipt, x.Encode()), Due: x.Due(q.outbox.App.Load().QueueSettings.Keep), Group: q.receipts(x.Message.String()),
+		Data: outbox.EncodeRecord(outbox.KindReceipt, x.Encode()), Due: x.Due(q.outbox.Engine.Load().QueueSettings.Keep), Group: q.receipts(x.Message.String()),
 	}
 }
 

@@ -61,9 +61,8 @@ func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) err
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(at.Methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
 	}
 	w.Header().Add("Vary", "Accept")
 	since := r.URL.Query().Get("since")

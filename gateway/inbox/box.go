@@ -35,8 +35,8 @@ func NewBox(q *outbox.Outbox) *Box {
 	b := &Box{outbox: q}
 	b.Store = &Store{
 		Queue: q.Queue, Shared: q.Shared,
-		MaxSize: func() int64 { return q.App.Load().QueueSettings.MaxSize / inboxShare },
-		Used:    func() bool { return slices.ContainsFunc(q.App.Load().All(), (*site.Site).HasInboxes) },
+		MaxSize: func() int64 { return q.Engine.Load().QueueSettings.MaxSize / inboxShare },
+		Used:    func() bool { return slices.ContainsFunc(q.Engine.Load().All(), (*site.Site).HasInboxes) },
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {
 				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",

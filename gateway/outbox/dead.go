@@ -29,7 +29,7 @@ func (q *Outbox) Settled(j *queue.Job) {
 	if j.Status != queue.Dead {
 		return
 	}
-	app := q.App.Load()
+	app := q.Engine.Load()
 	d := NewDeadDelivery(j)
 	level := zapcore.ErrorLevel
 	if d.Result.Optional {
@@ -110,7 +110,7 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	if d.Result.Optional || d.State.Key == "" {
 		return nil
 	}
-	settings, name, _ := q.App.Load().fallbackOf(&d.State)
+	settings, name, _ := q.Engine.Load().fallbackOf(&d.State)
 	if name == "" {
 		return nil
 	}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -52,7 +54,7 @@ func (q *Outbox) Down(h queue.Health) {
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Down(h.Destination, name)...)
 	q.Failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	emitHealth(q.App.Load().Shared, event.Down, h, 0)
+	emitHealth(q.Engine.Load().Shared, event.Down, h, 0)
 }
 
 // Up reports a destination that is back.
@@ -61,7 +63,7 @@ func (q *Outbox) Up(h queue.Health) {
 	fields := append(DecodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Up(h.Destination)...)
 	q.Failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	emitHealth(q.App.Load().Shared, event.Up, h, down)
+	emitHealth(q.Engine.Load().Shared, event.Up, h, down)
 }
 
 // emitHealth emits the event of a destination that is down or back. duration is how long one
@@ -78,6 +80,11 @@ func emitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration ti
 		}
 		return data
 	})
+}
+
+// DestinationID returns by what the store knows a destination of messages with limits.
+func (q *Outbox) DestinationID(t notifier.Target, limits *notifier.Limits) queue.Hash {
+	return q.Queue.Hash(site.DestinationName(t, limits))
 }
 
 // FailureLog bounds what the log has about failures that the queue repeats: the

@@ -26,7 +26,7 @@ type Outbox struct {
 	Shared  bool        // other gateways can use the store
 	KeyFile string      // of the store, unless the configuration has a secret
 	Log     *zap.Logger
-	App     atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
+	Engine  atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
 	slow    slowDestinations
 
 	Undecided undecidedSends

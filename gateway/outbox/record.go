@@ -71,5 +71,5 @@ const (
 	KindSilencesVersion = 'v'
 )
 
-// SilencePage is the number of records that are read at once.
-const SilencePage = 500
+// PageSize is the number of records that are read at once.
+const PageSize = 500

@@ -96,7 +96,7 @@ func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, se
 			return nil, err
 		}
 	}
-	s.Store, err = configstore.New(in.Storage, s.Space, s.Index, s.Secret)
+	s.Store, err = configstore.New(configstore.Options{Storage: in.Storage, Space: s.Space, Index: s.Index, Secret: s.Secret})
 	return s, err
 }
 
@@ -147,8 +147,8 @@ func (s *Keys) protected(ctx context.Context) bool {
 	return s.Store.HasTokens(ctx, s.Refresh)
 }
 
-// ErrSavedUnavailable returns the error for a client while the storage fails.
-func ErrSavedUnavailable(err error) *api.Error {
+// ErrUnavailable returns the error for a client while the storage fails.
+func ErrUnavailable(err error) *api.Error {
 	e := api.Errorf(http.StatusServiceUnavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
 	e.Fault, e.RetryAfter = err, 5*time.Second
 	return e
@@ -212,7 +212,7 @@ func (s *Keys) refresh(ctx context.Context, name string, k *savedKey) error {
 	switch {
 	case err != nil && k.key == nil:
 		s.forget(name, k)
-		return ErrSavedUnavailable(fmt.Errorf("key %s: %w", name, err))
+		return ErrUnavailable(fmt.Errorf("key %s: %w", name, err))
 	case err != nil:
 		if !k.failing {
 			s.Log.Error("the saved configuration cannot be read; messages go to the URLs that it had", zap.String("key", name), zap.Error(err))
