@@ -35,7 +35,7 @@ func (q *Outbox) Settled(j *queue.Job) {
 	if d.Result.Optional {
 		level = zapcore.WarnLevel
 	}
-	q.dead.write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
+	q.dead.Write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
 		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
 	app.Shared.Metrics.Dead(d.Result.Service)
 	if d.Result.Optional {

@@ -92,7 +92,7 @@ func (q *Outbox) DestinationID(t notifier.Target, limits *notifier.Limits) queue
 // and between them at most one a minute with the number of failures.
 type FailureLog struct {
 	log   *zap.Logger
-	lines lineBudget
+	lines loglimit.Budget
 
 	Mu     sync.Mutex
 	closed bool
@@ -131,7 +131,7 @@ func (l *FailureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID,
 	if d.timer == nil {
 		l.start(id, d)
 	}
-	if first && l.lines.allow() {
+	if first && l.lines.Allow() {
 		return zapcore.WarnLevel
 	}
 	d.failures++
@@ -231,7 +231,7 @@ func (l *FailureLog) Up(id queue.Hash) []zap.Field {
 
 // write writes a line unless there are too many.
 func (l *FailureLog) write(level zapcore.Level, text string, fields ...zap.Field) {
-	l.lines.write(l.log, level, text, "more destinations fail or are back; caddy notify queue destinations shows them", fields...)
+	l.lines.Write(l.log, level, text, "more destinations fail or are back; caddy notify queue destinations shows them", fields...)
 }
 
 // Close stops the timers.
@@ -244,39 +244,4 @@ func (l *FailureLog) Close() {
 			d.timer.Stop()
 		}
 	}
-}
-
-// lineBudget bounds the lines of one kind in the log. The zero value is ready for
-// use.
-type lineBudget struct {
-	mu    sync.Mutex
-	begin time.Time
-	lines int // since begin
-
-	omitted loglimit.Limiter
-}
-
-// MaxLines is the number of lines a minute.
-const MaxLines = 30
-
-// allow counts a line and reports whether it may be written.
-func (b *lineBudget) allow() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now := time.Now(); now.Sub(b.begin) >= time.Minute {
-		b.begin, b.lines = now, 0
-	}
-	b.lines++
-	return b.lines <= MaxLines
-}
-
-// write writes a line, or counts it and writes the text more with the count, once
-// a minute. A line that is counted is written at the level DEBUG.
-func (b *lineBudget) write(log *zap.Logger, level zapcore.Level, text, more string, fields ...zap.Field) {
-	if b.allow() {
-		log.Log(level, text, fields...)
-		return
-	}
-	log.Debug(text, fields...)
-	b.omitted.Add(1, func(n int) { log.Log(level, more, zap.Int("lines", n)) })
 }

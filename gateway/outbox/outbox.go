@@ -33,8 +33,8 @@ type Outbox struct {
 	Policy    Policy
 	unstored  loglimit.Limiter // messages that were sent without the queue, because it was full
 
-	Failures *FailureLog // of deliveries that are tried again
-	dead     lineBudget  // of lines about deliveries that were given up
+	Failures *FailureLog     // of deliveries that are tried again
+	dead     loglimit.Budget // of lines about deliveries that were given up
 	Writes   storeCheck
 }
 
