@@ -25,7 +25,6 @@ import (
 // what they hold for one destination of a key (see [rules.Lane]).
 type lanes struct {
 	outbox   *outbox.Outbox
-	records  records
 	silences *Silences
 }
 

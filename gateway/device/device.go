@@ -29,8 +29,8 @@ type Device struct {
 	secret [sha256.Size]byte // the hash of the secret
 }
 
-// New returns a device with an ID, whose client has a secret.
-func New(secret string) *Device {
+// newDevice returns a device with an ID, whose client has a secret.
+func newDevice(secret string) *Device {
 	return &Device{ID: uuid.NewString(), secret: sha256.Sum256([]byte(secret))}
 }
 
@@ -44,14 +44,14 @@ func NewSecret() string {
 // Hash returns the hash of the destination of the device with an ID.
 func Hash(id string) string { return notifier.PrivateHash(id) }
 
-// Shown returns what the destination of d is shown as.
-func (d *Device) Shown() string { return site.DeviceScheme + d.Name }
+// shown returns what the destination of d is shown as.
+func (d *Device) shown() string { return site.DeviceScheme + d.Name }
 
 // Tags returns the tags of the device.
 func (d *Device) Tags() []string { return slices.Concat(d.Granted, d.Own) }
 
-// Same reports whether d and o are the same device with the same name and subscription.
-func (d *Device) Same(o *Device) bool {
+// same reports whether d and o are the same device with the same name and subscription.
+func (d *Device) same(o *Device) bool {
 	a, b := &d.Subscription, &o.Subscription
 	return d.ID == o.ID && d.Name == o.Name && a.Endpoint == b.Endpoint && a.Keys == b.Keys
 }

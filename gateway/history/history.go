@@ -130,17 +130,6 @@ func (h *History) LastOf(key site.KeyID) LastOutcome {
 	return h.Last[key]
 }
 
-// OfKey returns at most n messages and refusals of a key, the newest first.
-func (h *History) OfKey(key site.KeyID, n int) []Entry {
-	var out []Entry
-	for _, e := range h.List() {
-		if e.Key != nil && *e.Key == key.Key && e.Site == key.Site && len(out) < n {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // AddRefusal records a refusal. Those of one kind are one entry.
 func (h *History) AddRefusal(f Refusal) {
 	h.Mu.Lock()

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"crypto/sha256"
 	"net/http"
 	"slices"
 
@@ -60,23 +59,9 @@ func (h *SavedKeys) keyToRead(r *http.Request, key *Lookup) (*site.Key, error) {
 	if h.MayManage(r) == nil {
 		return key.Key(r.Context())
 	}
-	k, _, err := key.Open(r.Context())
+	k, _, err := key.open(r.Context())
 	if err == nil && len(k.Tokens)+len(k.Readers) > 0 && !source.HasToken(source.NewRequest(r), k.Readers.Has) {
 		err = errNoReader
 	}
 	return k, err
-}
-
-// tokenSum returns the hash of the token that a request in a format has, or "" if it has none
-// of tokens.
-func tokenSum(tokens site.Secrets, req *source.Request, f *source.Format) (sum string) {
-	f.HasToken(req, func(token string) bool {
-		if !tokens.Has(token) {
-			return false
-		}
-		h := sha256.Sum256([]byte(token))
-		sum = string(h[:])
-		return true
-	})
-	return sum
 }

@@ -249,7 +249,7 @@ func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, key *Lookup)
 	if h.MayManage(r) == nil {
 		return key.Key(ctx)
 	}
-	k, _, err := key.Open(ctx)
+	k, _, err := key.open(ctx)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, w
 		return 0, warnings, err
 	}
 	urls = len(k.Targets)
-	s.ReleaseTargets(k)
+	s.releaseTargets(k)
 	err = s.Store.Save(ctx, name, format, text, s.MaxKeys)
 	if errors.Is(err, configstore.ErrTooMany) {
 		err = api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
@@ -88,7 +88,7 @@ func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool)
 	if err != nil {
 		return 0, warnings, err
 	}
-	s.ReleaseTargets(k)
+	s.releaseTargets(k)
 	return len(k.Targets), warnings, nil
 }
 

@@ -130,13 +130,13 @@ func (s *Keys) Close() {
 // release releases the destinations of k. The caller holds the lock of k.
 func (s *Keys) release(k *savedKey) {
 	if k.key != nil {
-		s.ReleaseTargets(k.key)
+		s.releaseTargets(k.key)
 		k.key = nil
 	}
 }
 
-// ReleaseTargets releases the destinations of a key that parse returned.
-func (s *Keys) ReleaseTargets(k *site.Key) {
+// releaseTargets releases the destinations of a key that parse returned.
+func (s *Keys) releaseTargets(k *site.Key) {
 	for _, t := range k.Targets {
 		s.Sender.Release(t.Destination)
 	}
@@ -264,7 +264,7 @@ func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (
 	}
 	k.ID = c.ID
 	set(k)
-	s.ReleaseTargets(k)
+	s.releaseTargets(k)
 	return ""
 }
 
@@ -306,7 +306,7 @@ func (s *Keys) EachDestination(ctx context.Context, f func(*notifier.Destination
 		for _, t := range k.Targets {
 			f(t.Destination)
 		}
-		s.ReleaseTargets(k)
+		s.releaseTargets(k)
 	}
 	return nil
 }

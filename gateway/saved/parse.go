@@ -147,7 +147,7 @@ func (s parser) parse(ctx context.Context, name, format, text string, fetch func
 	sortMistakes(mistakes)
 	sortMistakes(warnings)
 	if len(mistakes) > 0 {
-		s.keys.ReleaseTargets(k)
+		s.keys.releaseTargets(k)
 		return nil, warnings, Mistakes(mistakes)
 	}
 	k.DefaultTargets = s.keys.defaults.Choose(k.Targets)
