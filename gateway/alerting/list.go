@@ -152,7 +152,7 @@ func worseIncident(a, b StoredIncident) int {
 func PlacesOfSite(ctx context.Context, r *site.Site, siteID, only string, places []string) ([]string, error) {
 	for name, k := range r.Keys {
 		if only == "" || name == only {
-			places = append(places, k.Home(siteID)+"\x00"+name)
+			places = append(places, k.Place(siteID).String())
 		}
 	}
 	if !r.Saved.On() || r.Saved.Rules.Empty() {

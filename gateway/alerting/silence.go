@@ -157,7 +157,7 @@ func (s *Silences) release(ctx context.Context, home, key string) error {
 // apply returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
 func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
-	place := t.Key.Home(siteID) + "\x00" + t.Key.Name
+	place := t.Key.Place(siteID).String()
 	all, err := s.At(ctx, place)
 	if err != nil || len(all) == 0 {
 		return r, err

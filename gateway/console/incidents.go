@@ -179,8 +179,8 @@ func (h *incidentPages) incidentTrouble() string {
 		return ""
 	}
 	var places []string
-	for name, k := range h.Resolved.Keys {
-		places = append(places, k.Home(h.Site())+"\x00"+name)
+	for _, k := range h.Resolved.Keys {
+		places = append(places, k.Place(h.Site()).String())
 	}
 	n := h.App.Rooms.Alerts.Incidents.Count(context.Background(), places, notifier.Open)
 	if n == 0 {

@@ -112,7 +112,7 @@ func (h *silencePages) placesOf(ctx context.Context, names []string) (map[string
 	}
 	for _, name := range names {
 		if k := h.Resolved.Keys[name]; k != nil {
-			places[name] = k.Home(h.Site()) + "\x00" + name
+			places[name] = k.Place(h.Site()).String()
 		}
 	}
 	return places, err

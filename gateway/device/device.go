@@ -75,3 +75,51 @@ func (d *Device) fields(c *wire.Codec) {
 	wire.Text(c, 9, &d.Subscription.Keys.P256DH)
 	wire.Text(c, 10, &d.Subscription.Keys.Auth)
 }
+
+// added returns the message to a key about a new device. by is the user who has added it;
+// "" if nobody is known.
+func (d *Device) added() *notifier.Message {
+	body := "From now on it gets the messages for this key. If you do not know it, revoke it."
+	if d.By != "" {
+		body = d.By + " has added it. " + body
+	}
+	return &notifier.Message{Title: "New device: " + d.Name, Body: body, Type: notifier.Info}
+}
+
+// gone returns the message to a key about a device that was removed, because its browser
+// has ended the subscription.
+func (d *Device) gone() *notifier.Message {
+	return &notifier.Message{
+		Title: "Device gone: " + d.Name, Type: notifier.Warning,
+		Body: "Its browser has ended the subscription, so that it was removed and gets no more messages. If that was not intended, invite it again.",
+	}
+}
+
+// JSON is a device as clients see it.
+type JSON struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Tags    []string  `json:"tags"`
+	Secret  string    `json:"secret,omitempty"` // of a new device
+	Created time.Time `json:"created,omitzero"`
+	By      string    `json:"by,omitempty"`      // the user who has subscribed
+	Service string    `json:"service,omitempty"` // the host of the push service
+	Sent    time.Time `json:"sent,omitzero"`     // the last message that its push service has taken
+	Seen    time.Time `json:"seen,omitzero"`     // the last receipt
+	Missing int       `json:"missing,omitempty"` // receipts in a row
+}
+
+// Short returns what a device is told about itself after a change.
+func (d *Device) Short() JSON {
+	return JSON{ID: d.ID, Name: d.Name, Tags: append([]string{}, d.Tags()...)}
+}
+
+// JSON returns all that is shown of the device. s is what is known of it, or nil.
+func (d *Device) JSON(s *State) JSON {
+	out := d.Short()
+	out.Created, out.By, out.Service = d.Created.UTC(), d.By, d.Subscription.Host()
+	if s != nil {
+		out.Sent, out.Seen, out.Missing = s.Sent.UTC(), s.Seen.UTC(), s.Missing
+	}
+	return out
+}

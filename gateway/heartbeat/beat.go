@@ -21,7 +21,7 @@ type ExpectedBeat struct {
 }
 
 // place names the key among those of all sites, as that of a delivery does.
-func (x *ExpectedBeat) place() string { return x.Key.Home(x.Site) + "\x00" + x.Key.Name }
+func (x *ExpectedBeat) place() string { return x.Key.Place(x.Site).String() }
 
 // expectedBeats returns all beats that keys of the configuration expect.
 func expectedBeats(a *site.Directory) (out []ExpectedBeat) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -172,4 +173,14 @@ func (h *History) List() []Entry {
 		out = append(out, r.entry())
 	}
 	return out
+}
+
+// Refusal is a request, or a command of a mail client, that was refused.
+type Refusal struct {
+	metrics.RefusalID
+	Time   time.Time
+	Status int    // of HTTP, or the code of SMTP
+	Text   string // the error that the client got
+	Cause  string // what the client did not get: the text of an error of the network or of a file; "" if there is none
+	Client string // its address; "" if unknown
 }

@@ -235,7 +235,7 @@ func (h *Inboxes) Reader(r *http.Request, key *Lookup) (*InboxReader, error) {
 		return nil, err
 	}
 	return &InboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.Inboxes.Store, Place: k.Home(h.Site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.Ending,
+		Store: q.Inboxes.Store, Place: k.Place(h.Site()).String(), Keep: k.Inbox, Ending: h.streams.Ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, h.Lookup(name))
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved

@@ -76,7 +76,7 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 		}
 		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
 	}
-	all, err := q.Alerts.Silences.At(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
+	all, err := q.Alerts.Silences.At(r.Context(), k.Place(h.Site()).String())
 	if err != nil {
 		return Answer(err)
 	}
