@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
 
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
@@ -18,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -218,3 +220,15 @@ var (
 	_ caddy.Provisioner  = (*App)(nil)
 	_ caddy.CleanerUpper = (*App)(nil)
 )
+
+// finish sends what the log writers have collected and waits for all messages
+// in the background, unless another configuration replaces this app.
+func (a *App) finish() {
+	if a.shared.Process.Gateways.Newest() != &a.gateway {
+		return
+	}
+	a.shared.Process.Logs.Flush()
+	if left := a.shared.Background.Wait(dispatch.StopTimeout); left > 0 {
+		a.gateway.Engine.Log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
+	}
+}

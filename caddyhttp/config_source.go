@@ -103,7 +103,7 @@ func (s *Source) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 
 // checkSourceName returns an error if name is malformed or reserved.
 func checkSourceName(name string) error {
-	if !site.SourceName.MatchString(name) {
+	if !site.IsSourceName(name) {
 		return errors.New("the name of a source must be 1 to 64 letters, digits, _ and -")
 	}
 	switch { // in any case, as in site.ContainsFold

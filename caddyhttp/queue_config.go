@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -13,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
@@ -119,7 +122,7 @@ func (c *Queue) resolve() (*outbox.Settings, error) {
 	for _, p := range []struct {
 		name, text string
 		to         *string
-	}{{"postgres", c.Postgres, &s.Dsn}, {"path", c.Path, &s.Path}, {"secret", c.Secret, &s.Secret}} {
+	}{{"postgres", c.Postgres, &s.DSN}, {"path", c.Path, &s.Path}, {"secret", c.Secret, &s.Secret}} {
 		if p.text == "" {
 			continue
 		}
@@ -135,9 +138,9 @@ func (c *Queue) resolve() (*outbox.Settings, error) {
 	if c.Secret != "" && len(s.Secret) < minQueueSecret {
 		return nil, errQueueSecret
 	}
-	if s.Dsn != "" {
-		s.Name = "postgres " + s.Dsn
-		return s, postgres.Check(s.Dsn)
+	if s.DSN != "" {
+		s.Name = "postgres " + s.DSN
+		return s, postgres.Check(s.DSN)
 	}
 	if s.Path == "" {
 		s.Path = filepath.Join(caddy.AppDataDir(), "notify", "queue")
@@ -191,6 +194,18 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 	}
 	if err := q.check(); err != nil {
 		return start.WrapErr(errs.Prefix("queue", err))
+	}
+	return nil
+}
+
+// checkFallbacks returns an error if a fallback does not exist or is part of a
+// circle. durable reports whether the app has a queue. at has the positions of
+// the settings.
+func checkFallbacks(keys map[string]*site.Key, durable bool, at *block.Info) error {
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		if err := outbox.CheckFallback(keys, keys[name], durable); err != nil {
+			return at.Locate(outbox.FallbackName(name), fmt.Errorf("key %s: fallback: %w", name, err))
+		}
 	}
 	return nil
 }

@@ -256,3 +256,24 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 	readRules(&c.Rules, known, func() string { return "" }, func() *block.Info { return b.to.Caddyfile })
 	return block.ReadOptional(d, "configs", known)
 }
+
+// siteBlock identifies a notify block of a Caddyfile. Caddy copies the handler of a
+// site with several addresses into several servers.
+type siteBlock struct {
+	line  string
+	block int
+}
+
+// configsOwner returns who has the configs of s, whose module is self.
+func (s *Settings) configsOwner(self any) saved.ConfigsOwner {
+	o := saved.ConfigsOwner{ID: self}
+	if info := s.Caddyfile; info != nil {
+		if o.At = info.Line("configs"); o.At != "" && info.Imports != "" {
+			o.At += ", through " + info.Imports
+		}
+		if info.Block != 0 {
+			o.ID = siteBlock{info.Lines[block.Begin], info.Block}
+		}
+	}
+	return o
+}

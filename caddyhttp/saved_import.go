@@ -27,7 +27,7 @@ import (
 // be running. It saves nothing and returns an error if there would be more than
 // max_keys saved keys, or if a key has tags and neither configs nor the options have
 // a default tag.
-func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options saved.SaveOptions) ([]saved.SavedKeyReport, error) {
+func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options saved.SaveOptions) ([]saved.KeyReport, error) {
 	pool := egress.NewPool(version.Agent)
 	defer pool.Close()
 	sender := notifier.NewSender(pool, notifier.DefaultConcurrency)
@@ -39,7 +39,7 @@ func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options sav
 	if set := cmp.Or(s.DefaultTag, site.AllTag); options.DefaultTag != "" && !strings.EqualFold(options.DefaultTag, set) {
 		return nil, fmt.Errorf("--default-tag is not what the configuration has; write default_tag %s into %s, or give --default-tag %s", options.DefaultTag, s.Shared.Owner.Place(), set)
 	}
-	reports := make([]saved.SavedKeyReport, len(keys))
+	reports := make([]saved.KeyReport, len(keys))
 	configs := map[string]configstore.Config{}
 	var tagged []string // names of keys
 	for i, k := range keys {

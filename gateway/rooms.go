@@ -61,8 +61,8 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q.Devices = device.NewRegistry(base, q.Alerts.Incidents)
 	var store queue.Store
 	var err error
-	if s.Dsn != "" {
-		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.Dsn, Secret: s.Secret, Logger: log})
+	if s.DSN != "" {
+		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.DSN, Secret: s.Secret, Logger: log})
 	} else {
 		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, Logger: log})
 		store = q.Outbox.Store
@@ -74,7 +74,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	if q.Outbox.Store != nil && s.Secret == "" {
 		q.Outbox.KeyFile = q.Outbox.Store.KeyFile()
 	}
-	q.Outbox.App.Store(a)
+	q.Outbox.Engine.Store(a)
 	q.Outbox.Queue = queue.New(store, q.Options(s))
 	q.Inboxes = inbox.NewBox(base)
 	q.Outbox.Policy = outbox.Policy{Plan: q.Alerts.Plan, Before: q.Alerts.Before, MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft}
@@ -83,7 +83,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 
 // Options returns the options of the queue for the settings of a configuration.
 func (q *Rooms) Options(s *outbox.Settings) queue.Options {
-	punctual := s.Punctual || hasRules(&q.Outbox.App.Load().Directory) || heartbeat.Expects(&q.Outbox.App.Load().Directory) || s.Watchdog != nil
+	punctual := s.Punctual || hasRules(&q.Outbox.Engine.Load().Directory) || heartbeat.Expects(&q.Outbox.Engine.Load().Directory) || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
 		Ended: q.ended, Due: q.due, Recheck: q.Alerts.Recheck, Arm: q.Beats.Arm,
@@ -135,7 +135,7 @@ func serviceNames(a *site.Directory) (names []string) {
 
 // Use lets a configuration make the deliveries from now on.
 func (q *Rooms) Use(a *outbox.Engine) {
-	q.Outbox.App.Store(a)
+	q.Outbox.Engine.Store(a)
 	a.Shared.Metrics.Queue.Expect(serviceNames(&a.Directory))
 	q.Outbox.Queue.Configure(q.Options(a.QueueSettings))
 }
@@ -168,13 +168,13 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 
 // State returns what metrics tell of the queue.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.Outbox.App.Load().QueueSettings.MaxSize, Destinations: q.Outbox.Queue.Count(), Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now()}
+	out := &metrics.QueueState{MaxSize: q.Outbox.Engine.Load().QueueSettings.MaxSize, Destinations: q.Outbox.Queue.Count(), Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now()}
 	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		return out
 	}
 	out.Stats = &s
-	if !heartbeat.Expects(&q.Outbox.App.Load().Directory) {
+	if !heartbeat.Expects(&q.Outbox.Engine.Load().Directory) {
 		return out
 	}
 	beats, err := q.Beats.AllBeats(ctx)

@@ -191,22 +191,22 @@ type testRequest struct {
 // MaxTestRequest bounds the body of a request for a test message, in bytes.
 const MaxTestRequest = 64 << 10
 
-// readTestRequest reads the body of r, which may be empty.
-func readTestRequest(w http.ResponseWriter, r *http.Request) (t testRequest, err error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxTestRequest))
+// readBody reads the body of r, which may be empty, into x. mistake says what it must be.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, x any, mistake string) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		e := api.BodyError(err)
-		return t, apiError(e.Status, e)
+		return apiError(e.Status, e)
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return t, nil
+		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&t); err != nil || d.More() {
-		return t, apiError(http.StatusBadRequest, errors.New("the body must be empty or one JSON object with the fields title, body, type and tag, all of them strings"))
+	if err := d.Decode(x); err != nil || d.More() {
+		return apiError(http.StatusBadRequest, errors.New(mistake))
 	}
-	return t, nil
+	return nil
 }
 
 func serveTest(w http.ResponseWriter, r *http.Request) error {
@@ -214,8 +214,8 @@ func serveTest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := readTestRequest(w, r)
-	if err != nil {
+	var t testRequest
+	if err := readBody(w, r, MaxTestRequest, &t, "the body must be empty or one JSON object with the fields title, body, type and tag, all of them strings"); err != nil {
 		return err
 	}
 	typ, err := notifier.ParseType(t.Type)

@@ -60,7 +60,7 @@ func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*Desti
 	out := map[queue.Hash]*Destination{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
 		for _, t := range targets {
-			id := q.Queue.Hash(site.DestinationName(t, limits))
+			id := q.DestinationID(t, limits)
 			d := out[id]
 			if d == nil {
 				d = &Destination{Keys: []string{}, Service: t.Service(), Destination: t.String(), Health: newHealth(&queue.Health{Destination: id})}
@@ -131,7 +131,7 @@ func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []noti
 	}
 	ids, out := make([]queue.Hash, len(targets)), make([]Health, len(targets))
 	for i, t := range targets {
-		ids[i] = a.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
+		ids[i] = a.Outbox.DestinationID(t, k.Limits)
 		out[i] = newHealth(&queue.Health{Destination: ids[i]})
 	}
 	states, err := a.Outbox.Queue.Health(ctx, ids...)
@@ -169,7 +169,7 @@ func serveDestinations(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	all, err := allHealth(ctx, &q.Outbox.App.Load().Directory, q.Outbox)
+	all, err := allHealth(ctx, &q.Outbox.Engine.Load().Directory, q.Outbox)
 	if err != nil {
 		return apiError(http.StatusServiceUnavailable, err)
 	}
@@ -200,7 +200,7 @@ func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 		return apiError(http.StatusServiceUnavailable, err)
 	}
 	if n == 0 { // nothing waits, or there is no such destination
-		_, configured := configuredHealth(&q.Outbox.App.Load().Directory, q.Outbox)[id]
+		_, configured := configuredHealth(&q.Outbox.Engine.Load().Directory, q.Outbox)[id]
 		if states, err := q.Outbox.Queue.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return apiError(http.StatusNotFound, errNoDestination)
 		}

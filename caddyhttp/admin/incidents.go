@@ -1,11 +1,8 @@
 package admin
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
@@ -27,7 +24,7 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
 	if err != nil {
 		return faultError(err)
 	}
@@ -47,31 +44,8 @@ func faultError(err error) error {
 	return apiError(http.StatusServiceUnavailable, err)
 }
 
-// incidentRequest is the body of a request that changes an incident.
-type incidentRequest struct {
-	By string `json:"by"` // who does it
-}
-
 // maxIncidentRequest bounds the body of a request that changes an incident, in bytes.
 const maxIncidentRequest = 4 << 10
-
-// readIncidentRequest reads the body of r, which may be empty.
-func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequest, err error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxIncidentRequest))
-	if err != nil {
-		e := api.BodyError(err)
-		return x, apiError(e.Status, e)
-	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return x, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&x); err != nil || d.More() {
-		return x, apiError(http.StatusBadRequest, errors.New(`the body must be empty or one JSON object with the field by, a string: {"by": "Eve"}`))
-	}
-	return x, nil
-}
 
 // serveAcknowledge acknowledges an incident.
 func serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
@@ -96,8 +70,10 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alert
 	if err != nil {
 		return err
 	}
-	body, err := readIncidentRequest(w, r)
-	if err != nil {
+	var body struct {
+		By string `json:"by"` // who does it
+	}
+	if err := readBody(w, r, maxIncidentRequest, &body, `the body must be empty or one JSON object with the field by, a string: {"by": "Eve"}`); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
@@ -147,7 +123,7 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.App.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
 	if err != nil {
 		return faultError(err)
 	}

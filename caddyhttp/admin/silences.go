@@ -50,7 +50,7 @@ func serveSilences(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var all rules.Silences
 	for _, d := range definitions {
-		some, err := q.Alerts.Silences.At(ctx, d.Key.Home(app.Engine.SiteID(d.Site))+"\x00"+d.Key.Name)
+		some, err := q.Alerts.Silences.At(ctx, d.Key.Place(app.Engine.SiteID(d.Site)).String())
 		if err != nil {
 			return apiError(http.StatusServiceUnavailable, err)
 		}

@@ -1,11 +1,9 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +40,7 @@ type watchdog struct {
 }
 
 func beatsCommand() *cobra.Command {
-	f := new(queueFlags)
+	f := new(adminFlags)
 	cmd := &cobra.Command{
 		Use:   "beats [--json]",
 		Short: "Lists the beats that keys of a running server expect",
@@ -54,39 +52,27 @@ is about the watchdog that queue beat calls. It uses the admin API of the server
 		Args: cobra.NoArgs,
 		RunE: exit.WithCode(f.beats),
 	}
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
-	f.connect(cmd)
+	f.connectJSON(cmd)
 	return cmd
 }
 
 // beats prints the beats.
-func (f *queueFlags) beats(cmd *cobra.Command, _ []string) error {
-	body, err := f.ask(http.MethodGet, "/notify/beats")
+func (f *adminFlags) beats(cmd *cobra.Command, _ []string) error {
+	body, err := f.ask(http.MethodGet, "/notify/beats", nil)
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		_, err := cmd.OutOrStdout().Write(body)
-		return err
-	}
 	var page beatsPage
-	if err := json.Unmarshal(body, &page); err != nil {
-		return fmt.Errorf("reading the answer of the admin API: %w", err)
-	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for i := range page.Beats {
-		fmt.Fprintln(w, strings.Join(page.Beats[i].columns(), "\t"))
-	}
-	if err := w.Flush(); err != nil {
+	return f.show(cmd, body, &page, func() error {
+		if len(page.Beats) == 0 {
+			cmd.PrintErrln("No key expects a beat.")
+		}
+		err := printRows(cmd, page.Beats)
+		if page.Watchdog != nil {
+			fmt.Fprintln(cmd.OutOrStdout(), page.Watchdog.line())
+		}
 		return err
-	}
-	if len(page.Beats) == 0 {
-		cmd.PrintErrln("No key expects a beat.")
-	}
-	if page.Watchdog != nil {
-		fmt.Fprintln(cmd.OutOrStdout(), page.Watchdog.line())
-	}
-	return nil
+	})
 }
 
 // columns returns what a line of the list has about a beat.

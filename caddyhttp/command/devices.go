@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,7 @@ import (
 
 // inviteFlags are the flags of the command that makes an invitation.
 type inviteFlags struct {
-	queueFlags
+	adminFlags
 	tags []string
 }
 
@@ -39,8 +38,7 @@ the key: it becomes a destination of it, with the tags. The link is for one devi
 		RunE: exit.WithCode(f.run),
 	}
 	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "A tag of the device, such as ops, 1:oncall or always; may be repeated")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
-	f.connect(cmd)
+	f.connectJSON(cmd)
 	return cmd
 }
 
@@ -49,27 +47,22 @@ func (f *inviteFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	body, err := f.askWith(http.MethodPost, "/notify/keys/"+url.PathEscape(args[0])+"/invitations", request)
+	body, err := f.ask(http.MethodPost, "/notify/keys/"+url.PathEscape(args[0])+"/invitations", request)
 	if err != nil {
-		return err
-	}
-	if f.asJSON {
-		_, err := cmd.OutOrStdout().Write(body)
 		return err
 	}
 	var made struct {
 		URL   string    `json:"url"`
 		Until time.Time `json:"until"`
 	}
-	if err := json.Unmarshal(body, &made); err != nil {
-		return fmt.Errorf("reading the answer of the admin API: %w", err)
-	}
-	code, err := qrcode.New(made.URL)
-	if err != nil {
+	return f.show(cmd, body, &made, func() error {
+		code, err := qrcode.New(made.URL)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n\nFor one device, until %s.\n", code.Terminal(), made.URL, made.Until.Local().Format(time.DateTime))
 		return err
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n\nFor one device, until %s.\n", code.Terminal(), made.URL, made.Until.Local().Format(time.DateTime))
-	return err
+	})
 }
 
 // deviceLine is what the commands use of a device.
@@ -106,26 +99,25 @@ func devicesCommand() *cobra.Command {
 }
 
 func devicesListCommand() *cobra.Command {
-	f := new(queueFlags)
+	f := new(adminFlags)
 	cmd := &cobra.Command{
 		Use:   "list <key>",
 		Short: "Lists the devices of a key",
 		Args:  cobra.ExactArgs(1),
 		RunE: exit.WithCode(func(cmd *cobra.Command, args []string) error {
-			body, err := f.askWith(http.MethodGet, "/notify/keys/"+url.PathEscape(args[0])+"/devices", nil)
+			body, err := f.ask(http.MethodGet, "/notify/keys/"+url.PathEscape(args[0])+"/devices", nil)
 			if err != nil {
 				return err
 			}
-			return f.printDevices(cmd, body, "There are none.")
+			return showRows[deviceLine](f, cmd, body, "There are none.")
 		}),
 	}
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
-	f.connect(cmd)
+	f.connectJSON(cmd)
 	return cmd
 }
 
 func devicesRevokeCommand() *cobra.Command {
-	f := new(queueFlags)
+	f := new(adminFlags)
 	all := false
 	cmd := &cobra.Command{
 		Use:   "revoke <key> <id>|--all",
@@ -141,38 +133,17 @@ func devicesRevokeCommand() *cobra.Command {
 			if !all {
 				path += "/" + url.PathEscape(args[1])
 			}
-			body, err := f.askWith(http.MethodDelete, path, nil)
+			body, err := f.ask(http.MethodDelete, path, nil)
 			if err != nil {
 				return err
 			}
 			if !all {
 				body = append(append([]byte{'['}, body...), ']')
 			}
-			return f.printDevices(cmd, body, "There was none that the gateway could read. The key has no devices any more.")
+			return showRows[deviceLine](f, cmd, body, "There was none that the gateway could read. The key has no devices any more.")
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "Remove all devices of the key, also if the gateway cannot read them")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
-	f.connect(cmd)
+	f.connectJSON(cmd)
 	return cmd
-}
-
-// printDevices prints devices, a line each, or none if there are none.
-func (f *queueFlags) printDevices(cmd *cobra.Command, body []byte, none string) error {
-	if f.asJSON {
-		_, err := cmd.OutOrStdout().Write(body)
-		return err
-	}
-	var all []deviceLine
-	if err := json.Unmarshal(body, &all); err != nil {
-		return fmt.Errorf("reading the answer of the admin API: %w", err)
-	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for i := range all {
-		fmt.Fprintln(w, strings.Join(all[i].columns(), "\t"))
-	}
-	if len(all) == 0 {
-		cmd.PrintErrln(none)
-	}
-	return w.Flush()
 }

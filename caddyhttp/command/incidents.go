@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +22,8 @@ type incidentsPage struct {
 	Incidents []incident `json:"incidents"`
 	Next      string     `json:"next"` // address of the next page
 }
+
+func (p incidentsPage) next() string { return p.Next }
 
 // incident is what the commands use of an incident.
 type incident struct {
@@ -43,7 +44,7 @@ type incident struct {
 
 // incidentFlags are the flags of the commands of incidents.
 type incidentFlags struct {
-	queueFlags
+	adminFlags
 	key, state, by string
 }
 
@@ -105,13 +106,13 @@ func (f *incidentFlags) forget(cmd *cobra.Command, ids []string) error {
 		return errors.New("name either incidents by their ids, which caddy notify incidents lists, or a key with --key")
 	}
 	for _, id := range ids {
-		answer, err := f.ask(http.MethodDelete, "/notify/incidents/"+url.PathEscape(id))
+		answer, err := f.ask(http.MethodDelete, "/notify/incidents/"+url.PathEscape(id), nil)
 		if err != nil {
 			return fmt.Errorf("incident %s: %w", id, err)
 		}
 		var x incident
-		if err := json.Unmarshal(answer, &x); err != nil {
-			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		if err := decode(answer, &x); err != nil {
+			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s: forgotten.\n", markup.Printable(x.Key), markup.Printable(x.Title))
 	}
@@ -124,7 +125,7 @@ func (f *incidentFlags) forget(cmd *cobra.Command, ids []string) error {
 	}
 	n := 0
 	for {
-		answer, err := f.ask(http.MethodDelete, "/notify/incidents?"+query.Encode())
+		answer, err := f.ask(http.MethodDelete, "/notify/incidents?"+query.Encode(), nil)
 		if err != nil {
 			return err
 		}
@@ -132,8 +133,8 @@ func (f *incidentFlags) forget(cmd *cobra.Command, ids []string) error {
 			Forgotten, Kept int
 			More            bool
 		}
-		if err := json.Unmarshal(answer, &x); err != nil {
-			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		if err := decode(answer, &x); err != nil {
+			return err
 		}
 		if n += x.Forgotten; x.More && x.Forgotten > 0 {
 			continue
@@ -161,7 +162,7 @@ func (f *incidentFlags) change(cmd *cobra.Command, ids []string, what, done stri
 		return err
 	}
 	for _, id := range ids {
-		answer, err := f.askWith(http.MethodPost, "/notify/incidents/"+url.PathEscape(id)+"/"+what, body)
+		answer, err := f.ask(http.MethodPost, "/notify/incidents/"+url.PathEscape(id)+"/"+what, body)
 		if err != nil {
 			return fmt.Errorf("incident %s: %w", id, err)
 		}
@@ -169,8 +170,8 @@ func (f *incidentFlags) change(cmd *cobra.Command, ids []string, what, done stri
 			Changed bool `json:"changed_now"`
 			incident
 		}
-		if err := json.Unmarshal(answer, &x); err != nil {
-			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		if err := decode(answer, &x); err != nil {
+			return err
 		}
 		text := done
 		if !x.Changed {
@@ -190,35 +191,7 @@ func (f *incidentFlags) list(cmd *cobra.Command, _ []string) error {
 	if f.state != "" {
 		query.Set("state", f.state)
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	n := 0
-	for next := "/notify/incidents?" + query.Encode(); next != ""; {
-		body, err := f.ask(http.MethodGet, next)
-		if err != nil {
-			return err
-		}
-		var page incidentsPage
-		if err := json.Unmarshal(body, &page); err != nil {
-			return fmt.Errorf("reading the answer of the admin API: %w", err)
-		}
-		next, n = page.Next, n+len(page.Incidents)
-		if f.asJSON {
-			if _, err := cmd.OutOrStdout().Write(body); err != nil {
-				return err
-			}
-			continue
-		}
-		for i := range page.Incidents {
-			fmt.Fprintln(w, strings.Join(page.Incidents[i].columns(), "\t"))
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-	}
-	if n == 0 && !f.asJSON {
-		cmd.PrintErrln("There are none.")
-	}
-	return nil
+	return showPages(&f.adminFlags, cmd, "/notify/incidents?"+query.Encode(), func(p incidentsPage) []incident { return p.Incidents })
 }
 
 // columns returns what a line of the list has about an incident.

@@ -1,17 +1,13 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
@@ -25,6 +21,8 @@ type queuePage struct {
 	Next       string     `json:"next"` // address of the next page
 }
 
+func (p queuePage) next() string { return p.Next }
+
 // delivery is what the commands use of a delivery in the queue.
 type delivery struct {
 	ID  string `json:"id"` // of the message
@@ -37,13 +35,9 @@ const pageSize = 1000
 
 // queueFlags are the flags of the commands of the queue.
 type queueFlags struct {
-	address string
-	config  string
-	adapter string
-	dead    bool
-	asJSON  bool
-	all     bool
-
+	adminFlags
+	dead        bool
+	all         bool
 	destination string
 }
 
@@ -103,32 +97,18 @@ API of the server.
 	return cmd
 }
 
-// connect adds the flags that say where the admin API is.
-func (f *queueFlags) connect(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: that of the configuration, or localhost:2019)")
-	cmd.Flags().StringVarP(&f.config, "config", "c", "", "The configuration of the server, for the address of its admin API")
-	cmd.Flags().StringVarP(&f.adapter, "adapter", "a", "", "The config adapter for --config")
-}
-
 // list prints the deliveries.
 func (f *queueFlags) list(cmd *cobra.Command, _ []string) error {
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	n := 0
-	err := f.pages(cmd, f.dead, func(body []byte, page *queuePage) error {
-		if f.asJSON {
-			_, err := cmd.OutOrStdout().Write(body)
-			return err
-		}
-		for _, d := range page.Deliveries {
-			n++
-			fmt.Fprintln(w, strings.Join(d.columns(), "\t"))
-		}
-		return w.Flush()
-	})
-	if err == nil && n == 0 && !f.asJSON {
-		cmd.PrintErrln("There are none.")
+	return showPages(&f.adminFlags, cmd, firstPage(f.dead), func(p queuePage) []delivery { return p.Deliveries })
+}
+
+// firstPage returns the address of the first page of the deliveries.
+func firstPage(dead bool) string {
+	path := "/notify/queue"
+	if dead {
+		path += "/dead"
 	}
-	return err
+	return fmt.Sprintf("%s?limit=%d", path, pageSize)
 }
 
 // columns returns what a line of the list has about a delivery.
@@ -156,29 +136,6 @@ func (d *delivery) columns() []string {
 	return []string{d.ID, key, d.Service, d.Destination, fmt.Sprintf("%d attempts", d.Attempts), state, reason}
 }
 
-// pages calls f with each page of the deliveries.
-func (f *queueFlags) pages(cmd *cobra.Command, dead bool, do func(body []byte, page *queuePage) error) error {
-	path := "/notify/queue"
-	if dead {
-		path += "/dead"
-	}
-	for next := fmt.Sprintf("%s?limit=%d", path, pageSize); next != ""; {
-		body, err := f.ask(http.MethodGet, next)
-		if err != nil {
-			return err
-		}
-		var page queuePage
-		if err := json.Unmarshal(body, &page); err != nil {
-			return fmt.Errorf("reading the answer of the admin API: %w", err)
-		}
-		if err := do(body, &page); err != nil {
-			return err
-		}
-		next = page.Next
-	}
-	return nil
-}
-
 // change asks the admin API to change messages, and prints how many deliveries
 // were changed.
 func (f *queueFlags) change(cmd *cobra.Command, ids []string, method, suffix, done string) error {
@@ -187,8 +144,8 @@ func (f *queueFlags) change(cmd *cobra.Command, ids []string, method, suffix, do
 	}
 	if f.all {
 		seen := map[string]bool{}
-		err := f.pages(cmd, true, func(_ []byte, page *queuePage) error {
-			for _, d := range page.Deliveries {
+		err := pages(&f.adminFlags, firstPage(true), func(_ []byte, p queuePage) error {
+			for _, d := range p.Deliveries {
 				if !seen[d.ID] {
 					seen[d.ID] = true
 					ids = append(ids, d.ID)
@@ -202,7 +159,7 @@ func (f *queueFlags) change(cmd *cobra.Command, ids []string, method, suffix, do
 	}
 	var all changed
 	for _, id := range ids {
-		body, err := f.ask(method, "/notify/queue/"+url.PathEscape(id)+suffix)
+		body, err := f.ask(method, "/notify/queue/"+url.PathEscape(id)+suffix, nil)
 		if err != nil {
 			return fmt.Errorf("message %s: %w", id, err)
 		}
@@ -224,8 +181,8 @@ type changed struct {
 // add adds an answer.
 func (c *changed) add(body []byte) error {
 	var more changed
-	if err := json.Unmarshal(body, &more); err != nil {
-		return fmt.Errorf("reading the answer of the admin API: %w", err)
+	if err := decode(body, &more); err != nil {
+		return err
 	}
 	c.Deliveries, c.Waiting, c.Dead = c.Deliveries+more.Deliveries, c.Waiting+more.Waiting, c.Dead+more.Dead
 	return nil
@@ -241,18 +198,4 @@ func (c *changed) print(cmd *cobra.Command, done string) {
 		of = fmt.Sprintf(" (%d waiting, %d given up)", c.Waiting, c.Dead)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%d %s %s%s.\n", c.Deliveries, noun, done, of)
-}
-
-// ask sends a request to the admin API.
-func (f *queueFlags) ask(method, path string) ([]byte, error) {
-	address, err := caddycmd.DetermineAdminAPIAddress(f.address, nil, f.config, f.adapter)
-	if err != nil {
-		return nil, fmt.Errorf("finding the admin API: %w; set --address", err)
-	}
-	resp, err := caddycmd.AdminAPIRequest(address, method, path, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("asking the admin API: %w", err)
-	}
-	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
 }

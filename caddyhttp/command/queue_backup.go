@@ -11,7 +11,6 @@ import (
 	"os"
 	"time"
 
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
@@ -50,13 +49,9 @@ func (f *queueFlags) backup(path string) (err error) {
 			err = errors.Join(err, os.Remove(path))
 		}
 	}()
-	address, err := caddycmd.DetermineAdminAPIAddress(f.address, nil, f.config, f.adapter)
+	resp, err := f.open(http.MethodGet, "/notify/queue/backup", nil)
 	if err != nil {
-		return fmt.Errorf("finding the admin API: %w; set --address", err)
-	}
-	resp, err := caddycmd.AdminAPIRequest(address, http.MethodGet, "/notify/queue/backup", nil, nil)
-	if err != nil {
-		return fmt.Errorf("asking the admin API: %w", err)
+		return err
 	}
 	defer resp.Body.Close()
 	key, err := readBackupKey(resp.Header)

@@ -1,13 +1,11 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,32 +34,21 @@ type destination struct {
 
 // destinations prints the destinations, the worst first.
 func (f *queueFlags) destinations(cmd *cobra.Command, _ []string) error {
-	body, err := f.ask(http.MethodGet, fmt.Sprintf("/notify/destinations?limit=%d", pageSize))
+	body, err := f.ask(http.MethodGet, fmt.Sprintf("/notify/destinations?limit=%d", pageSize), nil)
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		_, err := cmd.OutOrStdout().Write(body)
-		return err
-	}
 	var page destinationsPage
-	if err := json.Unmarshal(body, &page); err != nil {
-		return fmt.Errorf("reading the answer of the admin API: %w", err)
-	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for i := range page.Destinations {
-		fmt.Fprintln(w, strings.Join(page.Destinations[i].columns(), "\t"))
-	}
-	if err := w.Flush(); err != nil {
+	return f.show(cmd, body, &page, func() error {
+		err := printRows(cmd, page.Destinations)
+		switch {
+		case len(page.Destinations) == 0:
+			cmd.PrintErrln("There are none.")
+		case page.Omitted > 0:
+			cmd.PrintErrf("%d more are left out.\n", page.Omitted)
+		}
 		return err
-	}
-	switch {
-	case len(page.Destinations) == 0:
-		cmd.PrintErrln("There are none.")
-	case page.Omitted > 0:
-		cmd.PrintErrf("%d more are left out.\n", page.Omitted)
-	}
-	return nil
+	})
 }
 
 // columns returns what a line of the list has about a destination.
@@ -88,7 +75,7 @@ func (f *queueFlags) retryDestination(cmd *cobra.Command, ids []string) error {
 	if len(ids) > 0 || f.all {
 		return errors.New("give --destination alone, without IDs of messages and --all")
 	}
-	body, err := f.ask(http.MethodPost, "/notify/destinations/"+url.PathEscape(f.destination)+"/retry")
+	body, err := f.ask(http.MethodPost, "/notify/destinations/"+url.PathEscape(f.destination)+"/retry", nil)
 	if err != nil {
 		return err
 	}

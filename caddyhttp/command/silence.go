@@ -1,19 +1,14 @@
 package command
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os/user"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
@@ -34,7 +29,7 @@ type silence struct {
 
 // silenceFlags are the flags of the command for silences.
 type silenceFlags struct {
-	queueFlags
+	adminFlags
 	fields map[string]*string // of the silence to make
 	list   bool
 	end    string
@@ -74,8 +69,7 @@ the server.
 	cmd.Flags().BoolVar(&f.list, "list", false, "List the silences of the key")
 	cmd.Flags().StringVar(&f.end, "delete", "", "End the silence with this ID, which --list shows")
 	cmd.Flags().StringVar(&f.space, "space", "", "The space of a saved key; default is the one without a name")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
-	f.connect(cmd)
+	f.connectJSON(cmd)
 	return cmd
 }
 
@@ -94,50 +88,30 @@ func (f *silenceFlags) run(cmd *cobra.Command, args []string) error {
 	case f.list && f.end != "", (f.list || f.end != "") && len(fields) > 0:
 		return errors.New("give --list or --delete alone")
 	case f.list:
-		body, err := f.askWith(http.MethodGet, path+query, nil)
+		body, err := f.ask(http.MethodGet, path+query, nil)
 		if err != nil {
 			return err
 		}
-		return f.print(cmd, body)
+		return showRows[silence](&f.adminFlags, cmd, body, "There are none.")
 	case f.end != "":
-		body, err := f.askWith(http.MethodDelete, path+"/"+url.PathEscape(f.end)+query, nil)
+		body, err := f.ask(http.MethodDelete, path+"/"+url.PathEscape(f.end)+query, nil)
 		if err != nil {
 			return err
 		}
-		return f.print(cmd, append(append([]byte{'['}, body...), ']'))
+		return showRows[silence](&f.adminFlags, cmd, append(append([]byte{'['}, body...), ']'), "There are none.")
 	}
-	if u, err := user.Current(); err == nil {
-		fields["who"] = u.Username
+	if who := userName(); who != "" {
+		fields["who"] = who
 	}
 	request, err := json.Marshal(fields)
 	if err != nil {
 		return err
 	}
-	body, err := f.askWith(http.MethodPost, path+query, request)
+	body, err := f.ask(http.MethodPost, path+query, request)
 	if err != nil {
 		return err
 	}
-	return f.print(cmd, body)
-}
-
-// print prints silences.
-func (f *silenceFlags) print(cmd *cobra.Command, body []byte) error {
-	if f.asJSON {
-		_, err := cmd.OutOrStdout().Write(body)
-		return err
-	}
-	var all []silence
-	if err := json.Unmarshal(body, &all); err != nil {
-		return fmt.Errorf("reading the answer of the admin API: %w", err)
-	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for i := range all {
-		fmt.Fprintln(w, strings.Join(all[i].columns(), "\t"))
-	}
-	if len(all) == 0 {
-		cmd.PrintErrln("There are none.")
-	}
-	return w.Flush()
+	return showRows[silence](&f.adminFlags, cmd, body, "There are none.")
 }
 
 // columns returns what a line of the list has about a silence.
@@ -149,19 +123,4 @@ func (s *silence) columns() []string {
 		}
 	}
 	return []string{s.ID, "until " + s.Until.Local().Format(time.DateTime), strings.Join(what, ", "), fmt.Sprintf("%d messages", s.Messages), markup.Printable(s.Who), markup.Printable(s.Reason)}
-}
-
-// askWith sends a request with a JSON body to the admin API, and returns the body of the
-// answer.
-func (f *queueFlags) askWith(method, path string, body []byte) ([]byte, error) {
-	address, err := caddycmd.DetermineAdminAPIAddress(f.address, nil, f.config, f.adapter)
-	if err != nil {
-		return nil, fmt.Errorf("finding the admin API: %w; set --address", err)
-	}
-	resp, err := caddycmd.AdminAPIRequest(address, method, path, http.Header{"Content-Type": {"application/json"}}, bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("asking the admin API: %w", err)
-	}
-	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
 }

@@ -49,7 +49,7 @@ type Receipts struct {
 func New(o *outbox.Outbox, receipts Receipts) *Engine {
 	r := records{o}
 	s := &Silences{outbox: o, records: r}
-	l := &lanes{outbox: o, records: r, silences: s}
+	l := &lanes{outbox: o, silences: s}
 	s.lanes = l
 	m := &memory{outbox: o, records: r, silences: s}
 	i := &Incidents{outbox: o, records: r, memory: m}
@@ -137,6 +137,6 @@ func (e *Engine) MakeRoom(ctx context.Context, full time.Time) bool {
 	return e.shares.makeRoom(ctx, full)
 }
 
-// MaxStepJobs is the maximum number of deliveries in all rounds of a message that
+// maxStepJobs is the maximum number of deliveries in all rounds of a message that
 // escalates.
-const MaxStepJobs = 500
+const maxStepJobs = 500

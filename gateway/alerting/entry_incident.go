@@ -42,7 +42,7 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
 		d: s.draft.Delivery, name: u.name(s.planner.records.incidentName(s.draft.Place(), incident)), id: u.name(s.planner.records.incidentIDName(fresh)),
-		fresh: fresh, keep: s.planner.outbox.App.Load().QueueSettings.Keep, own: own,
+		fresh: fresh, keep: s.planner.outbox.Engine.Load().QueueSettings.Keep, own: own,
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // others are told. It returns the incident as it is then, also with [ErrAcknowledged] and
 // [ErrResolved]. It returns [ErrNoIncident] if the incident is gone or was opened anew.
 func (i *Incidents) Acknowledge(ctx context.Context, at *StoredIncident, by string) (*rules.Incident, error) {
-	k, _, err := i.outbox.App.Load().KeyOfIncident(ctx, at.Incident)
+	k, _, err := i.outbox.Engine.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (i *Incidents) Acknowledge(ctx context.Context, at *StoredIncident, by stri
 	if !done {
 		return x, unchanged(x)
 	}
-	i.outbox.App.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+	i.outbox.Engine.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 	i.tell(event.IncidentAcknowledged, x, by)
 	return x, nil
 }
@@ -59,7 +59,7 @@ func unchanged(x *rules.Incident) error {
 // told of it. by is who. It returns the incident as it is then, also with [ErrResolved].
 // It returns [ErrNoIncident] if the incident is gone or was opened anew.
 func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by string) (*rules.Incident, error) {
-	k, settings, err := i.outbox.App.Load().KeyOfIncident(ctx, at.Incident)
+	k, settings, err := i.outbox.Engine.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, err
 	}

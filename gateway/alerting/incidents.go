@@ -79,7 +79,7 @@ func (i *Incidents) CountAll(ctx context.Context) map[notifier.IncidentState]int
 	if len(sizes) == 0 {
 		return c.counts
 	}
-	places, _ := Places(ctx, &i.outbox.App.Load().Directory, "") // without saved keys if they cannot be listed now
+	places, _ := Places(ctx, &i.outbox.Engine.Load().Directory, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
 		for _, stage := range rules.Stages {
@@ -134,7 +134,7 @@ func (i *Incidents) NoteReceipt(ctx context.Context, r StepReceipt) error {
 
 // tell emits the event for a change of an incident. by is who made it, or "".
 func (i *Incidents) tell(what string, x *rules.Incident, by string) {
-	app := i.outbox.App.Load()
+	app := i.outbox.Engine.Load()
 	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other
 	}
@@ -221,7 +221,7 @@ func (i *Incidents) dueID(ctx context.Context, name queue.Hash, data []byte) err
 		if x := decodeIncident(old[1]); x != nil {
 			c.Records[1] = i.records.incident(x)
 			if i.records.incidentIDName(x.ID) == name {
-				c.Records[0] = incidentIDRecord(incident, i.outbox.Queue.Now().Add(i.outbox.App.Load().QueueSettings.Keep))
+				c.Records[0] = incidentIDRecord(incident, i.outbox.Queue.Now().Add(i.outbox.Engine.Load().QueueSettings.Keep))
 			}
 		}
 		return c, nil

@@ -25,7 +25,6 @@ import (
 // what they hold for one destination of a key (see [rules.Lane]).
 type lanes struct {
 	outbox   *outbox.Outbox
-	records  records
 	silences *Silences
 }
 
@@ -125,7 +124,7 @@ func (l *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*he
 // findTarget finds the destination in the configuration, and its rules with silences.
 func (p *release) findTarget(ctx context.Context) (err error) {
 	p.decodeState()
-	p.target, err = p.lanes.outbox.App.Load().FindQueued(ctx, p.state.Site, p.state.Key, p.state.Hash)
+	p.target, err = p.lanes.outbox.Engine.Load().FindQueued(ctx, p.state.Site, p.state.Key, p.state.Hash)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return err // saved keys cannot be read
 	}
@@ -272,7 +271,7 @@ func (p *release) count(outcome string) {
 	if p.group == nil {
 		return
 	}
-	m := p.lanes.outbox.App.Load().Shared.Metrics
+	m := p.lanes.outbox.Engine.Load().Shared.Metrics
 	last := rules.ByDigest
 	for _, x := range p.group.Items {
 		last = x.Hold

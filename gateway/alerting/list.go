@@ -152,7 +152,7 @@ func worseIncident(a, b StoredIncident) int {
 func PlacesOfSite(ctx context.Context, r *site.Site, siteID, only string, places []string) ([]string, error) {
 	for name, k := range r.Keys {
 		if only == "" || name == only {
-			places = append(places, k.Home(siteID)+"\x00"+name)
+			places = append(places, k.Place(siteID).String())
 		}
 	}
 	if !r.Saved.On() || r.Saved.Rules.Empty() {
@@ -162,7 +162,7 @@ func PlacesOfSite(ctx context.Context, r *site.Site, siteID, only string, places
 	if only == "" {
 		var err error
 		if names, err = r.Saved.Names(ctx); err != nil {
-			return places, saved.ErrSavedUnavailable(err)
+			return places, saved.ErrUnavailable(err)
 		}
 	}
 	saved, err := r.Saved.Places(ctx, names)

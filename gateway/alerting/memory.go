@@ -66,7 +66,7 @@ func (m *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 	if w.silences, err = m.silences.At(ctx, place); err != nil {
 		return nil, err
 	}
-	if w.key, _, err = m.outbox.App.Load().KeyOfIncident(ctx, x); err != nil || w.key == nil {
+	if w.key, _, err = m.outbox.Engine.Load().KeyOfIncident(ctx, x); err != nil || w.key == nil {
 		return w, err
 	}
 	for _, t := range w.key.Targets {

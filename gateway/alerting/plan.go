@@ -94,7 +94,7 @@ func (s *messagePlan) addRounds() {
 			continue
 		}
 		j.Status = queue.Queued
-		for range min(s.draft.Rules.Escalate.Repeat-1, MaxStepJobs/len(s.draft.To.Targets)) {
+		for range min(s.draft.Rules.Escalate.Repeat-1, maxStepJobs/len(s.draft.To.Targets)) {
 			s.rounds[at] = append(s.rounds[at], len(s.draft.Entry.Jobs))
 			s.draft.Entry.Jobs = append(s.draft.Entry.Jobs, j)
 		}
@@ -218,7 +218,7 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.planner.outbox.App.Load().Shared.Metrics
+	counters := s.planner.outbox.Engine.Load().Shared.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:

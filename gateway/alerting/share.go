@@ -77,7 +77,7 @@ func (s *shares) makeRoom(ctx context.Context, full time.Time) bool {
 // keep forgets what keys remember beyond their share, about most records at most, and
 // returns how many they were. The caller holds the lock of the shares.
 func (s *shares) keep(ctx context.Context, most int) (forgotten int, err error) {
-	app := s.outbox.App.Load()
+	app := s.outbox.Engine.Load()
 	share := app.QueueSettings.MaxSize / KeyShare
 	stats, err := s.outbox.Queue.Stats(ctx)
 	if err != nil || stats.Records <= share {

@@ -136,7 +136,7 @@ func (s *Silences) release(ctx context.Context, home, key string) error {
 	before := decodeSilences(b).Ended
 	group := s.records.silencedLanes(place)
 	for after, more := (queue.Hash{}), true; more; {
-		lanes, err := s.outbox.Queue.CallersGroup(ctx, group, after, outbox.SilencePage)
+		lanes, err := s.outbox.Queue.CallersGroup(ctx, group, after, outbox.PageSize)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Silences) release(ctx context.Context, home, key string) error {
 				return err
 			}
 		}
-		more = len(lanes) == outbox.SilencePage
+		more = len(lanes) == outbox.PageSize
 	}
 	return s.change(ctx, home, key, false, func(_ time.Time, of *rules.KeySilences) error {
 		of.LookedAt(before)
@@ -157,7 +157,7 @@ func (s *Silences) release(ctx context.Context, home, key string) error {
 // apply returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane.
 func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
-	place := t.Key.Home(siteID) + "\x00" + t.Key.Name
+	place := t.Key.Place(siteID).String()
 	all, err := s.At(ctx, place)
 	if err != nil || len(all) == 0 {
 		return r, err
@@ -188,7 +188,7 @@ const (
 
 // changed writes a line and emits an event about a silence.
 func (s *Silences) changed(change, key string, x rules.Silence) {
-	app := s.outbox.App.Load()
+	app := s.outbox.Engine.Load()
 	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("until", x.Until),
 		zap.Bool("by_incident", x.Incident != ""), zap.String("tag", x.Tag), zap.Bool("by_title", x.Title != ""),
 		zap.String("who", x.Who), zap.Int("messages", x.Count))

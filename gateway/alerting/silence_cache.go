@@ -95,7 +95,7 @@ func (c *silenceCache) read(ctx context.Context, q *Silences) (begun []string, e
 	}
 	all, before := map[string]rules.Silences{}, c.places.Load()
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.outbox.Queue.CallersGroup(ctx, q.records.silencesGroup(), after, outbox.SilencePage)
+		records, err := q.outbox.Queue.CallersGroup(ctx, q.records.silencesGroup(), after, outbox.PageSize)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (c *silenceCache) read(ctx context.Context, q *Silences) (begun []string, e
 				begun = append(begun, place)
 			}
 		}
-		more = len(records) == outbox.SilencePage
+		more = len(records) == outbox.PageSize
 	}
 	c.version = version
 	c.places.Store(&all)

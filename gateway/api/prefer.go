@@ -45,8 +45,8 @@ func ParsePrefer(h http.Header) (p Preference) {
 	return p
 }
 
-// Applied returns the value of the header Preference-Applied for a 202.
-func (p Preference) Applied() string {
+// applied returns the value of the header Preference-Applied for a 202.
+func (p Preference) applied() string {
 	if p.Wait > 0 {
 		return "respond-async, wait=" + strconv.Itoa(int(p.Wait.Seconds()))
 	}

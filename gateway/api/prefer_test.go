@@ -22,8 +22,8 @@ func TestParsePrefer(t *testing.T) {
 		{[]string{`handling="respond-async, wait=4"`}, Preference{}, "respond-async"},
 	} {
 		p := ParsePrefer(http.Header{"Prefer": tt.headers})
-		if p != tt.want || p.Applied() != tt.applied {
-			t.Errorf("%q: %+v %q, want %+v %q", tt.headers, p, p.Applied(), tt.want, tt.applied)
+		if p != tt.want || p.applied() != tt.applied {
+			t.Errorf("%q: %+v %q, want %+v %q", tt.headers, p, p.applied(), tt.want, tt.applied)
 		}
 	}
 }

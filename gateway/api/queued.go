@@ -93,7 +93,7 @@ func (r *Response) SetQueued(id string, location func() string, p Preference) {
 	r.location = location()
 	if p.Async && r.Status == http.StatusOK {
 		r.Status = http.StatusAccepted
-		r.applied = p.Applied()
+		r.applied = p.applied()
 	}
 }
 

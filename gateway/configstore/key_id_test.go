@@ -13,7 +13,7 @@ import (
 func TestID(t *testing.T) {
 	storage := storagetest.New(t.TempDir())
 	newStore := func() *Store {
-		s, err := New(storage, "", new(Index), "")
+		s, err := New(Options{Storage: storage, Index: new(Index)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,30 +91,35 @@ type Store struct {
 	idKey   []byte       // nil until it is read
 }
 
-// New returns a Store for a space, or for the default one if space is empty. The
-// Stores of a process with the same space share an index, which no other Store has.
-// With a secret, New returns a Store that encrypts what it stores. A secret has at
-// least 16 characters.
-func New(storage certmagic.Storage, space string, index *Index, secret string) (*Store, error) {
-	s := &Store{storage: storage, index: index, folder: defaultFolder, lock: lockName, table: sealTable}
+// Options say where a [Store] is.
+type Options struct {
+	Storage certmagic.Storage
+	Space   string // "" for the default one
+	Index   *Index // shared by the Stores of the space in this process, and by no others
+	Secret  string // at least 16 characters; "" to encrypt nothing
+}
+
+// New returns a Store.
+func New(o Options) (*Store, error) {
+	s := &Store{storage: o.Storage, index: o.Index, folder: defaultFolder, lock: lockName, table: sealTable}
 	idLabel := "IDs of URLs"
-	if space != "" {
-		if err := CheckSpace(space); err != nil {
+	if o.Space != "" {
+		if err := CheckSpace(o.Space); err != nil {
 			return nil, err
 		}
-		s.folder = folder(path.Join(spacesFolder, space))
-		s.lock += "_" + space
-		s.table += " " + space
-		idLabel += " " + space
+		s.folder = folder(path.Join(spacesFolder, o.Space))
+		s.lock += "_" + o.Space
+		s.table += " " + o.Space
+		idLabel += " " + o.Space
 	}
-	if secret == "" {
+	if o.Secret == "" {
 		return s, nil
 	}
 	var err error
-	if s.sealer, err = seal.New(secret); err != nil {
+	if s.sealer, err = seal.New(o.Secret); err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}
-	mac := hmac.New(sha256.New, []byte(secret))
+	mac := hmac.New(sha256.New, []byte(o.Secret))
 	mac.Write([]byte(idLabel))
 	s.idKey = mac.Sum(nil)
 	return s, nil

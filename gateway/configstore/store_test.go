@@ -19,7 +19,7 @@ import (
 
 func newStore(t *testing.T, dir, secret string) *Store {
 	t.Helper()
-	s, err := New(&certmagic.FileStorage{Path: dir}, "", new(Index), secret)
+	s, err := New(Options{Storage: &certmagic.FileStorage{Path: dir}, Index: new(Index), Secret: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestSpaces(t *testing.T) {
 	for _, secret := range []string{"", "sixteen characters"} {
 		stores, ids, files := map[string]*Store{}, map[string]string{}, map[string][]byte{}
 		for _, space := range []string{"", "team", "team2", "configs"} {
-			s, err := New(storage, space, new(Index), secret)
+			s, err := New(Options{Storage: storage, Space: space, Index: new(Index), Secret: secret})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,12 +134,12 @@ func TestSpaces(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"Team", "..", "a/b", `a\b`, "a.b", " ", "ä", DefaultSpace, strings.Repeat("a", 65)} {
-		if _, err := New(storage, name, new(Index), ""); err == nil {
+		if _, err := New(Options{Storage: storage, Space: name, Index: new(Index)}); err == nil {
 			t.Errorf("a space has the name %q", name)
 		}
 	}
 	// Storages may list folders whose names begin alike.
-	s, err := New(storage, "team", new(Index), "")
+	s, err := New(Options{Storage: storage, Space: "team", Index: new(Index)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestMaxKeys(t *testing.T) {
 // there is room, and that the limit holds.
 func TestCountKeys(t *testing.T) {
 	storage := storagetest.New(t.TempDir())
-	s, err := New(storage, "", new(Index), "")
+	s, err := New(Options{Storage: storage, Index: new(Index)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestSecret(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := New(nil, "", nil, "short"); err == nil {
+	if _, err := New(Options{Secret: "short"}); err == nil {
 		t.Error("a short secret is accepted")
 	}
 	// What was saved before there was a secret can be read.
@@ -291,7 +291,7 @@ func TestDamagedObject(t *testing.T) {
 func TestHas(t *testing.T) {
 	dir := t.TempDir()
 	storage := storagetest.New(dir)
-	s, err := New(storage, "", new(Index), "")
+	s, err := New(Options{Storage: storage, Index: new(Index)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestHas(t *testing.T) {
 	if !s.Has(t.Context(), "mine", 0) || s.Has(t.Context(), "unknown", 0) {
 		t.Error("while the storage is down, the keys are not those of the last list")
 	}
-	fresh, err := New(storage, "", new(Index), "")
+	fresh, err := New(Options{Storage: storage, Index: new(Index)})
 	if err != nil {
 		t.Fatal(err)
 	}

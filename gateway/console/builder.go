@@ -44,7 +44,6 @@ const (
 	builderLive = "live" // like without a value, but what is found is only listed
 	builderSave = "save" // save the destination
 	builderTest = "test" // send a test message
-	builderLine = "line" // show the line for a Caddyfile
 	builderShow = "show" // show the form again with its secrets
 )
 

@@ -142,7 +142,7 @@ func (l lastResults) add(id site.KeyID, at time.Time, r *api.Result) {
 func (v *healthView) of(id site.KeyID, t notifier.Target, limits *notifier.Limits) view.Health {
 	out := view.Health{State: view.Silent}
 	if v.q != nil {
-		out = consoleHealth(v.byID[v.q.Outbox.Queue.Hash(site.DestinationName(t, limits))])
+		out = consoleHealth(v.byID[v.q.Outbox.DestinationID(t, limits)])
 	}
 	if out.State != view.Silent {
 		return out

@@ -103,7 +103,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 			query.Set(name, value)
 		}
 	}
-	w.Header().Set("Location", httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleIncidents[1:]+"?"+query.Encode())
+	w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsoleIncidents)+"?"+query.Encode())
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
@@ -179,8 +179,8 @@ func (h *incidentPages) incidentTrouble() string {
 		return ""
 	}
 	var places []string
-	for name, k := range h.Resolved.Keys {
-		places = append(places, k.Home(h.Site())+"\x00"+name)
+	for _, k := range h.Resolved.Keys {
+		places = append(places, k.Place(h.Site()).String())
 	}
 	n := h.App.Rooms.Alerts.Incidents.Count(context.Background(), places, notifier.Open)
 	if n == 0 {

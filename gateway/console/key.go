@@ -121,7 +121,7 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 		d := &p.Destinations[i]
 		d.Health = &health
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
-			hash := states.q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
+			hash := states.q.Outbox.DestinationID(t, k.Limits)
 			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
 		}
 	}
@@ -141,7 +141,7 @@ func setDraft(p *view.KeyPage, d *httpapi.Draft) {
 	p.Draft = &view.Draft{Problem: d.Problem, URLs: d.Urls, Mistakes: pageMistakes(d.Mistakes), Warnings: pageMistakes(d.Warnings)}
 }
 
-func pageMistakes(mistakes []saved.SavedError) (out []view.Mistake) {
+func pageMistakes(mistakes []saved.Mistake) (out []view.Mistake) {
 	for _, m := range mistakes {
 		out = append(out, view.Mistake{Line: m.Line, Text: m.Text()})
 	}

@@ -302,7 +302,7 @@ func (h *queueActions) destinationsOfForm(w http.ResponseWriter, r *http.Request
 	wanted := r.PostForm.Get("destination")
 	var ids []queue.Hash
 	for _, t := range k.Targets {
-		id := q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
+		id := q.Outbox.DestinationID(t, k.Limits)
 		if wanted == "" || wanted == EncodeDestination(id) {
 			ids = append(ids, id)
 		}

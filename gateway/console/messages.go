@@ -190,7 +190,7 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
 	stored := queued.Message(e)
 	m := view.ListedMessage{
-		ID: stored.ID, Address: httpapi.RootOf(r.URL.Path) + httpapi.RouteConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
+		ID: stored.ID, Address: httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
 	var s queued.Summary
@@ -434,6 +434,6 @@ func (h *messagePages) change(change string, do changeFunc) consoleFunc {
 			return httpapi.Answer(err)
 		}
 		h.queue.logQueueChange(r, change, n, idField(e.Message.ID))
-		return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleMessages[1:]+"/"+at.ID, n)
+		return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleMessages)+"/"+at.ID, n)
 	}
 }

@@ -2,8 +2,6 @@ package console
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -173,9 +171,8 @@ func (h *Pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi
 }
 
 func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
-	if !slices.Contains(at.Methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := h.MayManage(r); err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -112,7 +111,7 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 	for name := range h.Resolved.Keys {
 		k := h.Resolved.Configured(name)
 		for _, t := range k.Targets {
-			id := q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits))
+			id := q.Outbox.DestinationID(t, k.Limits)
 			d := configured[id]
 			if d == nil {
 				d = &siteDestination{service: t.Service(), url: t.String()}
@@ -166,7 +165,7 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 // sites may have the same name.
 func (h *queuePage) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.Queue.Hash(site.DestinationName(t, k.Limits)) == id })
+	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == id })
 }
 
 // hurryQueue makes due what waits for a destination of the page, or for all of them.
@@ -180,7 +179,7 @@ func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpap
 		return httpapi.Answer(err)
 	}
 	h.queue.logQueueChange(r, hurryQuery, n)
-	return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+hurryQuery, n)
+	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleQueue)+"?done="+hurryQuery, n)
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
@@ -200,7 +199,7 @@ func (h *queuePage) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi
 		}
 		total += n
 	}
-	return h.queue.changedDeliveries(w, r, httpapi.RootOf(r.URL.Path)+httpapi.RouteConsoleQueue[1:]+"?done="+dropQuery, total)
+	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleQueue)+"?done="+dropQuery, total)
 }
 
 // doneText says what a button has done.

@@ -73,7 +73,7 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpap
 func (h *sendPages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if h.Has.Console && h.MayManage(r) == nil {
-		w.Header().Set("Location", httpapi.RootOf(r.URL.Path)+httpapi.RouteConsole[1:])
+		w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsole))
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}

@@ -50,7 +50,7 @@ func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request,
 
 // silencesPage returns the address of the page of silences, relative to a request.
 func silencesPage(r *http.Request) string {
-	return httpapi.RootOf(r.URL.Path) + httpapi.RouteConsoleSilences[1:]
+	return httpapi.AddressOf(r, httpapi.RouteConsoleSilences)
 }
 
 // silenceAddress returns the address of the page on which a silence of a key can be made,
@@ -112,7 +112,7 @@ func (h *silencePages) placesOf(ctx context.Context, names []string) (map[string
 	}
 	for _, name := range names {
 		if k := h.Resolved.Keys[name]; k != nil {
-			places[name] = k.Home(h.Site()) + "\x00" + name
+			places[name] = k.Place(h.Site()).String()
 		}
 	}
 	return places, err

@@ -51,7 +51,7 @@ func (c *Change) Check(services []string, checkTag func(string) error) error {
 	if err != nil {
 		return fmt.Errorf("subscription: %w", err)
 	}
-	return CheckEndpoint(c.Subscription.Endpoint, services)
+	return checkEndpoint(c.Subscription.Endpoint, services)
 }
 
 // CheckName returns an error if a device cannot have a name.

@@ -29,8 +29,8 @@ type Device struct {
 	secret [sha256.Size]byte // the hash of the secret
 }
 
-// New returns a device with an ID, whose client has a secret.
-func New(secret string) *Device {
+// newDevice returns a device with an ID, whose client has a secret.
+func newDevice(secret string) *Device {
 	return &Device{ID: uuid.NewString(), secret: sha256.Sum256([]byte(secret))}
 }
 
@@ -44,14 +44,14 @@ func NewSecret() string {
 // Hash returns the hash of the destination of the device with an ID.
 func Hash(id string) string { return notifier.PrivateHash(id) }
 
-// Shown returns what the destination of d is shown as.
-func (d *Device) Shown() string { return site.DeviceScheme + d.Name }
+// shown returns what the destination of d is shown as.
+func (d *Device) shown() string { return site.DeviceScheme + d.Name }
 
 // Tags returns the tags of the device.
 func (d *Device) Tags() []string { return slices.Concat(d.Granted, d.Own) }
 
-// Same reports whether d and o are the same device with the same name and subscription.
-func (d *Device) Same(o *Device) bool {
+// same reports whether d and o are the same device with the same name and subscription.
+func (d *Device) same(o *Device) bool {
 	a, b := &d.Subscription, &o.Subscription
 	return d.ID == o.ID && d.Name == o.Name && a.Endpoint == b.Endpoint && a.Keys == b.Keys
 }
@@ -74,4 +74,52 @@ func (d *Device) fields(c *wire.Codec) {
 	wire.Text(c, 8, &d.Subscription.Endpoint)
 	wire.Text(c, 9, &d.Subscription.Keys.P256DH)
 	wire.Text(c, 10, &d.Subscription.Keys.Auth)
+}
+
+// added returns the message to a key about a new device. by is the user who has added it;
+// "" if nobody is known.
+func (d *Device) added() *notifier.Message {
+	body := "From now on it gets the messages for this key. If you do not know it, revoke it."
+	if d.By != "" {
+		body = d.By + " has added it. " + body
+	}
+	return &notifier.Message{Title: "New device: " + d.Name, Body: body, Type: notifier.Info}
+}
+
+// gone returns the message to a key about a device that was removed, because its browser
+// has ended the subscription.
+func (d *Device) gone() *notifier.Message {
+	return &notifier.Message{
+		Title: "Device gone: " + d.Name, Type: notifier.Warning,
+		Body: "Its browser has ended the subscription, so that it was removed and gets no more messages. If that was not intended, invite it again.",
+	}
+}
+
+// JSON is a device as clients see it.
+type JSON struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Tags    []string  `json:"tags"`
+	Secret  string    `json:"secret,omitempty"` // of a new device
+	Created time.Time `json:"created,omitzero"`
+	By      string    `json:"by,omitempty"`      // the user who has subscribed
+	Service string    `json:"service,omitempty"` // the host of the push service
+	Sent    time.Time `json:"sent,omitzero"`     // the last message that its push service has taken
+	Seen    time.Time `json:"seen,omitzero"`     // the last receipt
+	Missing int       `json:"missing,omitempty"` // receipts in a row
+}
+
+// Short returns what a device is told about itself after a change.
+func (d *Device) Short() JSON {
+	return JSON{ID: d.ID, Name: d.Name, Tags: append([]string{}, d.Tags()...)}
+}
+
+// JSON returns all that is shown of the device. s is what is known of it, or nil.
+func (d *Device) JSON(s *State) JSON {
+	out := d.Short()
+	out.Created, out.By, out.Service = d.Created.UTC(), d.By, d.Subscription.Host()
+	if s != nil {
+		out.Sent, out.Seen, out.Missing = s.Sent.UTC(), s.Seen.UTC(), s.Missing
+	}
+	return out
 }

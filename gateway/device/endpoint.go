@@ -19,11 +19,11 @@ const maxEndpoint = 2 << 10
 // ErrEndpoint is returned for a subscription at a push service that is not allowed.
 var ErrEndpoint = errors.New("subscription: the endpoint is not that of a push service that is known; the operator can allow its host with push { services <host> }")
 
-// CheckEndpoint returns [ErrEndpoint] if the endpoint of a subscription is not that of a
+// checkEndpoint returns [ErrEndpoint] if the endpoint of a subscription is not that of a
 // push service that is allowed: a known one, or one of others, which are hosts as
 // [CheckHost] allows them, in lower case. The host is compared as it is parsed, because
 // names can be disguised in a URL.
-func CheckEndpoint(endpoint string, others []string) error {
+func checkEndpoint(endpoint string, others []string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(endpoint) > maxEndpoint {
 		return ErrEndpoint

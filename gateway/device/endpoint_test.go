@@ -32,7 +32,7 @@ func TestEndpoint(t *testing.T) {
 		"https://fcm.googleapis.com/" + strings.Repeat("x", maxEndpoint):   false,
 		"https://fcm.googleapis.com/" + strings.Repeat("x", maxEndpoint/2): true,
 	} {
-		if err := CheckEndpoint(endpoint, others); (err == nil) != want || err != nil && !errors.Is(err, ErrEndpoint) {
+		if err := checkEndpoint(endpoint, others); (err == nil) != want || err != nil && !errors.Is(err, ErrEndpoint) {
 			t.Errorf("%.80s: %v", endpoint, err)
 		}
 	}

@@ -23,14 +23,14 @@ type Invitation struct {
 // ErrInvitation is returned for a token that opens nothing.
 var ErrInvitation = errors.New("the invitation is used up, is older than 24 hours, or is for another key; ask for another one")
 
-// NewInvitation returns an invitation to a key that is made now.
-func NewInvitation(to site.Place, tags []string, now time.Time) *Invitation {
+// newInvitation returns an invitation to a key that is made now.
+func newInvitation(to site.Place, tags []string, now time.Time) *Invitation {
 	return &Invitation{Place: to, Tags: slices.Clone(tags), Until: now.Add(invitationTime)}
 }
 
-// Check returns [ErrInvitation] if the invitation, which may be nil, does not hold for a
+// check returns [ErrInvitation] if the invitation, which may be nil, does not hold for a
 // key.
-func (x *Invitation) Check(to site.Place, now time.Time) error {
+func (x *Invitation) check(to site.Place, now time.Time) error {
 	if x == nil || x.Place != to || !x.Until.After(now) {
 		return ErrInvitation
 	}
@@ -44,11 +44,11 @@ func (x *Invitation) fields(c *wire.Codec) {
 	wire.Time(c, 4, &x.Until)
 }
 
-// Encode returns x as it is stored.
-func (x *Invitation) Encode() []byte { return wire.Append(nil, x, (*Invitation).fields) }
+// encode returns x as it is stored.
+func (x *Invitation) encode() []byte { return wire.Append(nil, x, (*Invitation).fields) }
 
-// DecodeInvitation returns a stored invitation.
-func DecodeInvitation(b []byte) (*Invitation, error) {
+// decodeInvitation returns a stored invitation.
+func decodeInvitation(b []byte) (*Invitation, error) {
 	x := new(Invitation)
 	return x, wire.Decode(b, x, (*Invitation).fields)
 }

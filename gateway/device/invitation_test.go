@@ -10,7 +10,7 @@ import (
 
 func TestInvitation(t *testing.T) {
 	now := second(0)
-	x := NewInvitation(ops, []string{"night"}, now)
+	x := newInvitation(ops, []string{"night"}, now)
 	for _, tt := range []struct {
 		name string
 		x    *Invitation
@@ -25,7 +25,7 @@ func TestInvitation(t *testing.T) {
 		{"the key of another site", x, site.Place{Home: "other", Key: ops.Key}, now, ErrInvitation},
 		{"none", nil, ops, now, ErrInvitation},
 	} {
-		if err := tt.x.Check(tt.to, tt.at); !errors.Is(err, tt.want) {
+		if err := tt.x.check(tt.to, tt.at); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -17,8 +17,8 @@ func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (t
 	token = NewSecret()
 	store := q.records.outbox.Queue
 	err = store.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		x = NewInvitation(to, tags, store.Now())
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindInvitation, x.Encode()), Due: x.Until}}}, nil
+		x = newInvitation(to, tags, store.Now())
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindInvitation, x.encode()), Due: x.Until}}}, nil
 	}})
 	return token, x, err
 }
@@ -33,14 +33,14 @@ func (q *Invitations) Find(ctx context.Context, to site.Place, token string) (*I
 	if err != nil {
 		return nil, err
 	}
-	return x, x.Check(to, q.records.outbox.Queue.Now())
+	return x, x.check(to, q.records.outbox.Queue.Now())
 }
 
 // Usable reports whether a token stands for an invitation that can still be used, to
 // whichever key.
 func (q *Invitations) Usable(ctx context.Context, token string) (bool, error) {
 	x, err := q.read(ctx, token)
-	return x != nil && x.Check(x.Place, q.records.outbox.Queue.Now()) == nil, err
+	return x != nil && x.check(x.Place, q.records.outbox.Queue.Now()) == nil, err
 }
 
 // read returns the invitation that a token stands for, or nil.

@@ -85,10 +85,10 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	}
 	after := *k
 	after.Targets = slices.Clone(k.Targets)
-	numbered := NumberedTags(k)
+	numbered := numberedTags(k)
 	for i := range devices.All {
 		t := x.target(q, devices, i, known)
-		if t.Tags = devices.TagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
+		if t.Tags = devices.tagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
 			k.Log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("key", k.Name), zap.String("device", devices.All[i].Name))
 		}
 		after.Targets = append(after.Targets, t)
@@ -102,19 +102,19 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 // one of before if the device has not changed.
 func (x *KeyDevices) target(q *Registry, devices *List, i int, known keyWithDevices) notifier.Target {
 	d := &devices.All[i]
-	if old := known.devices; old != nil && i < len(old.All) && old.All[i].Same(d) {
+	if old := known.devices; old != nil && i < len(old.All) && old.All[i].same(d) {
 		return known.after.Targets[len(known.before.Targets)+i]
 	}
 	service := &deviceService{devices: x, queue: q, key: devices.Place, device: d, endpoint: d.Subscription.Endpoint}
-	return notifier.Target{Destination: notifier.NewPrivate(service, d.Shown(), d.ID, x.Settings.Limits.Egress)}
+	return notifier.Target{Destination: notifier.NewPrivate(service, d.shown(), d.ID, x.Settings.Limits.Egress)}
 }
 
-// NumberedTags returns the tags with a number of the URLs of k.
-func NumberedTags(k *site.Key) Numbered {
-	out := Numbered{}
+// numberedTags returns the tags with a number of the URLs of k.
+func numberedTags(k *site.Key) numbered {
+	out := numbered{}
 	for _, t := range k.Targets {
 		if !site.IsDevice(t.String()) {
-			out.Add(t.Tags)
+			out.add(t.Tags)
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func (q *Registry) Forget() {
 // Refresh reads the devices if other gateways may have changed them, or if they were not
 // read yet.
 func (q *Registry) Refresh(ctx context.Context) {
-	if q.outbox.App.Load().Global.Push == nil || !q.outbox.Shared && q.Ready() {
+	if q.outbox.Engine.Load().Global.Push == nil || !q.outbox.Shared && q.Ready() {
 		return
 	}
 	if err := q.Read(ctx); err != nil && !q.Ready() && ctx.Err() == nil {
@@ -75,7 +75,7 @@ func (q *Registry) Read(ctx context.Context) error {
 	}
 	known := &knownDevices{map[site.Place]*List{}, map[queue.Hash]bool{}}
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.outbox.Queue.CallersGroup(ctx, q.Records.Group(), after, outbox.SilencePage)
+		records, err := q.outbox.Queue.CallersGroup(ctx, q.Records.Group(), after, outbox.PageSize)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (q *Registry) Read(ctx context.Context) error {
 				known.lists[l.Place] = l
 			}
 		}
-		more = len(records) == outbox.SilencePage
+		more = len(records) == outbox.PageSize
 	}
 	c.version = version
 	c.now.Store(known)

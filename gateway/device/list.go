@@ -37,10 +37,10 @@ func (l *List) Find(id string) *Device {
 	return nil
 }
 
-// Add adds d with what its client has chosen. A browser has one subscription: a device that
+// add adds d with what its client has chosen. A browser has one subscription: a device that
 // subscribes again replaces itself. The error is [ErrTooMany] if there are limit others, or
 // a [*NumberedError]. urls has the tags of the key's URLs.
-func (l *List) Add(d *Device, c *Change, urls Numbered, limit int) error {
+func (l *List) add(d *Device, c *Change, urls numbered, limit int) error {
 	l.All = slices.DeleteFunc(l.All, func(o Device) bool { return o.Subscription.Endpoint == c.Subscription.Endpoint })
 	if len(l.All) >= limit {
 		return ErrTooMany
@@ -52,9 +52,9 @@ func (l *List) Add(d *Device, c *Change, urls Numbered, limit int) error {
 	return nil
 }
 
-// Change changes the device with an ID, and returns it. The error is [ErrNone] if there is
+// change changes the device with an ID, and returns it. The error is [ErrNone] if there is
 // none, or a [*NumberedError]. urls has the tags of the key's URLs.
-func (l *List) Change(id string, c *Change, urls Numbered) (*Device, error) {
+func (l *List) change(id string, c *Change, urls numbered) (*Device, error) {
 	d := l.Find(id)
 	if d == nil {
 		return nil, ErrNone
@@ -65,9 +65,9 @@ func (l *List) Change(id string, c *Change, urls Numbered) (*Device, error) {
 	return d, nil
 }
 
-// Remove removes the device with an ID, and returns it. The error is [ErrUnknown] if there
+// remove removes the device with an ID, and returns it. The error is [ErrUnknown] if there
 // is none, or if it is not one that allowed reports.
-func (l *List) Remove(id string, allowed func(*Device) bool) (*Device, error) {
+func (l *List) remove(id string, allowed func(*Device) bool) (*Device, error) {
 	found := l.Find(id)
 	if found == nil || !allowed(found) {
 		return nil, ErrUnknown
@@ -78,7 +78,7 @@ func (l *List) Remove(id string, allowed func(*Device) bool) (*Device, error) {
 }
 
 // apply sets what the client of d has chosen.
-func (l *List) apply(d *Device, c *Change, urls Numbered) error {
+func (l *List) apply(d *Device, c *Change, urls numbered) error {
 	if c.Name != nil {
 		d.Name = l.uniqueName(*c.Name, d.ID)
 	}
@@ -111,12 +111,12 @@ func (l *List) fields(c *wire.Codec) {
 	wire.Records(c, 3, &l.All, (*Device).fields)
 }
 
-// Encode returns l as it is stored.
-func (l *List) Encode() []byte { return wire.Append(nil, l, (*List).fields) }
+// encode returns l as it is stored.
+func (l *List) encode() []byte { return wire.Append(nil, l, (*List).fields) }
 
-// DecodeList returns a stored list. If it is damaged, it also returns an error; the list
+// decodeList returns a stored list. If it is damaged, it also returns an error; the list
 // has what comes before the damage, and must not be stored.
-func DecodeList(b []byte) (*List, error) {
+func decodeList(b []byte) (*List, error) {
 	l := new(List)
 	if err := wire.Decode(b, l, (*List).fields); err != nil {
 		return l, err

@@ -26,7 +26,7 @@ func (l *List) names() string {
 
 func TestSecret(t *testing.T) {
 	secret := NewSecret()
-	if d := New(secret); len(secret) != 22 || secret == NewSecret() || d.ID == New(secret).ID || !d.HasSecret(secret) || d.HasSecret(secret+"x") || d.HasSecret("") {
+	if d := newDevice(secret); len(secret) != 22 || secret == NewSecret() || d.ID == newDevice(secret).ID || !d.HasSecret(secret) || d.HasSecret(secret+"x") || d.HasSecret("") {
 		t.Errorf("the secret %q of %+v", secret, d)
 	}
 }
@@ -37,7 +37,7 @@ func TestNames(t *testing.T) {
 	long := strings.Repeat("ü", maxName)
 	l := new(List)
 	for i, name := range []string{"Phone", "phone", "Phone 2", "PHONE", long, long, strings.Repeat("ü", maxName-2) + " ä"} {
-		if err := l.Add(New(""), chosen(t, name, fmt.Sprintf("https://fcm.googleapis.com/%d", i)), nil, 100); err != nil {
+		if err := l.add(newDevice(""), chosen(t, name, fmt.Sprintf("https://fcm.googleapis.com/%d", i)), nil, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, name := range []string{"phone", "Phone", "Tablet"} {
-		if d, err := l.Change(l.All[0].ID, &Change{Name: &name}, nil); err != nil || d.Name != name || l.All[0].Name != name {
+		if d, err := l.change(l.All[0].ID, &Change{Name: &name}, nil); err != nil || d.Name != name || l.All[0].Name != name {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}
@@ -55,19 +55,19 @@ func TestNames(t *testing.T) {
 // TestAdd checks the maximum, and that a device which subscribes again replaces itself.
 func TestAdd(t *testing.T) {
 	l := new(List)
-	one, two := New(""), New("")
+	one, two := newDevice(""), newDevice("")
 	one.Granted = []string{"ops", "always"}
-	if err := l.Add(one, chosen(t, "One", "https://fcm.googleapis.com/1", "ops", "night"), nil, 2); err != nil || !reflect.DeepEqual(l.All[0].Tags(), []string{"ops", "always", "night"}) {
+	if err := l.add(one, chosen(t, "One", "https://fcm.googleapis.com/1", "ops", "night"), nil, 2); err != nil || !reflect.DeepEqual(l.All[0].Tags(), []string{"ops", "always", "night"}) {
 		t.Errorf("%v, tags %q", err, l.All[0].Tags())
 	}
-	if err := l.Add(two, chosen(t, "Two", "https://fcm.googleapis.com/2"), nil, 2); err != nil {
+	if err := l.add(two, chosen(t, "Two", "https://fcm.googleapis.com/2"), nil, 2); err != nil {
 		t.Error(err)
 	}
-	if err := l.Add(New(""), chosen(t, "Three", "https://fcm.googleapis.com/3"), nil, 2); !errors.Is(err, ErrTooMany) || l.names() != "One, Two" {
+	if err := l.add(newDevice(""), chosen(t, "Three", "https://fcm.googleapis.com/3"), nil, 2); !errors.Is(err, ErrTooMany) || l.names() != "One, Two" {
 		t.Errorf("%v, %s", err, l.names())
 	}
-	again := New("")
-	if err := l.Add(again, chosen(t, "One", "https://fcm.googleapis.com/1"), nil, 2); err != nil || l.names() != "Two, One" || l.Find(again.ID) == nil || l.Find(one.ID) != nil {
+	again := newDevice("")
+	if err := l.add(again, chosen(t, "One", "https://fcm.googleapis.com/1"), nil, 2); err != nil || l.names() != "Two, One" || l.Find(again.ID) == nil || l.Find(one.ID) != nil {
 		t.Errorf("%v, %s", err, l.names())
 	}
 }
@@ -75,9 +75,9 @@ func TestAdd(t *testing.T) {
 // TestChange checks that what is not given stays.
 func TestChange(t *testing.T) {
 	l := new(List)
-	d := New("secret")
+	d := newDevice("secret")
 	d.Granted = []string{"ops"}
-	if err := l.Add(d, chosen(t, "One", "https://fcm.googleapis.com/1", "night"), nil, 1); err != nil {
+	if err := l.add(d, chosen(t, "One", "https://fcm.googleapis.com/1", "night"), nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	other, none := chosen(t, "Two", "https://fcm.googleapis.com/2", "day", "ops"), []string{}
@@ -92,31 +92,31 @@ func TestChange(t *testing.T) {
 		{&Change{Tags: &none}, "Two [ops] https://fcm.googleapis.com/2"},
 	} {
 		before := l.All[0]
-		got, err := l.Change(d.ID, tt.change, nil)
+		got, err := l.change(d.ID, tt.change, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if text := fmt.Sprint(got.Name, " ", got.Tags(), " ", got.Subscription.Endpoint); text != tt.want || !got.HasSecret("secret") {
 			t.Errorf("%s, want %s", text, tt.want)
 		}
-		if same := tt.change.Name == nil && tt.change.Subscription == nil; got.Same(&before) != same {
-			t.Errorf("%+v: the same device: %t, want %t", tt.change, got.Same(&before), same)
+		if same := tt.change.Name == nil && tt.change.Subscription == nil; got.same(&before) != same {
+			t.Errorf("%+v: the same device: %t, want %t", tt.change, got.same(&before), same)
 		}
 	}
-	if _, err := l.Change("another", other, nil); !errors.Is(err, ErrNone) {
+	if _, err := l.change("another", other, nil); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
 }
 
 func TestRemove(t *testing.T) {
 	l := &List{All: []Device{{ID: "1", Name: "One"}, {ID: "2", Name: "Two"}, {ID: "3", Name: "Three"}}}
-	if _, err := l.Remove("2", func(*Device) bool { return false }); !errors.Is(err, ErrUnknown) || l.names() != "One, Two, Three" {
+	if _, err := l.remove("2", func(*Device) bool { return false }); !errors.Is(err, ErrUnknown) || l.names() != "One, Two, Three" {
 		t.Errorf("%v, %s", err, l.names())
 	}
-	if d, err := l.Remove("2", func(d *Device) bool { return d.Name == "Two" }); err != nil || d.Name != "Two" || l.names() != "One, Three" {
+	if d, err := l.remove("2", func(d *Device) bool { return d.Name == "Two" }); err != nil || d.Name != "Two" || l.names() != "One, Three" {
 		t.Errorf("%+v, %v, %s", d, err, l.names())
 	}
-	if _, err := l.Remove("2", func(*Device) bool { return true }); !errors.Is(err, ErrUnknown) {
+	if _, err := l.remove("2", func(*Device) bool { return true }); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
 	if l = nil; l.Find("1") != nil {

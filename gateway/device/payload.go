@@ -28,8 +28,8 @@ type Payload struct {
 	Receipt     string        `json:"receipt,omitempty"` // the token for the receipt
 }
 
-// Payload returns what d gets of a message to a key. Its Badge and Receipt are not set.
-func (d *Device) Payload(key string, m *notifier.Message) *Payload {
+// payload returns what d gets of a message to a key. Its Badge and Receipt are not set.
+func (d *Device) payload(key string, m *notifier.Message) *Payload {
 	return &Payload{
 		Key: key, Title: m.Title, Text: m.Body, Type: m.Type, Time: m.Time.UTC(), Device: d.ID,
 		Incident: m.Incident.ID, Renotify: m.Incident.State == notifier.Open, Link: m.AcknowledgeURL, Acknowledge: m.AcknowledgeURL != "",
@@ -39,9 +39,9 @@ func (d *Device) Payload(key string, m *notifier.Message) *Payload {
 // MaxTitle is the length in bytes that a title is cut to if not all of the message fits.
 const MaxTitle = 250
 
-// Encode returns the payload as JSON. If it does not fit into a push, it has the beginning of
+// encode returns the payload as JSON. If it does not fit into a push, it has the beginning of
 // the title, and as much of the text as fits.
-func (p *Payload) Encode() ([]byte, error) {
+func (p *Payload) encode() ([]byte, error) {
 	out, err := p.json()
 	if err != nil || len(out) <= webpush.MaxPayload {
 		return out, err
@@ -75,9 +75,9 @@ func (p *Payload) json() ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// NewPush returns the push of a message that is worthless after a time. Its Payload and
+// newPush returns the push of a message that is worthless after a time. Its Payload and
 // Contact are not set.
-func NewPush(m *notifier.Message, left time.Duration) *webpush.Push {
+func newPush(m *notifier.Message, left time.Duration) *webpush.Push {
 	p := &webpush.Push{TTL: int(math.Ceil(min(max(left.Seconds(), 0), webpush.MaxTTL))), Topic: m.Incident.ID}
 	switch {
 	case m.Digest:

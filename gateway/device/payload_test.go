@@ -15,13 +15,13 @@ func TestPayload(t *testing.T) {
 	d := &Device{ID: "id"}
 	m := &notifier.Message{Title: "Disk", Body: "<full>", Type: notifier.Failure, Time: second(1), AcknowledgeURL: "https://alerts.example.com/notify/incidents/x"}
 	m.Incident.ID, m.Incident.State = "incident", notifier.Open
-	b, err := d.Payload("ops", m).Encode()
+	b, err := d.payload("ops", m).encode()
 	want := `{"key":"ops","title":"Disk","text":"<full>","type":"failure","time":"2026-03-01T12:00:01Z","incident":"incident","renotify":true,` +
 		`"link":"https://alerts.example.com/notify/incidents/x","acknowledge":true,"device":"id"}`
 	if err != nil || string(b) != want {
 		t.Errorf("%s, want %s, %v", b, want, err)
 	}
-	b, err = d.Payload("ops", &notifier.Message{Body: "b", Type: notifier.Info, Time: second(1)}).Encode()
+	b, err = d.payload("ops", &notifier.Message{Body: "b", Type: notifier.Info, Time: second(1)}).encode()
 	if want := `{"key":"ops","text":"b","type":"info","time":"2026-03-01T12:00:01Z","device":"id"}`; err != nil || string(b) != want {
 		t.Errorf("%s, want %s, %v", b, want, err)
 	}
@@ -31,7 +31,7 @@ func TestPayload(t *testing.T) {
 // much of it as possible is there.
 func TestLongText(t *testing.T) {
 	for _, text := range []string{strings.Repeat("ä", 9000), strings.Repeat(`"\`, 3000), strings.Repeat("<", 3990), strings.Repeat("\x00", 3000)} {
-		b, err := (&Payload{Key: "ops", Title: strings.Repeat(`"`, 250), Text: text}).Encode()
+		b, err := (&Payload{Key: "ops", Title: strings.Repeat(`"`, 250), Text: text}).encode()
 		var p Payload
 		if err != nil || len(b) > webpush.MaxPayload || len(b) < webpush.MaxPayload-10 || json.Unmarshal(b, &p) != nil || !strings.HasSuffix(p.Text, "…") {
 			t.Errorf("%.3q: %d bytes, the text ends with %q, %v", text, len(b), p.Text[max(len(p.Text)-10, 0):], err)
@@ -54,7 +54,7 @@ func TestPush(t *testing.T) {
 		{notifier.Message{Type: notifier.Failure, Digest: true}, 1000 * time.Hour, webpush.UrgencyLow, webpush.MaxTTL},
 	} {
 		tt.m.Incident.ID = "incident"
-		if p := NewPush(&tt.m, tt.left); p.Urgency != tt.urgency || p.TTL != tt.ttl || p.Topic != "incident" {
+		if p := newPush(&tt.m, tt.left); p.Urgency != tt.urgency || p.TTL != tt.ttl || p.Topic != "incident" {
 			t.Errorf("%s: %+v", tt.m.Type, p)
 		}
 	}

@@ -39,12 +39,12 @@ func (d *deviceService) Describe(s *notifier.Schema) {
 
 // payload returns the payload of a message.
 func (d *deviceService) payload(ctx context.Context, m *notifier.Message) ([]byte, error) {
-	p := d.device.Payload(d.key.Key, m)
+	p := d.device.payload(d.key.Key, m)
 	if m.ID != "" {
 		p.Receipt = d.queue.Receipts.token(d.device.ID, m.ID)
 		p.Badge = d.badge(ctx)
 	}
-	return p.Encode()
+	return p.encode()
 }
 
 // Send implements notifier.Service.
@@ -53,7 +53,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if err != nil {
 		return err
 	}
-	if err := CheckEndpoint(d.device.Subscription.Endpoint, d.devices.Settings.Push.Hosts); err != nil {
+	if err := checkEndpoint(d.device.Subscription.Endpoint, d.devices.Settings.Push.Hosts); err != nil {
 		d.refused(context.WithoutCancel(ctx), errHostRemoved.Error())
 		return notifier.Refused(errHostRemoved)
 	}
@@ -65,7 +65,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if !m.Expires.IsZero() {
 		left = m.Expires.Sub(began)
 	}
-	p := NewPush(m, left)
+	p := newPush(m, left)
 	p.Payload, p.Contact = payload, cmp.Or(settings.Push.Contact, settings.PublicURL)
 	err = key.Send(ctx, c, &d.device.Subscription, p)
 	if _, ended := errors.AsType[*webpush.GoneError](err); ended {
@@ -105,7 +105,7 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Records.state(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.outbox.Queue.Now()
 		s = decodeDeviceState(old[0])
-		tell = s.Refuse(d.device, d.key, why, now)
+		tell = s.refuse(d.device, d.key, why, now)
 		return &queue.RuledChange{Records: []queue.Record{q.Records.ofState(s, now)}}, nil
 	}})
 	switch {
@@ -113,14 +113,14 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 		q.outbox.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
 	case tell:
 		q.changed(refused, d.key.Key, d.device.Name, "")
-		q.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.NotTaken(d.device.Name), nil)
+		q.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.notTaken(d.device.Name), nil)
 	}
 }
 
 // gone removes the device, whose browser no longer has the subscription, and tells its
 // key. A device that has subscribed anew meanwhile stays.
 func (d *deviceService) gone(ctx context.Context) {
-	was, err := d.queue.remove(ctx, d.key, d.device.ID, d.device.Same)
+	was, err := d.queue.remove(ctx, d.key, d.device.ID, d.device.same)
 	switch {
 	case errors.Is(err, ErrUnknown):
 		return // another message has found that
@@ -129,5 +129,5 @@ func (d *deviceService) gone(ctx context.Context) {
 		return
 	}
 	d.queue.changed(gone, d.key.Key, was.Name, "")
-	d.queue.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, was.ID, was.Gone(), nil)
+	d.queue.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, was.ID, was.gone(), nil)
 }

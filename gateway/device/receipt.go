@@ -32,9 +32,9 @@ func (d *Device) newReceipt(of site.Place, message uuid.UUID, began, sent time.T
 	return &Receipt{Device: d.ID, Name: d.Name, Place: of, Message: message, Target: Hash(d.ID), Began: began, Sent: sent}
 }
 
-// Pushed returns the receipt for a message to a device of a key after a push service has
+// pushed returns the receipt for a message to a device of a key after a push service has
 // taken it. before is the one until then, or nil.
-func (d *Device) Pushed(of site.Place, message uuid.UUID, before *Receipt, began, now time.Time) *Receipt {
+func (d *Device) pushed(of site.Place, message uuid.UUID, before *Receipt, began, now time.Time) *Receipt {
 	x := d.newReceipt(of, message, began, now)
 	if before != nil { // of an earlier push, or the device was faster than the push service
 		x.Received, x.Last = before.Received, before.Last
@@ -42,10 +42,10 @@ func (d *Device) Pushed(of site.Place, message uuid.UUID, before *Receipt, began
 	return x
 }
 
-// Confirmed returns the receipt for a message to a device of a key after the device has
+// confirmed returns the receipt for a message to a device of a key after the device has
 // confirmed it. before is the one until then, or nil if the device was faster than the
 // answer of the push service.
-func (d *Device) Confirmed(of site.Place, message uuid.UUID, before *Receipt, now time.Time) *Receipt {
+func (d *Device) confirmed(of site.Place, message uuid.UUID, before *Receipt, now time.Time) *Receipt {
 	x := before
 	if x == nil {
 		x = d.newReceipt(of, message, now, now)
@@ -57,45 +57,45 @@ func (d *Device) Confirmed(of site.Place, message uuid.UUID, before *Receipt, no
 	return x
 }
 
-// Answered reports whether the device has confirmed the last push. A step of a later round
+// answered reports whether the device has confirmed the last push. A step of a later round
 // pushes a message again.
-func (x *Receipt) Answered() bool { return !x.Last.IsZero() && !x.Last.Before(x.Began) }
+func (x *Receipt) answered() bool { return !x.Last.IsZero() && !x.Last.Before(x.Began) }
 
-// Confirms reports whether the device has the message, and whether that is known: it may
+// confirms reports whether the device has the message, and whether that is known: it may
 // still confirm it. x may be nil.
-func (x *Receipt) Confirms(now time.Time) (received, known bool) {
+func (x *Receipt) confirms(now time.Time) (received, known bool) {
 	if x == nil {
 		return false, false
 	}
-	received = x.Answered()
+	received = x.answered()
 	return received, received || x.late(now)
 }
 
 // late reports whether the time for the receipt is over.
 func (x *Receipt) late(now time.Time) bool { return !x.Sent.Add(receiptTime).After(now) }
 
-// Overdue reports whether the time for the receipt is over, and [Receipt.Expire] has not
+// overdue reports whether the time for the receipt is over, and [Receipt.expire] has not
 // noted that.
-func (x *Receipt) Overdue(now time.Time) bool { return !x.Checked && x.late(now) }
+func (x *Receipt) overdue(now time.Time) bool { return !x.Checked && x.late(now) }
 
-// Due returns when something has to be done about the receipt, which is kept for a time.
-func (x *Receipt) Due(keep time.Duration) time.Time {
+// due returns when something has to be done about the receipt, which is kept for a time.
+func (x *Receipt) due(keep time.Duration) time.Time {
 	if x.Checked {
 		return x.Sent.Add(keep)
 	}
 	return x.Sent.Add(receiptTime)
 }
 
-// Expire does what is due about the receipt, and reports whether it is still kept. If it is
+// expire does what is due about the receipt, and reports whether it is still kept. If it is
 // missing, it counts as such in the state of the device.
-func (x *Receipt) Expire(s *State, keep time.Duration, now time.Time) (kept bool) {
+func (x *Receipt) expire(s *State, keep time.Duration, now time.Time) (kept bool) {
 	switch {
-	case x.Overdue(now):
+	case x.overdue(now):
 		x.Checked = true
-		if !x.Answered() && x.Sent.After(s.Seen) {
+		if !x.answered() && x.Sent.After(s.Seen) {
 			s.Missing++
 		}
-	case x.Checked && !x.Due(keep).After(now):
+	case x.Checked && !x.due(keep).After(now):
 		return false
 	}
 	return true
@@ -115,11 +115,11 @@ func (x *Receipt) fields(c *wire.Codec) {
 	wire.Time(c, 11, &x.Last)
 }
 
-// Encode returns x as it is stored.
-func (x *Receipt) Encode() []byte { return wire.Append(nil, x, (*Receipt).fields) }
+// encode returns x as it is stored.
+func (x *Receipt) encode() []byte { return wire.Append(nil, x, (*Receipt).fields) }
 
-// DecodeReceipt returns a stored receipt.
-func DecodeReceipt(b []byte) (*Receipt, error) {
+// parseReceipt returns a stored receipt.
+func parseReceipt(b []byte) (*Receipt, error) {
 	x := new(Receipt)
 	return x, wire.Decode(b, x, (*Receipt).fields)
 }

@@ -39,9 +39,9 @@ func TestReceipt(t *testing.T) {
 			case "b":
 				began = at
 			case "p":
-				x = d.Pushed(ops, message, x, began, at)
+				x = d.pushed(ops, message, x, began, at)
 			case "c":
-				x = d.Confirmed(ops, message, x, at)
+				x = d.confirmed(ops, message, x, at)
 			}
 		}
 		at := func(n int) time.Time {
@@ -50,14 +50,14 @@ func TestReceipt(t *testing.T) {
 			}
 			return second(n)
 		}
-		if received, known := x.Confirms(second(tt.now)); received != tt.received || known != tt.known || !x.Received.Equal(at(tt.first)) || !x.Last.Equal(at(tt.last)) {
+		if received, known := x.confirms(second(tt.now)); received != tt.received || known != tt.known || !x.Received.Equal(at(tt.first)) || !x.Last.Equal(at(tt.last)) {
 			t.Errorf("%s: received %t, known %t, first %s, last %s", name, received, known, x.Received, x.Last)
 		}
 		if x.Device != d.ID || x.Name != d.Name || x.Place != ops || x.Message != message || x.Target != Hash(d.ID) {
 			t.Errorf("%s: %+v", name, x)
 		}
 	}
-	if received, known := (*Receipt)(nil).Confirms(second(0)); received || known {
+	if received, known := (*Receipt)(nil).confirms(second(0)); received || known {
 		t.Error("what was never pushed is known")
 	}
 }
@@ -80,12 +80,12 @@ func TestExpire(t *testing.T) {
 		"it is old":                           {Receipt{Sent: second(1), Checked: true}, 0, 3601, "false true 0 3601"},
 	} {
 		s, x := &State{Seen: second(tt.seen)}, tt.x
-		due := x.Overdue(second(tt.now))
-		kept := x.Expire(s, keep, second(tt.now))
-		if got := fmt.Sprint(kept, x.Checked, s.Missing, int(x.Due(keep).Sub(second(0)).Seconds())); got != tt.want {
+		due := x.overdue(second(tt.now))
+		kept := x.expire(s, keep, second(tt.now))
+		if got := fmt.Sprint(kept, x.Checked, s.Missing, int(x.due(keep).Sub(second(0)).Seconds())); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
-		if due != (x.Checked && !tt.x.Checked) || x.Overdue(second(tt.now)) {
+		if due != (x.Checked && !tt.x.Checked) || x.overdue(second(tt.now)) {
 			t.Errorf("%s: overdue %t", name, due)
 		}
 	}

@@ -34,7 +34,7 @@ func ReceiptFuncs(o *outbox.Outbox) alerting.Receipts {
 		Name: records.Receipt,
 		Keep: records.keepReceipt,
 		Confirms: func(record []byte, now time.Time) (delivered, decided bool) {
-			return decodeReceipt(record).Confirms(now)
+			return decodeReceipt(record).confirms(now)
 		},
 	}
 }
@@ -61,8 +61,8 @@ func (q *Receipts) pushed(ctx context.Context, key site.Place, d *Device, m *not
 		return err
 	}
 	_, err = q.change(ctx, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
-		s.Pushed(d, key, now)
-		return d.Pushed(key, id, before, began, now)
+		s.pushed(d, key, now)
+		return d.pushed(key, id, before, began, now)
 	})
 	return err
 }
@@ -74,8 +74,8 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 		return err
 	}
 	x, err := q.change(ctx, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
-		s.Confirmed(d, key, now)
-		return d.Confirmed(key, id, before, now)
+		s.confirmed(d, key, now)
+		return d.confirmed(key, id, before, now)
 	})
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 	if before == nil {
 		return q.records.outbox.RemoveRecord(ctx, name)
 	}
-	if before.Overdue(q.records.outbox.Queue.Now()) {
+	if before.overdue(q.records.outbox.Queue.Now()) {
 		if err := q.confirmStep(ctx, before); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 	return q.records.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
-		if x := decodeReceipt(old[0]); x != nil && x.Expire(s, q.records.outbox.App.Load().QueueSettings.Keep, now) {
+		if x := decodeReceipt(old[0]); x != nil && x.expire(s, q.records.outbox.Engine.Load().QueueSettings.Keep, now) {
 			c.Records[0] = q.records.ofReceipt(x)
 		}
 		if s.ID != "" {
@@ -136,7 +136,7 @@ func (q *Receipts) confirmStep(ctx context.Context, x *Receipt) error {
 	if err != nil || r.Step == 0 {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
-	return q.incidents.NoteReceipt(ctx, alerting.StepReceipt{Job: r, Message: x.Message, Target: x.Target, Shown: x.Answered()})
+	return q.incidents.NoteReceipt(ctx, alerting.StepReceipt{Job: r, Message: x.Message, Target: x.Target, Shown: x.answered()})
 }
 
 // Set sets when devices have confirmed a message.

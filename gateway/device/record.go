@@ -22,17 +22,17 @@ func isDeviceKind(kind byte) bool {
 
 // invitationOf returns the invitation in a record; nil for none and for a damaged one.
 func invitationOf(record []byte) *Invitation {
-	return outbox.DecodeKind(outbox.KindInvitation, record, DecodeInvitation)
+	return outbox.DecodeKind(outbox.KindInvitation, record, decodeInvitation)
 }
 
 func decodeReceipt(record []byte) *Receipt {
-	return outbox.DecodeKind(outbox.KindReceipt, record, DecodeReceipt)
+	return outbox.DecodeKind(outbox.KindReceipt, record, parseReceipt)
 }
 
 // decodeDeviceState returns the state in a record. It has no ID if there is none, or a
 // damaged one.
 func decodeDeviceState(record []byte) *State {
-	if s := outbox.DecodeKind(outbox.KindDeviceState, record, DecodeState); s != nil {
+	if s := outbox.DecodeKind(outbox.KindDeviceState, record, parseState); s != nil {
 		return s
 	}
 	return new(State)
@@ -47,7 +47,7 @@ func decodeDevices(record []byte) (*List, error) {
 	if record[0] != outbox.KindDevices {
 		return new(List), fmt.Errorf("%w: it is of another kind", ErrDamaged)
 	}
-	l, err := DecodeList(record[1:])
+	l, err := decodeList(record[1:])
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -98,21 +98,21 @@ func (q Records) ofDevices(l *List, now time.Time) queue.Record {
 	if len(l.All) == 0 {
 		return queue.Record{}
 	}
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevices, l.Encode()), Due: outbox.FarAway(now), Group: q.Group()}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevices, l.encode()), Due: outbox.FarAway(now), Group: q.Group()}
 }
 
 func (Records) ofState(s *State, now time.Time) queue.Record {
-	due := s.Due(now)
+	due := s.due(now)
 	if due.IsZero() {
 		due = outbox.FarAway(now)
 	}
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDeviceState, s.Encode()), Due: due}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDeviceState, s.encode()), Due: due}
 }
 
 // ofReceipt returns the record of a receipt, which is kept as long as results are.
 func (q Records) ofReceipt(x *Receipt) queue.Record {
 	return queue.Record{
-		Data: outbox.EncodeRecord(outbox.KindReceipt, x.Encode()), Due: x.Due(q.outbox.App.Load().QueueSettings.Keep), Group: q.receipts(x.Message.String()),
+		Data: outbox.EncodeRecord(outbox.KindReceipt, x.encode()), Due: x.due(q.outbox.Engine.Load().QueueSettings.Keep), Group: q.receipts(x.Message.String()),
 	}
 }
 

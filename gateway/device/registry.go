@@ -141,22 +141,22 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 		others = append(others, q.Records.invitation(s.Invite))
 	}
 	err = q.Update(ctx, place, true, others, func(now time.Time, l *List, old [][]byte) ([]queue.Record, error) {
-		d = New(secret)
+		d = newDevice(secret)
 		d.By, d.Created = s.By, now
 		if s.Invite != "" {
 			invitation := invitationOf(old[0])
-			if err := invitation.Check(place, now); err != nil {
+			if err := invitation.check(place, now); err != nil {
 				return nil, err
 			}
 			d.Granted = invitation.Tags
 		}
-		return make([]queue.Record, len(others)), l.Add(d, &s.Change, NumberedTags(s.Key), s.Site.Settings.Push.Max)
+		return make([]queue.Record, len(others)), l.add(d, &s.Change, numberedTags(s.Key), s.Site.Settings.Push.Max)
 	})
 	if err != nil {
 		return nil, "", err
 	}
 	q.changed(added, s.Key.Name, d.Name, d.By)
-	q.tell(ctx, s.Site, place, d.ID, d.Added(), nil)
+	q.tell(ctx, s.Site, place, d.ID, d.added(), nil)
 	return d, secret, nil
 }
 
@@ -165,7 +165,7 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 // or a [*NumberedError].
 func (q *Registry) Change(ctx context.Context, k *site.Key, siteID, id string, c *Change) (d *Device, err error) {
 	err = q.Update(ctx, k.Place(siteID), false, nil, func(_ time.Time, l *List, _ [][]byte) (_ []queue.Record, err error) {
-		d, err = l.Change(id, c, NumberedTags(k))
+		d, err = l.change(id, c, numberedTags(k))
 		return nil, err
 	})
 	return d, err
@@ -224,7 +224,7 @@ func (q *Registry) RemoveAll(ctx context.Context, key site.Place, by string) (al
 // [ErrUnknown] if there is none, or if it is not one that allowed reports.
 func (q *Registry) remove(ctx context.Context, key site.Place, id string, allowed func(*Device) bool) (d *Device, err error) {
 	err = q.Update(ctx, key, false, []queue.Hash{q.Records.state(id)}, func(_ time.Time, l *List, _ [][]byte) ([]queue.Record, error) {
-		d, err = l.Remove(id, allowed)
+		d, err = l.remove(id, allowed)
 		return make([]queue.Record, 1), err
 	})
 	return d, err

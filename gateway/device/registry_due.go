@@ -52,14 +52,14 @@ func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 		if d == nil || s.ID == "" {
 			return c, nil
 		}
-		told = s.Tell(now)
+		told = s.tell(now)
 		c.Records[0] = q.Records.ofState(s, now)
 		return c, nil
 	}}
-	if d == nil || !before.Silent(q.outbox.Queue.Now()) {
+	if d == nil || !before.silent(q.outbox.Queue.Now()) {
 		return q.outbox.Queue.Apply(ctx, change)
 	}
-	stored := q.tell(ctx, SiteSettings{}, before.Place, before.ID, before.NoAnswer(d.Name), change)
+	stored := q.tell(ctx, SiteSettings{}, before.Place, before.ID, before.noAnswer(d.Name), change)
 	if !stored {
 		if err := q.outbox.Queue.Apply(ctx, change); err != nil {
 			return err

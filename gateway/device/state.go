@@ -36,8 +36,8 @@ func (s *State) of(d *Device, key site.Place) {
 	s.ID, s.Name, s.Place, s.Created = d.ID, d.Name, key, d.Created
 }
 
-// Pushed notes that a push service has taken a message for a device of a key.
-func (s *State) Pushed(d *Device, key site.Place, now time.Time) {
+// pushed notes that a push service has taken a message for a device of a key.
+func (s *State) pushed(d *Device, key site.Place, now time.Time) {
 	s.of(d, key)
 	s.Sent, s.Refused = now, ""
 }
@@ -46,9 +46,9 @@ func (s *State) Pushed(d *Device, key site.Place, now time.Time) {
 // device. A push service that takes every other push must not cause a message for each.
 const refusedEvery = 24 * time.Hour
 
-// Refuse notes that a push service refuses a message for a device of a key, and reports
+// refuse notes that a push service refuses a message for a device of a key, and reports
 // whether the key has to be told.
-func (s *State) Refuse(d *Device, key site.Place, why string, now time.Time) (tell bool) {
+func (s *State) refuse(d *Device, key site.Place, why string, now time.Time) (tell bool) {
 	s.of(d, key)
 	s.Refused = why
 	if tell = s.RefusedTold.IsZero() || !s.RefusedTold.Add(refusedEvery).After(now); tell {
@@ -57,8 +57,8 @@ func (s *State) Refuse(d *Device, key site.Place, why string, now time.Time) (te
 	return tell
 }
 
-// Confirmed notes that a device of a key has confirmed a message.
-func (s *State) Confirmed(d *Device, key site.Place, now time.Time) {
+// confirmed notes that a device of a key has confirmed a message.
+func (s *State) confirmed(d *Device, key site.Place, now time.Time) {
 	s.of(d, key)
 	s.Seen, s.Missing, s.Told = now, 0, false
 }
@@ -71,20 +71,20 @@ func (s *State) last() time.Time {
 	return s.Created
 }
 
-// Silent reports whether the key has to be told that the device does not answer.
-func (s *State) Silent(now time.Time) bool {
+// silent reports whether the key has to be told that the device does not answer.
+func (s *State) silent(now time.Time) bool {
 	return !s.Told && (s.Missing >= maxMissing || s.Sent.After(s.last()) && !s.last().Add(unseenTime).After(now))
 }
 
-// Tell reports whether the key has to be told, and notes that it is.
-func (s *State) Tell(now time.Time) bool {
-	silent := s.Silent(now)
+// tell reports whether the key has to be told, and notes that it is.
+func (s *State) tell(now time.Time) bool {
+	silent := s.silent(now)
 	s.Told = s.Told || silent
 	return silent
 }
 
-// Due returns when something has to be done about the device; zero for never.
-func (s *State) Due(now time.Time) time.Time {
+// due returns when something has to be done about the device; zero for never.
+func (s *State) due(now time.Time) time.Time {
 	switch {
 	case s.Told:
 	case s.Missing >= maxMissing:
@@ -100,15 +100,15 @@ func (s *State) Problem(now time.Time) string {
 	if s.Refused != "" {
 		return "It has not got the last message: " + s.Refused + "."
 	}
-	if s.Told || s.Silent(now) {
-		return s.NoAnswer("").Body
+	if s.Told || s.silent(now) {
+		return s.noAnswer("").Body
 	}
 	return ""
 }
 
-// NoAnswer returns the message to a key whose device does not answer. name is the name of
+// noAnswer returns the message to a key whose device does not answer. name is the name of
 // the device now.
-func (s *State) NoAnswer(name string) *notifier.Message {
+func (s *State) noAnswer(name string) *notifier.Message {
 	body := fmt.Sprintf("It has confirmed none of the last %d messages.", s.Missing)
 	if s.Missing < maxMissing {
 		body = fmt.Sprintf("It has confirmed no message since %s, and there were some.", s.last().UTC().Format("2 January 15:04 UTC"))
@@ -119,9 +119,9 @@ func (s *State) NoAnswer(name string) *notifier.Message {
 	}
 }
 
-// NotTaken returns the message to a key about a device whose push service refuses messages.
+// notTaken returns the message to a key about a device whose push service refuses messages.
 // name is the name of the device now.
-func (s *State) NotTaken(name string) *notifier.Message {
+func (s *State) notTaken(name string) *notifier.Message {
 	return &notifier.Message{
 		Title: "No messages for " + name, Type: notifier.Warning,
 		Body: "It does not get the messages for this key: " + s.Refused + ". If it is the only such device, its subscription is broken: revoke it, and invite it again. Otherwise look at the settings of push, and at the clock of the gateway.",
@@ -142,11 +142,11 @@ func (s *State) fields(c *wire.Codec) {
 	wire.Time(c, 11, &s.RefusedTold)
 }
 
-// Encode returns s as it is stored.
-func (s *State) Encode() []byte { return wire.Append(nil, s, (*State).fields) }
+// encode returns s as it is stored.
+func (s *State) encode() []byte { return wire.Append(nil, s, (*State).fields) }
 
-// DecodeState returns a stored state.
-func DecodeState(b []byte) (*State, error) {
+// parseState returns a stored state.
+func parseState(b []byte) (*State, error) {
 	s := new(State)
 	return s, wire.Decode(b, s, (*State).fields)
 }

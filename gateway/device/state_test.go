@@ -31,13 +31,13 @@ func TestState(t *testing.T) {
 		"not seen, it is told":           {State{Created: day(1), Seen: day(5), Sent: day(6), Told: true}, day(30), time.Time{}, false, "no message since 5 March"},
 	} {
 		s := tt.s
-		if due, silent := s.Due(tt.now), s.Silent(tt.now); !due.Equal(tt.due) || silent != tt.silent {
+		if due, silent := s.due(tt.now), s.silent(tt.now); !due.Equal(tt.due) || silent != tt.silent {
 			t.Errorf("%s: due %s, silent %t", name, due, silent)
 		}
 		if got := s.Problem(tt.now); (tt.problem == "") != (got == "") || !strings.Contains(got, tt.problem) {
 			t.Errorf("%s: the problem is %q", name, got)
 		}
-		if told := s.Tell(tt.now); told != tt.silent || s.Told != (tt.s.Told || tt.silent) || s.Tell(tt.now) {
+		if told := s.tell(tt.now); told != tt.silent || s.Told != (tt.s.Told || tt.silent) || s.tell(tt.now) {
 			t.Errorf("%s: told %t, %+v", name, told, s)
 		}
 	}
@@ -46,16 +46,16 @@ func TestState(t *testing.T) {
 // TestStateChanges checks that a receipt ends what was wrong.
 func TestStateChanges(t *testing.T) {
 	d, s := &Device{ID: "id", Name: "phone", Created: day(1)}, new(State)
-	s.Pushed(d, ops, day(2))
+	s.pushed(d, ops, day(2))
 	if want := (State{ID: "id", Name: "phone", Place: ops, Created: day(1), Sent: day(2)}); *s != want {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
 	s.Missing, s.Told = 3, true
-	s.Pushed(d, ops, day(3))
+	s.pushed(d, ops, day(3))
 	if s.Missing != 3 || !s.Told {
 		t.Errorf("a push alone: %+v", *s)
 	}
-	s.Confirmed(d, ops, day(4))
+	s.confirmed(d, ops, day(4))
 	if want := (State{ID: "id", Name: "phone", Place: ops, Created: day(1), Sent: day(3), Seen: day(4)}); *s != want {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
@@ -69,22 +69,22 @@ func TestRefused(t *testing.T) {
 		now  time.Time
 		tell bool
 	}{{day(2), true}, {day(2), false}, {day(3).Add(-1), false}, {day(3), true}} {
-		if tell := s.Refuse(d, ops, "it answers 400", tt.now); tell != tt.tell || s.ID != "id" || s.Place != ops {
+		if tell := s.refuse(d, ops, "it answers 400", tt.now); tell != tt.tell || s.ID != "id" || s.Place != ops {
 			t.Errorf("%d: told %t, %+v", i, tell, s)
 		}
 	}
 	if got := s.Problem(day(3)); got != "It has not got the last message: it answers 400." {
 		t.Errorf("the problem is %q", got)
 	}
-	if m := s.NotTaken("phone"); m.Title != "No messages for phone" || m.Type != "warning" || !strings.Contains(m.Body, "it answers 400. If") {
+	if m := s.notTaken("phone"); m.Title != "No messages for phone" || m.Type != "warning" || !strings.Contains(m.Body, "it answers 400. If") {
 		t.Errorf("%+v", m)
 	}
-	stored, err := DecodeState(s.Encode())
+	stored, err := parseState(s.encode())
 	if err != nil || stored.Refused != s.Refused || !stored.RefusedTold.Equal(s.RefusedTold) {
 		t.Errorf("stored it is %+v, %v", *stored, err)
 	}
-	s.Pushed(d, ops, day(3))
-	if s.Refused != "" || s.Problem(day(3)) != "" || s.Refuse(d, ops, "again", day(3)) {
+	s.pushed(d, ops, day(3))
+	if s.Refused != "" || s.Problem(day(3)) != "" || s.refuse(d, ops, "again", day(3)) {
 		t.Errorf("after a push: %+v", s)
 	}
 }
@@ -92,17 +92,17 @@ func TestRefused(t *testing.T) {
 // TestTexts checks what a key is told about its devices.
 func TestTexts(t *testing.T) {
 	d := &Device{Name: "phone"}
-	if m := d.Added(); m.Title != "New device: phone" || !strings.HasPrefix(m.Body, "From now on") || m.Type != "info" {
+	if m := d.added(); m.Title != "New device: phone" || !strings.HasPrefix(m.Body, "From now on") || m.Type != "info" {
 		t.Errorf("%+v", m)
 	}
 	d.By = "jo"
-	if m := d.Added(); !strings.HasPrefix(m.Body, "jo has added it. From now on") {
+	if m := d.added(); !strings.HasPrefix(m.Body, "jo has added it. From now on") {
 		t.Errorf("%+v", m)
 	}
-	if m := d.Gone(); m.Title != "Device gone: phone" || m.Type != "warning" {
+	if m := d.gone(); m.Title != "Device gone: phone" || m.Type != "warning" {
 		t.Errorf("%+v", m)
 	}
-	if m := new(State).NoAnswer("phone"); m.Title != "No answer from phone" || m.Type != "warning" {
+	if m := new(State).noAnswer("phone"); m.Title != "No answer from phone" || m.Type != "warning" {
 		t.Errorf("%+v", m)
 	}
 }

@@ -40,7 +40,7 @@ var (
 )
 
 // stored is a record that can be stored.
-type stored interface{ Encode() []byte }
+type stored interface{ encode() []byte }
 
 // example is a record, and how it is decoded.
 type example struct {
@@ -59,21 +59,21 @@ func examples(t *testing.T) map[string]example {
 		{ID: "id-2", Name: "Tablet", Created: second(24 * 3600), secret: sha256.Sum256([]byte("other")), Subscription: subscriptionAt(t, "https://fcm.googleapis.com/2")},
 	}}
 	return map[string]example{
-		"list": {list, func(b []byte) (stored, error) { return DecodeList(b) }},
+		"list": {list, func(b []byte) (stored, error) { return decodeList(b) }},
 		"invitation": {
 			&Invitation{Place: ops, Tags: []string{"ops", "1:oncall"}, Until: second(24 * 3600).Add(5 * time.Microsecond)},
-			func(b []byte) (stored, error) { return DecodeInvitation(b) },
+			func(b []byte) (stored, error) { return decodeInvitation(b) },
 		},
 		"receipt": {
 			&Receipt{
 				Device: "id-1", Name: "Jo's phone", Place: ops, Message: message, Target: "target", Began: second(1), Sent: second(2), Received: second(3),
 				Last: second(4), Checked: true,
 			},
-			func(b []byte) (stored, error) { return DecodeReceipt(b) },
+			func(b []byte) (stored, error) { return parseReceipt(b) },
 		},
 		"state": {
 			&State{ID: "id-1", Name: "Jo's phone", Place: ops, Created: second(0), Sent: second(2), Seen: second(3), Missing: 300, Told: true},
-			func(b []byte) (stored, error) { return DecodeState(b) },
+			func(b []byte) (stored, error) { return parseState(b) },
 		},
 	}
 }
@@ -96,13 +96,13 @@ func TestStored(t *testing.T) {
 		records[name] = b
 	}
 	for name, x := range examples(t) {
-		for _, b := range [][]byte{records[name], x.record.Encode()} {
+		for _, b := range [][]byte{records[name], x.record.encode()} {
 			got, err := x.decode(b)
 			if err != nil || !reflect.DeepEqual(got, x.record) {
 				t.Errorf("%s: %x is %+v, %v; want %+v", name, b, got, err, x.record)
 			}
 		}
-		if got := x.record.Encode(); len(got) != len(records[name]) {
+		if got := x.record.encode(); len(got) != len(records[name]) {
 			t.Errorf("%s: stored as %x, which is not as long as before", name, got)
 		}
 	}
@@ -112,12 +112,12 @@ func TestStored(t *testing.T) {
 // fields.
 func TestDamaged(t *testing.T) {
 	for name, x := range examples(t) {
-		b := x.record.Encode()
+		b := x.record.encode()
 		refused := 0
 		for n := range len(b) {
 			if got, err := x.decode(b[:n]); err != nil {
 				refused++
-			} else if bytes.Equal(got.Encode(), b) {
+			} else if bytes.Equal(got.encode(), b) {
 				t.Errorf("%s: the first %d of %d bytes are the whole", name, n, len(b))
 			}
 		}
@@ -126,18 +126,18 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	list := &List{Place: ops, All: []Device{{ID: "id-1", Name: "Jo's phone"}}}
-	if got, err := DecodeList(list.Encode()); err == nil || got.Place != ops || !strings.Contains(err.Error(), "id-1") {
+	if got, err := decodeList(list.encode()); err == nil || got.Place != ops || !strings.Contains(err.Error(), "id-1") {
 		t.Errorf("a device without a subscription: %+v, %v", got, err)
 	}
 }
 
 // TestNothingStored checks what an empty record is.
 func TestNothingStored(t *testing.T) {
-	l, err1 := DecodeList(nil)
-	x, err2 := DecodeInvitation(nil)
-	r, err3 := DecodeReceipt(nil)
-	s, err4 := DecodeState(nil)
-	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.Check(site.Place{}, second(0)) == nil || r.Answered() || s.ID != "" {
+	l, err1 := decodeList(nil)
+	x, err2 := decodeInvitation(nil)
+	r, err3 := parseReceipt(nil)
+	s, err4 := parseState(nil)
+	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.check(site.Place{}, second(0)) == nil || r.answered() || s.ID != "" {
 		t.Errorf("%+v, %+v, %+v, %+v, %v", l, x, r, s, err)
 	}
 }

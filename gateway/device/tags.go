@@ -8,13 +8,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Numbered has the names of the tags that destinations of a key have with a number, in lower
+// numbered has the names of the tags that destinations of a key have with a number, in lower
 // case. A device cannot give itself one of them: a tag without a number is number 0, so that
 // the device would come before all others of the chain, and they would get nothing.
-type Numbered map[string]bool
+type numbered map[string]bool
 
-// Add adds those of the tags that have a number.
-func (n Numbered) Add(tags []string) {
+// add adds those of the tags that have a number.
+func (n numbered) add(tags []string) {
 	for _, tag := range tags {
 		if _, name := notifier.SplitTag(tag); name != tag {
 			n[strings.ToLower(name)] = true
@@ -23,19 +23,19 @@ func (n Numbered) Add(tags []string) {
 }
 
 // numbered returns urls with the numbered tags that devices have by invitation.
-func (l *List) numbered(urls Numbered) Numbered {
-	out := Numbered{}
+func (l *List) numbered(urls numbered) numbered {
+	out := numbered{}
 	for name := range urls {
 		out[name] = true
 	}
 	for i := range l.All {
-		out.Add(l.All[i].Granted)
+		out.add(l.All[i].Granted)
 	}
 	return out
 }
 
 // has reports whether tag has a number, or the key has it with one.
-func (n Numbered) has(tag string) bool {
+func (n numbered) has(tag string) bool {
 	_, name := notifier.SplitTag(tag)
 	return name != tag || n[strings.ToLower(tag)]
 }
@@ -50,18 +50,18 @@ func (e *NumberedError) Error() string {
 }
 
 // checkOwn returns a [*NumberedError] for a tag that d cannot give itself.
-func (l *List) checkOwn(d *Device, urls Numbered) error {
+func (l *List) checkOwn(d *Device, urls numbered) error {
 	numbered := l.numbered(urls)
-	numbered.Add(d.Granted)
+	numbered.add(d.Granted)
 	if i := slices.IndexFunc(d.Own, numbered.has); i >= 0 {
 		return &NumberedError{d.Own[i]}
 	}
 	return nil
 }
 
-// TagsOf returns the tags of d that count for messages. Own tags that the key has with a
+// tagsOf returns the tags of d that count for messages. Own tags that the key has with a
 // number do not. They could be chosen before it had them. urls are those of its URLs.
-func (l *List) TagsOf(d *Device, urls Numbered) []string {
+func (l *List) tagsOf(d *Device, urls numbered) []string {
 	numbered := l.numbered(urls)
 	return slices.DeleteFunc(d.Tags(), func(tag string) bool {
 		return numbered.has(tag) && !slices.Contains(d.Granted, tag)

@@ -26,7 +26,7 @@ const (
 // changed writes a line and emits an event about a device. by is who made the
 // change; "" if nobody is known.
 func (q *Registry) changed(change, key, name, by string) {
-	app := q.outbox.App.Load()
+	app := q.outbox.Engine.Load()
 	app.Log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
 	app.Emit(event.Device, func() map[string]any {
 		return map[string]any{"change": change, "key": key, "device": name, "by": by}
@@ -44,7 +44,7 @@ type SiteSettings struct {
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
 func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
-	app := q.outbox.App.Load()
+	app := q.outbox.Engine.Load()
 	settings, siteID := app.FindPlace(ctx, of)
 	if settings == nil {
 		settings, siteID = at.Settings, at.Site

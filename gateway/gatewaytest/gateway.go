@@ -152,10 +152,10 @@ func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
 	}
 	if o.Queue != nil {
 		s := *o.Queue
-		if s.Path == "" && s.Dsn == "" {
+		if s.Path == "" && s.DSN == "" {
 			s.Path = g.t.TempDir()
 		}
-		s.Name = cmp.Or(s.Name, s.Path, s.Dsn)
+		s.Name = cmp.Or(s.Name, s.Path, s.DSN)
 		s.MaxAge, s.MaxSize = cmp.Or(s.MaxAge, queue.DefaultMaxAge), cmp.Or(s.MaxSize, queue.DefaultMaxSize)
 		s.Wait, s.Keep = cmp.Or(s.Wait, 5*time.Second), cmp.Or(s.Keep, queue.DefaultKeep)
 		s.Punctual = s.Punctual || o.Global.Push != nil

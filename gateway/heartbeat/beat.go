@@ -21,7 +21,7 @@ type ExpectedBeat struct {
 }
 
 // place names the key among those of all sites, as that of a delivery does.
-func (x *ExpectedBeat) place() string { return x.Key.Home(x.Site) + "\x00" + x.Key.Name }
+func (x *ExpectedBeat) place() string { return x.Key.Place(x.Site).String() }
 
 // expectedBeats returns all beats that keys of the configuration expect.
 func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
@@ -173,7 +173,7 @@ func (m *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, c
 // dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
 // is removed when no other gateway has renewed it for a time.
 func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
-	expects := Expects(&m.outbox.App.Load().Directory)
+	expects := Expects(&m.outbox.Engine.Load().Directory)
 	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := m.outbox.Queue.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
@@ -197,7 +197,7 @@ const uptimeKept = time.Hour
 
 // Arm begins to wait for beats, and to call the watchdog.
 func (m *Monitor) Arm(ctx context.Context) error {
-	if m.outbox.App.Load().QueueSettings.Watchdog != nil {
+	if m.outbox.Engine.Load().QueueSettings.Watchdog != nil {
 		if err := m.watchdog.due(ctx); err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (m *Monitor) Arm(ctx context.Context) error {
 // that have changed.
 func (m *Monitor) armBeats(ctx context.Context) error {
 	armed := map[queue.Hash]bool{}
-	for _, x := range expectedBeats(&m.outbox.App.Load().Directory) {
+	for _, x := range expectedBeats(&m.outbox.Engine.Load().Directory) {
 		name := m.beatName(&x)
 		if armed[name] {
 			continue // several handlers of a site define it
@@ -266,7 +266,7 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 
 // AllBeats returns the beats of all keys, by key and name.
 func (m *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
-	beats, err := m.Beats(ctx, expectedBeats(&m.outbox.App.Load().Directory))
+	beats, err := m.Beats(ctx, expectedBeats(&m.outbox.Engine.Load().Directory))
 	slices.SortFunc(beats, func(x, y BeatStatus) int {
 		return strings.Compare(x.Expected.Key.Name+" "+x.Expected.ExpectedBeat.Name, y.Expected.Key.Name+" "+y.Expected.ExpectedBeat.Name)
 	})

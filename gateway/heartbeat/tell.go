@@ -78,7 +78,7 @@ func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Del
 // [ErrBeatUnchanged] if the change was refused. Otherwise, unless there is an error,
 // d.Release is called when no delivery is in progress any more.
 func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
-	m.outbox.App.Load().Shared.Incidents.Note(&d)
+	m.outbox.Engine.Load().Shared.Incidents.Note(&d)
 	report, id, err = m.outbox.Submit(ctx, d, outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {
 		m.seen.Store(true)
 		return nil
@@ -92,7 +92,7 @@ func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChan
 // dueBeat tells that a beat is late. It looks at the record first: a time in which no
 // gateway ran may have moved the deadline.
 func (m *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
-	app, before := m.outbox.App.Load(), decodeBeat(data)
+	app, before := m.outbox.Engine.Load(), decodeBeat(data)
 	x := expectedBeatOf(&app.Directory, before)
 	if x == nil {
 		return m.dueGoneBeat(ctx, name, before)
@@ -137,7 +137,7 @@ func (m *Monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rule
 		}
 		return now.Sub(b.Gone) >= goneTime, true
 	}}
-	app := m.outbox.App.Load()
+	app := m.outbox.Engine.Load()
 	if before.State != rules.BeatOK && !before.Gone.IsZero() && m.outbox.Queue.Now().Sub(before.Gone) >= goneTime {
 		for _, r := range app.SitesWithID(before.Site) {
 			k := r.Keys[before.Key]

@@ -40,7 +40,7 @@ const watchdogKept = time.Hour
 // take changes when the next call is due. It reports whether this gateway makes a
 // call now.
 func (d *watchdog) take(ctx context.Context) (take bool, err error) {
-	w := d.outbox.App.Load().QueueSettings.Watchdog
+	w := d.outbox.Engine.Load().QueueSettings.Watchdog
 	err = d.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := d.outbox.Queue.Now(), DecodeWatchdog(old[0])
 		take = w != nil && (!s.Next.After(now) || s.Next.Sub(now) > w.Interval)
@@ -64,7 +64,7 @@ func (d *watchdog) due(ctx context.Context) error {
 	if !take || err != nil {
 		return err
 	}
-	if !d.outbox.App.Load().Shared.Background.Add(func() { d.call(d.outbox.App.Load()) }) {
+	if !d.outbox.Engine.Load().Shared.Background.Add(func() { d.call(d.outbox.Engine.Load()) }) {
 		d.watched(outbox.ErrQueueFull)
 	}
 	return nil
@@ -118,7 +118,7 @@ func (d *watchdog) watched(err error) {
 	case err != nil:
 		outcome = metrics.BeatFailed
 	}
-	d.outbox.App.Load().Shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
+	d.outbox.Engine.Load().Shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
 	failing := err != nil
 	if d.failing.Swap(failing) == failing {
 		return

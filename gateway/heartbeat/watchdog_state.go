@@ -81,7 +81,7 @@ type WatchdogJSON struct {
 
 // Watchdog returns what is known of the calls of the watchdog, or nil if there is none.
 func (m *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
-	w := m.outbox.App.Load().QueueSettings.Watchdog
+	w := m.outbox.Engine.Load().QueueSettings.Watchdog
 	if w == nil {
 		return nil, nil
 	}

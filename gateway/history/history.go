@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -130,17 +131,6 @@ func (h *History) LastOf(key site.KeyID) LastOutcome {
 	return h.Last[key]
 }
 
-// OfKey returns at most n messages and refusals of a key, the newest first.
-func (h *History) OfKey(key site.KeyID, n int) []Entry {
-	var out []Entry
-	for _, e := range h.List() {
-		if e.Key != nil && *e.Key == key.Key && e.Site == key.Site && len(out) < n {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // AddRefusal records a refusal. Those of one kind are one entry.
 func (h *History) AddRefusal(f Refusal) {
 	h.Mu.Lock()
@@ -183,4 +173,14 @@ func (h *History) List() []Entry {
 		out = append(out, r.entry())
 	}
 	return out
+}
+
+// Refusal is a request, or a command of a mail client, that was refused.
+type Refusal struct {
+	metrics.RefusalID
+	Time   time.Time
+	Status int    // of HTTP, or the code of SMTP
+	Text   string // the error that the client got
+	Cause  string // what the client did not get: the text of an error of the network or of a file; "" if there is none
+	Client string // its address; "" if unknown
 }

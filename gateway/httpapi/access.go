@@ -59,7 +59,7 @@ func (h *SavedKeys) keyToRead(r *http.Request, key *Lookup) (*site.Key, error) {
 	if h.MayManage(r) == nil {
 		return key.Key(r.Context())
 	}
-	k, _, err := key.Open(r.Context())
+	k, _, err := key.open(r.Context())
 	if err == nil && len(k.Tokens)+len(k.Readers) > 0 && !source.HasToken(source.NewRequest(r), k.Readers.Has) {
 		err = errNoReader
 	}

@@ -63,6 +63,9 @@ func RootOf(path string) string {
 	return "./"
 }
 
+// AddressOf returns the address of a route without names in it, relative to a request.
+func AddressOf(r *http.Request, path string) string { return RootOf(r.URL.Path) + path[1:] }
+
 // ConfigPage returns the address of the page of a key, relative to a request.
 func ConfigPage(r *http.Request, key string) string {
 	return RootOf(r.URL.Path) + "cfg/" + url.PathEscape(key)

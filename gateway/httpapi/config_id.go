@@ -130,7 +130,7 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 	if at.access == accessManage && openManagement {
 		return errConfigIDManage // whoever may send must not be able to read and change the key
 	}
-	k, _, err := at.Lookup().Open(r.Context())
+	k, _, err := at.Lookup().open(r.Context())
 	switch {
 	case err == nil:
 		// A token is no right to read what the destinations are.
@@ -222,7 +222,7 @@ func (h *notifications) maySendNamed(r *http.Request, at *Route) error {
 	if err := h.sender.mayNameKey(r, at); err != nil {
 		return err
 	}
-	k, err := at.Lookup().ToSend(r)
+	k, err := at.Lookup().toSend(r)
 	if err != nil {
 		return err
 	}

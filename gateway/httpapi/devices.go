@@ -86,9 +86,8 @@ func (h *Devices) deviceResponse(r *http.Request, at *Route, err error) *api.Res
 // checkDeviceRequest makes the checks of all requests about devices.
 func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *Route) error {
 	w.Header().Set("Cache-Control", "no-store")
-	if !slices.Contains(at.Methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
 	}
 	return CheckOwnOrigin(r) // which lets GET and HEAD pass
 }

@@ -61,9 +61,8 @@ func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) err
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(at.Methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
 	}
 	w.Header().Add("Vary", "Accept")
 	since := r.URL.Query().Get("since")
@@ -236,7 +235,7 @@ func (h *Inboxes) Reader(r *http.Request, key *Lookup) (*InboxReader, error) {
 		return nil, err
 	}
 	return &InboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.Inboxes.Store, Place: k.Home(h.Site()) + "\x00" + name, Keep: k.Inbox, Ending: h.streams.Ending,
+		Store: q.Inboxes.Store, Place: k.Place(h.Site()).String(), Keep: k.Inbox, Ending: h.streams.Ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, h.Lookup(name))
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved
@@ -250,7 +249,7 @@ func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, key *Lookup)
 	if h.MayManage(r) == nil {
 		return key.Key(ctx)
 	}
-	k, _, err := key.Open(ctx)
+	k, _, err := key.open(ctx)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return nil, err
 	}

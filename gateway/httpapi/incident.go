@@ -47,9 +47,8 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
-	if !slices.Contains(at.Methods, r.Method) {
-		header.Set("Allow", strings.Join(at.Methods, ", "))
-		return h.ErrorResponse(api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0]))
+	if err := at.CheckMethod(w, r); err != nil {
+		return h.ErrorResponse(err)
 	}
 	done, problem, x, err := h.doIncident(w, r, at.ID)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
@@ -34,9 +33,8 @@ func (h *Incidents) serveIncidents(w http.ResponseWriter, r *http.Request, at *R
 }
 
 func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Route) error {
-	if !slices.Contains(at.Methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := h.MayManage(r); err != nil {
@@ -44,7 +42,7 @@ func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Rout
 	}
 	w.Header().Add("Vary", "Accept")
 	if h.Has.Console && api.PrefersHTML(r) {
-		address := RootOf(r.URL.Path) + RouteConsoleIncidents[1:]
+		address := AddressOf(r, RouteConsoleIncidents)
 		if r.URL.RawQuery != "" {
 			address += "?" + r.URL.RawQuery
 		}
@@ -60,7 +58,7 @@ func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Rout
 	if err != nil {
 		return err
 	}
-	return WriteJSON(w, http.StatusOK, alerting.NewIncidentsJSON(list, RootOf(r.URL.Path)+site.RouteIncidents[1:], &by, next))
+	return WriteJSON(w, http.StatusOK, alerting.NewIncidentsJSON(list, AddressOf(r, site.RouteIncidents), &by, next))
 }
 
 // SiteIncidents returns a page of the incidents of the keys that the site has.
@@ -88,7 +86,7 @@ func ListedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
 		Title: x.Title, Key: x.Key, KeyAddress: ConsoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
 		Steps: len(alerting.IncidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
-	out.Address = RootOf(r.URL.Path) + site.RouteIncidents[1:] + "/" + x.ID
+	out.Address = AddressOf(r, site.IncidentPath(x.ID))
 	if x.Name != x.Title && !x.Own {
 		out.Name = x.Name
 	}

@@ -27,8 +27,8 @@ type Lookup struct {
 // Lookup returns the key with a name for one request. Nothing is looked for yet.
 func (h *Base) Lookup(name string) *Lookup { return &Lookup{Name: name, site: h.Resolved} }
 
-// Open returns the key for a client that may have no secret, as [site.Site.OpenKey] does.
-func (l *Lookup) Open(ctx context.Context) (k *site.Key, exists bool, err error) {
+// open returns the key for a client that may have no secret, as [site.Site.OpenKey] does.
+func (l *Lookup) open(ctx context.Context) (k *site.Key, exists bool, err error) {
 	if !l.found {
 		l.found = true
 		l.key, l.exists, l.err = l.site.OpenKey(ctx, l.Name)
@@ -39,7 +39,7 @@ func (l *Lookup) Open(ctx context.Context) (k *site.Key, exists bool, err error)
 // Key returns the key. The error is [site.ErrNoKey] if there is none, also where keys are
 // protected.
 func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
-	k, exists, err := l.Open(ctx)
+	k, exists, err := l.open(ctx)
 	if err == nil && !exists {
 		err = site.ErrNoKey
 	}
@@ -52,16 +52,16 @@ func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
 // Token returns the hash of the token of the key that r has in one of the usual places; ""
 // for none.
 func (l *Lookup) Token(r *http.Request) string {
-	if k, _, err := l.Open(r.Context()); err == nil && !l.compared {
+	if k, _, err := l.open(r.Context()); err == nil && !l.compared {
 		l.compared = true
 		l.token = k.TokenSum(source.NewRequest(r), new(source.Format))
 	}
 	return l.token
 }
 
-// ToSend returns the key if the client of r may send to it. It does not read the body.
-func (l *Lookup) ToSend(r *http.Request) (*site.Key, error) {
-	k, _, err := l.Open(r.Context())
+// toSend returns the key if the client of r may send to it. It does not read the body.
+func (l *Lookup) toSend(r *http.Request) (*site.Key, error) {
+	k, _, err := l.open(r.Context())
 	if err == nil && len(k.Tokens) > 0 && l.Token(r) == "" {
 		err = site.ErrNoToken
 	}

@@ -31,22 +31,22 @@ func TestTokenIsComparedOnce(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+right)
 	bad := httptest.NewRequest("POST", "/notify/ops?token="+wrong, nil)
 	good, refused := base.Lookup("ops"), base.Lookup("ops")
-	if _, err := good.ToSend(r); err != nil {
+	if _, err := good.toSend(r); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := refused.ToSend(bad); !errors.Is(err, site.ErrNoToken) {
+	if _, err := refused.toSend(bad); !errors.Is(err, site.ErrNoToken) {
 		t.Fatal(err)
 	}
 	sum := good.Token(r)
 	k.Tokens[0] = sha256.Sum256([]byte(wrong)) // another comparison would have another outcome
-	if _, err := good.ToSend(r); err != nil || good.Token(r) != sum {
+	if _, err := good.toSend(r); err != nil || good.Token(r) != sum {
 		t.Error("the token is compared again")
 	}
-	if _, err := refused.ToSend(bad); !errors.Is(err, site.ErrNoToken) || refused.Token(bad) != "" {
+	if _, err := refused.toSend(bad); !errors.Is(err, site.ErrNoToken) || refused.Token(bad) != "" {
 		t.Error("the wrong token is compared again")
 	}
 	for _, name := range []string{"unknown", "ops"} { // a key that does not exist is like one with another token
-		if _, err := base.Lookup(name).ToSend(r); !errors.Is(err, site.ErrNoToken) {
+		if _, err := base.Lookup(name).toSend(r); !errors.Is(err, site.ErrNoToken) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -97,7 +97,7 @@ func (h *Messages) mayActOn(r *http.Request, name string) bool {
 	if h.MayManage(r) == nil {
 		return true
 	}
-	k, err := h.Lookup(name).ToSend(r)
+	k, err := h.Lookup(name).toSend(r)
 	return err == nil && len(k.Tokens) > 0
 }
 
@@ -109,7 +109,7 @@ func (h *Messages) mayCancel(r *http.Request, e *queue.Entry) error {
 	if s.Decode(e.Message.Summary) != nil || s.Key == "" || h.MayManage(r) == nil {
 		return nil //nolint:nilerr // what cannot be read has no key
 	}
-	k, err := h.Lookup(s.Key).ToSend(r)
+	k, err := h.Lookup(s.Key).toSend(r)
 	switch {
 	case errors.Is(err, site.ErrNoKey):
 		return nil // it is gone, with its token

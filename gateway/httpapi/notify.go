@@ -236,7 +236,7 @@ func (h *Sender) attachments(r *http.Request, q *api.Request, toKey bool) ([]*no
 func (h *Sender) CheckRoute(r *http.Request, to *Lookup) error {
 	switch {
 	case to.Name != "":
-		_, err := to.ToSend(r)
+		_, err := to.toSend(r)
 		return err
 	case !h.Resolved.Stateless:
 		return statelessError(r)

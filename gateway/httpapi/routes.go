@@ -188,6 +188,15 @@ type Route struct {
 	lookup Lookup // of the key
 }
 
+// CheckMethod returns an error if the route does not have the method of r.
+func (at *Route) CheckMethod(w http.ResponseWriter, r *http.Request) error {
+	if slices.Contains(at.Methods, r.Method) {
+		return nil
+	}
+	w.Header().Set("Allow", strings.Join(at.Methods, ", "))
+	return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+}
+
 // Lookup returns the key of the route for the request that it is of.
 func (at *Route) Lookup() *Lookup { return &at.lookup }
 
@@ -265,7 +274,7 @@ func (at *Route) set(segment, value string) bool {
 		return slices.Contains(NtfyVerbs, value)
 	case "{SOURCE}":
 		at.Source = value
-		return site.IsKeyName(at.Key) && !site.ContainsFold(site.ReservedNames, at.Key) && site.SourceName.MatchString(value)
+		return site.IsKeyName(at.Key) && !site.IsReserved(at.Key) && site.IsSourceName(value)
 	default:
 		return segment == value
 	}

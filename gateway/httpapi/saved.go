@@ -80,9 +80,8 @@ func (h *SavedKeys) configActions(pages []ConfigAction) []ConfigAction {
 }
 
 func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) error {
-	if !slices.Contains(at.Methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if at.access == accessManage {

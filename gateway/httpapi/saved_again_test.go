@@ -124,7 +124,7 @@ func newSavedAgain(t *testing.T) *savedAgain {
 // newStore returns the store of the saved keys, as another gateway has it.
 func (s *savedAgain) newStore() *configstore.Store {
 	s.t.Helper()
-	store, err := configstore.New(storagetest.New(s.dir), "", new(configstore.Index), "")
+	store, err := configstore.New(configstore.Options{Storage: storagetest.New(s.dir), Index: new(configstore.Index)})
 	if err != nil {
 		s.t.Fatal(err)
 	}

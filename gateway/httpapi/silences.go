@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -40,9 +38,8 @@ func (h *Silences) serveSilences(w http.ResponseWriter, r *http.Request, at *Rou
 }
 
 func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route) error {
-	if !slices.Contains(at.Methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := h.MayManage(r); err != nil {
@@ -79,7 +76,7 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 		}
 		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
 	}
-	all, err := q.Alerts.Silences.At(r.Context(), k.Home(h.Site())+"\x00"+k.Name)
+	all, err := q.Alerts.Silences.At(r.Context(), k.Place(h.Site()).String())
 	if err != nil {
 		return Answer(err)
 	}

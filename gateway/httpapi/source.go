@@ -135,7 +135,7 @@ type sourceKey struct {
 // exist.
 func newSourceKey(ctx context.Context, a *Route, s *source.Source, req *source.Request) (k sourceKey, err error) {
 	k.name, k.source = a.Source, s
-	if k.Key, k.exists, err = a.Lookup().Open(ctx); err == nil {
+	if k.Key, k.exists, err = a.Lookup().open(ctx); err == nil {
 		k.findToken(req)
 	}
 	return k, err

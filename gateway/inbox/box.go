@@ -21,9 +21,8 @@ import (
 // knows of keys and of its size.
 type Box struct {
 	*Store
-	outbox *outbox.Outbox
-	full   loglimit.Limiter // messages that were removed because the inboxes had no room
-	Slow   loglimit.Limiter // readers
+	full loglimit.Limiter // messages that were removed because the inboxes had no room
+	Slow loglimit.Limiter // readers
 }
 
 // inboxShare is the share of the queue that all inboxes may take: at most max_size /
@@ -32,11 +31,11 @@ const inboxShare = 4
 
 // NewBox returns the inboxes of the keys in the queue.
 func NewBox(q *outbox.Outbox) *Box {
-	b := &Box{outbox: q}
+	b := &Box{}
 	b.Store = &Store{
 		Queue: q.Queue, Shared: q.Shared,
-		MaxSize: func() int64 { return q.App.Load().QueueSettings.MaxSize / inboxShare },
-		Used:    func() bool { return slices.ContainsFunc(q.App.Load().All(), (*site.Site).HasInboxes) },
+		MaxSize: func() int64 { return q.Engine.Load().QueueSettings.MaxSize / inboxShare },
+		Used:    func() bool { return slices.ContainsFunc(q.Engine.Load().All(), (*site.Site).HasInboxes) },
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {
 				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",
@@ -49,7 +48,7 @@ func NewBox(q *outbox.Outbox) *Box {
 
 // DueRecord does what is due in a record of inboxes, and reports whether it is one.
 func (b *Box) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
-	return b.Due(ctx, name, data)
+	return b.due(ctx, name, data)
 }
 
 // KeepDraft adds a message that is about to be stored to the inbox of its key, in the same
@@ -58,7 +57,7 @@ func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
 	if !d.Keeps() {
 		return nil
 	}
-	m := New(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
+	m := newMessage(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
 	keep, stored := b.Keep(d.Place(), m)
 	d.Entry.Rules = queue.JoinRuled(d.Entry.Rules, keep)
 	return stored

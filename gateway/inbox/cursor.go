@@ -12,11 +12,11 @@ import (
 // larger number if another message has that already.
 type Cursor uint64
 
-// At returns the cursor of a message that comes in at t, if it is the only one.
-func At(t time.Time) Cursor { return Cursor(max(t.UnixMicro(), 0)) }
+// cursorAt returns the cursor of a message that comes in at t, if it is the only one.
+func cursorAt(t time.Time) Cursor { return Cursor(max(t.UnixMicro(), 0)) }
 
-// Next returns the cursor of a message that comes in at t, after the one with c.
-func (c Cursor) Next(t time.Time) Cursor { return max(c+1, At(t)) }
+// next returns the cursor of a message that comes in at t, after the one with c.
+func (c Cursor) next(t time.Time) Cursor { return max(c+1, cursorAt(t)) }
 
 // The form of the text of a cursor. Those of ntfy have 12 letters and digits, too; a first
 // letter distinguishes it from times and durations.
@@ -32,8 +32,8 @@ func (c Cursor) String() string {
 	return cursorPrefix + strings.Repeat("0", max(cursorDigits-len(digits), 0)) + digits
 }
 
-// ParseCursor returns the cursor with a text. It reports whether there is one.
-func ParseCursor(text string) (Cursor, bool) {
+// parseCursor returns the cursor with a text. It reports whether there is one.
+func parseCursor(text string) (Cursor, bool) {
 	digits, ok := strings.CutPrefix(text, cursorPrefix)
 	if !ok || len(digits) != cursorDigits || strings.ToLower(digits) != digits {
 		return 0, false
@@ -75,8 +75,8 @@ func ParseSince(text string, now time.Time, duration func(string) (time.Duration
 	case "latest":
 		return Since{Latest: true}, nil
 	}
-	from := func(t time.Time) Since { return Since{After: max(At(t), 1) - 1} }
-	if c, ok := ParseCursor(text); ok {
+	from := func(t time.Time) Since { return Since{After: max(cursorAt(t), 1) - 1} }
+	if c, ok := parseCursor(text); ok {
 		return Since{After: c}, nil
 	}
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds >= 0 && seconds < maxSeconds {

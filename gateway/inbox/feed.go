@@ -31,13 +31,13 @@ const (
 	maxKeptSize = 256 << 10
 )
 
-// NewFeed returns the feed of an inbox whose last message has a cursor.
-func NewFeed(last Cursor, read func(ctx context.Context, after Cursor) ([]*Message, error)) *Feed {
+// newFeed returns the feed of an inbox whose last message has a cursor.
+func newFeed(last Cursor, read func(ctx context.Context, after Cursor) ([]*Message, error)) *Feed {
 	return &Feed{Read: read, changed: make(chan struct{}), newest: last, from: last, last: last}
 }
 
-// Tell says that there is a message with a cursor.
-func (f *Feed) Tell(c Cursor) {
+// tell says that there is a message with a cursor.
+func (f *Feed) tell(c Cursor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c > f.newest {
@@ -54,9 +54,9 @@ func (f *Feed) Newest() Cursor {
 	return f.newest
 }
 
-// After returns the first messages after a cursor. If there are none, more is closed when
+// after returns the first messages after a cursor. If there are none, more is closed when
 // there may be some. Messages must not be changed.
-func (f *Feed) After(ctx context.Context, c Cursor) (messages []*Message, more <-chan struct{}, err error) {
+func (f *Feed) after(ctx context.Context, c Cursor) (messages []*Message, more <-chan struct{}, err error) {
 	f.mu.Lock()
 	newest, more := f.newest, f.changed
 	f.mu.Unlock()

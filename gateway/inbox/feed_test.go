@@ -38,7 +38,7 @@ func after(t *testing.T, f *Feed, c Cursor) string {
 	t.Helper()
 	var out []string
 	for {
-		messages, _, err := f.After(t.Context(), c)
+		messages, _, err := f.after(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,16 +59,16 @@ func TestFeed(t *testing.T) {
 	s := &memory{}
 	s.add(1, 10)
 	s.add(2, 10)
-	f := NewFeed(2, s.read)
+	f := newFeed(2, s.read)
 	if got := after(t, f, 2); got != "" || s.reads != 0 {
 		t.Errorf("nothing is new, but %q was read", got)
 	}
 	if got := after(t, f, 0); got != "1 2" {
 		t.Errorf("from the beginning: %q", got)
 	}
-	_, more, _ := f.After(t.Context(), 2)
+	_, more, _ := f.after(t.Context(), 2)
 	s.add(3, 10)
-	f.Tell(3)
+	f.tell(3)
 	<-more
 	s.reads = 0
 	for range 50 {
@@ -82,7 +82,7 @@ func TestFeed(t *testing.T) {
 	var want []string
 	for c := range Cursor(300) {
 		s.add(4+c, 5000) // more than the feed keeps
-		f.Tell(4 + c)
+		f.tell(4 + c)
 		want = append(want, fmt.Sprint(uint64(4+c)))
 	}
 	if got := after(t, f, 3); got != strings.Join(want, " ") {
@@ -98,14 +98,14 @@ func TestFeed(t *testing.T) {
 func TestFeedToldEarly(t *testing.T) {
 	t.Parallel()
 	s := &memory{}
-	f := NewFeed(0, s.read)
-	f.Tell(1)
-	messages, more, err := f.After(t.Context(), 0)
+	f := newFeed(0, s.read)
+	f.tell(1)
+	messages, more, err := f.after(t.Context(), 0)
 	if len(messages) > 0 || err != nil {
 		t.Fatalf("%v, %v", messages, err)
 	}
 	s.add(1, 10)
-	f.Tell(1)
+	f.tell(1)
 	<-more
 	if got := after(t, f, 0); got != "1" {
 		t.Errorf("got %q", got)

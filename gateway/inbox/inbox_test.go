@@ -15,20 +15,20 @@ import (
 func TestCursor(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 1, 8, 0, 0, 0, time.UTC)
-	a := Cursor(0).Next(now)
-	b := a.Next(now)
-	c := b.Next(now.Add(-time.Hour))
-	d := c.Next(now.Add(time.Second))
+	a := Cursor(0).next(now)
+	b := a.next(now)
+	c := b.next(now.Add(-time.Hour))
+	d := c.next(now.Add(time.Second))
 	for i, pair := range [][2]Cursor{{a, b}, {b, c}, {c, d}} {
 		if pair[0] >= pair[1] || pair[0].String() >= pair[1].String() {
 			t.Errorf("%d: %s, then %s", i, pair[0], pair[1])
 		}
-		if got, ok := ParseCursor(pair[1].String()); !ok || got != pair[1] {
+		if got, ok := parseCursor(pair[1].String()); !ok || got != pair[1] {
 			t.Errorf("%s is read as %s", pair[1], got)
 		}
 	}
 	for _, text := range []string{"", "m", "m0", "hwQ2YpKdmgzz", "10m", "M0hofnw3czzx", "m0hofnw3czz!", "m-0hofnw3czz"} {
-		if c, ok := ParseCursor(text); ok {
+		if c, ok := parseCursor(text); ok {
 			t.Errorf("%q is the cursor %d", text, c)
 		}
 	}
@@ -38,8 +38,8 @@ func TestParseSince(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 1, 8, 0, 0, 0, time.UTC)
 	for text, want := range map[string]Since{
-		"all": {}, "none": {None: true}, "latest": {Latest: true}, At(now).String(): {After: At(now)},
-		"1h": {After: At(now.Add(-time.Hour)) - 1}, "1782892800": {After: At(time.Unix(1782892800, 0)) - 1}, "2026-07-01T09:00:00+01:00": {After: At(now) - 1}, "0": {},
+		"all": {}, "none": {None: true}, "latest": {Latest: true}, cursorAt(now).String(): {After: cursorAt(now)},
+		"1h": {After: cursorAt(now.Add(-time.Hour)) - 1}, "1782892800": {After: cursorAt(time.Unix(1782892800, 0)) - 1}, "2026-07-01T09:00:00+01:00": {After: cursorAt(now) - 1}, "0": {},
 	} {
 		if got, err := ParseSince(text, now, time.ParseDuration); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
@@ -56,12 +56,12 @@ func TestParseSince(t *testing.T) {
 func TestStored(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMicro(1782892800123456)
-	m := New(&notifier.Message{
+	m := newMessage(&notifier.Message{
 		Title: "T", Body: strings.Repeat("é", maxBody), Type: notifier.Failure, Format: notifier.Markdown, Time: now, Foreign: true,
 		Incident:    notifier.Incident{Name: "disk"},
 		Attachments: []*notifier.Attachment{{Name: "a.txt", ContentType: "text/plain", Size: 5}},
 	}, "0190", "grafana", now.Add(time.Hour))
-	m.Cursor = At(now)
+	m.Cursor = cursorAt(now)
 	if len(m.Body) > maxBody+len("…") || !m.Cut || m.Title != "T" || m.Size() < len(m.Body) {
 		t.Errorf("%d bytes, %v, %q", len(m.Body), m.Cut, m.Title)
 	}
@@ -69,10 +69,10 @@ func TestStored(t *testing.T) {
 	if !ok || !reflect.DeepEqual(got.JSON(m.Expires), m.JSON(m.Expires)) || !got.Foreign || got.Incident != "disk" || len(got.Files) != 1 {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	if until := m.Until(time.Minute); !until.Equal(now.Add(time.Minute)) {
+	if until := m.until(time.Minute); !until.Equal(now.Add(time.Minute)) {
 		t.Errorf("after inbox was shortened, it can be read until %s", until)
 	}
-	if until := m.Until(24 * time.Hour); !until.Equal(m.Expires) {
+	if until := m.until(24 * time.Hour); !until.Equal(m.Expires) {
 		t.Errorf("after inbox was made longer, it can be read until %s", until)
 	}
 }
@@ -82,11 +82,11 @@ func TestStored(t *testing.T) {
 func TestNtfyText(t *testing.T) {
 	t.Parallel()
 	m := &Message{Body: "[a](https://b.example)", Format: notifier.Markdown, Foreign: true, Type: notifier.Info}
-	if e := m.Ntfy("t", time.Time{}); e.ContentType != "" || !strings.Contains(e.Message, "a") {
+	if e := m.ntfy("t", time.Time{}); e.ContentType != "" || !strings.Contains(e.Message, "a") {
 		t.Errorf("%+v", e)
 	}
 	m = &Message{Body: strings.Repeat("x", maxBody), Format: notifier.Text}
-	if e := m.Ntfy("t", time.Time{}); len(e.Message) > maxNtfy+len("…") {
+	if e := m.ntfy("t", time.Time{}); len(e.Message) > maxNtfy+len("…") {
 		t.Errorf("%d bytes", len(e.Message))
 	}
 }

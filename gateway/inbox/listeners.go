@@ -52,7 +52,7 @@ func (k *known) note(h Head) {
 		k.heads[h.Place] = h
 	}
 	if f := k.feeds[h.Place]; f != nil {
-		f.Tell(h.Last)
+		f.tell(h.Last)
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *Store) Listen(ctx context.Context, place string) (f *Feed, leave func()
 		return nil, nil, err
 	}
 	if f, leave, err = s.known.join(place, func() *Feed {
-		return NewFeed(before.Last, func(ctx context.Context, after Cursor) ([]*Message, error) { return s.Read(ctx, place, after) })
+		return newFeed(before.Last, func(ctx context.Context, after Cursor) ([]*Message, error) { return s.Read(ctx, place, after) })
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +133,7 @@ func (s *Store) Listen(ctx context.Context, place string) (f *Feed, leave func()
 		leave()
 		return nil, nil, err
 	}
-	f.Tell(now.Last)
+	f.tell(now.Last)
 	return f, leave, nil
 }
 

@@ -55,8 +55,8 @@ type File struct {
 	Size int64
 }
 
-// New returns the message that a key keeps until a time. Its Cursor is not set.
-func New(m *notifier.Message, id, source string, expires time.Time) *Message {
+// newMessage returns the message that a key keeps until a time. Its Cursor is not set.
+func newMessage(m *notifier.Message, id, source string, expires time.Time) *Message {
 	out := &Message{
 		ID: id, Time: m.Time, Expires: expires, Type: m.Type, Title: markup.TruncateBytes(markup.OneLine(m.Title), maxTitle),
 		Body: markup.TruncateBytes(m.Body, maxBody), Format: m.Format, Cut: len(m.Body) > maxBody, Foreign: m.Foreign, Incident: m.Incident.Name, Source: source,
@@ -96,9 +96,9 @@ func (m *Message) withFiles(text string) string {
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
 
-// Until returns until when m can be read if messages are kept for a time, which may have
+// until returns until when m can be read if messages are kept for a time, which may have
 // been longer when m came in.
-func (m *Message) Until(keep time.Duration) time.Time {
+func (m *Message) until(keep time.Duration) time.Time {
 	if until := m.Time.Add(keep); until.Before(m.Expires) {
 		return until
 	}

@@ -42,8 +42,8 @@ var ntfyTypes = map[notifier.Type]struct {
 	notifier.Failure: {5, "rotating_light"}, notifier.Warning: {4, "warning"}, notifier.Success: {3, "white_check_mark"}, notifier.Info: {3, ""},
 }
 
-// Ntfy returns m as a message of a topic of ntfy. It can be read until a time.
-func (m *Message) Ntfy(topic string, until time.Time) NtfyEvent {
+// ntfy returns m as a message of a topic of ntfy. It can be read until a time.
+func (m *Message) ntfy(topic string, until time.Time) NtfyEvent {
 	t := ntfyTypes[m.Type]
 	out := NtfyEvent{
 		ID: m.Cursor.String(), Time: m.Time.Unix(), Expires: until.Unix(), Event: EventMessage, Topic: topic,

@@ -98,7 +98,7 @@ func (n *NtfyRequest) Events(event string, m *Message, until time.Time, f func(e
 		return f(&e)
 	}
 	for _, topic := range n.Topics {
-		if e := m.Ntfy(topic, until); n.Filter.Selects(&e) {
+		if e := m.ntfy(topic, until); n.Filter.selects(&e) {
 			if err := f(&e); err != nil {
 				return err
 			}
@@ -142,8 +142,8 @@ func parseNtfyFilter(get func(names ...string) string) (f NtfyFilter, err error)
 	return f, nil
 }
 
-// Selects reports whether the client wants a message.
-func (f *NtfyFilter) Selects(e *NtfyEvent) bool {
+// selects reports whether the client wants a message.
+func (f *NtfyFilter) selects(e *NtfyEvent) bool {
 	switch {
 	case f.ID != "" && f.ID != e.ID,
 		f.Message != "" && f.Message != e.Message,

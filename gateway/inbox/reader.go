@@ -25,7 +25,7 @@ type Reader struct {
 func (r *Reader) readable(messages []*Message, f func(m *Message, until time.Time) bool) bool {
 	now := time.Now()
 	for _, m := range messages {
-		if until := m.Until(r.Keep); until.After(now) && !f(m, until) {
+		if until := m.until(r.Keep); until.After(now) && !f(m, until) {
 			return false
 		}
 	}
@@ -62,7 +62,7 @@ const storingTime = time.Minute
 // CameIn calls f with the messages that came in from a time to another one, until f returns
 // false. Some of them may have come in a minute later.
 func (r *Reader) CameIn(ctx context.Context, from, to time.Time, f func(m *Message) bool) error {
-	return r.between(ctx, max(At(from), 1)-1, At(to.Add(storingTime)), func(m *Message, _ time.Time) bool { return f(m) })
+	return r.between(ctx, max(cursorAt(from), 1)-1, cursorAt(to.Add(storingTime)), func(m *Message, _ time.Time) bool { return f(m) })
 }
 
 // KeepaliveInterval is how often a stream says that it is still there.
@@ -84,7 +84,7 @@ func (r *Reader) Follow(ctx context.Context, s Since, send func(event string, m 
 	timer := time.NewTimer(KeepaliveInterval)
 	defer timer.Stop()
 	for {
-		messages, more, err := feed.After(ctx, cursor)
+		messages, more, err := feed.after(ctx, cursor)
 		if err != nil {
 			return err // the client comes back
 		}

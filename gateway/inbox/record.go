@@ -33,7 +33,7 @@ func (h *Head) fields(c *wire.Codec) {
 
 // added returns the head with a message that came in at a time.
 func (h Head) added(m *Message, now time.Time) Head {
-	h.Last = h.Last.Next(now)
+	h.Last = h.Last.next(now)
 	h.Count, h.Size = h.Count+1, h.Size+int64(m.Size())
 	return h
 }

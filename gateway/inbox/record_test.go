@@ -37,7 +37,7 @@ func TestStoredRecords(t *testing.T) {
 	}
 	at := time.UnixMicro(1_790_000_060_123_456)
 	m := &Message{
-		Cursor: At(at), ID: "0190", Time: at, Expires: at.Add(time.Hour), Type: notifier.Failure, Title: "Disk full", Body: "The *disk* is full.",
+		Cursor: cursorAt(at), ID: "0190", Time: at, Expires: at.Add(time.Hour), Type: notifier.Failure, Title: "Disk full", Body: "The *disk* is full.",
 		Format: notifier.Markdown, Cut: true, Foreign: true, Incident: "disk", Source: "grafana", Files: []File{{"a.txt", "text/plain", 5}, {Name: "b"}},
 	}
 	b := encodeMessage(place, m)

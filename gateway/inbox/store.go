@@ -106,9 +106,9 @@ func (s *Store) Head(ctx context.Context, place string) (Head, error) {
 	return decodeHead(place, b), err
 }
 
-// Due does what is due in a record. It reports false if the record is no part of an inbox, or
+// due does what is due in a record. It reports false if the record is no part of an inbox, or
 // a damaged message, which the caller removes.
-func (s *Store) Due(ctx context.Context, name queue.Hash, record []byte) (bool, error) {
+func (s *Store) due(ctx context.Context, name queue.Hash, record []byte) (bool, error) {
 	if len(record) > 0 && record[0] == kindHead {
 		return true, s.dueHead(ctx, name, decodeHead("", record))
 	}

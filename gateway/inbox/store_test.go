@@ -107,7 +107,7 @@ func TestDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ours, err := s.Due(t.Context(), name, b); err != nil || ours != want {
+		if ours, err := s.due(t.Context(), name, b); err != nil || ours != want {
 			t.Fatalf("%v, %v", ours, err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestDue(t *testing.T) {
 		t.Errorf("%v, %v", sizes, err)
 	}
 	for _, record := range [][]byte{nil, {'x'}, {kindMessage, 1}} {
-		if ours, err := s.Due(t.Context(), queue.Hash{1}, record); ours || err != nil {
+		if ours, err := s.due(t.Context(), queue.Hash{1}, record); ours || err != nil {
 			t.Errorf("%q: %v, %v", record, ours, err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, more, _ := f.After(t.Context(), 0)
+	_, more, _ := f.after(t.Context(), 0)
 	another.keep(t, "p", "x", time.Now().Add(time.Hour))
 	select {
 	case <-more:
@@ -195,7 +195,7 @@ func TestListen(t *testing.T) {
 	}
 	s.Refresh(t.Context())
 	<-more
-	if got, _, err := f.After(t.Context(), 0); err != nil || len(got) != 1 || got[0].Body != "x" {
+	if got, _, err := f.after(t.Context(), 0); err != nil || len(got) != 1 || got[0].Body != "x" {
 		t.Errorf("%v, %v", got, err)
 	}
 	for range MaxListeners - 1 {

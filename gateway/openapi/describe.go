@@ -152,20 +152,45 @@ func (a Answer) header(name string, value Schema) Answer {
 	return a
 }
 
-// records returns the bodies of an answer that has log records.
-func records() map[string]Schema {
-	return map[string]Schema{
+// recordsOr returns the bodies of an answer that has log records. stream describes a stream of
+// results; "" if the answer is none.
+func recordsOr(json Schema, stream string) map[string]Schema {
+	out := map[string]Schema{
 		mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-		mediaJSON: bodyOf("Answer"),
+		mediaJSON: json,
 		mediaHTML: described(text(), "A page with the same records."),
 	}
+	if stream != "" {
+		out[mediaStream] = described(text(), stream)
+	}
+	return out
 }
 
-// streamed returns the bodies of an answer that may be a stream of results.
-func streamed() map[string]Schema {
-	out := records()
-	out[mediaStream] = described(text(), "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 once sending has begun, because the outcome is not known yet; the last line has the status.")
-	return out
+func records() map[string]Schema  { return recordsOr(bodyOf("Answer"), "") }
+func streamed() map[string]Schema { return recordsOr(bodyOf("Answer"), resultLines) }
+func unsent() map[string]Schema   { return recordsOr(bodyOf("Answer"), unsentLine) }
+
+// What several answers as a stream are.
+const (
+	resultLines = "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 once sending has begun, because the outcome is not known yet; the last line has the status."
+	unsentLine  = "One line, if nothing was sent because no destination has the tag."
+)
+
+// aPage returns the answer that is a page to write a message on.
+func aPage() Answer {
+	return says("The page.", map[string]Schema{mediaHTML: text()}).header("Content-Security-Policy", Schema{"description": "The Content Security Policy of the page.", "schema": text()})
+}
+
+// noPage returns the answer where no page is.
+func noPage() Answer {
+	return says("The page is turned off, or the client does not prefer HTML.", map[string]Schema{
+		mediaHTML: text(), mediaText: text(), mediaJSON: bodyOf("Answer"), mediaStream: described(text(), "One line, of the schema `StreamLine`."),
+	}).header("Allow", Schema{"description": "The methods that the address supports.", "schema": text()})
+}
+
+// uuid returns the parameter of a path that is a UUID.
+func uuid(description string) Parameter {
+	return Parameter{Description: description, Schema: Schema{"type": "string", "format": "uuid"}}
 }
 
 // result returns an answer with log records: that of a message, or an error.

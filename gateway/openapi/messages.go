@@ -4,147 +4,121 @@ import "net/http"
 
 // Message describes /notify/messages/{ID}.
 func Message() About {
-	return About{ID: Parameter{Description: "The ID of a message, from a response.", Schema: Schema{"type": "string", "format": "uuid"}}, Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "message", Tag: ofMessages,
-			Summary:    "Read the state of a message (with a queue)",
-			Parameters: common("Accept"),
-			Answers: map[int]Answer{
-				http.StatusOK: says("The state of the message, which never includes its text.", map[string]Schema{
-					mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-					mediaJSON: bodyOf("QueuedMessage"),
-					mediaHTML: described(text(), "A page with the same records."),
-				}, "Vary", "Cache-Control"),
-				http.StatusNotFound:           result(noSuchMessage),
-				http.StatusServiceUnavailable: result(queueUnreadable),
-			},
+	return About{ID: uuid("The ID of a message, from a response."), Operations: []Operation{{
+		Method: http.MethodGet, ID: "message", Tag: ofMessages,
+		Summary:    "Read the state of a message (with a queue)",
+		Parameters: common("Accept"),
+		Answers: map[int]Answer{
+			http.StatusOK:                 says("The state of the message, which never includes its text.", recordsOr(bodyOf("QueuedMessage"), ""), "Vary", "Cache-Control"),
+			http.StatusNotFound:           result(noSuchMessage),
+			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
-		{
-			Method: http.MethodDelete, ID: "cancelMessage", Tag: ofMessages,
-			Summary:     "Cancel the deliveries that wait (with a queue)",
-			Description: "Deliveries in progress are not cancelled.",
-			Parameters:  common("Accept"),
-			Answers: map[int]Answer{
-				http.StatusOK: says("The state of the message, which never includes its text.", map[string]Schema{
-					mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-					mediaJSON: bodyOf("QueuedMessage"),
-					mediaHTML: described(text(), "A page with the same records."),
-				}, "Vary", "Cache-Control"),
-				http.StatusUnauthorized:       unauthorized("The key of the message has a token, which is missing or wrong."),
-				http.StatusForbidden:          result("A page of another site has sent the request, or the key has no token, and others than its senders know the ID: it has a reader or a device, or accepts no direct messages."),
-				http.StatusNotFound:           result(noSuchMessage),
-				http.StatusServiceUnavailable: result(queueUnreadable),
-			},
+	}, {
+		Method: http.MethodDelete, ID: "cancelMessage", Tag: ofMessages,
+		Summary:     "Cancel the deliveries that wait (with a queue)",
+		Description: "Deliveries in progress are not cancelled.",
+		Parameters:  common("Accept"),
+		Answers: map[int]Answer{
+			http.StatusOK:                 says("The state of the message, which never includes its text.", recordsOr(bodyOf("QueuedMessage"), ""), "Vary", "Cache-Control"),
+			http.StatusUnauthorized:       unauthorized("The key of the message has a token, which is missing or wrong."),
+			http.StatusForbidden:          result("A page of another site has sent the request, or the key has no token, and others than its senders know the ID: it has a reader or a device, or accepts no direct messages."),
+			http.StatusNotFound:           result(noSuchMessage),
+			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
-	}}
+	}}}
 }
 
 // Incidents describes /notify/incidents.
 func Incidents() About {
-	return About{Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "incidents", Tag: ofMessages,
-			Summary:     "List the incidents of keys with rules (with a queue)",
-			Description: "The worst first: open, then acknowledged, then resolved. Only for who may manage.",
-			Parameters: []any{
-				inQuery("key", text(), "Only those of this key."),
-				inQuery("state", Schema{"enum": []string{"open", "acknowledged", "resolved"}}, "Only those in this state."),
-				inQuery("limit", Schema{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "How many a page has."),
-				inQuery("after", text(), "Where the page begins; `next` has it."),
-			},
-			Answers: map[int]Answer{
-				http.StatusOK: says("A page of incidents, which never includes the texts of messages.", map[string]Schema{
-					mediaJSON: bodyOf("Incidents"),
-				}, "Vary", "Cache-Control"),
-				http.StatusSeeOther:           says("The request prefers `text/html`; the page of the console is at `Location`.", nil),
-				http.StatusBadRequest:         result("A parameter is wrong."),
-				http.StatusForbidden:          result("The client may not manage."),
-				http.StatusServiceUnavailable: result(queueUnreadable),
-			},
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "incidents", Tag: ofMessages,
+		Summary:     "List the incidents of keys with rules (with a queue)",
+		Description: "The worst first: open, then acknowledged, then resolved. Only for who may manage.",
+		Parameters: []any{
+			inQuery("key", text(), "Only those of this key."),
+			inQuery("state", Schema{"enum": []string{"open", "acknowledged", "resolved"}}, "Only those in this state."),
+			inQuery("limit", Schema{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "How many a page has."),
+			inQuery("after", text(), "Where the page begins; `next` has it."),
 		},
-	}}
+		Answers: map[int]Answer{
+			http.StatusOK:                 says("A page of incidents, which never includes the texts of messages.", map[string]Schema{mediaJSON: bodyOf("Incidents")}, "Vary", "Cache-Control"),
+			http.StatusSeeOther:           says("The request prefers `text/html`; the page of the console is at `Location`.", nil),
+			http.StatusBadRequest:         result("A parameter is wrong."),
+			http.StatusForbidden:          result("The client may not manage."),
+			http.StatusServiceUnavailable: result(queueUnreadable),
+		},
+	}}}
 }
 
 // Incident describes /notify/incidents/{ID}.
 func Incident() About {
-	return About{ID: Parameter{Description: "The public ID of an incident, from the link in a message.", Schema: Schema{"type": "string", "pattern": "^[a-z2-7]{26}$"}}, Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "incident", Tag: ofMessages,
-			Summary:     "Read an incident (with a queue)",
-			Description: "Whoever knows the ID may. It changes nothing, because scanners of mails follow links.",
-			Parameters:  common("Accept"),
-			Answers: map[int]Answer{
-				http.StatusOK: says("The incident, which never includes the texts of messages.", map[string]Schema{
-					mediaJSON: bodyOf("IncidentRecord"),
-					mediaHTML: described(text(), "The page of the incident."),
-				}, "Vary", "Cache-Control"),
-				http.StatusNotFound:           result(noSuchIncident),
-				http.StatusServiceUnavailable: result(queueUnusable),
-			},
+	return About{ID: Parameter{Description: "The public ID of an incident, from the link in a message.", Schema: Schema{"type": "string", "pattern": "^[a-z2-7]{26}$"}}, Operations: []Operation{{
+		Method: http.MethodGet, ID: "incident", Tag: ofMessages,
+		Summary:     "Read an incident (with a queue)",
+		Description: "Whoever knows the ID may. It changes nothing, because scanners of mails follow links.",
+		Parameters:  common("Accept"),
+		Answers: map[int]Answer{
+			http.StatusOK: says("The incident, which never includes the texts of messages.", map[string]Schema{
+				mediaJSON: bodyOf("IncidentRecord"),
+				mediaHTML: described(text(), "The page of the incident."),
+			}, "Vary", "Cache-Control"),
+			http.StatusNotFound:           result(noSuchIncident),
+			http.StatusServiceUnavailable: result(queueUnusable),
 		},
-		{
-			Method: http.MethodPost, ID: "changeIncident", Tag: ofMessages,
-			Summary:     "Acknowledge, resolve or silence an incident (with a queue)",
-			Description: "Whoever knows the ID may acknowledge and resolve it; only who may manage may silence it. After an acknowledgement, no further step is told. Only the first one counts until it ends. A page of another site may acknowledge, if the request has no cookie and no authentication.",
-			Parameters:  common("Accept"),
-			Body: &Body{Content: map[string]Media{mediaForm: {Schema: object(Schema{
-				"do":  Schema{"type": "string", "enum": []string{"acknowledge", "resolve", "silence"}, "default": "acknowledge", "description": "What to do."},
-				"by":  described(text(), "Who does it, unless the site has authenticated somebody."),
-				"for": described(text(), "How long it is silenced, such as `2h`, at most 30 days."),
-			})}}},
-			Answers: map[int]Answer{
-				http.StatusOK: says("The incident after the change. If it was acknowledged or resolved before, that still counts.", map[string]Schema{
-					mediaJSON: bodyOf("IncidentRecord"),
-					mediaHTML: described(text(), "The page of the incident."),
-				}, "Vary", "Cache-Control"),
-				http.StatusNoContent:             says("A page of another site, such as the web app of ntfy, has acknowledged the incident. It learns nothing else.", nil, "Cache-Control"),
-				http.StatusBadRequest:            result("The form is wrong."),
-				http.StatusForbidden:             result("A page of another site wants more than to acknowledge, or shows who its reader is; or a silence is wanted by somebody who may not manage."),
-				http.StatusNotFound:              result(noSuchIncident),
-				http.StatusRequestEntityTooLarge: result("The form is too large."),
-				http.StatusServiceUnavailable:    result(queueUnusable),
-			},
+	}, {
+		Method: http.MethodPost, ID: "changeIncident", Tag: ofMessages,
+		Summary:     "Acknowledge, resolve or silence an incident (with a queue)",
+		Description: "Whoever knows the ID may acknowledge and resolve it; only who may manage may silence it. After an acknowledgement, no further step is told. Only the first one counts until it ends. A page of another site may acknowledge, if the request has no cookie and no authentication.",
+		Parameters:  common("Accept"),
+		Body: &Body{Content: map[string]Media{mediaForm: {Schema: object(Schema{
+			"do":  Schema{"type": "string", "enum": []string{"acknowledge", "resolve", "silence"}, "default": "acknowledge", "description": "What to do."},
+			"by":  described(text(), "Who does it, unless the site has authenticated somebody."),
+			"for": described(text(), "How long it is silenced, such as `2h`, at most 30 days."),
+		})}}},
+		Answers: map[int]Answer{
+			http.StatusOK: says("The incident after the change. If it was acknowledged or resolved before, that still counts.", map[string]Schema{
+				mediaJSON: bodyOf("IncidentRecord"),
+				mediaHTML: described(text(), "The page of the incident."),
+			}, "Vary", "Cache-Control"),
+			http.StatusNoContent:             says("A page of another site, such as the web app of ntfy, has acknowledged the incident. It learns nothing else.", nil, "Cache-Control"),
+			http.StatusBadRequest:            result("The form is wrong."),
+			http.StatusForbidden:             result("A page of another site wants more than to acknowledge, or shows who its reader is; or a silence is wanted by somebody who may not manage."),
+			http.StatusNotFound:              result(noSuchIncident),
+			http.StatusRequestEntityTooLarge: result("The form is too large."),
+			http.StatusServiceUnavailable:    result(queueUnusable),
 		},
-	}}
+	}}}
 }
 
 // Health describes /notify/status.
 func Health() About {
-	return About{Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "status", Tag: ofDescription,
-			Summary:    "Whether this gateway can take messages, for load balancers",
-			Parameters: common("Accept"),
-			Answers: map[int]Answer{
-				http.StatusOK: says("It can.", map[string]Schema{
-					mediaText: oneOf("OK\n"),
-					mediaJSON: object(Schema{
-						"status": oneOf("OK"),
-					}, "status"),
-				}, "Vary"),
-				http.StatusServiceUnavailable: says("The queue cannot be written. `Retry-After` says when to ask again.", map[string]Schema{
-					mediaText: described(text(), "The reason."),
-					mediaJSON: object(Schema{
-						"status": oneOf("unavailable"),
-						"error":  described(text(), "The reason."),
-					}, "status", "error"),
-				}),
-			},
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "status", Tag: ofDescription,
+		Summary:    "Whether this gateway can take messages, for load balancers",
+		Parameters: common("Accept"),
+		Answers: map[int]Answer{
+			http.StatusOK: says("It can.", map[string]Schema{
+				mediaText: oneOf("OK\n"),
+				mediaJSON: object(Schema{"status": oneOf("OK")}, "status"),
+			}, "Vary"),
+			http.StatusServiceUnavailable: says("The queue cannot be written. `Retry-After` says when to ask again.", map[string]Schema{
+				mediaText: described(text(), "The reason."),
+				mediaJSON: object(Schema{
+					"status": oneOf("unavailable"),
+					"error":  described(text(), "The reason."),
+				}, "status", "error"),
+			}),
 		},
-	}}
+	}}}
 }
 
 // Description describes /notify/openapi.json.
 func Description() About {
-	return About{Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "description", Tag: ofDescription,
-			Summary: "This document",
-			Answers: map[int]Answer{
-				http.StatusOK: says("This document.", map[string]Schema{
-					mediaJSON: object(nil),
-				}),
-			},
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "description", Tag: ofDescription,
+		Summary: "This document",
+		Answers: map[int]Answer{
+			http.StatusOK: says("This document.", map[string]Schema{mediaJSON: object(nil)}),
 		},
-	}}
+	}}}
 }

@@ -4,256 +4,233 @@ import "net/http"
 
 // Add describes /add/{KEY}.
 func Add() About {
-	return About{Key: keyThatIsSaved, Operations: []Operation{
-		{
-			Method: http.MethodPost, ID: "saveKey", Tag: ofConfiguration,
-			Summary:     "Save the configuration of a key",
-			Description: "It replaces the configuration that the key has. If it has a mistake, the answer names the line, and the saved configuration stays as it is. URLs of retired services are left out with a warning.",
-			Parameters:  []any{inQuery("check", Schema{"enum": []string{"", "local"}}, "Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")},
-			Body: &Body{Required: true, Content: map[string]Media{
-				mediaJSON: {Schema: object(Schema{
-					"urls":   Schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
-					"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
-					"format": Schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
-				})},
-				mediaForm: {Schema: object(Schema{
-					"urls":   Schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
-					"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
-					"format": Schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
-				})},
-				mediaText: {Schema: text()},
-			}},
-			Answers: map[int]Answer{
-				http.StatusOK: says("The configuration is saved or, with `check`, checked.", map[string]Schema{
-					mediaText:   described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-					mediaJSON:   {"anyOf": []Schema{bodyOf("Answer"), bodyOf("CheckedConfig")}},
-					mediaHTML:   described(text(), "A page with the same records."),
-					mediaStream: described(text(), "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 once sending has begun, because the outcome is not known yet; the last line has the status."),
-				}),
-				http.StatusBadRequest:            plainResult("The request or the configuration has a mistake, or there are too many keys or URLs."),
-				http.StatusForbidden:             plainResult(savedForbidden),
-				http.StatusNotFound:              plainResult("The name of the key is malformed."),
-				http.StatusRequestEntityTooLarge: plainResult("The configuration is too large."),
-				http.StatusServiceUnavailable:    plainResult(storageUnusable),
-			},
+	return About{Key: keyThatIsSaved, Operations: []Operation{{
+		Method: http.MethodPost, ID: "saveKey", Tag: ofConfiguration,
+		Summary:     "Save the configuration of a key",
+		Description: "It replaces the configuration that the key has. If it has a mistake, the answer names the line, and the saved configuration stays as it is. URLs of retired services are left out with a warning.",
+		Parameters:  []any{inQuery("check", Schema{"enum": []string{"", "local"}}, "Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")},
+		Body: &Body{Required: true, Content: map[string]Media{
+			mediaJSON: {Schema: savedFields()},
+			mediaForm: {Schema: savedFields()},
+			mediaText: {Schema: text()},
+		}},
+		Answers: map[int]Answer{
+			http.StatusOK:                    says("The configuration is saved or, with `check`, checked.", recordsOr(Schema{"anyOf": []Schema{bodyOf("Answer"), bodyOf("CheckedConfig")}}, resultLines)),
+			http.StatusBadRequest:            plainResult("The request or the configuration has a mistake, or there are too many keys or URLs."),
+			http.StatusForbidden:             plainResult(savedForbidden),
+			http.StatusNotFound:              plainResult("The name of the key is malformed."),
+			http.StatusRequestEntityTooLarge: plainResult("The configuration is too large."),
+			http.StatusServiceUnavailable:    plainResult(storageUnusable),
 		},
-	}}
+	}}}
+}
+
+// savedFields are the fields of a request that saves a key.
+func savedFields() Schema {
+	return object(Schema{
+		"urls":   Schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
+		"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
+		"format": Schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
+	})
 }
 
 // Get describes /get/{KEY}.
 func Get() About {
-	return About{Key: keyThatIsSaved, Operations: []Operation{
-		{
-			Method: http.MethodPost, ID: "readKey", Tag: ofConfiguration,
-			Summary:     "Read the configuration of a key",
-			Description: "`POST /cfg/{KEY}` is the same.",
-			Answers: map[int]Answer{
-				http.StatusOK: says("The configuration.", map[string]Schema{
-					mediaText: described(text(), "The configuration as it was saved. The media type is `text/yaml` for YAML."),
-					mediaJSON: object(Schema{
-						"format": Schema{"enum": []string{"text", "yaml"}},
-						"config": text(),
-					}, "format", "config"),
-				}),
-				http.StatusForbidden:          plainResult(savedForbidden),
-				http.StatusNotFound:           plainResult(noSuchKey),
-				http.StatusServiceUnavailable: plainResult(storageUnusable),
-			},
+	return About{Key: keyThatIsSaved, Operations: []Operation{{
+		Method: http.MethodPost, ID: "readKey", Tag: ofConfiguration,
+		Summary:     "Read the configuration of a key",
+		Description: "`POST /cfg/{KEY}` is the same.",
+		Answers: map[int]Answer{
+			http.StatusOK: says("The configuration.", map[string]Schema{
+				mediaText: described(text(), "The configuration as it was saved. The media type is `text/yaml` for YAML."),
+				mediaJSON: object(Schema{
+					"format": Schema{"enum": []string{"text", "yaml"}},
+					"config": text(),
+				}, "format", "config"),
+			}),
+			http.StatusForbidden:          plainResult(savedForbidden),
+			http.StatusNotFound:           plainResult(noSuchKey),
+			http.StatusServiceUnavailable: plainResult(storageUnusable),
 		},
-	}}
+	}}}
 }
 
 // Del describes /del/{KEY}.
 func Del() About {
-	return About{Key: keyThatIsSaved, Operations: []Operation{
-		{
-			Method: http.MethodPost, ID: "deleteKey", Tag: ofConfiguration,
-			Summary: "Delete the configuration of a key",
-			Answers: map[int]Answer{
-				http.StatusOK:                 plainResult("The configuration is deleted."),
-				http.StatusForbidden:          plainResult(savedForbidden),
-				http.StatusNotFound:           plainResult(noSuchKey),
-				http.StatusServiceUnavailable: plainResult(storageUnusable),
-			},
+	return About{Key: keyThatIsSaved, Operations: []Operation{{
+		Method: http.MethodPost, ID: "deleteKey", Tag: ofConfiguration,
+		Summary: "Delete the configuration of a key",
+		Answers: map[int]Answer{
+			http.StatusOK:                 plainResult("The configuration is deleted."),
+			http.StatusForbidden:          plainResult(savedForbidden),
+			http.StatusNotFound:           plainResult(noSuchKey),
+			http.StatusServiceUnavailable: plainResult(storageUnusable),
 		},
-	}}
+	}}}
 }
 
 // Keys describes /cfg.
 func Keys() About {
-	return About{Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "listKeys", Tag: ofConfiguration,
-			Summary: "List the saved keys",
-			Answers: map[int]Answer{
-				http.StatusOK: says("The keys, or for browsers a page with them.", map[string]Schema{
-					mediaJSON: listOf(text()),
-					mediaHTML: text(),
-				}),
-				http.StatusForbidden:          plainResult(savedForbidden),
-				http.StatusServiceUnavailable: plainResult(storageUnusable),
-			},
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "listKeys", Tag: ofConfiguration,
+		Summary: "List the saved keys",
+		Answers: map[int]Answer{
+			http.StatusOK: says("The keys, or for browsers a page with them.", map[string]Schema{
+				mediaJSON: listOf(text()),
+				mediaHTML: text(),
+			}),
+			http.StatusForbidden:          plainResult(savedForbidden),
+			http.StatusServiceUnavailable: plainResult(storageUnusable),
 		},
-	}}
+	}}}
 }
 
 // SavedKey describes /cfg/{KEY}.
 func SavedKey() About {
-	return About{Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.", Operations: []Operation{
-		{
-			Method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
-			Summary:     "Send a test message to one destination of a key",
-			Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. Without `?test`, the request is that of `/get/{KEY}`. The other queries of this address belong to the pages for browsers.",
-			Parameters:  []any{Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.", Schema: Schema{"const": ""}}},
-			Body: forms(object(Schema{
-				"destination": Schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
-				"shown":       described(text(), "The URL of the destination as `/json/urls/{KEY}` shows it. If the destination now has another URL, the answer is 409."),
-				"url":         described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key cannot be in the gateway's configuration."),
-			}), mediaForm),
-			Answers: map[int]Answer{
-				http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status."),
-				http.StatusBadRequest:            plainResult("There is no such destination, or the URL cannot be used."),
-				http.StatusForbidden:             plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a page of another site sent the request."),
-				http.StatusNotFound:              plainResult(noSuchKey),
-				http.StatusRequestTimeout:        plainResult("The request took too long to arrive."),
-				http.StatusConflict:              plainResult("The key has changed, and this number is that of another destination."),
-				http.StatusRequestEntityTooLarge: plainResult("The request is larger than 512 KiB."),
-				http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]Schema{
-					mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-					mediaJSON: bodyOf("Answer"),
-				}),
-				http.StatusServiceUnavailable: plainResult("Too many messages are under way, or the storage of saved keys cannot be read; try again after `Retry-After`."),
-			},
+	return About{Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.", Operations: []Operation{{
+		Method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
+		Summary:     "Send a test message to one destination of a key",
+		Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. Without `?test`, the request is that of `/get/{KEY}`. The other queries of this address belong to the pages for browsers.",
+		Parameters:  []any{Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.", Schema: Schema{"const": ""}}},
+		Body: forms(object(Schema{
+			"destination": Schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
+			"shown":       described(text(), "The URL of the destination as `/json/urls/{KEY}` shows it. If the destination now has another URL, the answer is 409."),
+			"url":         described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key cannot be in the gateway's configuration."),
+		}), mediaForm),
+		Answers: map[int]Answer{
+			http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status."),
+			http.StatusBadRequest:            plainResult("There is no such destination, or the URL cannot be used."),
+			http.StatusForbidden:             plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a page of another site sent the request."),
+			http.StatusNotFound:              plainResult(noSuchKey),
+			http.StatusRequestTimeout:        plainResult("The request took too long to arrive."),
+			http.StatusConflict:              plainResult("The key has changed, and this number is that of another destination."),
+			http.StatusRequestEntityTooLarge: plainResult("The request is larger than 512 KiB."),
+			http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]Schema{
+				mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
+				mediaJSON: bodyOf("Answer"),
+			}),
+			http.StatusServiceUnavailable: plainResult("Too many messages are under way, or the storage of saved keys cannot be read; try again after `Retry-After`."),
 		},
-	}}
+	}}}
 }
 
 // Token describes /cfg/{KEY}/token.
 func Token() About {
-	return About{Key: keyThatIsSaved, Operations: []Operation{
-		{
-			Method: http.MethodPost, ID: "addToken", Tag: ofConfiguration,
-			Summary:     "Make a further token of a saved key",
-			Description: "From then on, the key needs a token. The answer shows the new one; only its hash is stored. A key has at most 10.",
-			Answers: map[int]Answer{
-				http.StatusOK: says("The token, as text, as JSON, or for browsers on a page.", map[string]Schema{
-					mediaText: text(),
-					mediaJSON: object(Schema{
-						"token": text(),
-						"count": Schema{"type": "integer", "description": "How many tokens the key has now."},
-					}, "token", "count"),
-					mediaHTML: text(),
-				}, "Cache-Control"),
-				http.StatusBadRequest:         plainResult("The key has 10 tokens; remove the older ones first."),
-				http.StatusForbidden:          plainResult(savedForbidden),
-				http.StatusNotFound:           plainResult(noSuchKey),
-				http.StatusServiceUnavailable: plainResult(storageUnusable),
-			},
+	return About{Key: keyThatIsSaved, Operations: []Operation{{
+		Method: http.MethodPost, ID: "addToken", Tag: ofConfiguration,
+		Summary:     "Make a further token of a saved key",
+		Description: "From then on, the key needs a token. The answer shows the new one; only its hash is stored. A key has at most 10.",
+		Answers: map[int]Answer{
+			http.StatusOK: says("The token, as text, as JSON, or for browsers on a page.", map[string]Schema{
+				mediaText: text(),
+				mediaJSON: object(Schema{
+					"token": text(),
+					"count": Schema{"type": "integer", "description": "How many tokens the key has now."},
+				}, "token", "count"),
+				mediaHTML: text(),
+			}, "Cache-Control"),
+			http.StatusBadRequest:         plainResult("The key has 10 tokens; remove the older ones first."),
+			http.StatusForbidden:          plainResult(savedForbidden),
+			http.StatusNotFound:           plainResult(noSuchKey),
+			http.StatusServiceUnavailable: plainResult(storageUnusable),
 		},
-		{
-			Method: http.MethodDelete, ID: "removeOldTokens", Tag: ofConfiguration,
-			Summary: "Remove all tokens of a saved key but the newest",
-			Answers: map[int]Answer{
-				http.StatusOK:                 plainResult("The older tokens are removed."),
-				http.StatusForbidden:          plainResult(savedForbidden),
-				http.StatusNotFound:           plainResult(noSuchKey),
-				http.StatusServiceUnavailable: plainResult(storageUnusable),
-			},
+	}, {
+		Method: http.MethodDelete, ID: "removeOldTokens", Tag: ofConfiguration,
+		Summary: "Remove all tokens of a saved key but the newest",
+		Answers: map[int]Answer{
+			http.StatusOK:                 plainResult("The older tokens are removed."),
+			http.StatusForbidden:          plainResult(savedForbidden),
+			http.StatusNotFound:           plainResult(noSuchKey),
+			http.StatusServiceUnavailable: plainResult(storageUnusable),
 		},
-	}}
+	}}}
 }
 
 // URLs describes /json/urls/{KEY}.
 func URLs() About {
-	return About{Key: keyThatIsSaved, Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "listURLs", Tag: ofConfiguration,
-			Summary:     "List the destinations of a key, with their secrets masked",
-			Description: "Works for saved keys and for keys in the gateway's configuration. A key that has tokens or readers shows its destinations to its readers, and to those who may manage saved keys.",
-			Parameters:  []any{inQuery("tag", text(), "A tag expression that chooses among the destinations. Without it, all are listed.")},
-			Answers: map[int]Answer{
-				http.StatusOK: says("The destinations.", map[string]Schema{
-					mediaJSON: object(Schema{
-						"tags": listOf(text()),
-						"urls": listOf(object(Schema{
-							"id":           Schema{"type": []string{"string", "null"}, "description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the storage cannot be read."},
-							"service_name": text(),
-							"enabled":      Schema{"type": "boolean"},
-							"url":          text(),
-							"retry":        Schema{"type": "integer"},
-							"optional":     Schema{"type": "boolean"},
-							"tags":         Schema{"type": "array", "description": "The names of the tags, in lower case and without numbers.", "items": text()},
-							"tag_details": Schema{"type": "array", "description": "The tags with their numbers.", "items": object(Schema{
-								"name":     text(),
-								"priority": Schema{"type": "integer", "minimum": 0, "description": "The number; 0 for a tag without one."},
-								"token":    described(text(), "The tag as the configuration has it, such as `2:ops`."),
-								"exact":    described(text(), "The tag with its number, which selects only this number."),
-							}, "name", "priority", "token", "exact")},
-						})),
-					}, "tags", "urls"),
-				}),
-				http.StatusBadRequest:         plainResult("The tag expression is malformed."),
-				http.StatusUnauthorized:       unauthorized("The key has a token or a reader and this needs a reader, or one of the keys does and this key does not exist."),
-				http.StatusNotFound:           plainResult(noSuchKey),
-				http.StatusServiceUnavailable: plainResult(storageUnusable),
-			},
+	return About{Key: keyThatIsSaved, Operations: []Operation{{
+		Method: http.MethodGet, ID: "listURLs", Tag: ofConfiguration,
+		Summary:     "List the destinations of a key, with their secrets masked",
+		Description: "Works for saved keys and for keys in the gateway's configuration. A key that has tokens or readers shows its destinations to its readers, and to those who may manage saved keys.",
+		Parameters:  []any{inQuery("tag", text(), "A tag expression that chooses among the destinations. Without it, all are listed.")},
+		Answers: map[int]Answer{
+			http.StatusOK: says("The destinations.", map[string]Schema{
+				mediaJSON: object(Schema{
+					"tags": listOf(text()),
+					"urls": listOf(object(Schema{
+						"id":           Schema{"type": []string{"string", "null"}, "description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the storage cannot be read."},
+						"service_name": text(),
+						"enabled":      Schema{"type": "boolean"},
+						"url":          text(),
+						"retry":        Schema{"type": "integer"},
+						"optional":     Schema{"type": "boolean"},
+						"tags":         Schema{"type": "array", "description": "The names of the tags, in lower case and without numbers.", "items": text()},
+						"tag_details": Schema{"type": "array", "description": "The tags with their numbers.", "items": object(Schema{
+							"name":     text(),
+							"priority": Schema{"type": "integer", "minimum": 0, "description": "The number; 0 for a tag without one."},
+							"token":    described(text(), "The tag as the configuration has it, such as `2:ops`."),
+							"exact":    described(text(), "The tag with its number, which selects only this number."),
+						}, "name", "priority", "token", "exact")},
+					})),
+				}, "tags", "urls"),
+			}),
+			http.StatusBadRequest:         plainResult("The tag expression is malformed."),
+			http.StatusUnauthorized:       unauthorized("The key has a token or a reader and this needs a reader, or one of the keys does and this key does not exist."),
+			http.StatusNotFound:           plainResult(noSuchKey),
+			http.StatusServiceUnavailable: plainResult(storageUnusable),
 		},
-	}}
+	}}}
 }
 
 // Status describes /status.
 func Status() About {
-	return About{Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "storage", Tag: ofConfiguration,
-			Summary: "Check the storage of saved keys",
-			Answers: map[int]Answer{
-				http.StatusOK: says("The storage works. The text is `OK`.", map[string]Schema{
-					mediaText: text(),
-					mediaJSON: object(nil),
-				}),
-				http.StatusExpectationFailed: says("The storage cannot be read or written.", map[string]Schema{
-					mediaText: text(),
-					mediaJSON: object(nil),
-				}),
-			},
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "storage", Tag: ofConfiguration,
+		Summary: "Check the storage of saved keys",
+		Answers: map[int]Answer{
+			http.StatusOK: says("The storage works. The text is `OK`.", map[string]Schema{
+				mediaText: text(),
+				mediaJSON: object(nil),
+			}),
+			http.StatusExpectationFailed: says("The storage cannot be read or written.", map[string]Schema{
+				mediaText: text(),
+				mediaJSON: object(nil),
+			}),
 		},
-	}}
+	}}}
 }
 
 // Details describes /details.
 func Details() About {
-	return About{Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "details", Tag: ofConfiguration,
-			Summary:    "The version of the gateway and its services",
-			Parameters: []any{inQuery("all", text(), "`yes` also lists the services that the site does not allow. Then each has `enabled`.")},
-			Answers: map[int]Answer{
-				http.StatusOK: says("The version, the services as `schemas`, and the identity of the site as `asset`.", map[string]Schema{
-					mediaJSON: object(Schema{
-						"version": text(),
-						"schemas": listOf(object(Schema{
-							"service_name":       text(),
-							"service_url":        Schema{"type": []string{"string", "null"}},
-							"setup_url":          described(text(), "The page that tells how to write a URL of the service."),
-							"attachment_support": Schema{"type": "boolean"},
-							"category":           text(),
-							"groups":             Schema{"type": "array", "items": oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"), "description": "What the service is for; the main group is the first. Not in the Apprise API."},
-							"words":              Schema{"type": "array", "items": text(), "description": "Other names, brands and apps by which people search for the service. Not in the Apprise API."},
-							"enabled":            Schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
-							"protocols":          Schema{"type": []string{"array", "null"}, "items": text()},
-							"secure_protocols":   Schema{"type": []string{"array", "null"}, "items": text()},
-							"details": object(Schema{
-								"templates": Schema{"type": "array", "description": "The forms of the URL, such as `{schema}://{host}/{token}`.", "items": text()},
-								"tokens":    Schema{"type": "object", "description": "The parameters with a place in a template."},
-								"args":      Schema{"type": "object", "description": "The parameters of the query, and other names as `alias_of`."},
-								"kwargs":    Schema{"type": "object", "description": "The parameters whose names begin with a `prefix`, such as `+` for headers."},
-							}, "templates", "tokens", "args", "kwargs"),
-						}, "service_name", "service_url", "setup_url", "attachment_support", "category", "protocols", "secure_protocols", "details")),
-						"asset": Schema{"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.", "additionalProperties": text()},
-					}, "version", "schemas", "asset"),
-				}),
-			},
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "details", Tag: ofConfiguration,
+		Summary:    "The version of the gateway and its services",
+		Parameters: []any{inQuery("all", text(), "`yes` also lists the services that the site does not allow. Then each has `enabled`.")},
+		Answers: map[int]Answer{
+			http.StatusOK: says("The version, the services as `schemas`, and the identity of the site as `asset`.", map[string]Schema{
+				mediaJSON: object(Schema{
+					"version": text(),
+					"schemas": listOf(object(Schema{
+						"service_name":       text(),
+						"service_url":        Schema{"type": []string{"string", "null"}},
+						"setup_url":          described(text(), "The page that tells how to write a URL of the service."),
+						"attachment_support": Schema{"type": "boolean"},
+						"category":           text(),
+						"groups":             Schema{"type": "array", "items": oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"), "description": "What the service is for; the main group is the first. Not in the Apprise API."},
+						"words":              Schema{"type": "array", "items": text(), "description": "Other names, brands and apps by which people search for the service. Not in the Apprise API."},
+						"enabled":            Schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
+						"protocols":          Schema{"type": []string{"array", "null"}, "items": text()},
+						"secure_protocols":   Schema{"type": []string{"array", "null"}, "items": text()},
+						"details": object(Schema{
+							"templates": Schema{"type": "array", "description": "The forms of the URL, such as `{schema}://{host}/{token}`.", "items": text()},
+							"tokens":    Schema{"type": "object", "description": "The parameters with a place in a template."},
+							"args":      Schema{"type": "object", "description": "The parameters of the query, and other names as `alias_of`."},
+							"kwargs":    Schema{"type": "object", "description": "The parameters whose names begin with a `prefix`, such as `+` for headers."},
+						}, "templates", "tokens", "args", "kwargs"),
+					}, "service_name", "service_url", "setup_url", "attachment_support", "category", "protocols", "secure_protocols", "details")),
+					"asset": Schema{"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.", "additionalProperties": text()},
+				}, "version", "schemas", "asset"),
+			}),
 		},
-	}}
+	}}}
 }

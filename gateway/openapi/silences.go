@@ -4,67 +4,61 @@ import "net/http"
 
 // Silences describes /notify/{KEY}/silences.
 func Silences() About {
-	return About{Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "silences", Tag: ofMessages,
-			Summary: "List the silences of a key (with a queue)",
-			Answers: map[int]Answer{
-				http.StatusOK:                 answersJSON("The silences that hold now.", listOf(bodyOf("Silence"))),
-				http.StatusForbidden:          result(silenceForbidden),
-				http.StatusNotFound:           result(noSuchKey),
-				http.StatusServiceUnavailable: result(queueUnreadable),
-			},
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "silences", Tag: ofMessages,
+		Summary: "List the silences of a key (with a queue)",
+		Answers: map[int]Answer{
+			http.StatusOK:                 answersJSON("The silences that hold now.", listOf(bodyOf("Silence"))),
+			http.StatusForbidden:          result(silenceForbidden),
+			http.StatusNotFound:           result(noSuchKey),
+			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
-		{
-			Method: http.MethodPost, ID: "silence", Tag: ofMessages,
-			Summary:     "Make a silence of a key (with a queue)",
-			Description: "An opening or worsening of an incident that matches waits until the silence ends. If it is resolved before, nobody is told; otherwise one message tells what is open. Other messages that match are not sent. `incident`, `tag` and `title` must all match; one of them is required.",
-			Body: forms(Schema{"type": "object", "properties": Schema{
-				"for":      described(text(), "How long, such as `30m`, `2h` or `3d`, at most 30 days."),
-				"until":    Schema{"type": "string", "format": "date-time", "description": "When it ends, at most 30 days from now. Either `for` or `until` is required."},
-				"incident": described(text(), "The name of an incident, or the ID that destinations know it by."),
-				"tag":      described(text(), "A tag of URLs; `all` stands for every URL."),
-				"title":    described(text(), "What the title begins with, in any case."),
-				"reason":   Schema{"type": "string", "maxLength": 200},
-				"who":      described(text(), "Who makes it. A user that Caddy's authentication has found takes precedence."),
-			}, "additionalProperties": false}, mediaJSON, mediaForm),
-			Answers: map[int]Answer{
-				http.StatusCreated:               answersJSON("The silence.", bodyOf("Silence")).header("Location", Schema{"description": "The address of the silence.", "schema": text()}),
-				http.StatusBadRequest:            result("The silence is wrong: it matches nothing, has no end, would end in the past or last longer than 30 days."),
-				http.StatusForbidden:             result(silenceForbidden),
-				http.StatusNotFound:              result(noSuchKey),
-				http.StatusConflict:              result("The key has 200 silences."),
-				http.StatusRequestEntityTooLarge: result("The body is too large."),
-				http.StatusUnsupportedMediaType:  result("The body is neither JSON nor a form."),
-				http.StatusServiceUnavailable:    result("The queue cannot be written at the moment."),
-			},
+	}, {
+		Method: http.MethodPost, ID: "silence", Tag: ofMessages,
+		Summary:     "Make a silence of a key (with a queue)",
+		Description: "An opening or worsening of an incident that matches waits until the silence ends. If it is resolved before, nobody is told; otherwise one message tells what is open. Other messages that match are not sent. `incident`, `tag` and `title` must all match; one of them is required.",
+		Body: forms(Schema{"type": "object", "properties": Schema{
+			"for":      described(text(), "How long, such as `30m`, `2h` or `3d`, at most 30 days."),
+			"until":    Schema{"type": "string", "format": "date-time", "description": "When it ends, at most 30 days from now. Either `for` or `until` is required."},
+			"incident": described(text(), "The name of an incident, or the ID that destinations know it by."),
+			"tag":      described(text(), "A tag of URLs; `all` stands for every URL."),
+			"title":    described(text(), "What the title begins with, in any case."),
+			"reason":   Schema{"type": "string", "maxLength": 200},
+			"who":      described(text(), "Who makes it. A user that Caddy's authentication has found takes precedence."),
+		}, "additionalProperties": false}, mediaJSON, mediaForm),
+		Answers: map[int]Answer{
+			http.StatusCreated:               answersJSON("The silence.", bodyOf("Silence")).header("Location", Schema{"description": "The address of the silence.", "schema": text()}),
+			http.StatusBadRequest:            result("The silence is wrong: it matches nothing, has no end, would end in the past or last longer than 30 days."),
+			http.StatusForbidden:             result(silenceForbidden),
+			http.StatusNotFound:              result(noSuchKey),
+			http.StatusConflict:              result("The key has 200 silences."),
+			http.StatusRequestEntityTooLarge: result("The body is too large."),
+			http.StatusUnsupportedMediaType:  result("The body is neither JSON nor a form."),
+			http.StatusServiceUnavailable:    result("The queue cannot be written at the moment."),
 		},
-	}}
+	}}}
 }
 
 // Silence describes /notify/{KEY}/silences/{ID}.
 func Silence() About {
-	return About{ID: Parameter{Description: "The ID of a silence.", Schema: Schema{"type": "string", "format": "uuid"}}, Operations: []Operation{
-		{
-			Method: http.MethodGet, ID: "getSilence", Tag: ofMessages,
-			Summary: "Get a silence",
-			Answers: map[int]Answer{
-				http.StatusOK:                 answersJSON("The silence.", bodyOf("Silence")),
-				http.StatusForbidden:          result(silenceForbidden),
-				http.StatusNotFound:           result(silenceEnded),
-				http.StatusServiceUnavailable: result(queueUnreadable),
-			},
+	return About{ID: uuid("The ID of a silence."), Operations: []Operation{{
+		Method: http.MethodGet, ID: "getSilence", Tag: ofMessages,
+		Summary: "Get a silence",
+		Answers: map[int]Answer{
+			http.StatusOK:                 answersJSON("The silence.", bodyOf("Silence")),
+			http.StatusForbidden:          result(silenceForbidden),
+			http.StatusNotFound:           result(silenceEnded),
+			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
-		{
-			Method: http.MethodDelete, ID: "endSilence", Tag: ofMessages,
-			Summary:     "End a silence",
-			Description: "What it has held and is still open is told.",
-			Answers: map[int]Answer{
-				http.StatusOK:                 answersJSON("The silence that has ended.", bodyOf("Silence")),
-				http.StatusForbidden:          result(silenceForbidden),
-				http.StatusNotFound:           result(silenceEnded),
-				http.StatusServiceUnavailable: result("The queue cannot be written at the moment."),
-			},
+	}, {
+		Method: http.MethodDelete, ID: "endSilence", Tag: ofMessages,
+		Summary:     "End a silence",
+		Description: "What it has held and is still open is told.",
+		Answers: map[int]Answer{
+			http.StatusOK:                 answersJSON("The silence that has ended.", bodyOf("Silence")),
+			http.StatusForbidden:          result(silenceForbidden),
+			http.StatusNotFound:           result(silenceEnded),
+			http.StatusServiceUnavailable: result("The queue cannot be written at the moment."),
 		},
-	}}
+	}}}
 }

@@ -22,7 +22,7 @@ import (
 // Attempt makes one attempt for a job of the queue, in stages: each prepares the delivery,
 // or returns the outcome if there is nothing to send now.
 func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
-	a := attempt{q: q, app: q.App.Load(), stored: m, job: j}
+	a := attempt{q: q, app: q.Engine.Load(), stored: m, job: j}
 	defer a.release()
 	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.takeMemory} {
 		if o := stage(ctx); o != nil {

@@ -10,7 +10,7 @@ import (
 type Settings struct {
 	Name    string // identifies the queue in the process
 	Path    string // "" for Postgres
-	Dsn     string
+	DSN     string
 	Secret  string // "" for the key file
 	MaxAge  time.Duration
 	MaxSize int64
@@ -23,7 +23,7 @@ type Settings struct {
 
 // LogName returns the name of the queue for logs, without a password.
 func (s *Settings) LogName() string {
-	if s.Dsn != "" {
+	if s.DSN != "" {
 		return "postgres"
 	}
 	return s.Path

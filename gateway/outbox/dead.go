@@ -29,13 +29,13 @@ func (q *Outbox) Settled(j *queue.Job) {
 	if j.Status != queue.Dead {
 		return
 	}
-	app := q.App.Load()
+	app := q.Engine.Load()
 	d := NewDeadDelivery(j)
 	level := zapcore.ErrorLevel
 	if d.Result.Optional {
 		level = zapcore.WarnLevel
 	}
-	q.dead.write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
+	q.dead.Write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
 		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
 	app.Shared.Metrics.Dead(d.Result.Service)
 	if d.Result.Optional {
@@ -110,7 +110,7 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	if d.Result.Optional || d.State.Key == "" {
 		return nil
 	}
-	settings, name, _ := q.App.Load().fallbackOf(&d.State)
+	settings, name, _ := q.Engine.Load().fallbackOf(&d.State)
 	if name == "" {
 		return nil
 	}

@@ -85,7 +85,7 @@ func decodeGivenUp(record []byte) *givenUp {
 // givenUpRecord returns the record of g, which is due when the fallback is to be told or,
 // if there is nothing to tell, when nothing is kept any more.
 func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
-	due := g.last.Add(max(q.App.Load().QueueSettings.Keep, tellEvery))
+	due := g.last.Add(max(q.Engine.Load().QueueSettings.Keep, tellEvery))
 	if g.count > 0 {
 		due = g.told.Add(tellEvery)
 	}
@@ -173,7 +173,7 @@ func (q *Outbox) GaveUp(j *queue.Job) *queue.Ruled {
 	if d.State.Key == "" {
 		return nil
 	}
-	_, fallback, home := q.App.Load().fallbackOf(&d.State)
+	_, fallback, home := q.Engine.Load().fallbackOf(&d.State)
 	tells := fallback != "" && !d.Result.Optional
 	if !tells && len(d.State.Text) == 0 {
 		return nil
@@ -280,7 +280,7 @@ func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 	var settings *site.Site
 	var fallback string
 	if g.count > 0 {
-		settings, fallback, _ = q.App.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
+		settings, fallback, _ = q.Engine.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
 	}
 	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		if !bytes.Equal(old[0], data) {

@@ -11,8 +11,10 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -52,7 +54,7 @@ func (q *Outbox) Down(h queue.Health) {
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Down(h.Destination, name)...)
 	q.Failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	emitHealth(q.App.Load().Shared, event.Down, h, 0)
+	emitHealth(q.Engine.Load().Shared, event.Down, h, 0)
 }
 
 // Up reports a destination that is back.
@@ -61,7 +63,7 @@ func (q *Outbox) Up(h queue.Health) {
 	fields := append(DecodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Up(h.Destination)...)
 	q.Failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	emitHealth(q.App.Load().Shared, event.Up, h, down)
+	emitHealth(q.Engine.Load().Shared, event.Up, h, down)
 }
 
 // emitHealth emits the event of a destination that is down or back. duration is how long one
@@ -80,12 +82,17 @@ func emitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration ti
 	})
 }
 
+// DestinationID returns by what the store knows a destination of messages with limits.
+func (q *Outbox) DestinationID(t notifier.Target, limits *notifier.Limits) queue.Hash {
+	return q.Queue.Hash(site.DestinationName(t, limits))
+}
+
 // FailureLog bounds what the log has about failures that the queue repeats: the
 // first failure of a destination, a line when it is down, a line when it is back,
 // and between them at most one a minute with the number of failures.
 type FailureLog struct {
 	log   *zap.Logger
-	lines lineBudget
+	lines loglimit.Budget
 
 	Mu     sync.Mutex
 	closed bool
@@ -124,7 +131,7 @@ func (l *FailureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID,
 	if d.timer == nil {
 		l.start(id, d)
 	}
-	if first && l.lines.allow() {
+	if first && l.lines.Allow() {
 		return zapcore.WarnLevel
 	}
 	d.failures++
@@ -224,7 +231,7 @@ func (l *FailureLog) Up(id queue.Hash) []zap.Field {
 
 // write writes a line unless there are too many.
 func (l *FailureLog) write(level zapcore.Level, text string, fields ...zap.Field) {
-	l.lines.write(l.log, level, text, "more destinations fail or are back; caddy notify queue destinations shows them", fields...)
+	l.lines.Write(l.log, level, text, "more destinations fail or are back; caddy notify queue destinations shows them", fields...)
 }
 
 // Close stops the timers.
@@ -237,39 +244,4 @@ func (l *FailureLog) Close() {
 			d.timer.Stop()
 		}
 	}
-}
-
-// lineBudget bounds the lines of one kind in the log. The zero value is ready for
-// use.
-type lineBudget struct {
-	mu    sync.Mutex
-	begin time.Time
-	lines int // since begin
-
-	omitted loglimit.Limiter
-}
-
-// MaxLines is the number of lines a minute.
-const MaxLines = 30
-
-// allow counts a line and reports whether it may be written.
-func (b *lineBudget) allow() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now := time.Now(); now.Sub(b.begin) >= time.Minute {
-		b.begin, b.lines = now, 0
-	}
-	b.lines++
-	return b.lines <= MaxLines
-}
-
-// write writes a line, or counts it and writes the text more with the count, once
-// a minute. A line that is counted is written at the level DEBUG.
-func (b *lineBudget) write(log *zap.Logger, level zapcore.Level, text, more string, fields ...zap.Field) {
-	if b.allow() {
-		log.Log(level, text, fields...)
-		return
-	}
-	log.Debug(text, fields...)
-	b.omitted.Add(1, func(n int) { log.Log(level, more, zap.Int("lines", n)) })
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -101,7 +102,7 @@ func TestFailureLogOfMany(t *testing.T) {
 		}
 		time.Sleep(90 * time.Second)
 		synctest.Wait()
-		if n := lines + logs.Len(); n > 2*outbox.MaxLines+2 {
+		if n := lines + logs.Len(); n > 2*loglimit.MaxLines+2 {
 			t.Errorf("%d lines", n)
 		}
 		time.Sleep(5 * time.Minute)

@@ -26,15 +26,15 @@ type Outbox struct {
 	Shared  bool        // other gateways can use the store
 	KeyFile string      // of the store, unless the configuration has a secret
 	Log     *zap.Logger
-	App     atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
+	Engine  atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
 	slow    slowDestinations
 
 	Undecided undecidedSends
 	Policy    Policy
 	unstored  loglimit.Limiter // messages that were sent without the queue, because it was full
 
-	Failures *FailureLog // of deliveries that are tried again
-	dead     lineBudget  // of lines about deliveries that were given up
+	Failures *FailureLog     // of deliveries that are tried again
+	dead     loglimit.Budget // of lines about deliveries that were given up
 	Writes   storeCheck
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // The records of the rooms above begin with a kind.
@@ -71,5 +73,23 @@ const (
 	KindSilencesVersion = 'v'
 )
 
-// SilencePage is the number of records that are read at once.
-const SilencePage = 500
+// PageSize is the number of records that are read at once.
+const PageSize = 500
+
+// A message to a key with rules is stored before it is sent. In the same transaction,
+// the rules decide about each of its jobs. Their records begin with a kind.
+const (
+	KindLane    = 'l' // what is held for a destination of a key
+	KindSubject = 's' // what a destination knows of an incident or a text
+)
+
+// HoldRule returns how results name why a message is held.
+func HoldRule(h rules.Hold) notifier.Rule {
+	switch h {
+	case rules.ByDigest:
+		return notifier.RuleDigested
+	case rules.BySilence:
+		return notifier.RuleSilenced
+	}
+	return notifier.RuleHeld
+}

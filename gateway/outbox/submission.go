@@ -74,7 +74,7 @@ func (q *Outbox) prepare(d *dispatch.Delivery) {
 		m.Time, d.Message = at, &m
 	}
 	if d.Settings.Push != nil {
-		d.Message.ID, d.Message.Expires = d.ID.String(), q.Queue.Now().Add(q.App.Load().QueueSettings.MaxAge)
+		d.Message.ID, d.Message.Expires = d.ID.String(), q.Queue.Now().Add(q.Engine.Load().QueueSettings.MaxAge)
 	}
 }
 
@@ -82,7 +82,7 @@ func newSubmission(d dispatch.Delivery, q *Outbox) *submission {
 	if d.Release == nil {
 		d.Release = func() {}
 	}
-	s := &submission{d: d, q: q, shared: q.App.Load().Shared}
+	s := &submission{d: d, q: q, shared: q.Engine.Load().Shared}
 	q.prepare(&s.d)
 	s.decided.Add(1)
 	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.To.Targets) != 1 {

@@ -48,7 +48,7 @@ func (a *Engine) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o
 		return nil, "", err
 	}
 	if q != nil {
-		if wait := q.App.Load().QueueSettings.Wait; o.Wait == nil {
+		if wait := q.Engine.Load().QueueSettings.Wait; o.Wait == nil {
 			o.Wait = &wait
 		}
 		return q.Submit(ctx, d, o)

@@ -23,7 +23,7 @@ func (s *Keys) List(ctx context.Context) ([]string, error) {
 	}
 	keys, err := s.Store.Keys(ctx)
 	if err != nil {
-		return nil, ErrSavedUnavailable(err)
+		return nil, ErrUnavailable(err)
 	}
 	if keys == nil {
 		keys = []string{}
@@ -40,14 +40,14 @@ func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error
 }
 
 // Save saves the configuration of a key, and returns how many URLs it has. The error is
-// [SavedErrors] if the configuration has mistakes, and a 400 if there are too many keys.
-func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []SavedError, err error) {
+// [Mistakes] if the configuration has mistakes, and a 400 if there are too many keys.
+func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []Mistake, err error) {
 	k, warnings, err := parser{s}.parse(ctx, name, format, text, parser{s}.fetch)
 	if err != nil {
 		return 0, warnings, err
 	}
 	urls = len(k.Targets)
-	s.ReleaseTargets(k)
+	s.releaseTargets(k)
 	err = s.Store.Save(ctx, name, format, text, s.MaxKeys)
 	if errors.Is(err, configstore.ErrTooMany) {
 		err = api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
@@ -78,8 +78,8 @@ func (s *Keys) AddURL(ctx context.Context, name, url string, tags []string) (url
 }
 
 // Check returns how many URLs a configuration has that is not saved. The error is
-// [SavedErrors] if it has mistakes. Without fetch, what it includes is not checked.
-func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool) (urls int, warnings []SavedError, err error) {
+// [Mistakes] if it has mistakes. Without fetch, what it includes is not checked.
+func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool) (urls int, warnings []Mistake, err error) {
 	include := parser{s}.fetch
 	if !fetch && s.Include {
 		include = func(context.Context, string) ([]byte, error) { return nil, nil }
@@ -88,7 +88,7 @@ func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool)
 	if err != nil {
 		return 0, warnings, err
 	}
-	s.ReleaseTargets(k)
+	s.releaseTargets(k)
 	return len(k.Targets), warnings, nil
 }
 
@@ -130,5 +130,5 @@ func storageError(err error) error {
 	if errors.Is(err, configstore.ErrNotFound) {
 		return site.ErrNoKey
 	}
-	return ErrSavedUnavailable(err)
+	return ErrUnavailable(err)
 }

@@ -17,8 +17,8 @@ type KeyText struct {
 	Text   string
 }
 
-// SavedKeyReport tells what SaveKeys has done with a KeyText.
-type SavedKeyReport struct {
+// KeyReport tells what SaveKeys has done with a KeyText.
+type KeyReport struct {
 	Refused  error    // why the key is not saved; nil if it is
 	Mistakes []string // what in the text cannot be used, with the lines
 	Warnings []string // what in the text has no effect, with the lines
@@ -53,7 +53,7 @@ func NameKeys(names []string) string {
 
 // CheckText fills the report about k, and returns what to save: the text byte for
 // byte or, if something in it cannot be used, as text with the rest.
-func (s *Keys) CheckText(ctx context.Context, k KeyText, report *SavedKeyReport) (out configstore.Config) {
+func (s *Keys) CheckText(ctx context.Context, k KeyText, report *KeyReport) (out configstore.Config) {
 	if report.Refused = site.CheckKeyName(k.Name); report.Refused != nil {
 		return out
 	}
@@ -73,7 +73,7 @@ func (s *Keys) CheckText(ctx context.Context, k KeyText, report *SavedKeyReport)
 	for _, e := range entries {
 		t, err := s.Target(e)
 		if err != nil {
-			mistakes = append(mistakes, newSavedError(e.Line, e.Include, err))
+			mistakes = append(mistakes, newMistake(e.Line, e.Include, err))
 			continue
 		}
 		s.Sender.Release(t.Destination)

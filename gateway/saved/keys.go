@@ -96,7 +96,7 @@ func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, se
 			return nil, err
 		}
 	}
-	s.Store, err = configstore.New(in.Storage, s.Space, s.Index, s.Secret)
+	s.Store, err = configstore.New(configstore.Options{Storage: in.Storage, Space: s.Space, Index: s.Index, Secret: s.Secret})
 	return s, err
 }
 
@@ -130,13 +130,13 @@ func (s *Keys) Close() {
 // release releases the destinations of k. The caller holds the lock of k.
 func (s *Keys) release(k *savedKey) {
 	if k.key != nil {
-		s.ReleaseTargets(k.key)
+		s.releaseTargets(k.key)
 		k.key = nil
 	}
 }
 
-// ReleaseTargets releases the destinations of a key that parse returned.
-func (s *Keys) ReleaseTargets(k *site.Key) {
+// releaseTargets releases the destinations of a key that parse returned.
+func (s *Keys) releaseTargets(k *site.Key) {
 	for _, t := range k.Targets {
 		s.Sender.Release(t.Destination)
 	}
@@ -147,8 +147,8 @@ func (s *Keys) protected(ctx context.Context) bool {
 	return s.Store.HasTokens(ctx, s.Refresh)
 }
 
-// ErrSavedUnavailable returns the error for a client while the storage fails.
-func ErrSavedUnavailable(err error) *api.Error {
+// ErrUnavailable returns the error for a client while the storage fails.
+func ErrUnavailable(err error) *api.Error {
 	e := api.Errorf(http.StatusServiceUnavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
 	e.Fault, e.RetryAfter = err, 5*time.Second
 	return e
@@ -212,7 +212,7 @@ func (s *Keys) refresh(ctx context.Context, name string, k *savedKey) error {
 	switch {
 	case err != nil && k.key == nil:
 		s.forget(name, k)
-		return ErrSavedUnavailable(fmt.Errorf("key %s: %w", name, err))
+		return ErrUnavailable(fmt.Errorf("key %s: %w", name, err))
 	case err != nil:
 		if !k.failing {
 			s.Log.Error("the saved configuration cannot be read; messages go to the URLs that it had", zap.String("key", name), zap.Error(err))
@@ -264,7 +264,7 @@ func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (
 	}
 	k.ID = c.ID
 	set(k)
-	s.ReleaseTargets(k)
+	s.releaseTargets(k)
 	return ""
 }
 
@@ -306,7 +306,7 @@ func (s *Keys) EachDestination(ctx context.Context, f func(*notifier.Destination
 		for _, t := range k.Targets {
 			f(t.Destination)
 		}
-		s.ReleaseTargets(k)
+		s.releaseTargets(k)
 	}
 	return nil
 }

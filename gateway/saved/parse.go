@@ -19,16 +19,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// SavedError is a mistake in a saved configuration, or a warning about it. It
+// Mistake is a mistake in a saved configuration, or a warning about it. It
 // does not quote the configuration, which may contain secrets.
-type SavedError struct {
+type Mistake struct {
 	Line int // from 1 on; 0 for the configuration as a whole
 	url  int // the number of the URL, from 1 on; 0 if it is unknown
 	err  error
 }
 
 // Error returns the problem with its position.
-func (m SavedError) Error() string {
+func (m Mistake) Error() string {
 	switch {
 	case m.Line == 0:
 		return m.err.Error()
@@ -39,37 +39,37 @@ func (m SavedError) Error() string {
 }
 
 // Unwrap returns the error without its position.
-func (m SavedError) Unwrap() error { return m.err }
+func (m Mistake) Unwrap() error { return m.err }
 
 // Text returns the problem without its position, as a client may see it.
-func (m SavedError) Text() string { return errs.PublicText(m.err) }
+func (m Mistake) Text() string { return errs.PublicText(m.err) }
 
-// SavedErrors are the mistakes in a saved configuration, in the order of their
+// Mistakes are the mistakes in a saved configuration, in the order of their
 // lines. There is at least one.
-type SavedErrors []SavedError
+type Mistakes []Mistake
 
 // Error returns the first mistake.
-func (m SavedErrors) Error() string { return m[0].Error() }
+func (m Mistakes) Error() string { return m[0].Error() }
 
 // Unwrap returns the first mistake, because Error returns its text.
-func (m SavedErrors) Unwrap() error { return m[0] }
+func (m Mistakes) Unwrap() error { return m[0] }
 
-// newSavedError returns a mistake in a line of the configuration. If include is
+// newMistake returns a mistake in a line of the configuration. If include is
 // not 0, the mistake is in a file, which line include of the configuration
 // includes.
-func newSavedError(line, include int, err error) SavedError {
+func newMistake(line, include int, err error) Mistake {
 	if include == 0 {
-		return SavedError{Line: line, err: err}
+		return Mistake{Line: line, err: err}
 	}
 	if line > 0 {
 		err = fmt.Errorf("the included file, line %d: %w", line, err)
 	}
-	return SavedError{Line: include, err: err}
+	return Mistake{Line: include, err: err}
 }
 
 // sortMistakes sorts mistakes by line.
-func sortMistakes(m []SavedError) {
-	slices.SortStableFunc(m, func(a, b SavedError) int { return cmp.Compare(a.Line, b.Line) })
+func sortMistakes(m []Mistake) {
+	slices.SortStableFunc(m, func(a, b Mistake) int { return cmp.Compare(a.Line, b.Line) })
 }
 
 // errSavedInclude is returned for a saved configuration that includes another while include is off.
@@ -80,7 +80,7 @@ type parser struct{ keys *Keys }
 
 // entries returns the entries of a saved configuration. fetch returns the
 // content of an address that it includes.
-func (s parser) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []SavedError) {
+func (s parser) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []Mistake) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ImportTimeout)
 	defer cancel()
 	location := "file://configuration.txt?format=text"
@@ -97,12 +97,12 @@ func (s parser) entries(ctx context.Context, format, text string, fetch func(con
 	})
 	if all, ok := errors.AsType[appriseconfig.Errors](err); ok {
 		for _, e := range all {
-			mistakes = append(mistakes, newSavedError(e.Line, e.Include, cmp.Or(e.Err, errors.New(e.Problem))))
+			mistakes = append(mistakes, newMistake(e.Line, e.Include, cmp.Or(e.Err, errors.New(e.Problem))))
 		}
 	}
 	for _, w := range ignored {
 		if w.Line > 0 && w.Include == 0 {
-			warnings = append(warnings, SavedError{Line: w.Line, err: errors.New(w.Problem)})
+			warnings = append(warnings, Mistake{Line: w.Line, err: errors.New(w.Problem)})
 		}
 	}
 	return entries, mistakes, warnings
@@ -110,23 +110,23 @@ func (s parser) entries(ctx context.Context, format, text string, fetch func(con
 
 // parse returns the key of a saved configuration. The caller must release its destinations.
 // fetch fetches what the configuration includes. A URL of a retired service is left out with
-// a warning. The error is of type SavedErrors.
-func (s parser) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []SavedError, error) {
+// a warning. The error is of type Mistakes.
+func (s parser) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []Mistake, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	entries, mistakes = s.limit(entries, mistakes)
-	var retired []SavedError // about URLs of retired services
+	var retired []Mistake // about URLs of retired services
 	k := s.newKey(name)
 	for i, e := range entries {
 		t, err := s.keys.Target(e)
 		if err == nil {
 			for _, w := range t.Warnings() {
-				warnings = append(warnings, newSavedError(e.Line, e.Include, errors.New(w)))
+				warnings = append(warnings, newMistake(e.Line, e.Include, errors.New(w)))
 			}
 			k.Targets = append(k.Targets, t)
 			continue
 		}
-		m := newSavedError(e.Line, e.Include, err)
+		m := newMistake(e.Line, e.Include, err)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
 			retired = append(retired, m)
 			continue
@@ -142,13 +142,13 @@ func (s parser) parse(ctx context.Context, name, format, text string, fetch func
 	case len(retired) > 0:
 		mistakes = retired // no URL is left
 	default:
-		mistakes = []SavedError{{err: errNoSavedURL}}
+		mistakes = []Mistake{{err: errNoSavedURL}}
 	}
 	sortMistakes(mistakes)
 	sortMistakes(warnings)
 	if len(mistakes) > 0 {
-		s.keys.ReleaseTargets(k)
-		return nil, warnings, SavedErrors(mistakes)
+		s.keys.releaseTargets(k)
+		return nil, warnings, Mistakes(mistakes)
 	}
 	k.DefaultTargets = s.keys.defaults.Choose(k.Targets)
 	return k, warnings, nil
@@ -161,13 +161,13 @@ func (s parser) newKey(name string) *site.Key {
 }
 
 // limit returns the first MaxURLs entries, and adds a mistake if there are more.
-func (s parser) limit(entries []appriseconfig.Entry, mistakes []SavedError) ([]appriseconfig.Entry, []SavedError) {
+func (s parser) limit(entries []appriseconfig.Entry, mistakes []Mistake) ([]appriseconfig.Entry, []Mistake) {
 	if len(entries) <= s.keys.MaxURLs {
 		return entries, mistakes
 	}
 	e := entries[s.keys.MaxURLs]
 	err := fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", len(entries), s.keys.MaxURLs)
-	return entries[:s.keys.MaxURLs], append(mistakes, newSavedError(cmp.Or(e.Include, e.Line), 0, err))
+	return entries[:s.keys.MaxURLs], append(mistakes, newMistake(cmp.Or(e.Include, e.Line), 0, err))
 }
 
 // load returns the key of a stored configuration, for messages. The caller must
@@ -197,13 +197,13 @@ func (s parser) load(ctx context.Context, name, format, text string) (*site.Key,
 			continue
 		}
 		if err != nil {
-			k.Log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newSavedError(e.Line, e.Include, err)))
+			k.Log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newMistake(e.Line, e.Include, err)))
 			t = notifier.Target{Destination: notifier.Unusable(e.URL, s.keys.policy, err), Tags: e.Tags}
 		}
 		k.Targets = append(k.Targets, t)
 	}
 	if len(k.Targets)+len(mistakes) == 0 {
-		mistakes = []SavedError{{err: errNoSavedURL}}
+		mistakes = []Mistake{{err: errNoSavedURL}}
 		if retired > 0 {
 			mistakes[0].err = errors.New("the services of all URLs are retired; replace the URLs")
 		}
@@ -265,4 +265,24 @@ func (s parser) fetch(ctx context.Context, location string) ([]byte, error) {
 		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
 	}
 	return appriseconfig.ReadAll(resp.Body)
+}
+
+// errVariablePart is returned for a variable that stands for a part of a URL. The
+// client that saves the URL could send the value to a server of its own.
+var errVariablePart = errors.New("a variable stands for a whole URL here; write it alone, as in ops=${NAME}")
+
+// expand replaces the variables of a saved URL. The policy is that for the URL: a
+// variable that is the whole URL is the operator's.
+func (s parser) expand(url string) (string, *egress.Policy, error) {
+	if s.keys.Expand == nil {
+		return url, s.keys.policy, nil
+	}
+	expanded, found, whole, err := s.keys.Expand(url)
+	switch {
+	case !found:
+		return url, s.keys.policy, nil
+	case !s.keys.Trusted && !whole:
+		return "", nil, errVariablePart
+	}
+	return expanded, nil, err
 }

@@ -32,7 +32,7 @@ func (s *Keys) places(ctx context.Context, names []string) (map[string]string, e
 			case err == nil:
 				out[name] = (&site.Key{Name: name, Saved: true, Space: s.Shared.name, ID: id}).Place("").String()
 			case !errors.Is(err, configstore.ErrNotFound) && !errors.Is(err, configstore.ErrDamaged):
-				failed = ErrSavedUnavailable(err)
+				failed = ErrUnavailable(err)
 			}
 		})
 	}

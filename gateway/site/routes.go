@@ -15,9 +15,11 @@ const (
 // PathOf returns the path of a key on a route.
 func PathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}", key, 1) }
 
-// ReservedNames are the names below /notify that no key can have, because they
-// are addresses of the gateway, now or later.
-var ReservedNames = []string{"asks", "console", "incidents", "messages", "status"}
+// IsReserved reports whether no key can have a name, because /notify/NAME is an address of the
+// gateway, now or later.
+func IsReserved(name string) bool {
+	return ContainsFold([]string{"asks", "console", "incidents", "messages", "status"}, name)
+}
 
 // ContainsFold reports whether a segment of a path is one of names in any case. Caddy's path
 // matchers ignore case: a key Incidents would be open behind a matcher that leaves out

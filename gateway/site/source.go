@@ -8,7 +8,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	_ "github.com/caddy-notify/caddy-notify/gateway/source/programs" // a site has all built-in sources
-	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // CheckSource returns an error if the key does not accept messages of the source.
@@ -29,8 +28,9 @@ var (
 	errNotDirect   = api.Errorf(http.StatusForbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
 )
 
-// SourceName matches the names that a source can have.
-var SourceName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+// IsSourceName reports whether name has the form of the name of a source: 1 to 64 letters,
+// digits, _ and -.
+func IsSourceName(name string) bool { return IsKeyName(name) && len(name) <= 64 }
 
 // SourceDirect in accept stands for POST /notify/{KEY}.
 const SourceDirect = "direct"

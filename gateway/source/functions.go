@@ -3,23 +3,18 @@ package source
 import (
 	"maps"
 	"net/textproto"
-	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
-// functionNames are the functions of templates, without the functions of
+// functionNames are the functions of templates in alphabetical order, without the functions of
 // text/template: and, or, not, eq, ne, lt, le, gt, ge, index, len, print, printf,
 // println, html and urlquery.
 var functionNames = []string{
 	"capitalize", "contains", "cut", "date", "default", "duration", "first", "fromJSON", "hasPrefix", "hasSuffix", "header", "join", "json", "line",
 	"lower", "more", "pairs", "pick", "plain", "replace", "size", "split", "trim", "type", "upper", "where", "without",
 }
-
-// FunctionNames returns the names of the functions of templates in alphabetical
-// order, without the functions of text/template.
-func FunctionNames() []string { return slices.Clone(functionNames) }
 
 // functions returns all functions of templates. They take values of any type. They
 // fail only if the run exceeds a limit or is stopped, or if a format of printf is not

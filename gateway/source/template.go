@@ -272,7 +272,7 @@ func (rw *rewriter) argument(arg parse.Node) *parse.CommandNode {
 	case *parse.IdentifierNode:
 		switch arg.Ident {
 		case "call", "slice", "js":
-			rw.fail(arg, "the function %s is not available; the functions are %s", arg.Ident, strings.Join(FunctionNames(), ", "))
+			rw.fail(arg, "the function %s is not available; the functions are %s", arg.Ident, strings.Join(functionNames, ", "))
 		}
 	}
 	return nil

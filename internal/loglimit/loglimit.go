@@ -4,6 +4,9 @@ package loglimit
 import (
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // Limiter reports the first occurrence at once, and then at most one count a
@@ -47,4 +50,39 @@ func (l *Limiter) startInterval(report func(n int)) (n int) {
 		}
 	})
 	return n
+}
+
+// Budget bounds the lines of one kind in the log that say different things, such as those
+// about several destinations, to [MaxLines] a minute. The zero value is ready for use.
+type Budget struct {
+	mu    sync.Mutex
+	begin time.Time
+	lines int // since begin
+
+	omitted Limiter
+}
+
+// MaxLines is the number of lines a minute that a [Budget] has.
+const MaxLines = 30
+
+// Allow counts a line and reports whether it may be written.
+func (b *Budget) Allow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := time.Now(); now.Sub(b.begin) >= interval {
+		b.begin, b.lines = now, 0
+	}
+	b.lines++
+	return b.lines <= MaxLines
+}
+
+// Write writes a line, or counts it and writes the text more with the count, once
+// a minute. A line that is counted is written at the level DEBUG.
+func (b *Budget) Write(log *zap.Logger, level zapcore.Level, text, more string, fields ...zap.Field) {
+	if b.Allow() {
+		log.Log(level, text, fields...)
+		return
+	}
+	log.Debug(text, fields...)
+	b.omitted.Add(1, func(n int) { log.Log(level, more, zap.Int("lines", n)) })
 }

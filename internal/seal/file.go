@@ -12,8 +12,8 @@ import (
 // chunks of a file except the last have this size.
 const ChunkSize = 64 << 10
 
-// Chunks returns the number of chunks of a file of size bytes.
-func Chunks(size int64) int64 { return (size + ChunkSize - 1) / ChunkSize }
+// chunkCount returns the number of chunks of a file of size bytes.
+func chunkCount(size int64) int64 { return (size + ChunkSize - 1) / ChunkSize }
 
 // chunkID binds a chunk to its file, its place in it and the length of the file.
 func chunkID(file []byte, size, chunk int64) []byte {
@@ -28,7 +28,7 @@ const tableFiles = "files"
 // turn. It returns an error if r has fewer bytes, or the first error of write.
 func (s *Sealer) SealFile(r io.ReaderAt, size int64, file []byte, write func(chunk int64, sealed []byte) error) error {
 	buf := make([]byte, min(size, ChunkSize))
-	for i := range Chunks(size) {
+	for i := range chunkCount(size) {
 		part := buf[:min(size-i*ChunkSize, ChunkSize)]
 		if n, err := r.ReadAt(part, i*ChunkSize); n < len(part) {
 			if err == nil || errors.Is(err, io.EOF) {

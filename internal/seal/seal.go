@@ -21,8 +21,8 @@ import (
 	"unicode/utf8"
 )
 
-// MinSecret is the minimum length of a secret, in characters.
-const MinSecret = 16
+// minSecret is the minimum length of a secret, in characters.
+const minSecret = 16
 
 // Overhead is the number of bytes that sealing adds to a record.
 const Overhead = nonceSize + 16
@@ -47,11 +47,11 @@ type Sealer struct {
 }
 
 // New returns a Sealer whose keys are derived from secret with HKDF-SHA-256
-// (RFC 5869). It returns an error if secret has fewer than [MinSecret]
+// (RFC 5869). It returns an error if secret has fewer than [minSecret]
 // characters.
 func New(secret string) (*Sealer, error) {
-	if n := utf8.RuneCountInString(secret); n < MinSecret {
-		return nil, fmt.Errorf("the secret has %d characters; write at least %d", n, MinSecret)
+	if n := utf8.RuneCountInString(secret); n < minSecret {
+		return nil, fmt.Errorf("the secret has %d characters; write at least %d", n, minSecret)
 	}
 	derive := func(purpose string) ([]byte, error) {
 		return hkdf.Key(sha256.New, []byte(secret), nil, "caddy-notify queue 1 "+purpose, 32)

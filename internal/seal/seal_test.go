@@ -42,10 +42,10 @@ func newTest(t *testing.T, secret string) *Sealer {
 }
 
 func TestSecretLength(t *testing.T) {
-	if _, err := New(strings.Repeat("é", MinSecret-1)); err == nil {
+	if _, err := New(strings.Repeat("é", minSecret-1)); err == nil {
 		t.Error("a secret that is too short is accepted")
 	}
-	if _, err := New(strings.Repeat("é", MinSecret)); err != nil {
+	if _, err := New(strings.Repeat("é", minSecret)); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,7 +139,7 @@ func TestFiles(t *testing.T) {
 			chunks = append(chunks, sealed)
 			return nil
 		})
-		if err != nil || int64(len(chunks)) != Chunks(size) {
+		if err != nil || int64(len(chunks)) != chunkCount(size) {
 			t.Fatalf("%d bytes: %d chunks, %v", size, len(chunks), err)
 		}
 		read := func(i int64) ([]byte, error) { return chunks[i], nil }

@@ -25,7 +25,7 @@ func ParseDigest(args []string) (*Moment, error) {
 	if len(words.Times) != 1 {
 		return nil, errors.New("it needs one time, such as 30s or mon 08:00")
 	}
-	at, err := ParseTimeOfDay(words.Times[0])
+	at, err := parseTimeOfDay(words.Times[0])
 	if err == nil && at == dayMinutes {
 		err = errors.New("a digest at 24:00 is one at 00:00 of the next day; write that")
 	}

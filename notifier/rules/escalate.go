@@ -354,12 +354,6 @@ func (x *Incident) EndedUnconfirmed(now time.Time, j StepJob) {
 	x.Ended(now, j.Job, false)
 }
 
-// IsUnconfirmed reports whether a device with the hash target has not confirmed a message
-// yet.
-func (x *Incident) IsUnconfirmed(message uuid.UUID, target string) bool {
-	return slices.ContainsFunc(x.Unconfirmed, func(j StepJob) bool { return j.Job.Message == message && j.Target == target })
-}
-
 // Confirmed notes whether a device with the hash target has confirmed the message of a
 // step. If it has not done so in time, it counts as one that does not get the message.
 func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, step int, received bool) {

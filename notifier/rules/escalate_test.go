@@ -118,7 +118,7 @@ func (m *escalationModel) confirm(r *rand.Rand) {
 		received := r.IntN(2) == 0
 		m.told[j.Step] = m.told[j.Step] || received
 		before := m.x.Escalation
-		waited := m.x.IsUnconfirmed(j.Job.Message, j.Target)
+		waited := slices.ContainsFunc(m.x.Unconfirmed, func(u StepJob) bool { return u.Job.Message == j.Job.Message && u.Target == j.Target })
 		m.x.Confirmed(m.now, j.Job.Message, j.Target, j.Step, received)
 		i := len(m.x.Begun) - 1
 		for i >= 0 && m.x.Begun[i].Step != j.Step {

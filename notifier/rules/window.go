@@ -21,11 +21,11 @@ type TimeOfDay int
 
 const dayMinutes = 24 * 60
 
-// String returns the time as ParseTimeOfDay reads it.
+// String returns the time as parseTimeOfDay reads it.
 func (t TimeOfDay) String() string { return fmt.Sprintf("%02d:%02d", int(t)/60, int(t)%60) }
 
-// ParseTimeOfDay parses a time such as 07:30.
-func ParseTimeOfDay(s string) (TimeOfDay, error) {
+// parseTimeOfDay parses a time such as 07:30.
+func parseTimeOfDay(s string) (TimeOfDay, error) {
 	h, m, ok := strings.Cut(s, ":")
 	hours, err1 := strconv.ParseUint(h, 10, 8)
 	minutes, err2 := strconv.ParseUint(m, 10, 8)
@@ -168,10 +168,10 @@ func ParseWindow(args []string) (w Window, err error) {
 		return w, errors.New("it needs the end of the window, too, as in 22:00-07:00")
 	}
 	w.Days, w.Zone = words.Days, words.Zone
-	if w.Start, err = ParseTimeOfDay(start); err != nil {
+	if w.Start, err = parseTimeOfDay(start); err != nil {
 		return w, err
 	}
-	if w.End, err = ParseTimeOfDay(end); err != nil {
+	if w.End, err = parseTimeOfDay(end); err != nil {
 		return w, err
 	}
 	if w.Start == dayMinutes {

@@ -26,7 +26,7 @@ func (b *bench) savedKeys() error {
 	fmt.Printf("%-28s %10s %10s %12s %14s %12s %10s %10s %10s %14s %14s\n", "saved keys, three URLs each", "start ms", "CPU ms", "resident MiB",
 		"first use ms", "use ms", "list ms", "save ms", "page ms", "all used, MiB", "live bytes/URL")
 	storage := &certmagic.FileStorage{Path: filepath.Join(b.dir, "caddy")}
-	store, err := configstore.New(storage, "", new(configstore.Index), "")
+	store, err := configstore.New(configstore.Options{Storage: storage, Index: new(configstore.Index)})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (f *flags) saveKeys(cmd *cobra.Command, s *settings, configs []savedConfig,
 
 // addSaved adds what was saved of a key, and reports
 // whether the key is saved.
-func (r *report) addSaved(name string, k saved.SavedKeyReport) (ok bool) {
+func (r *report) addSaved(name string, k saved.KeyReport) (ok bool) {
 	for _, w := range k.Warnings {
 		r.note("key %s, %s", name, w)
 	}

@@ -60,7 +60,7 @@ func TestMigrateSave(t *testing.T) {
 	if code != exit.PartialCode || t.Failed() {
 		t.Fatalf("exit %d, want %d:\n%s", code, exit.PartialCode, text)
 	}
-	store, err := configstore.New(&certmagic.FileStorage{Path: dir}, "", new(configstore.Index), secret)
+	store, err := configstore.New(configstore.Options{Storage: &certmagic.FileStorage{Path: dir}, Index: new(configstore.Index), Secret: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestMigrateSpace(t *testing.T) {
 		}
 	}
 	for space, want := range map[string]int{"": 1, "other": 1, "third": 1, "team": 0, "elsewhere": 0} {
-		store, err := configstore.New(&certmagic.FileStorage{Path: dir}, space, new(configstore.Index), "")
+		store, err := configstore.New(configstore.Options{Storage: &certmagic.FileStorage{Path: dir}, Space: space, Index: new(configstore.Index)})
 		if err != nil {
 			t.Fatal(err)
 		}
