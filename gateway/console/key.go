@@ -141,7 +141,7 @@ func setDraft(p *view.KeyPage, d *httpapi.Draft) {
 	p.Draft = &view.Draft{Problem: d.Problem, URLs: d.Urls, Mistakes: pageMistakes(d.Mistakes), Warnings: pageMistakes(d.Warnings)}
 }
 
-func pageMistakes(mistakes []saved.Mistake) (out []view.Mistake) {
+func pageMistakes(mistakes []saved.LineError) (out []view.Mistake) {
 	for _, m := range mistakes {
 		out = append(out, view.Mistake{Line: m.Line, Text: m.Text()})
 	}

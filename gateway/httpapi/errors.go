@@ -42,7 +42,7 @@ func Answer(err error) error {
 	if _, ok := errors.AsType[*api.Error](err); ok {
 		return err
 	}
-	if _, ok := errors.AsType[saved.Mistakes](err); ok {
+	if _, ok := errors.AsType[saved.LineErrors](err); ok {
 		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
 	}
 	if _, ok := errors.AsType[*device.NumberedError](err); ok {

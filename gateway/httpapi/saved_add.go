@@ -25,8 +25,8 @@ type Draft struct {
 	*api.Config
 	Urls     int    // how many it has, if it has no mistakes
 	Problem  string // why it is not saved, if it has no mistakes
-	Mistakes []saved.Mistake
-	Warnings []saved.Mistake
+	Mistakes []saved.LineError
+	Warnings []saved.LineError
 }
 
 // addConfig saves the configuration of a key and replaces the one before. If it
@@ -55,7 +55,7 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 // save saves a configuration. It sets the mistakes and warnings of d.
 func (h *SavedKeys) save(r *http.Request, name string, d *Draft) (err error) {
 	d.Urls, d.Warnings, err = h.Saved.Save(r.Context(), name, d.Format, d.Text)
-	d.Mistakes, _ = errors.AsType[saved.Mistakes](err)
+	d.Mistakes, _ = errors.AsType[saved.LineErrors](err)
 	if err != nil {
 		return Answer(err)
 	}
@@ -78,7 +78,7 @@ func (h *SavedKeys) AddURL(r *http.Request, name, url string, tags []string) (nu
 }
 
 // writeChanged writes the response to a change.
-func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text string, warnings []saved.Mistake) {
+func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text string, warnings []saved.LineError) {
 	records := []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
 	(&api.Response{
 		Status: http.StatusOK, Title: title, BackURL: ConfigPage(r, key),
@@ -87,7 +87,7 @@ func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text strin
 }
 
 // appendMistakes appends a record for each mistake.
-func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []saved.Mistake) []notifier.Record {
+func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []saved.LineError) []notifier.Record {
 	for _, m := range mistakes {
 		text := m.Text()
 		if m.Line > 0 {
@@ -104,7 +104,7 @@ type checkedMistake struct {
 	Text string `json:"text"`
 }
 
-func newCheckedMistakes(mistakes []saved.Mistake) []checkedMistake {
+func newCheckedMistakes(mistakes []saved.LineError) []checkedMistake {
 	out := make([]checkedMistake, 0, len(mistakes)) // never nil, which would be null in JSON
 	for _, m := range mistakes {
 		out = append(out, checkedMistake{m.Line, m.Text()})
@@ -152,6 +152,6 @@ func (h *SavedKeys) checkDraft(ctx context.Context, name string, c *api.Config, 
 	d := &Draft{Config: c}
 	var err error
 	d.Urls, d.Warnings, err = h.Saved.Check(ctx, name, c.Format, c.Text, fetch)
-	d.Mistakes, _ = errors.AsType[saved.Mistakes](err)
+	d.Mistakes, _ = errors.AsType[saved.LineErrors](err)
 	return d
 }

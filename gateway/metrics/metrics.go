@@ -33,48 +33,30 @@ type Metrics struct {
 // the state of the open queue, or nil if none is open.
 func New(f *site.InFlight, memory *notifier.Memory, queue func(context.Context) *QueueState) *Metrics {
 	const ns, sub = "caddy", "notify"
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string, value func() float64) prometheus.GaugeFunc {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help}, value)
+	}
 	m := &Metrics{
-		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: ns, Subsystem: sub, Name: "messages_total",
-			Help: "Messages by outcome: delivered, failed (a required destination does not have the message), queued (it is delivered later), refused, overloaded, error.",
-		}, []string{"outcome"}),
-		byKey: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: ns, Subsystem: sub, Name: "key_messages_total",
-			Help: "Messages to keys of the configuration, by key and outcome as in caddy_notify_messages_total. Saved keys have no series.",
-		}, []string{"key", "outcome"}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: ns, Subsystem: sub, Name: "refused_total",
-			Help: "Requests to send a message that were answered with an error and sent nothing, by reason.",
-		}, []string{"reason"}),
-		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: ns, Subsystem: sub, Name: "deliveries_total",
-			Help: "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send), queued (failed, and is tried again).",
-		}, []string{"service", "outcome"}),
+		messages:   counter("messages_total", "Messages by outcome: delivered, failed (a required destination does not have the message), queued (it is delivered later), refused, overloaded, error.", "outcome"),
+		byKey:      counter("key_messages_total", "Messages to keys of the configuration, by key and outcome as in caddy_notify_messages_total. Saved keys have no series.", "key", "outcome"),
+		refusals:   counter("refused_total", "Requests to send a message that were answered with an error and sent nothing, by reason.", "reason"),
+		deliveries: counter("deliveries_total", "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send), queued (failed, and is tried again).", "service", "outcome"),
 		Seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: ns, Subsystem: sub, Name: "delivery_duration_seconds",
 			Help:    "Duration of deliveries including all attempts, by service.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"service"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: ns, Subsystem: sub, Name: "attempts_total",
-			Help: "Attempts to deliver, including retries, by service.",
-		}, []string{"service"}),
+		attempts: counter("attempts_total", "Attempts to deliver, including retries, by service.", "service"),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "attachment_bytes_total",
 			Help: "Bytes of the attachments of messages, counted once a message.",
 		}),
-		rules: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: ns, Subsystem: sub, Name: "rules_total",
-			Help: "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).",
-		}, []string{"rule", "outcome"}),
-		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: ns, Subsystem: sub, Name: "in_flight",
-			Help: "Messages of clients that are not answered yet, which max_in_flight bounds.",
-		}, func() float64 { return float64(f.Load()) }),
-		memory: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: ns, Subsystem: sub, Name: "memory_bytes",
-			Help: "Bytes that the requests under way hold in memory, which client_limits memory bounds.",
-		}, func() float64 { return float64(memory.Held()) }),
+		rules:    counter("rules_total", "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).", "rule", "outcome"),
+		inFlight: gauge("in_flight", "Messages of clients that are not answered yet, which max_in_flight bounds.", func() float64 { return float64(f.Load()) }),
+		memory:   gauge("memory_bytes", "Bytes that the requests under way hold in memory, which client_limits memory bounds.", func() float64 { return float64(memory.Held()) }),
 	}
 	m.Queue = newQueueMetrics(queue)
 	for _, outcome := range []string{site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError} {

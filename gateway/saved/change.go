@@ -40,8 +40,8 @@ func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error
 }
 
 // Save saves the configuration of a key, and returns how many URLs it has. The error is
-// [Mistakes] if the configuration has mistakes, and a 400 if there are too many keys.
-func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []Mistake, err error) {
+// [LineErrors] if the configuration has mistakes, and a 400 if there are too many keys.
+func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []LineError, err error) {
 	k, warnings, err := parser{s}.parse(ctx, name, format, text, parser{s}.fetch)
 	if err != nil {
 		return 0, warnings, err
@@ -78,8 +78,8 @@ func (s *Keys) AddURL(ctx context.Context, name, url string, tags []string) (url
 }
 
 // Check returns how many URLs a configuration has that is not saved. The error is
-// [Mistakes] if it has mistakes. Without fetch, what it includes is not checked.
-func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool) (urls int, warnings []Mistake, err error) {
+// [LineErrors] if it has mistakes. Without fetch, what it includes is not checked.
+func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool) (urls int, warnings []LineError, err error) {
 	include := parser{s}.fetch
 	if !fetch && s.Include {
 		include = func(context.Context, string) ([]byte, error) { return nil, nil }

@@ -73,7 +73,7 @@ func (s *Keys) CheckText(ctx context.Context, k KeyText, report *KeyReport) (out
 	for _, e := range entries {
 		t, err := s.Target(e)
 		if err != nil {
-			mistakes = append(mistakes, newMistake(e.Line, e.Include, err))
+			mistakes = append(mistakes, newLineError(e.Line, e.Include, err))
 			continue
 		}
 		s.Sender.Release(t.Destination)

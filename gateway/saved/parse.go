@@ -19,16 +19,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Mistake is a mistake in a saved configuration, or a warning about it. It
+// LineError is a mistake in a saved configuration, or a warning about it. It
 // does not quote the configuration, which may contain secrets.
-type Mistake struct {
+type LineError struct {
 	Line int // from 1 on; 0 for the configuration as a whole
 	url  int // the number of the URL, from 1 on; 0 if it is unknown
 	err  error
 }
 
 // Error returns the problem with its position.
-func (m Mistake) Error() string {
+func (m LineError) Error() string {
 	switch {
 	case m.Line == 0:
 		return m.err.Error()
@@ -39,37 +39,37 @@ func (m Mistake) Error() string {
 }
 
 // Unwrap returns the error without its position.
-func (m Mistake) Unwrap() error { return m.err }
+func (m LineError) Unwrap() error { return m.err }
 
 // Text returns the problem without its position, as a client may see it.
-func (m Mistake) Text() string { return errs.PublicText(m.err) }
+func (m LineError) Text() string { return errs.PublicText(m.err) }
 
-// Mistakes are the mistakes in a saved configuration, in the order of their
+// LineErrors are the mistakes in a saved configuration, in the order of their
 // lines. There is at least one.
-type Mistakes []Mistake
+type LineErrors []LineError
 
 // Error returns the first mistake.
-func (m Mistakes) Error() string { return m[0].Error() }
+func (m LineErrors) Error() string { return m[0].Error() }
 
 // Unwrap returns the first mistake, because Error returns its text.
-func (m Mistakes) Unwrap() error { return m[0] }
+func (m LineErrors) Unwrap() error { return m[0] }
 
-// newMistake returns a mistake in a line of the configuration. If include is
+// newLineError returns a mistake in a line of the configuration. If include is
 // not 0, the mistake is in a file, which line include of the configuration
 // includes.
-func newMistake(line, include int, err error) Mistake {
+func newLineError(line, include int, err error) LineError {
 	if include == 0 {
-		return Mistake{Line: line, err: err}
+		return LineError{Line: line, err: err}
 	}
 	if line > 0 {
 		err = fmt.Errorf("the included file, line %d: %w", line, err)
 	}
-	return Mistake{Line: include, err: err}
+	return LineError{Line: include, err: err}
 }
 
 // sortMistakes sorts mistakes by line.
-func sortMistakes(m []Mistake) {
-	slices.SortStableFunc(m, func(a, b Mistake) int { return cmp.Compare(a.Line, b.Line) })
+func sortMistakes(m []LineError) {
+	slices.SortStableFunc(m, func(a, b LineError) int { return cmp.Compare(a.Line, b.Line) })
 }
 
 // errSavedInclude is returned for a saved configuration that includes another while include is off.
@@ -80,7 +80,7 @@ type parser struct{ keys *Keys }
 
 // entries returns the entries of a saved configuration. fetch returns the
 // content of an address that it includes.
-func (s parser) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []Mistake) {
+func (s parser) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []LineError) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ImportTimeout)
 	defer cancel()
 	location := "file://configuration.txt?format=text"
@@ -97,12 +97,12 @@ func (s parser) entries(ctx context.Context, format, text string, fetch func(con
 	})
 	if all, ok := errors.AsType[appriseconfig.Errors](err); ok {
 		for _, e := range all {
-			mistakes = append(mistakes, newMistake(e.Line, e.Include, cmp.Or(e.Err, errors.New(e.Problem))))
+			mistakes = append(mistakes, newLineError(e.Line, e.Include, cmp.Or(e.Err, errors.New(e.Problem))))
 		}
 	}
 	for _, w := range ignored {
 		if w.Line > 0 && w.Include == 0 {
-			warnings = append(warnings, Mistake{Line: w.Line, err: errors.New(w.Problem)})
+			warnings = append(warnings, LineError{Line: w.Line, err: errors.New(w.Problem)})
 		}
 	}
 	return entries, mistakes, warnings
@@ -110,23 +110,23 @@ func (s parser) entries(ctx context.Context, format, text string, fetch func(con
 
 // parse returns the key of a saved configuration. The caller must release its destinations.
 // fetch fetches what the configuration includes. A URL of a retired service is left out with
-// a warning. The error is of type Mistakes.
-func (s parser) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []Mistake, error) {
+// a warning. The error is of type [LineErrors].
+func (s parser) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key, []LineError, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	entries, mistakes = s.limit(entries, mistakes)
-	var retired []Mistake // about URLs of retired services
+	var retired []LineError // about URLs of retired services
 	k := s.newKey(name)
 	for i, e := range entries {
 		t, err := s.keys.Target(e)
 		if err == nil {
 			for _, w := range t.Warnings() {
-				warnings = append(warnings, newMistake(e.Line, e.Include, errors.New(w)))
+				warnings = append(warnings, newLineError(e.Line, e.Include, errors.New(w)))
 			}
 			k.Targets = append(k.Targets, t)
 			continue
 		}
-		m := newMistake(e.Line, e.Include, err)
+		m := newLineError(e.Line, e.Include, err)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
 			retired = append(retired, m)
 			continue
@@ -142,13 +142,13 @@ func (s parser) parse(ctx context.Context, name, format, text string, fetch func
 	case len(retired) > 0:
 		mistakes = retired // no URL is left
 	default:
-		mistakes = []Mistake{{err: errNoSavedURL}}
+		mistakes = []LineError{{err: errNoSavedURL}}
 	}
 	sortMistakes(mistakes)
 	sortMistakes(warnings)
 	if len(mistakes) > 0 {
 		s.keys.releaseTargets(k)
-		return nil, warnings, Mistakes(mistakes)
+		return nil, warnings, LineErrors(mistakes)
 	}
 	k.DefaultTargets = s.keys.defaults.Choose(k.Targets)
 	return k, warnings, nil
@@ -161,13 +161,13 @@ func (s parser) newKey(name string) *site.Key {
 }
 
 // limit returns the first MaxURLs entries, and adds a mistake if there are more.
-func (s parser) limit(entries []appriseconfig.Entry, mistakes []Mistake) ([]appriseconfig.Entry, []Mistake) {
+func (s parser) limit(entries []appriseconfig.Entry, mistakes []LineError) ([]appriseconfig.Entry, []LineError) {
 	if len(entries) <= s.keys.MaxURLs {
 		return entries, mistakes
 	}
 	e := entries[s.keys.MaxURLs]
 	err := fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", len(entries), s.keys.MaxURLs)
-	return entries[:s.keys.MaxURLs], append(mistakes, newMistake(cmp.Or(e.Include, e.Line), 0, err))
+	return entries[:s.keys.MaxURLs], append(mistakes, newLineError(cmp.Or(e.Include, e.Line), 0, err))
 }
 
 // load returns the key of a stored configuration, for messages. The caller must
@@ -197,13 +197,13 @@ func (s parser) load(ctx context.Context, name, format, text string) (*site.Key,
 			continue
 		}
 		if err != nil {
-			k.Log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newMistake(e.Line, e.Include, err)))
+			k.Log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newLineError(e.Line, e.Include, err)))
 			t = notifier.Target{Destination: notifier.Unusable(e.URL, s.keys.policy, err), Tags: e.Tags}
 		}
 		k.Targets = append(k.Targets, t)
 	}
 	if len(k.Targets)+len(mistakes) == 0 {
-		mistakes = []Mistake{{err: errNoSavedURL}}
+		mistakes = []LineError{{err: errNoSavedURL}}
 		if retired > 0 {
 			mistakes[0].err = errors.New("the services of all URLs are retired; replace the URLs")
 		}
