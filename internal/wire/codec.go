@@ -144,7 +144,9 @@ func Text[T ~string](c *Codec, f Field, v *T) {
 // makes no copy of one of the words.
 func Word[T ~string](c *Codec, f Field, v *T, words []T) {
 	if !c.decoding {
-		Text(c, f, v)
+		if len(*v) > 0 {
+			appendItem(c, f, *v)
+		}
 		return
 	}
 	for c.at(f) {
@@ -179,14 +181,6 @@ func TextOrNil(c *Codec, f Field, v **string) {
 
 // Bytes are any number of bytes. None are left out. Decoding copies them.
 func Bytes(c *Codec, f Field, v *[]byte) {
-	at := c.at(f)
-	if Part(c, f, v); at {
-		*v = slices.Clone(*v)
-	}
-}
-
-// Part is [Bytes], but what is decoded is part of the record.
-func Part(c *Codec, f Field, v *[]byte) {
 	if !c.decoding {
 		if len(*v) > 0 {
 			appendItem(c, f, *v)
@@ -194,7 +188,7 @@ func Part(c *Codec, f Field, v *[]byte) {
 		return
 	}
 	for c.at(f) {
-		*v = c.in.Bytes()
+		*v = slices.Clone(c.in.Bytes())
 		c.done()
 	}
 }
