@@ -86,7 +86,7 @@ func ListedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
 		Title: x.Title, Key: x.Key, KeyAddress: ConsoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
 		Steps: len(alerting.IncidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
-	out.Address = AddressOf(r, site.IncidentPath(x.ID))
+	out.Address = AddressOf(r, site.RouteIncidents+"/"+x.ID)
 	if x.Name != x.Title && !x.Own {
 		out.Name = x.Name
 	}

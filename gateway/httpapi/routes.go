@@ -274,7 +274,7 @@ func (at *Route) set(segment, value string) bool {
 		return slices.Contains(NtfyVerbs, value)
 	case "{SOURCE}":
 		at.Source = value
-		return site.IsKeyName(at.Key) && !site.IsReserved(at.Key) && site.IsSourceName(value)
+		return site.CheckKeyName(at.Key) == nil && site.IsSourceName(value)
 	default:
 		return segment == value
 	}

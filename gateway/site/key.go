@@ -31,7 +31,7 @@ func CheckKeyName(name string) error {
 	if !IsKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
-	if IsReserved(name) {
+	if isReserved(name) {
 		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil

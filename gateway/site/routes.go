@@ -15,9 +15,9 @@ const (
 // PathOf returns the path of a key on a route.
 func PathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}", key, 1) }
 
-// IsReserved reports whether no key can have a name, because /notify/NAME is an address of the
+// isReserved reports whether no key can have a name, because /notify/NAME is an address of the
 // gateway, now or later.
-func IsReserved(name string) bool {
+func isReserved(name string) bool {
 	return ContainsFold([]string{"asks", "console", "incidents", "messages", "status"}, name)
 }
 

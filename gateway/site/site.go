@@ -136,11 +136,8 @@ func (s *Site) AcknowledgeURL(x *rules.Incident) string {
 	if x == nil || s.PublicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
 		return ""
 	}
-	return s.PublicURL + IncidentPath(x.ID)
+	return s.PublicURL + RouteIncidents + "/" + x.ID
 }
-
-// IncidentPath returns the path of the page of an incident with an ID.
-func IncidentPath(id string) string { return RouteIncidents + "/" + id }
 
 // Managers are those who may manage: use the console and, if configs has manage,
 // read and change saved keys.
