@@ -2,14 +2,16 @@
 // handler and the app, their settings, and what is checked when a configuration loads. The
 // packages below gateway, which know nothing of Caddy, do the rest.
 //
-//	handler.go       the HTTP handler http.handlers.notify
-//	app.go           the app notify, whose settings all sites share
-//	config*.go       the settings of both; caddyfile*.go reads them from a Caddyfile
-//	config_read*.go  a configuration as commands read it, without starting it
-//	config_sites.go  the checks for which all sites must be known
-//	*_config.go      settings of a subject: keys that are saved, rules, the queue, devices
-//	queue_open.go    the queue of the process, which a reload keeps open
-//	state_*.go       what services keep over a restart, on Caddy's storage
+//	handler.go     the HTTP handler http.handlers.notify
+//	app.go         the app notify, whose settings all sites share
+//	settings.go    the settings of both; key.go those of a key, and a file for each other
+//	               subject: access, configs, console, expect, inbox, push, queue, rules, source
+//	caddyfile.go   reads them from a Caddyfile; resolve.go makes the options of a site of them
+//	effect.go      the checks that a setting can have an effect; sites.go those for which all
+//	               sites must be known
+//	read.go        a configuration as commands read it, without starting it
+//	queue_open.go  the queue of the process, which a reload keeps open
+//	state_*.go     what services keep over a restart, on Caddy's storage
 //
 // Caddy's other modules and front ends are packages of their own, which know neither this
 // one nor each other:

@@ -4,27 +4,29 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestBeatReload checks that an expectation that has not changed keeps its deadline over
 // a reload, and that one that is gone is told as such if it was late.
 func TestBeatReload(t *testing.T) {
 	t.Parallel()
-	p := newPager(t, http.StatusOK)
+	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, "", ruledKey(p, "expect nightly every 20m grace 5m"))
-		until(t, "2000-01-01 00:20:00")
+		gatewaytest.Until(t, "2000-01-01 00:20:00")
 		h2 := newQueueGateway(t, dir, "", ruledKey(p, "expect nightly every 20m grace 5m", "dedupe 1m"))
 		stopApp(t, h)
-		until(t, "2000-01-01 00:25:10")
+		gatewaytest.Until(t, "2000-01-01 00:25:10")
 		late := "failure: nightly is late | No beat has come yet. One is expected every 20m, with a grace of 5m."
-		p.wantTold(t, late)
+		p.WantTold(t, late)
 		newQueueGateway(t, dir, "", ruledKey(p))
 		stopApp(t, h2)
 		time.Sleep(25 * time.Minute)
-		p.wantTold(t, late, "success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
+		p.WantTold(t, late, "success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
 		time.Sleep(15 * time.Minute)
-		p.wantTold(t, late, "success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
+		p.WantTold(t, late, "success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
 	})
 }

@@ -26,7 +26,7 @@ func TestBeatsShown(t *testing.T) {
 		}
 	}
 	var all heartbeat.AdminBeats
-	caddyhttptest.Eventually(t, func() bool {
+	gatewaytest.Eventually(t, func() bool {
 		all = heartbeat.AdminBeats{}
 		status, text := ask(t, http.MethodGet, "/notify/beats", "")
 		if err := json.Unmarshal([]byte(text), &all); err != nil || status != http.StatusOK {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // Deliveries that the queue gives up are in the admin API and the metrics, cause a
 // message to the fallback and an event, and can be retried and dropped.
 func TestQueueDead(t *testing.T) {
-	p, backup, watch := newPager(t, http.StatusNotFound), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+	p, backup, watch := gatewaytest.NewPager(t, http.StatusNotFound), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	caddyhttptest.Serve(t, `
 	notify {
 		queue {
@@ -46,7 +47,7 @@ func TestQueueDead(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		var a queuedAnswer
+		var a gatewaytest.Answer
 		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || resp.StatusCode != 202 || resp.Header.Get("Location") != "/prefix/notify/messages/"+a.ID {
 			t.Fatalf("status %d, header %v, %v", resp.StatusCode, resp.Header, err)
 		}
@@ -60,12 +61,12 @@ func TestQueueDead(t *testing.T) {
 		}
 		return q
 	}
-	caddyhttptest.Eventually(t, func() bool { return dead().Dead == 2 && backup.count() == 1 && watch.count() == 2 })
+	gatewaytest.Eventually(t, func() bool { return dead().Dead == 2 && backup.Count() == 1 && watch.Count() == 2 })
 	q := dead()
 	if d := q.Deliveries[0]; d.ID != first || d.Incident != "db1" || d.Key != "k" || d.Source != "http" || d.Status != "failed" || d.Error == nil || !strings.Contains(*d.Error, "404") {
 		t.Errorf("%+v", d)
 	}
-	for _, a := range append(backup.got, watch.got...) {
+	for _, a := range append(backup.Got(), watch.Got()...) {
 		if text := a.Title + a.Message; !strings.Contains(text, "404") || !strings.Contains(text, "JSON") || strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
 			t.Errorf("told %q", text)
 		}
@@ -86,10 +87,10 @@ func TestQueueDead(t *testing.T) {
 	}
 	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
 		// The messages about these deliveries may not be settled yet.
-		caddyhttptest.Eventually(t, func() bool { _, text := ask(t, "GET", "/metrics", ""); return strings.Contains(text, "\n"+line) })
+		gatewaytest.Eventually(t, func() bool { _, text := ask(t, "GET", "/metrics", ""); return strings.Contains(text, "\n"+line) })
 	}
 	// What is known of the incident remains.
-	caddyhttptest.Eventually(t, func() bool {
+	gatewaytest.Eventually(t, func() bool {
 		_, text := ask(t, "GET", "/metrics", "")
 		_, all, _ := strings.Cut(text, "\ncaddy_notify_queue_bytes ")
 		_, records, _ := strings.Cut(text, "\ncaddy_notify_queue_record_bytes ")
@@ -97,11 +98,11 @@ func TestQueueDead(t *testing.T) {
 		return all != "0" && strings.HasPrefix(records, all+"\n")
 	})
 
-	p.answer(http.StatusOK)
+	p.Answer(http.StatusOK)
 	if status, text := ask(t, "POST", "/notify/queue/"+first+"/retry", ""); status != 200 || text != `{"deliveries":1,"waiting":0,"dead":1}`+"\n" {
 		t.Errorf("retry: status %d %s", status, text)
 	}
-	caddyhttptest.Eventually(t, func() bool { return p.count() == 3 && dead().Dead == 1 })
+	gatewaytest.Eventually(t, func() bool { return p.Count() == 3 && dead().Dead == 1 })
 	if status, text := ask(t, "DELETE", "/notify/queue/"+second, ""); status != 200 || text != "{\"deliveries\":1}\n" {
 		t.Errorf("drop: status %d %s", status, text)
 	}

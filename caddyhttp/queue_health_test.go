@@ -8,13 +8,14 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 )
 
 // TestDestinations checks what people see of a destination that is down and comes
 // back: events, metrics, the admin API.
 func TestDestinations(t *testing.T) {
-	p, good, watch := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+	p, good, watch := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	caddyhttptest.Serve(t, `
 	notify {
 		queue {
@@ -61,13 +62,11 @@ func TestDestinations(t *testing.T) {
 	for range 3 {
 		post("k")
 	}
-	caddyhttptest.Eventually(t, func() bool { return watch.count() == 1 })
-	watch.mu.Lock()
-	if a := watch.got[0]; a.Title != "Destination down (key k)" || !strings.Contains(a.Message, "503") || !strings.Contains(a.Message, "Service: JSON") || strings.Contains(a.Message, "secretsecret") {
+	gatewaytest.Eventually(t, func() bool { return watch.Count() == 1 })
+	if a := watch.Got()[0]; a.Title != "Destination down (key k)" || !strings.Contains(a.Message, "503") || !strings.Contains(a.Message, "Service: JSON") || strings.Contains(a.Message, "secretsecret") {
 		t.Errorf("told %+v", a)
 	}
-	watch.mu.Unlock()
-	caddyhttptest.Eventually(t, func() bool { all := list(); return all.Down == 1 && all.Destinations[0].Waiting == 3 })
+	gatewaytest.Eventually(t, func() bool { all := list(); return all.Down == 1 && all.Destinations[0].Waiting == 3 })
 	d := list().Destinations[0]
 	if d.State != metrics.StateDown || len(d.Keys) != 1 || d.Keys[0] != "k" || d.FailingSince.IsZero() || d.WaitingSince.IsZero() || !strings.Contains(d.LastError, "503") || d.Service != "JSON" {
 		t.Errorf("%+v", d)
@@ -81,18 +80,16 @@ func TestDestinations(t *testing.T) {
 	if _, text := ask(t, "GET", "/metrics", ""); !strings.Contains(text, "\n"+`caddy_notify_destinations{state="down"} 1`) {
 		t.Error("the metric is missing")
 	}
-	p.answer(http.StatusOK)
+	p.Answer(http.StatusOK)
 	if status, text := ask(t, "POST", "/notify/destinations/"+d.ID+"/retry", ""); status != 200 || text != `{"deliveries":3,"waiting":3,"dead":0}`+"\n" {
 		t.Errorf("retry: status %d %s", status, text)
 	}
-	caddyhttptest.Eventually(t, func() bool { return watch.count() == 2 && list().Down == 0 })
-	watch.mu.Lock()
-	if a := watch.got[1]; a.Title != "Destination is back (key k)" || !strings.Contains(a.Message, "It was down for") {
+	gatewaytest.Eventually(t, func() bool { return watch.Count() == 2 && list().Down == 0 })
+	if a := watch.Got()[1]; a.Title != "Destination is back (key k)" || !strings.Contains(a.Message, "It was down for") {
 		t.Errorf("told %+v", a)
 	}
-	watch.mu.Unlock()
 	// A destination that refuses for good fails for people, too.
-	good.answer(http.StatusUnauthorized)
+	good.Answer(http.StatusUnauthorized)
 	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/g", typeForm, strings.NewReader("body=confidential"))
 	if err != nil {
 		t.Fatal(err)

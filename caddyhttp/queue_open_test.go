@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // Only one process can use a folder at a time. The error names the folder.
@@ -32,7 +32,7 @@ func TestQueueFolderInUse(t *testing.T) {
 func TestQueueReload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := newPager(t, http.StatusBadGateway)
+	p := gatewaytest.NewPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
 		key := "key k {\nurl " + p.NotifyURL() + "\n}"
 		h := newQueueGateway(t, dir, "", key)
@@ -43,7 +43,7 @@ func TestQueueReload(t *testing.T) {
 			t.Error("the configurations do not share the queue, or the old one makes the deliveries")
 		}
 		stopApp(t, h)
-		p.answer(http.StatusOK)
-		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, next, id); return s == "delivered" })
+		p.Answer(http.StatusOK)
+		gatewaytest.Eventually(t, func() bool { s, _ := state(t, next, id); return s == "delivered" })
 	})
 }

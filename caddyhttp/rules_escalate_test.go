@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestEscalateMistakes checks that an escalation that cannot work does not load, and that
@@ -72,26 +74,26 @@ func TestOnCallPage(t *testing.T) {
 		}
 		send("type=failure&incident=disk+db1&title=Disk+full&body=/var+has+2+MB+left")
 		x.wantCounts(t, 1, 1, 0, 0)
-		link := x.phones[0].links()[0]
+		link := links(x.phones[0])[0]
 		id, found := strings.CutPrefix(link, "https://alerts.example.com/notify/incidents/")
 		if !found {
 			t.Fatalf("the link is %q", link)
 		}
-		until(t, "2000-01-01 00:05:03")
+		gatewaytest.Until(t, "2000-01-01 00:05:03")
 		x.wantCounts(t, 1, 1, 1, 0)
 		if w := askIncident(t, h, http.MethodPost, id, "by=Bob"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"by":"Bob (typed)"`) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
-		until(t, "2000-01-01 04:05:00")
+		gatewaytest.Until(t, "2000-01-01 04:05:00")
 		x.wantCounts(t, 1, 1, 1, 0)
-		until(t, "2000-01-01 04:05:10") // still open
+		gatewaytest.Until(t, "2000-01-01 04:05:10") // still open
 		x.wantCounts(t, 2, 2, 1, 0)
 		send("type=success&incident=disk+db1&title=Disk+is+fine&body=ok")
-		until(t, "2000-01-02 00:00:00")
+		gatewaytest.Until(t, "2000-01-02 00:00:00")
 		x.wantCounts(t, 3, 3, 2, 0)
 		// Without anybody who acknowledges, each is told three times.
 		send("type=failure&incident=disk+db2&body=full")
-		until(t, "2000-01-03 00:00:00")
+		gatewaytest.Until(t, "2000-01-03 00:00:00")
 		x.wantCounts(t, 4, 6, 5, 3)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestRecipes drives the recipes of docs/routing.md. The clock begins on Saturday,
@@ -108,7 +110,7 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("no test for %q", recipe[1])
 			continue
 		}
-		chat, phone, second := newPager(t, http.StatusOK), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+		chat, phone, second := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 		dir := t.TempDir()
 		t.Setenv("DISCORD_URL", chat.NotifyURL()+"?tz=UTC")
 		t.Setenv("MAIL_URL", chat.NotifyURL()+"?tz=UTC")
@@ -118,7 +120,7 @@ func TestRecipes(t *testing.T) {
 			h := newQueueGateway(t, dir, managed, "public_url "+publicURL+"\n"+recipe[2])
 			for _, s := range tt.steps {
 				if s.at != "" {
-					until(t, s.at)
+					gatewaytest.Until(t, s.at)
 				}
 				if s.form == "" {
 					continue
@@ -132,7 +134,7 @@ func TestRecipes(t *testing.T) {
 					target, form, status = target+"/silences", silence, http.StatusCreated
 				}
 				if form == "acknowledge" { // with the link in the last message to the phone
-					links := phone.links()
+					links := links(phone)
 					target, form = strings.TrimPrefix(links[len(links)-1], publicURL), "do=acknowledge&by=Eve"
 				}
 				if resp := postWith(t, h, target, form); resp.status != status {
@@ -140,11 +142,11 @@ func TestRecipes(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			got := chat.toldTitles()
-			for _, text := range phone.toldTitles() {
+			got := chat.Told()
+			for _, text := range phone.Told() {
 				got = append(got, "phone "+text)
 			}
-			for _, text := range second.toldTitles() {
+			for _, text := range second.Told() {
 				got = append(got, "second "+text)
 			}
 			if recipe[1] == "A home lab" || recipe[1] == "A report each week" { // two messages at the same time

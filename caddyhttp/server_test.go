@@ -149,9 +149,9 @@ func TestReloadClosesConnections(t *testing.T) {
 		t.Fatalf("connected: %v", before)
 	}
 	caddyhttptest.Serve(t, "notify {\n"+keys["one"]+"}", keys["three"])
-	caddyhttptest.Eventually(t, func() bool { return slices.Equal(connected(), before[:2]) }) // one and three
+	gatewaytest.Eventually(t, func() bool { return slices.Equal(connected(), before[:2]) }) // one and three
 	caddyhttptest.Serve(t, "", "")
-	caddyhttptest.Eventually(t, func() bool { return len(connected()) == 0 })
+	gatewaytest.Eventually(t, func() bool { return len(connected()) == 0 })
 }
 
 // TestSecretsStayHidden checks that secrets of URLs, of the configuration and

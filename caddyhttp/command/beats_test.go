@@ -41,7 +41,7 @@ func TestBeats(t *testing.T) {
 		return command(t, "", append([]string{"beats", "--address=" + caddyhttptest.Admin}, args...)...)
 	}
 	var out string
-	caddyhttptest.Eventually(t, func() bool {
+	gatewaytest.Eventually(t, func() bool {
 		var code int
 		out, _, code = run()
 		return code == 0 && strings.Contains(out, "watchdog failing since ")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
 // TestQueue checks that the commands of the queue list, retry and drop the
@@ -51,7 +52,7 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	var ids []string
-	caddyhttptest.Eventually(t, func() bool {
+	gatewaytest.Eventually(t, func() bool {
 		out, errs, code := run("list", "--dead", address)
 		if code != 0 {
 			t.Fatalf("list: exit %d\n%s", code, errs)

@@ -112,7 +112,7 @@ func (i *Incidents) CountUnresolved(ctx context.Context, place string, most int)
 	return min(n, most), nil
 }
 
-// StepReceipt says whether a device has confirmed the message of a step.
+// StepReceipt is what is known of the receipt for the message of a step to a device.
 type StepReceipt struct {
 	Job     queued.Ruled // what the rules know of its job
 	Message uuid.UUID

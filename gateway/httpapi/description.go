@@ -19,7 +19,7 @@ func describeAPI(version string) ([]byte, error) {
 	return openapi.Document(version, routes, map[string][]string{"VERB": NtfyVerbs}, api.Components())
 }
 
-// secrets says whether the clients of a route send a secret of its key.
+// secrets returns which secret of the key its clients send.
 func (spec *RouteSpec) secrets() openapi.Secrets {
 	if strings.Contains(spec.Pattern, "{KEY}") {
 		switch spec.access {

@@ -250,13 +250,13 @@ func (a *About) pathParameters(path string, values map[string][]string) (out []P
 	return out
 }
 
-// Secrets says whether the client of a route sends a secret of the key.
+// Secrets is the secret of the key that the client of a route sends.
 type Secrets int
 
 // The secrets of a route.
 const (
-	NoSecret Secrets = iota
-	MaybeSecret
+	NoSecret    Secrets = iota
+	MaybeSecret         // if the key has one
 	NeedsSecret
 )
 

@@ -10,12 +10,12 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/modules/standard" // the directives
 
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
@@ -148,19 +148,9 @@ func Send(ctx context.Context, t *testing.T, path, form string) (int, string) {
 func ReadLog(t *testing.T, file, text string) string {
 	t.Helper()
 	var log []byte
-	Eventually(t, func() bool {
+	gatewaytest.Eventually(t, func() bool {
 		log, _ = os.ReadFile(file)
 		return strings.Contains(string(log), text)
 	})
 	return string(log)
-}
-
-// Eventually waits until a condition holds.
-func Eventually(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the condition does not hold after the timeout")
-		}
-	}
 }
