@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
@@ -131,7 +132,7 @@ func TestIDs(t *testing.T) {
 		}
 	}
 	o.Time = time.Date(2080, 1, 1, 0, 0, 0, 0, time.UTC)
-	if id := numericID(o, 12); id >= 1<<53 {
+	if id := compose.NumericID(o, 12); id >= 1<<53 {
 		t.Errorf("the ID %d of Gotify is no exact floating-point number", id)
 	}
 }
@@ -194,10 +195,10 @@ func TestHostileClients(t *testing.T) {
 // until the message is delivered.
 func TestEcho(t *testing.T) {
 	var m source.Message
-	echo(&m, "short", "x")
-	echo(&m, "long", []any{strings.Repeat("x", maxBody)})
-	echo(&m, "empty", "")
-	echo(&m, "none", nil)
+	compose.Echo(&m, "short", "x")
+	compose.Echo(&m, "long", []any{strings.Repeat("x", compose.MaxBody)})
+	compose.Echo(&m, "empty", "")
+	compose.Echo(&m, "none", nil)
 	if len(m.Echo) != 1 || m.Echo["short"] != "x" {
 		t.Errorf("the answer repeats %d values", len(m.Echo))
 	}
@@ -213,9 +214,9 @@ func TestManyDetails(t *testing.T) {
 			details[fmt.Sprintf("name%04d", i)] = fmt.Sprint("value ", i)
 		}
 	}
-	var l lines
-	l.details(details)
-	if len(l.parts) != maxFacts+1 || l.parts[0] != "name0000: value 0" || l.parts[maxFacts] != "and 4951 more" {
-		t.Errorf("%d lines: %q", len(l.parts), l.parts)
+	var l compose.Lines
+	l.Details(details)
+	if len(l.Parts) != compose.MaxFacts+1 || l.Parts[0] != "name0000: value 0" || l.Parts[compose.MaxFacts] != "and 4951 more" {
+		t.Errorf("%d lines: %q", len(l.Parts), l.Parts)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/slack"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -30,12 +32,12 @@ func init() {
 			Clean: discordPath,
 			Endpoints: []source.Endpoint{
 				{Paths: discordHooks, Read: readDiscord, Reply: replyDiscord},
-				{Methods: getMethods, Paths: discordHooks, Reply: replyDiscordHook},
-				{Paths: []string{"*/{token}/slack"}, Read: readSlack, Reply: replySlack},
+				{Methods: compose.GetMethods, Paths: discordHooks, Reply: replyDiscordHook},
+				{Paths: []string{"*/{token}/slack"}, Read: slack.Read, Reply: slack.Reply},
 				{Paths: []string{"*/{token}/github"}, Read: readGitHub, Reply: replyDiscord},
 				{Methods: []string{http.MethodPatch}, Paths: discordMessages, Read: readDiscordEdit, Reply: replyDiscordEdit},
 				{Methods: []string{http.MethodDelete}, Paths: discordMessages, Reply: replyDiscord},
-				{Methods: getMethods, Paths: discordMessages, Read: readDiscordMessage, Reply: replyDiscord},
+				{Methods: compose.GetMethods, Paths: discordMessages, Read: readDiscordMessage, Reply: replyDiscord},
 			},
 			Images: true,
 		},
@@ -71,47 +73,47 @@ func readDiscord(_ context.Context, r *source.Request) (*source.Message, error) 
 	}
 	m := &source.Message{Format: "markdown", Dialect: markup.DialectDiscord}
 	for _, name := range []string{"content", "embeds", "components", "username"} {
-		echo(m, name, payload.Get(data, name))
+		compose.Echo(m, name, payload.Get(data, name))
 	}
-	var body lines
-	body.add(payload.Text(payload.Get(data, "content")))
+	var body compose.Lines
+	body.Add(payload.Text(payload.Get(data, "content")))
 	embeds, _ := payload.Get(data, "embeds").([]any)
 	for i, e := range payload.Objects(embeds, maxEmbeds) {
 		title, address := payload.Text(e["title"]), payload.Text(e["url"])
 		if i == 0 && title != "" {
 			m.Title = m.Dialect.Readable(title, time.UTC)
 		} else {
-			body.link(title, address)
+			body.Link(title, address)
 		}
-		body.link(payload.Text(payload.Get(e, "author", "name")), payload.Text(payload.Get(e, "author", "url")))
-		body.add(payload.Text(e["description"]))
-		for _, f := range payload.Objects(e["fields"], maxFacts) {
-			body.add(fact(payload.Text(f["name"]), payload.Text(f["value"])))
+		body.Link(payload.Text(payload.Get(e, "author", "name")), payload.Text(payload.Get(e, "author", "url")))
+		body.Add(payload.Text(e["description"]))
+		for _, f := range payload.Objects(e["fields"], compose.MaxFacts) {
+			body.Add(compose.Field(payload.Text(f["name"]), payload.Text(f["value"])))
 		}
 		if i == 0 && title != "" && source.IsAddress(address) {
-			body.add(address)
+			body.Add(address)
 		}
-		body.add(payload.Text(payload.Get(e, "footer", "text")))
+		body.Add(payload.Text(payload.Get(e, "footer", "text")))
 		if color, ok := payload.Float(e["color"]); ok {
-			raiseType(m, typeOfColor(int64(payload.Int(color))))
+			compose.RaiseType(m, compose.TypeOfColor(int64(payload.Int(color))))
 		}
-		addImage(m, payload.Get(e, "image", "url"))
-		addImage(m, payload.Get(e, "thumbnail", "url"))
+		compose.AddImage(m, payload.Get(e, "image", "url"))
+		compose.AddImage(m, payload.Get(e, "thumbnail", "url"))
 	}
 	if more := len(embeds) - maxEmbeds; more > 0 {
-		body.add("and " + strconv.Itoa(more) + " more")
+		body.Add("and " + strconv.Itoa(more) + " more")
 	}
 	left := maxComponents
 	addDiscordComponents(m, payload.Get(data, "components"), &body, &left)
 	if question := payload.Text(payload.Get(data, "poll", "question", "text")); question != "" {
-		body.add(question)
+		body.Add(question)
 		for _, a := range payload.Objects(payload.Get(data, "poll", "answers"), maxEmbeds) {
-			body.add("- " + payload.Text(payload.Get(a, "poll_media", "text")))
+			body.Add("- " + payload.Text(payload.Get(a, "poll_media", "text")))
 		}
 	}
 	m.Body = body.String()
-	rate(m, notifier.Type(m.Type), stateWithoutColor(m))
-	if m, err = checkContent(m, "Discord", r); err != nil {
+	compose.SetType(m, notifier.Type(m.Type), compose.StateWithoutColor(m))
+	if m, err = compose.CheckContent(m, "Discord", r); err != nil {
 		return nil, &source.Error{Status: http.StatusBadRequest, Code: "50006", Err: err}
 	}
 	return m, nil
@@ -128,7 +130,7 @@ const (
 // addDiscordComponents adds the texts, links and images of components. A message has
 // components instead of content and embeds. left is the number of components that may
 // still be read.
-func addDiscordComponents(m *source.Message, v any, body *lines, left *int) {
+func addDiscordComponents(m *source.Message, v any, body *compose.Lines, left *int) {
 	for _, c := range payload.Objects(v, maxComponents) {
 		if *left--; *left < 0 {
 			return
@@ -136,20 +138,20 @@ func addDiscordComponents(m *source.Message, v any, body *lines, left *int) {
 		switch payload.Int(c["type"]) {
 		case discordButton:
 			if address := payload.Text(c["url"]); source.IsAddress(address) {
-				body.link(payload.Text(c["label"]), address)
+				body.Link(payload.Text(c["label"]), address)
 			}
 		case discordText:
-			body.add(payload.Text(c["content"]))
+			body.Add(payload.Text(c["content"]))
 		case discordThumbnail:
-			addImage(m, payload.Get(c, "media", "url"))
+			compose.AddImage(m, payload.Get(c, "media", "url"))
 		case discordGallery:
 			for _, item := range payload.Objects(c["items"], maxEmbeds) {
-				body.add(payload.Text(item["description"]))
-				addImage(m, payload.Get(item, "media", "url"))
+				body.Add(payload.Text(item["description"]))
+				compose.AddImage(m, payload.Get(item, "media", "url"))
 			}
 		}
 		if color, ok := payload.Float(c["accent_color"]); ok {
-			raiseType(m, typeOfColor(int64(payload.Int(color))))
+			compose.RaiseType(m, compose.TypeOfColor(int64(payload.Int(color))))
 		}
 		addDiscordComponents(m, c["components"], body, left)
 		if accessory := c["accessory"]; accessory != nil {
@@ -171,13 +173,13 @@ func readGitHub(ctx context.Context, r *source.Request) (*source.Message, error)
 // A change of something else, such as of buttons, is not sent.
 func readDiscordEdit(ctx context.Context, r *source.Request) (*source.Message, error) {
 	m, err := readDiscord(ctx, r)
-	if errors.Is(err, errNoText) {
+	if errors.Is(err, compose.ErrNoText) {
 		return &source.Message{Skip: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	markEdited(m)
+	compose.MarkEdited(m)
 	return m, nil
 }
 
@@ -194,7 +196,7 @@ func replyDiscord(o source.Outcome) source.Reply {
 	case err != nil || !wait || o.Message.Skip:
 		return source.Reply{Status: http.StatusNoContent}
 	}
-	return discordMessage(o, strconv.FormatUint(numericID(o, 22), 10), nil)
+	return discordMessage(o, strconv.FormatUint(compose.NumericID(o, 22), 10), nil)
 }
 
 // replyDiscordEdit answers with the message that was changed.
@@ -212,7 +214,7 @@ func replyDiscordHook(o source.Outcome) source.Reply {
 		return discordError(o)
 	}
 	id, token := discordHook(o.Request)
-	return jsonReply(http.StatusOK, map[string]any{
+	return compose.JSONReply(http.StatusOK, map[string]any{
 		"id": id, "type": 1, "name": discordName, "avatar": nil, "channel_id": id, "guild_id": id, "application_id": nil, "token": token,
 	})
 }
@@ -251,12 +253,12 @@ func discordMessage(o source.Outcome, id string, edited any) source.Reply {
 		out[field] = value
 	}
 	out["author"] = map[string]any{"id": hook, "username": name, "global_name": nil, "avatar": nil, "discriminator": "0000", "public_flags": 0, "bot": true}
-	return jsonReply(http.StatusOK, out)
+	return compose.JSONReply(http.StatusOK, out)
 }
 
 // discordError answers with an error and the number that Discord has for it.
 func discordError(o source.Outcome) source.Reply {
-	return jsonReply(o.Status, map[string]any{"message": o.Error, "code": json.Number(cmp.Or(o.Code, discordCodes[o.Status], "0"))})
+	return compose.JSONReply(o.Status, map[string]any{"message": o.Error, "code": json.Number(cmp.Or(o.Code, discordCodes[o.Status], "0"))})
 }
 
 // discordCodes are the numbers of Discord's errors by status. See

@@ -3,9 +3,9 @@
 //
 // Most formats are data: the fields that make a payload one of the program, and text
 // templates. The API of a chat or push service has functions that read its requests and
-// write its answers. What these share is in message.go, lines.go, alert.go, state.go,
-// color.go and reply.go; the parts of templates that several programs share are in
-// templates_*.go.
+// write its answers. What these share is package compose; the parts of templates that several
+// programs share are in templates_*.go. A program that needs several files, such as Slack, is
+// a package below this one.
 //
 // Samples of requests are in testdata, in a folder for each program, with the messages
 // that they make.

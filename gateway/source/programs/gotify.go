@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -23,8 +24,8 @@ func init() {
 		API: &source.API{
 			Endpoints: []source.Endpoint{
 				{Paths: []string{"", "message"}, Read: readGotify, Reply: replyGotify},
-				{Methods: getMethods, Paths: []string{"version"}, Reply: replyGotifyVersion, Public: true},
-				{Methods: getMethods, Paths: []string{"health"}, Reply: replyGotifyHealth, Public: true},
+				{Methods: compose.GetMethods, Paths: []string{"version"}, Reply: replyGotifyVersion, Public: true},
+				{Methods: compose.GetMethods, Paths: []string{"health"}, Reply: replyGotifyHealth, Public: true},
 			},
 			Images: true,
 		},
@@ -50,23 +51,23 @@ func readGotify(_ context.Context, r *source.Request) (*source.Message, error) {
 		return nil, source.Errorf(http.StatusBadRequest, "the field message is required")
 	}
 	m := &source.Message{Title: payload.Text(field("title"))}
-	rate(m, gotifyType(field("priority")), stateOfText(m.Title, message))
+	compose.SetType(m, gotifyType(field("priority")), compose.StateOfText(m.Title, message))
 	extras := field("extras")
 	if payload.Text(payload.Get(extras, "client::display", "contentType")) == "text/markdown" {
 		m.Format = "markdown"
 	}
-	var body lines
-	body.add(message)
+	var body compose.Lines
+	body.Add(message)
 	if address := payload.Text(payload.Get(extras, "client::notification", "click", "url")); source.IsAddress(address) {
-		body.add(address)
+		body.Add(address)
 	}
-	addImage(m, payload.Get(extras, "client::notification", "bigImageUrl"))
+	compose.AddImage(m, payload.Get(extras, "client::notification", "bigImageUrl"))
 	m.Body = body.String()
-	echo(m, "message", message)
-	echo(m, "title", cmp.Or(m.Title, gotifyApp))
-	echo(m, "priority", payload.Int(field("priority")))
-	echo(m, "extras", extras)
-	return checkContent(m, "Gotify", r)
+	compose.Echo(m, "message", message)
+	compose.Echo(m, "title", cmp.Or(m.Title, gotifyApp))
+	compose.Echo(m, "priority", payload.Int(field("priority")))
+	compose.Echo(m, "extras", extras)
+	return compose.CheckContent(m, "Gotify", r)
 }
 
 // gotifyApp is the name of the application that messages without a title have as their
@@ -91,19 +92,19 @@ func gotifyType(priority any) notifier.Type {
 // replyGotify answers with the message or an error.
 func replyGotify(o source.Outcome) source.Reply {
 	if o.Error != "" {
-		return jsonReply(o.Status, map[string]any{"error": http.StatusText(o.Status), "errorCode": o.Status, "errorDescription": o.Error})
+		return compose.JSONReply(o.Status, map[string]any{"error": http.StatusText(o.Status), "errorCode": o.Status, "errorDescription": o.Error})
 	}
-	out := map[string]any{"id": numericID(o, 12), "appid": 1, "date": o.Time.UTC().Format(time.RFC3339Nano)}
+	out := map[string]any{"id": compose.NumericID(o, 12), "appid": 1, "date": o.Time.UTC().Format(time.RFC3339Nano)}
 	maps.Copy(out, o.Message.Echo)
-	return jsonReply(http.StatusOK, out)
+	return compose.JSONReply(http.StatusOK, out)
 }
 
 // replyGotifyVersion answers with the version of Gotify whose API this is. Commands ask
 // for it when they are set up.
 func replyGotifyVersion(source.Outcome) source.Reply {
-	return jsonReply(http.StatusOK, map[string]any{"version": source.Lookup("gotify").Checked, "commit": "", "buildDate": ""})
+	return compose.JSONReply(http.StatusOK, map[string]any{"version": source.Lookup("gotify").Checked, "commit": "", "buildDate": ""})
 }
 
 func replyGotifyHealth(source.Outcome) source.Reply {
-	return jsonReply(http.StatusOK, map[string]any{"health": "green", "database": "green"})
+	return compose.JSONReply(http.StatusOK, map[string]any{"health": "green", "database": "green"})
 }

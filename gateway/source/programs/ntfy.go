@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -29,9 +30,9 @@ func init() {
 		Has:     []string{"topic", "message|title|attach|click?", "title|priority?", "tags|click|attach|markdown?"},
 		Tokens:  []source.TokenPlace{{Encoded: "auth"}},
 		API: &source.API{Endpoints: []source.Endpoint{
-			{Methods: getMethods, Paths: []string{"v1/health"}, Reply: replyNtfyHealth, Public: true},
+			{Methods: compose.GetMethods, Paths: []string{"v1/health"}, Reply: replyNtfyHealth, Public: true},
 			{Paths: []string{"", "*"}, Read: readNtfy, Reply: replyNtfy},
-			{Methods: getMethods, Paths: []string{"*/publish", "*/send", "*/trigger"}, Read: readNtfy, Reply: replyNtfy},
+			{Methods: compose.GetMethods, Paths: []string{"*/publish", "*/send", "*/trigger"}, Read: readNtfy, Reply: replyNtfy},
 			// Since version 2.16, the second segment names a message that may be sent again,
 			// marked as read, or deleted.
 			{Paths: []string{"*/*"}, Read: readNtfy, Reply: replyNtfy},
@@ -93,28 +94,28 @@ func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
 		return nil, err
 	}
 	m := &source.Message{Title: n.field("title", "t"), OwnTags: true}
-	echo(m, "topic", n.topic)
+	compose.Echo(m, "topic", n.topic)
 	if isTrue(n.field("markdown", "md")) || strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/markdown") {
 		m.Format = "markdown"
-		echo(m, "content_type", "text/markdown")
+		compose.Echo(m, "content_type", "text/markdown")
 	}
 	message, err := n.readContent(m)
 	if err != nil {
 		return nil, err
 	}
 	n.setType(m, message)
-	var body lines
-	body.add(message)
+	var body compose.Lines
+	body.Add(message)
 	n.addLinks(m, &body)
 	n.warnOfIgnored(m)
 	m.Body = body.String()
 	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
 		m.Body, message = "triggered", "triggered" // as ntfy does
 	}
-	echo(m, "title", m.Title)
-	echo(m, "message", message)
+	compose.Echo(m, "title", m.Title)
+	compose.Echo(m, "message", message)
 	n.setIncident(m)
-	return checkContent(m, "ntfy", r)
+	return compose.CheckContent(m, "ntfy", r)
 }
 
 // newNtfyMessage finds the fields of a message and its topic.
@@ -171,15 +172,15 @@ func (n ntfyMessage) setType(m *source.Message, message string) {
 	tags, icon := n.tags(), n.field("icon")
 	m.Tags = source.ValidTags(strings.Join(tags, ","))
 	priority := n.priority(m)
-	rate(m, priority, worse(worse(stateOfTags(tags), stateOfText(m.Title, message)), stateOfIcon(icon)))
+	compose.SetType(m, priority, compose.Worse(compose.Worse(compose.StateOfTags(tags), compose.StateOfText(m.Title, message)), stateOfIcon(icon)))
 	if len(tags) > 0 {
-		echo(m, "tags", tags)
+		compose.Echo(m, "tags", tags)
 	}
-	echo(m, "icon", icon)
+	compose.Echo(m, "icon", icon)
 }
 
 // addLinks adds the address that a click opens, and those of the buttons.
-func (n ntfyMessage) addLinks(m *source.Message, body *lines) {
+func (n ntfyMessage) addLinks(m *source.Message, body *compose.Lines) {
 	click := n.field("click")
 	links := n.actions(m)
 	if !slices.ContainsFunc(links, func(a ntfyAction) bool { return a.url == click }) {
@@ -187,12 +188,12 @@ func (n ntfyMessage) addLinks(m *source.Message, body *lines) {
 	}
 	for _, l := range links {
 		if m.Format == "markdown" && source.IsAddress(l.url) {
-			body.link(l.label, l.url)
+			body.Link(l.label, l.url)
 		} else {
-			body.add(fact(l.label, l.url))
+			body.Add(compose.Field(l.label, l.url))
 		}
 	}
-	echo(m, "click", click)
+	compose.Echo(m, "click", click)
 }
 
 // warnOfIgnored adds warnings about the fields that have no effect.
@@ -210,7 +211,7 @@ func (n ntfyMessage) setIncident(m *source.Message) {
 	if sequence != "" {
 		m.Incident = n.topic + "/" + sequence
 	}
-	echo(m, "sequence_id", sequence)
+	compose.Echo(m, "sequence_id", sequence)
 }
 
 // ntfyErrorf returns an error with one of ntfy's numbers.
@@ -231,7 +232,7 @@ func (n ntfyMessage) attach(m *source.Message, filename string) error {
 	}
 	m.Attach = []source.RemoteFile{{URL: address, Name: filename}}
 	name := cmp.Or(filename, path.Base(address))
-	echo(m, "attachment", map[string]any{"name": name, "url": address})
+	compose.Echo(m, "attachment", map[string]any{"name": name, "url": address})
 	return nil
 }
 
@@ -246,7 +247,7 @@ func (n ntfyMessage) priority(m *source.Message) notifier.Type {
 		m.Warnings = append(m.Warnings, "ntfy has no such priority, so the message has the type info")
 	}
 	if number, ok := ntfyPriorities[strings.ToLower(priority)]; ok {
-		echo(m, "priority", number)
+		compose.Echo(m, "priority", number)
 	}
 	return t
 }
@@ -296,12 +297,12 @@ func replyNtfy(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return ntfyError(o)
 	}
-	out := map[string]any{"id": textID(o, ntfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(12 * time.Hour).Unix(), "event": "message"}
+	out := map[string]any{"id": compose.TextID(o, ntfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(12 * time.Hour).Unix(), "event": "message"}
 	maps.Copy(out, o.Message.Echo)
 	if len(o.Message.Warnings) > 0 {
 		out["warnings"] = o.Message.Warnings
 	}
-	return jsonReply(http.StatusOK, out)
+	return compose.JSONReply(http.StatusOK, out)
 }
 
 const ntfyIDLength = 12
@@ -316,7 +317,7 @@ func ntfyError(o source.Outcome) source.Reply {
 	if o.Status == http.StatusUnauthorized || o.Status == http.StatusForbidden {
 		out["link"] = "https://ntfy.sh/docs/publish/#authentication"
 	}
-	return jsonReply(o.Status, out)
+	return compose.JSONReply(o.Status, out)
 }
 
 // replyNtfyEvent returns a function that answers with an event about a message.
@@ -327,12 +328,12 @@ func replyNtfyEvent(event string) func(o source.Outcome) source.Reply {
 		}
 		topic, rest, _ := strings.Cut(o.Request.Path, "/")
 		id, _, _ := strings.Cut(rest, "/")
-		return jsonReply(http.StatusOK, map[string]any{
-			"id": textID(o, ntfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
+		return compose.JSONReply(http.StatusOK, map[string]any{
+			"id": compose.TextID(o, ntfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
 		})
 	}
 }
 
 func replyNtfyHealth(source.Outcome) source.Reply {
-	return jsonReply(http.StatusOK, map[string]any{"healthy": true})
+	return compose.JSONReply(http.StatusOK, map[string]any{"healthy": true})
 }

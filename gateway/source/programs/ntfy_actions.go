@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -19,7 +20,7 @@ func (n ntfyMessage) actions(m *source.Message) (links []ntfyAction) {
 	if !ok {
 		m.Warnings = append(m.Warnings, "ntfy's actions cannot be read, so they have no effect")
 	}
-	for _, a := range all[:min(len(all), maxFacts)] {
+	for _, a := range all[:min(len(all), compose.MaxFacts)] {
 		switch {
 		case a.action == "view" && a.url != "":
 			links = append(links, a)
@@ -42,7 +43,7 @@ func readNtfyActions(v any, s string) (out []ntfyAction, ok bool) {
 	if v == nil {
 		return parseNtfyActions(s)
 	}
-	for _, a := range payload.Objects(v, maxFacts) {
+	for _, a := range payload.Objects(v, compose.MaxFacts) {
 		out = append(out, ntfyAction{strings.ToLower(payload.Text(a["action"])), payload.Text(a["label"]), payload.Text(a["url"])})
 	}
 	return out, true

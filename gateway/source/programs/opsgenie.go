@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -59,7 +60,7 @@ type opsgenieAction struct {
 // ALIAS", then the lines.
 type opsgenieText struct {
 	state string
-	lines
+	compose.Lines
 }
 
 var (
@@ -91,7 +92,7 @@ var opsgenieActions = []opsgenieAction{
 func opsgenieEndpoints() []source.Endpoint {
 	out := []source.Endpoint{
 		{Paths: []string{""}, Read: readOpsgenieAlert, Reply: replyOpsgenie("Create")},
-		{Methods: getMethods, Paths: []string{"requests/*"}, Read: readOpsgenieStatus, Reply: replyOpsgenieStatus},
+		{Methods: compose.GetMethods, Paths: []string{"requests/*"}, Read: readOpsgenieStatus, Reply: replyOpsgenieStatus},
 	}
 	for _, a := range opsgenieActions {
 		path := "**/" + a.name
@@ -103,7 +104,7 @@ func opsgenieEndpoints() []source.Endpoint {
 			Read: func(_ context.Context, r *source.Request) (*source.Message, error) { return readOpsgenieAction(r, &a) },
 		})
 	}
-	return append(out, source.Endpoint{Methods: anyMethod, Paths: []string{"", "**"}, Read: readOpsgenieUnknown, Reply: replyOpsgenie("")})
+	return append(out, source.Endpoint{Methods: compose.AnyMethod, Paths: []string{"", "**"}, Read: readOpsgenieUnknown, Reply: replyOpsgenie("")})
 }
 
 // readOpsgenieUnknown refuses a request for something that the gateway does not have.
@@ -130,26 +131,26 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 		}
 		m.Tags = source.ValidTags(strings.Join(names, ","))
 	}
-	var body lines
-	setHeadline(m, field("message"), &body)
+	var body compose.Lines
+	compose.SetHeadline(m, field("message"), &body)
 	description := strings.TrimPrefix(field("description"), m.Title+"\n") // Grafana's repeats it
-	body.add(markup.TruncateBytes(description, maxBody))
-	body.add(markup.TruncateBytes(field("note"), maxDetail))
+	body.Add(markup.TruncateBytes(description, compose.MaxBody))
+	body.Add(markup.TruncateBytes(field("note"), compose.MaxDetail))
 	details := payload.Get(data, "details")
-	body.details(details, "image_urls")
+	body.Details(details, "image_urls")
 	for _, f := range []struct{ label, value string }{
 		{"Entity", field("entity")}, {"Source", field("source")}, {"User", field("user")}, {"Responders", opsgenieNames(payload.Get(data, "responders"))},
 	} {
-		if !body.has(f.value) && !strings.Contains(m.Title, f.value) {
-			body.origin(f.label, f.value)
+		if !body.Has(f.value) && !strings.Contains(m.Title, f.value) {
+			body.Origin(f.label, f.value)
 		}
 	}
 	for address := range strings.SplitSeq(payload.Text(payload.Get(details, "image_urls")), ",") { // Grafana's
-		addImage(m, strings.TrimSpace(address))
+		compose.AddImage(m, strings.TrimSpace(address))
 	}
 	m.Body = body.String()
-	echo(m, opsgenieAlias, m.Incident)
-	return checkContent(m, "Opsgenie", r)
+	compose.Echo(m, opsgenieAlias, m.Incident)
+	return compose.CheckContent(m, "Opsgenie", r)
 }
 
 // setOpsgeniePriority sets the type for a priority from P1 to P5. An alert without one has
@@ -177,9 +178,9 @@ func opsgenieNames(v any) string {
 		all = []any{v}
 	}
 	var names []string
-	for _, v := range all[:min(len(all), maxFacts)] {
+	for _, v := range all[:min(len(all), compose.MaxFacts)] {
 		name := payload.Text(payload.Or(payload.Or(payload.Get(v, "name"), payload.Get(v, "username")), payload.Get(v, "id")))
-		if name = strings.TrimSpace(markup.TruncateBytes(name, maxDetail)); name != "" {
+		if name = strings.TrimSpace(markup.TruncateBytes(name, compose.MaxDetail)); name != "" {
 			names = append(names, name)
 		}
 	}
@@ -197,7 +198,7 @@ func readOpsgenieAction(r *source.Request, a *opsgenieAction) (*source.Message, 
 	alias := opsgenieAliasOf(r, a.name)
 	if a.read == nil {
 		m := &source.Message{Skip: true}
-		echo(m, opsgenieAlias, alias)
+		compose.Echo(m, opsgenieAlias, alias)
 		return m, nil
 	}
 	var data any
@@ -208,21 +209,21 @@ func readOpsgenieAction(r *source.Request, a *opsgenieAction) (*source.Message, 
 		}
 		r.Payload = nil // the address says what it is
 	}
-	m := &source.Message{Incident: alias, Alert: shortAlias(alias)}
+	m := &source.Message{Incident: alias, Alert: compose.ShortAlias(alias)}
 	var t opsgenieText
 	if err := a.read(m, data, &t); err != nil {
 		return nil, err
 	}
-	var body lines
-	setHeadline(m, t.state+": "+m.Alert, &body)
-	body.add(t.String())
+	var body compose.Lines
+	compose.SetHeadline(m, t.state+": "+m.Alert, &body)
+	body.Add(t.String())
 	if a.name != "notes" {
-		body.add(markup.TruncateBytes(payload.Text(payload.Get(data, "note")), maxDetail))
+		body.Add(markup.TruncateBytes(payload.Text(payload.Get(data, "note")), compose.MaxDetail))
 	}
-	body.origin("By", cmp.Or(payload.Text(payload.Get(data, "user")), payload.Text(payload.Get(data, "source"))))
+	body.Origin("By", cmp.Or(payload.Text(payload.Get(data, "user")), payload.Text(payload.Get(data, "source"))))
 	m.Body = body.String()
-	echo(m, opsgenieAlias, alias)
-	return checkContent(m, "Opsgenie", r)
+	compose.Echo(m, opsgenieAlias, alias)
+	return compose.CheckContent(m, "Opsgenie", r)
 }
 
 // opsgenieAliasOf returns the identifier in the path of a request whose last segment is
@@ -256,7 +257,7 @@ func readOpsgenieField(state, field, prefix string) func(*source.Message, any, *
 			return source.Errorf(http.StatusBadRequest, "the field %s is missing", field)
 		}
 		m.Type, t.state = string(notifier.Info), state
-		t.add(prefix + markup.TruncateBytes(value, maxBody))
+		t.Add(prefix + markup.TruncateBytes(value, compose.MaxBody))
 		return nil
 	}
 }
@@ -270,7 +271,7 @@ func readOpsgenieName(state string, t notifier.Type, field string) func(*source.
 			return source.Errorf(http.StatusBadRequest, "the field %s is missing", field)
 		}
 		m.Type, text.state = string(t), state
-		text.add(name)
+		text.Add(name)
 		return nil
 	}
 }
@@ -306,7 +307,7 @@ const opsgenieNothing = "Nothing was sent: the gateway keeps no alert that it co
 // opsgenieReply answers with the fields that all answers of Opsgenie have.
 func opsgenieReply(o source.Outcome, status int, q opsgenieRequest, fields map[string]any) source.Reply {
 	fields["took"], fields["requestId"] = o.Took.Seconds(), q.id()
-	return jsonReply(status, fields)
+	return compose.JSONReply(status, fields)
 }
 
 // opsgenieRequest is a request that was answered.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -64,14 +65,14 @@ func readPagerDuty(ctx context.Context, r *source.Request) (*source.Message, err
 		return nil, source.Errorf(http.StatusBadRequest, "the field event_action is %q; write trigger, acknowledge or resolve", markup.TruncateBytes(action, 40))
 	}
 	if summary == "" {
-		m.Alert = shortAlias(m.Incident)
+		m.Alert = compose.ShortAlias(m.Incident)
 	}
-	var body lines
-	setHeadline(m, withState(state, cmp.Or(summary, m.Alert)), &body)
+	var body compose.Lines
+	compose.SetHeadline(m, compose.WithState(state, cmp.Or(summary, m.Alert)), &body)
 	addPagerDutyText(ctx, m, data, &body)
 	m.Body = body.String()
-	echo(m, "dedup_key", m.Incident)
-	return checkContent(m, "PagerDuty", r)
+	compose.Echo(m, "dedup_key", m.Incident)
+	return compose.CheckContent(m, "PagerDuty", r)
 }
 
 // readPagerDutyChange reads an event about a change that is no problem, such as a
@@ -86,11 +87,11 @@ func readPagerDutyChange(ctx context.Context, r *source.Request) (*source.Messag
 		return nil, source.Errorf(http.StatusBadRequest, "the field payload.summary is missing")
 	}
 	m := &source.Message{Type: string(notifier.Info)}
-	var body lines
-	setHeadline(m, summary, &body)
+	var body compose.Lines
+	compose.SetHeadline(m, summary, &body)
 	addPagerDutyText(ctx, m, data, &body)
 	m.Body = body.String()
-	return checkContent(m, "PagerDuty", r)
+	return compose.CheckContent(m, "PagerDuty", r)
 }
 
 // pagerDutyType returns the type for the severity of an alert. An alert without a
@@ -107,32 +108,32 @@ func pagerDutyType(m *source.Message, severity string) string {
 }
 
 // addPagerDutyText adds what an event has besides its summary.
-func addPagerDutyText(ctx context.Context, m *source.Message, data any, body *lines) {
+func addPagerDutyText(ctx context.Context, m *source.Message, data any, body *compose.Lines) {
 	client, address := payload.Text(payload.Get(data, "client")), payload.Text(payload.Get(data, "client_url"))
 	details := payload.Get(data, "payload", "custom_details")
 	ignored := alertmanagerDetails(ctx, details, address, body)
-	body.details(details, ignored...)
+	body.Details(details, ignored...)
 	var place []string
 	for _, name := range []string{"source", "component", "group", "class"} {
 		value := strings.TrimSpace(payload.Text(payload.Get(data, "payload", name)))
 		// Grafana sets the class and the group to default.
 		if value != "" && value != "default" && value != client && !strings.Contains(m.Title, value) {
-			place = append(place, name+": "+markup.TruncateBytes(value, maxDetail))
+			place = append(place, name+": "+markup.TruncateBytes(value, compose.MaxDetail))
 		}
 	}
 	if s := strings.Join(place, ", "); s != "" {
-		body.add(strings.ToUpper(s[:1]) + s[1:])
+		body.Add(strings.ToUpper(s[:1]) + s[1:])
 	}
-	links := payload.Objects(payload.Get(data, "links"), maxFacts)
+	links := payload.Objects(payload.Get(data, "links"), compose.MaxFacts)
 	for _, l := range append(links, map[string]any{"text": client, "href": address}) {
-		if href := payload.Text(l["href"]); source.IsAddress(href) && !body.has(href) {
-			body.add(fact(payload.Text(l["text"]), href))
+		if href := payload.Text(l["href"]); source.IsAddress(href) && !body.Has(href) {
+			body.Add(compose.Field(payload.Text(l["text"]), href))
 		}
 	}
 	for _, image := range payload.Objects(payload.Get(data, "images"), source.MaxImages) {
-		addImage(m, image["src"])
-		if href := payload.Text(payload.Or(image["href"], image["src"])); source.IsAddress(href) && !body.has(href) {
-			body.add(fact(payload.Text(image["alt"]), href))
+		compose.AddImage(m, image["src"])
+		if href := payload.Text(payload.Or(image["href"], image["src"])); source.IsAddress(href) && !body.Has(href) {
+			body.Add(compose.Field(payload.Text(image["alt"]), href))
 		}
 	}
 }
@@ -140,7 +141,7 @@ func addPagerDutyText(ctx context.Context, m *source.Message, data any, body *li
 // alertmanagerDetails adds the alerts that Alertmanager lists in the details of an event,
 // as for its own webhook. It returns the names of the details that need no further line:
 // those, and the numbers of alerts, which Grafana sends as well.
-func alertmanagerDetails(ctx context.Context, details any, address string, body *lines) []string {
+func alertmanagerDetails(ctx context.Context, details any, address string, body *compose.Lines) []string {
 	firing, resolved := payload.Get(details, "firing"), payload.Get(details, "resolved")
 	if firing == nil && resolved == nil {
 		return nil
@@ -159,7 +160,7 @@ func alertmanagerDetails(ctx context.Context, details any, address string, body 
 	if err != nil {
 		return counts
 	}
-	body.add(message.Body)
+	body.Add(message.Body)
 	return append(counts, "firing", "resolved")
 }
 
@@ -179,14 +180,14 @@ func replyPagerDuty(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return pagerDutyError(o)
 	}
-	return jsonReply(http.StatusAccepted, map[string]any{"status": "success", "message": "Event processed", "dedup_key": o.Message.Echo["dedup_key"]})
+	return compose.JSONReply(http.StatusAccepted, map[string]any{"status": "success", "message": "Event processed", "dedup_key": o.Message.Echo["dedup_key"]})
 }
 
 func replyPagerDutyChange(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return pagerDutyError(o)
 	}
-	return jsonReply(http.StatusAccepted, map[string]any{"status": "success", "message": "Change event processed"})
+	return compose.JSONReply(http.StatusAccepted, map[string]any{"status": "success", "message": "Change event processed"})
 }
 
 // pagerDutyError answers with an error. PagerDuty has the same body for all of them.
@@ -195,5 +196,5 @@ func pagerDutyError(o source.Outcome) source.Reply {
 	if o.Status == http.StatusBadRequest {
 		status, message = "invalid event", "Event object is invalid"
 	}
-	return jsonReply(o.Status, map[string]any{"status": status, "message": message, "errors": []string{o.Error}})
+	return compose.JSONReply(o.Status, map[string]any{"status": status, "message": message, "errors": []string{o.Error}})
 }

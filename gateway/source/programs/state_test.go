@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -44,7 +45,7 @@ func TestStateOfText(t *testing.T) {
 		{"Report", "line\n✅ line 2", ""}, // only the first line
 		{"", "", ""},
 	} {
-		if got := stateOfText(tt.title, tt.body); got != tt.want {
+		if got := compose.StateOfText(tt.title, tt.body); got != tt.want {
 			t.Errorf("%q %q: %q, want %q", tt.title, tt.body, got, tt.want)
 		}
 	}
@@ -61,7 +62,7 @@ func TestRate(t *testing.T) {
 		{"", "", ""},
 	} {
 		var m source.Message
-		if rate(&m, tt.priority, tt.state); m.Type != string(tt.want) {
+		if compose.SetType(&m, tt.priority, tt.state); m.Type != string(tt.want) {
 			t.Errorf("%q and %q: %q, want %q", tt.priority, tt.state, m.Type, tt.want)
 		}
 	}

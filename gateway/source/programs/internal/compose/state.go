@@ -1,4 +1,4 @@
-package programs
+package compose
 
 import (
 	"cmp"
@@ -10,30 +10,30 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// rate sets the type of a message whose API has a priority instead of a type.
+// SetType sets the type of a message whose API has a priority instead of a type.
 // priority is the type that it means, or "". state is what else the message says, or
 // "". A success stays one with any priority, because programs announce the end of an
 // alert as urgently as the alert.
-func rate(m *source.Message, priority, state notifier.Type) {
+func SetType(m *source.Message, priority, state notifier.Type) {
 	m.Type = string(priority)
 	if state == notifier.Success {
 		m.Type = string(state)
 		return
 	}
-	raiseType(m, state)
+	RaiseType(m, state)
 }
 
-// stateWithoutColor returns the state that the text of m names, or "" if m has a type:
+// StateWithoutColor returns the state that the text of m names, or "" if m has a type:
 // a colour says more than words.
-func stateWithoutColor(m *source.Message) notifier.Type {
+func StateWithoutColor(m *source.Message) notifier.Type {
 	if m.Type != "" {
 		return ""
 	}
-	return stateOfText(m.Title, m.Body)
+	return StateOfText(m.Title, m.Body)
 }
 
-// worse returns the more serious one of two states.
-func worse(a, b notifier.Type) notifier.Type {
+// Worse returns the more serious one of two states.
+func Worse(a, b notifier.Type) notifier.Type {
 	if severity(b) > severity(a) {
 		return b
 	}
@@ -54,11 +54,11 @@ var stateTags = map[string]notifier.Type{
 	"critical": notifier.Failure, "error": notifier.Failure, "failure": notifier.Failure, "failed": notifier.Failure,
 }
 
-// stateOfTags returns the state that tags for ntfy name, or "". The most serious one
+// StateOfTags returns the state that tags for ntfy name, or "". The most serious one
 // counts.
-func stateOfTags(tags []string) (t notifier.Type) {
+func StateOfTags(tags []string) (t notifier.Type) {
 	for _, tag := range tags {
-		t = worse(t, stateTags[strings.ToLower(strings.TrimSpace(tag))])
+		t = Worse(t, stateTags[strings.ToLower(strings.TrimSpace(tag))])
 	}
 	return t
 }
@@ -83,9 +83,9 @@ var (
 	stateEnd = lazyregexp.New(`(?i)\bis (?:now |back )?(up|down)(?: again)?[^\pL\pN]{0,8}$`)
 )
 
-// stateOfText returns the state that a title or, if it names none, the first line of a
+// StateOfText returns the state that a title or, if it names none, the first line of a
 // body names with words or emojis, or "". The most serious one counts.
-func stateOfText(title, body string) notifier.Type {
+func StateOfText(title, body string) notifier.Type {
 	const most = 1000 // bytes; a text says it at its beginning
 	title, body = markup.TruncateBytes(title, most), markup.TruncateBytes(markup.FirstLine(body), most)
 	return cmp.Or(notifier.TypeOfTitle(title), stateOfLine(title), notifier.TypeOfTitle(body), stateOfLine(body))
@@ -94,12 +94,12 @@ func stateOfText(title, body string) notifier.Type {
 // stateOfLine returns the state that a line names with an emoji or a sentence, or "".
 func stateOfLine(s string) (t notifier.Type) {
 	for _, r := range s {
-		t = worse(t, stateRunes[r])
+		t = Worse(t, stateRunes[r])
 	}
 	for _, pattern := range []*lazyregexp.Regexp{stateWord, statePhrase, stateEnd} {
 		if m := pattern.FindStringSubmatch(s); m != nil {
 			if state, known := notifier.TypeOfWord(m[1]); known && state != notifier.Info {
-				t = worse(t, state)
+				t = Worse(t, state)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package programs
+package compose
 
 import (
 	"crypto/rand"
@@ -14,12 +14,12 @@ import (
 
 // Methods of endpoints.
 var (
-	getMethods = []string{http.MethodGet}
-	anyMethod  = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	GetMethods = []string{http.MethodGet}
+	AnyMethod  = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 )
 
-// jsonReply returns a reply with v as JSON.
-func jsonReply(status int, v any) source.Reply {
+// JSONReply returns a reply with v as JSON.
+func JSONReply(status int, v any) source.Reply {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return source.Reply{Status: http.StatusInternalServerError}
@@ -37,8 +37,8 @@ func entropy(o source.Outcome) (b [sha256.Size]byte) {
 	return b
 }
 
-// textID returns an ID of n letters and digits for the message, n being at most 52.
-func textID(o source.Outcome, n int) string {
+// TextID returns an ID of n letters and digits for the message, n being at most 52.
+func TextID(o source.Outcome, n int) string {
 	b := entropy(o)
 	return base32.StdEncoding.EncodeToString(b[:])[:n]
 }
@@ -46,17 +46,17 @@ func textID(o source.Outcome, n int) string {
 // snowflakeEpoch is the time at which the IDs of Discord begin.
 const snowflakeEpoch = 1420070400000
 
-// numericID returns an ID for the message: the milliseconds since 2015, followed by
+// NumericID returns an ID for the message: the milliseconds since 2015, followed by
 // random bits. With 22 bits it is like the IDs of Discord. Clients that read numbers as
 // floating-point numbers take at most 12 bits.
-func numericID(o source.Outcome, bits int) uint64 {
+func NumericID(o source.Outcome, bits int) uint64 {
 	b := entropy(o)
 	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
 }
 
-// timestampID returns an ID for the message as Slack has them: the time in seconds,
+// TimestampID returns an ID for the message as Slack has them: the time in seconds,
 // with six digits after the point.
-func timestampID(o source.Outcome) string {
+func TimestampID(o source.Outcome) string {
 	b := entropy(o)
 	return fmt.Sprintf("%d.%06d", o.Time.Unix(), binary.BigEndian.Uint64(b[:])%1_000_000)
 }

@@ -1,4 +1,4 @@
-package programs
+package slack
 
 import (
 	"cmp"
@@ -7,116 +7,117 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// addSlackBlocks adds blocks of Block Kit and returns how many have text. left is the
+// addBlocks adds blocks of Block Kit and returns how many have text. left is the
 // number of blocks and elements that may still be read.
-func addSlackBlocks(m *source.Message, blocks []map[string]any, body *lines, left *int) int {
+func addBlocks(m *source.Message, blocks []map[string]any, body *compose.Lines, left *int) int {
 	shown := 0
 	for _, b := range blocks {
 		if *left--; *left < 0 {
 			break
 		}
-		before := len(body.parts)
+		before := len(body.Parts)
 		switch payload.Text(b["type"]) {
 		case "header":
 			if m.Title == "" {
 				m.Title = slackTitle(payload.Get(b, "text", "text"))
 				shown++
 			} else {
-				body.add(slackText(b["text"]))
+				body.Add(slackText(b["text"]))
 			}
 		case "section":
-			body.add(slackText(b["text"]))
-			for _, f := range payload.Objects(b["fields"], maxFacts) {
-				body.add(slackText(f))
+			body.Add(slackText(b["text"]))
+			for _, f := range payload.Objects(b["fields"], compose.MaxFacts) {
+				body.Add(slackText(f))
 			}
-			addSlackElement(m, b["accessory"], body)
+			addElement(m, b["accessory"], body)
 		case "context":
 			var parts []string
-			for _, e := range payload.Objects(b["elements"], maxFacts) {
+			for _, e := range payload.Objects(b["elements"], compose.MaxFacts) {
 				if s := slackText(e); s != "" {
 					parts = append(parts, s)
 				}
 			}
-			body.add(strings.Join(parts, " "))
+			body.Add(strings.Join(parts, " "))
 		case "markdown":
-			body.add(payload.Text(b["text"]))
+			body.Add(payload.Text(b["text"]))
 		case "rich_text":
-			body.add(richText(b["elements"], left))
+			body.Add(richText(b["elements"], left))
 		case "image":
-			body.add(slackText(b["title"]))
-			addImage(m, payload.Or(b["image_url"], payload.Get(b, "slack_file", "url")))
+			body.Add(slackText(b["title"]))
+			compose.AddImage(m, payload.Or(b["image_url"], payload.Get(b, "slack_file", "url")))
 		case "actions":
-			for _, e := range payload.Objects(b["elements"], maxFacts) {
-				addSlackElement(m, e, body)
+			for _, e := range payload.Objects(b["elements"], compose.MaxFacts) {
+				addElement(m, e, body)
 			}
 		case "alert":
-			body.add(slackText(b["text"]))
+			body.Add(slackText(b["text"]))
 			switch payload.Text(b["level"]) {
 			case "error":
-				raiseType(m, notifier.Failure)
+				compose.RaiseType(m, notifier.Failure)
 			case "warning":
-				raiseType(m, notifier.Warning)
+				compose.RaiseType(m, notifier.Warning)
 			case "success":
-				raiseType(m, notifier.Success)
+				compose.RaiseType(m, notifier.Success)
 			}
 		case "card":
 			for _, name := range []string{"title", "subtitle", "body", "subtext"} {
-				body.add(slackText(b[name]))
+				body.Add(slackText(b[name]))
 			}
-			addImage(m, payload.Get(b, "hero_image", "image_url"))
-			for _, e := range payload.Objects(b["actions"], maxFacts) {
-				addSlackElement(m, e, body)
+			compose.AddImage(m, payload.Get(b, "hero_image", "image_url"))
+			for _, e := range payload.Objects(b["actions"], compose.MaxFacts) {
+				addElement(m, e, body)
 			}
 		case "carousel":
-			addSlackBlocks(m, payload.Objects(b["elements"], maxBlocks), body, left)
+			addBlocks(m, payload.Objects(b["elements"], maxBlocks), body, left)
 		case "container":
-			body.add(slackText(b["title"]))
-			body.add(slackText(b["subtitle"]))
-			addSlackBlocks(m, payload.Objects(b["child_blocks"], maxBlocks), body, left)
+			body.Add(slackText(b["title"]))
+			body.Add(slackText(b["subtitle"]))
+			addBlocks(m, payload.Objects(b["child_blocks"], maxBlocks), body, left)
 		case "plan":
-			body.add(payload.Text(b["title"]))
-			addSlackBlocks(m, payload.Objects(b["tasks"], maxBlocks), body, left)
+			body.Add(payload.Text(b["title"]))
+			addBlocks(m, payload.Objects(b["tasks"], maxBlocks), body, left)
 		case "task_card":
-			body.add(fact(payload.Text(b["status"]), payload.Text(b["title"])))
-			body.add(richText(payload.Get(b, "output", "elements"), left))
+			body.Add(compose.Field(payload.Text(b["status"]), payload.Text(b["title"])))
+			body.Add(richText(payload.Get(b, "output", "elements"), left))
 		case "table", "data_table":
-			body.add(payload.Text(b["caption"]))
+			body.Add(payload.Text(b["caption"]))
 			rows, _ := b["rows"].([]any)
 			for _, row := range rows[:min(len(rows), maxBlocks)] {
-				body.add(slackRow(row, left))
+				body.Add(slackRow(row, left))
 			}
 		case "layout":
-			body.add(payload.Text(b["label"]))
-			addSlackBlocks(m, payload.Objects(b["fallback"], maxBlocks), body, left)
+			body.Add(payload.Text(b["label"]))
+			addBlocks(m, payload.Objects(b["fallback"], maxBlocks), body, left)
 		case "video":
-			body.link(payload.Text(payload.Get(b, "title", "text")), payload.Text(payload.Or(b["title_url"], b["video_url"])))
-			body.add(payload.Text(payload.Get(b, "description", "text")))
-			addImage(m, b["thumbnail_url"])
+			body.Link(payload.Text(payload.Get(b, "title", "text")), payload.Text(payload.Or(b["title_url"], b["video_url"])))
+			body.Add(payload.Text(payload.Get(b, "description", "text")))
+			compose.AddImage(m, b["thumbnail_url"])
 		}
-		if len(body.parts) > before {
+		if len(body.Parts) > before {
 			shown++
 		}
 	}
 	return shown
 }
 
-// addSlackElement adds the link and the image of an element.
-func addSlackElement(m *source.Message, v any, body *lines) {
+// addElement adds the link and the image of an element.
+func addElement(m *source.Message, v any, body *compose.Lines) {
 	if address := payload.Text(payload.Get(v, "url")); source.IsAddress(address) {
-		body.link(slackText(payload.Get(v, "text")), address)
+		body.Link(slackText(payload.Get(v, "text")), address)
 	}
-	addImage(m, payload.Get(v, "image_url"))
+	compose.AddImage(m, payload.Get(v, "image_url"))
 }
 
 // slackRow returns the cells of a table row, separated by bars. left is as for
 // slackBlocks.
 func slackRow(row any, left *int) string {
 	var cells []string
-	for _, c := range payload.Objects(row, maxFacts) {
+	for _, c := range payload.Objects(row, compose.MaxFacts) {
 		if *left--; *left < 0 {
 			break
 		}
@@ -156,8 +157,8 @@ func richText(v any, left *int) string {
 				b.WriteString("- " + strings.TrimSpace(richText([]any{item}, left)) + "\n")
 			}
 		case "link":
-			var l lines
-			l.link(payload.Text(e["text"]), payload.Text(e["url"]))
+			var l compose.Lines
+			l.Link(payload.Text(e["text"]), payload.Text(e["url"]))
 			b.WriteString(l.String())
 		case "emoji":
 			b.WriteString(slackEmoji(e))

@@ -1,4 +1,4 @@
-package programs
+package compose
 
 import (
 	"maps"
@@ -19,26 +19,26 @@ import (
 
 // The bounds of the details of an alert that are read.
 const (
-	maxDetail         = 2000 // bytes of a value
+	MaxDetail         = 2000 // bytes of a value
 	maxNamesOfDetails = 200  // of members, also of those that add nothing to the text
 )
 
-// details adds the members of an object, sorted by name, or another value as it is. It
+// Details adds the members of an object, sorted by name, or another value as it is. It
 // leaves out empty members, those named in ignored, and values that the text has already.
-func (l *lines) details(v any, ignored ...string) {
+func (l *Lines) Details(v any, ignored ...string) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		l.add(markup.TruncateBytes(payload.Text(v), maxDetail))
+		l.Add(markup.TruncateBytes(payload.Text(v), MaxDetail))
 		return
 	}
 	shown := 0
 	for i, name := range slices.Sorted(maps.Keys(object)) {
-		if shown == maxFacts || i == maxNamesOfDetails {
-			l.add("and " + payload.Text(len(object)-i) + " more")
+		if shown == MaxFacts || i == maxNamesOfDetails {
+			l.Add("and " + payload.Text(len(object)-i) + " more")
 			break
 		}
-		value := strings.TrimSpace(markup.TruncateBytes(payload.Text(object[name]), maxDetail))
-		if value == "" || slices.Contains(ignored, name) || l.has(value) {
+		value := strings.TrimSpace(markup.TruncateBytes(payload.Text(object[name]), MaxDetail))
+		if value == "" || slices.Contains(ignored, name) || l.Has(value) {
 			continue
 		}
 		shown++
@@ -46,7 +46,7 @@ func (l *lines) details(v any, ignored ...string) {
 		if strings.Contains(value, "\n") {
 			separator = ":\n"
 		}
-		l.add(name + separator + value)
+		l.Add(name + separator + value)
 	}
 }
 
@@ -54,9 +54,9 @@ func (l *lines) details(v any, ignored ...string) {
 // shorter one may stand there by chance.
 const minKnown = 3
 
-// has reports whether one of the lines has s as words of its own.
-func (l *lines) has(s string) bool {
-	return len(s) >= minKnown && slices.ContainsFunc(l.parts, func(part string) bool {
+// Has reports whether one of the lines has s as words of its own.
+func (l *Lines) Has(s string) bool {
+	return len(s) >= minKnown && slices.ContainsFunc(l.Parts, func(part string) bool {
 		for {
 			before, after, found := strings.Cut(part, s)
 			if !found {
@@ -74,43 +74,49 @@ func (l *lines) has(s string) bool {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// origin adds who or what a message comes from, with a label unless it is an address.
-func (l *lines) origin(label, value string) {
-	switch value = strings.TrimSpace(markup.TruncateBytes(value, maxDetail)); {
+// Origin adds who or what a message comes from, with a label unless it is an address.
+func (l *Lines) Origin(label, value string) {
+	switch value = strings.TrimSpace(markup.TruncateBytes(value, MaxDetail)); {
 	case source.IsAddress(value):
-		l.add(value)
+		l.Add(value)
 	case value != "":
-		l.add(label + ": " + value)
+		l.Add(label + ": " + value)
 	}
 }
 
 // hash matches the name of an alert that is a hash, as Alertmanager and Grafana have it.
 var hash = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
-// shortAlias returns the name of an alert for people, who cannot read a whole hash.
-func shortAlias(alias string) string {
+// ShortAlias returns the name of an alert for people, who cannot read a whole hash.
+func ShortAlias(alias string) string {
 	if hash.MatchString(alias) {
 		return alias[:8] + "…"
 	}
 	return alias
 }
 
-// setHeadline sets the title, or adds a text that is too long for a title to the body.
-func setHeadline(m *source.Message, s string, body *lines) {
-	if s = strings.TrimSpace(s); isTitleLike(s) {
+// SetHeadline sets the title, or adds a text that is too long for a title to the body.
+func SetHeadline(m *source.Message, s string, body *Lines) {
+	if s = strings.TrimSpace(s); IsTitleLike(s) {
 		m.Title = s
 	} else {
-		body.add(markup.TruncateBytes(s, maxBody))
+		body.Add(markup.TruncateBytes(s, MaxBody))
 	}
 }
 
-// withState puts the state of an alert before its text, unless the text says it already.
-func withState(state notifier.IncidentState, s string) string {
+// IsTitleLike reports whether a text can be a title: it is one short line.
+func IsTitleLike(s string) bool {
+	const max = 200 // bytes
+	return s != "" && len(s) <= max && !strings.Contains(s, "\n")
+}
+
+// WithState puts the state of an alert before its text, unless the text says it already.
+func WithState(state notifier.IncidentState, s string) string {
 	s = strings.TrimSpace(s)
 	switch {
 	case state == notifier.Acknowledged:
 		return "Acknowledged: " + s
-	case state == notifier.Resolved && stateOfText(s, "") != notifier.Success:
+	case state == notifier.Resolved && StateOfText(s, "") != notifier.Success:
 		return "Resolved: " + s
 	}
 	return s

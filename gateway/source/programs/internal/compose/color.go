@@ -1,4 +1,4 @@
-package programs
+package compose
 
 import (
 	"strconv"
@@ -7,9 +7,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// parseColor returns the value of a colour such as #A32037 or #F00, or -1 if s is not
+// ParseColor returns the value of a colour such as #A32037 or #F00, or -1 if s is not
 // a colour.
-func parseColor(s string) int64 {
+func ParseColor(s string) int64 {
 	s = strings.TrimPrefix(strings.TrimSpace(s), "#")
 	if len(s) == 3 {
 		s = s[:1] + s[:1] + s[1:2] + s[1:2] + s[2:] + s[2:]
@@ -21,9 +21,9 @@ func parseColor(s string) int64 {
 	return n
 }
 
-// typeOfColor returns the type for a colour: failure for red, warning for orange and
+// TypeOfColor returns the type for a colour: failure for red, warning for orange and
 // yellow, success for green, and "" for any other colour.
-func typeOfColor(color int64) notifier.Type {
+func TypeOfColor(color int64) notifier.Type {
 	if color < 0 || color > 0xFFFFFF {
 		return ""
 	}

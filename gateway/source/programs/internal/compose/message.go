@@ -1,4 +1,4 @@
-package programs
+package compose
 
 import (
 	"errors"
@@ -9,21 +9,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// addImage adds the address of an image.
-func addImage(m *source.Message, v any) {
+// AddImage adds the address of an image.
+func AddImage(m *source.Message, v any) {
 	if s := payload.Text(v); source.IsAddress(s) && len(m.Images) < source.MaxImages {
 		m.Images = append(m.Images, s)
 	}
 }
 
-// raiseType sets the type to t if t is more serious.
-func raiseType(m *source.Message, t notifier.Type) {
+// RaiseType sets the type to t if t is more serious.
+func RaiseType(m *source.Message, t notifier.Type) {
 	if severity(t) > severity(notifier.Type(m.Type)) {
 		m.Type = string(t)
 	}
 }
 
-// severity returns the place of a type in the order of raiseType, or 0 if it has none.
+// severity returns the place of a type in the order of RaiseType, or 0 if it has none.
 func severity(t notifier.Type) int {
 	switch t {
 	case notifier.Info:
@@ -38,22 +38,22 @@ func severity(t notifier.Type) int {
 	return 0
 }
 
-// checkContent returns m, or an error if m has no content. A title without a body becomes
+// CheckContent returns m, or an error if m has no content. A title without a body becomes
 // the body.
-func checkContent(m *source.Message, program string, r *source.Request) (*source.Message, error) {
+func CheckContent(m *source.Message, program string, r *source.Request) (*source.Message, error) {
 	if m.Body == "" {
 		m.Title, m.Body = "", m.Title
 	}
 	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && r.Files == 0 {
-		return nil, source.Errorf(http.StatusBadRequest, "the message for %s %w", program, errNoText)
+		return nil, source.Errorf(http.StatusBadRequest, "the message for %s %w", program, ErrNoText)
 	}
 	return m, nil
 }
 
-// echo makes the answer repeat a value of the request, unless it is missing or longer
+// Echo makes the answer repeat a value of the request, unless it is missing or longer
 // than a body: it stays in memory until the message is delivered.
-func echo(m *source.Message, name string, v any) {
-	if v == nil || v == "" || payload.Size(v) > maxBody {
+func Echo(m *source.Message, name string, v any) {
+	if v == nil || v == "" || payload.Size(v) > MaxBody {
 		return
 	}
 	if m.Echo == nil {
@@ -62,12 +62,12 @@ func echo(m *source.Message, name string, v any) {
 	m.Echo[name] = v
 }
 
-// errNoText is returned for a message without content.
-var errNoText = errors.New("has no text")
+// ErrNoText is returned for a message without content.
+var ErrNoText = errors.New("has no text")
 
-// markEdited adds to the body what chats show behind a message that was changed. The
+// MarkEdited adds to the body what chats show behind a message that was changed. The
 // gateway cannot change what a destination has, so a change is a message of its own.
-func markEdited(m *source.Message) {
+func MarkEdited(m *source.Message) {
 	if m.Body != "" {
 		m.Body += "\n"
 	}

@@ -1,4 +1,4 @@
-package programs
+package slack
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -23,9 +24,9 @@ func init() {
 		Tokens: []source.TokenPlace{{Path: true}, {Header: "X-Auth-Token"}, {Field: "token"}, {Field: "password"}},
 		Scheme: source.SchemeSlack,
 		API: &source.API{
-			Endpoints: slices.Concat(rocketEndpoints(), mattermostEndpoints(), slackWebEndpoints(), []source.Endpoint{{
+			Endpoints: slices.Concat(rocketEndpoints(), mattermostEndpoints(), webEndpoints(), []source.Endpoint{{
 				// /services/T…/B…/… of Slack, /hooks/… of Mattermost and Rocket.Chat
-				Paths: []string{"", "{token}", "*/{token}", "*/*/{token}", "*/*/*/{token}"}, Read: readSlack, Reply: replySlack,
+				Paths: []string{"", "{token}", "*/{token}", "*/*/{token}", "*/*/*/{token}"}, Read: Read, Reply: Reply,
 			}}),
 			Images: true,
 		},
@@ -40,30 +41,30 @@ const (
 	maxElements = 1000 // blocks and elements of a message or an attachment
 )
 
-// readSlack reads a message of an incoming webhook.
-func readSlack(_ context.Context, r *source.Request) (*source.Message, error) {
+// Read reads a message of an incoming webhook.
+func Read(_ context.Context, r *source.Request) (*source.Message, error) {
 	data, err := r.JSONPayload("Slack", "payload")
 	if err != nil {
 		return nil, err
 	}
-	return checkContent(slackMessage(data), "Slack", r)
+	return compose.CheckContent(slackMessage(data), "Slack", r)
 }
 
 // slackMessage returns the message of a payload.
 func slackMessage(data any) *source.Message {
 	m := &source.Message{Format: "markdown", Dialect: markup.DialectSlack}
-	var body lines
+	var body compose.Lines
 	left := maxElements
-	blocks := addSlackBlocks(m, payload.Objects(payload.Get(data, "blocks"), maxBlocks), &body, &left)
+	blocks := addBlocks(m, payload.Objects(payload.Get(data, "blocks"), maxBlocks), &body, &left)
 	if blocks == 0 { // text repeats the blocks for clients that cannot show them
-		body.add(payload.Text(payload.Get(data, "markdown_text")))
-		body.add(slackMarkup(payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))) // msg is Rocket.Chat's
+		body.Add(payload.Text(payload.Get(data, "markdown_text")))
+		body.Add(slackMarkup(payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))) // msg is Rocket.Chat's
 	}
 	switch payload.Text(payload.Get(data, "priority", "priority")) { // Mattermost's
 	case "urgent":
-		raiseType(m, notifier.Failure)
+		compose.RaiseType(m, notifier.Failure)
 	case "important":
-		raiseType(m, notifier.Warning)
+		compose.RaiseType(m, notifier.Warning)
 	}
 	attachments, _ := payload.Get(data, "attachments").([]any)
 	if one, ok := payload.Get(data, "attachments").(map[string]any); ok {
@@ -71,20 +72,20 @@ func slackMessage(data any) *source.Message {
 	}
 	all := payload.Objects(attachments, maxBlocks)
 	for _, a := range all {
-		addSlackAttachment(m, a, &body, len(all) == 1)
+		addAttachment(m, a, &body, len(all) == 1)
 	}
 	if more := len(attachments) - maxBlocks; more > 0 {
-		body.add("and " + payload.Text(more) + " more")
+		body.Add("and " + payload.Text(more) + " more")
 	}
 	m.Body = body.String()
-	rate(m, notifier.Type(m.Type), stateWithoutColor(m))
+	compose.SetType(m, notifier.Type(m.Type), compose.StateWithoutColor(m))
 	return m
 }
 
-// addSlackAttachment adds an attachment, the older form of a message before blocks. The
+// addAttachment adds an attachment, the older form of a message before blocks. The
 // only attachment of a message can have its title.
-func addSlackAttachment(m *source.Message, a map[string]any, body *lines, only bool) {
-	raiseType(m, slackColor(payload.Text(a["color"])))
+func addAttachment(m *source.Message, a map[string]any, body *compose.Lines, only bool) {
+	compose.RaiseType(m, typeOfColor(payload.Text(a["color"])))
 	title, pretext, fallback := slackTitle(a["title"]), slackMarkup(payload.Text(a["pretext"])), slackTitle(a["fallback"])
 	link, content := payload.Text(a["title_link"]), payload.Text(payload.Or(a["text"], a["msg"])) // msg is Rocket.Chat's
 	nested := payload.Objects(a["blocks"], maxBlocks)
@@ -93,50 +94,44 @@ func addSlackAttachment(m *source.Message, a map[string]any, body *lines, only b
 	switch {
 	case isTitle && title != "":
 		m.Title = title
-		body.add(pretext)
-	case isTitle && !empty && isTitleLike(pretext) && !strings.Contains(pretext, "<"): // it mentions nobody
+		body.Add(pretext)
+	case isTitle && !empty && compose.IsTitleLike(pretext) && !strings.Contains(pretext, "<"): // it mentions nobody
 		m.Title = slackTitle(a["pretext"])
-	case isTitle && !empty && len(body.parts) == 0 && isTitleLike(fallback) && !strings.HasPrefix(content, fallback):
+	case isTitle && !empty && len(body.Parts) == 0 && compose.IsTitleLike(fallback) && !strings.HasPrefix(content, fallback):
 		m.Title = fallback
-		body.add(pretext)
+		body.Add(pretext)
 	default:
-		body.add(pretext)
-		body.link(title, link)
+		body.Add(pretext)
+		body.Link(title, link)
 	}
 	if author := payload.Text(a["author_name"]); author == "" || !strings.HasPrefix(m.Title, author) {
-		body.link(author, payload.Text(a["author_link"]))
+		body.Link(author, payload.Text(a["author_link"]))
 	}
-	body.add(slackMarkup(content))
-	for _, f := range payload.Objects(a["fields"], maxFacts) {
-		body.add(fact(slackMarkup(payload.Text(f["title"])), slackMarkup(payload.Text(f["value"]))))
+	body.Add(slackMarkup(content))
+	for _, f := range payload.Objects(a["fields"], compose.MaxFacts) {
+		body.Add(compose.Field(slackMarkup(payload.Text(f["title"])), slackMarkup(payload.Text(f["value"]))))
 	}
 	if isTitle && title != "" && source.IsAddress(link) {
-		body.add(link)
+		body.Add(link)
 	}
 	left := maxElements
-	if blocks := addSlackBlocks(m, nested, body, &left); blocks == 0 && empty && pretext == "" {
-		body.add(fallback)
+	if blocks := addBlocks(m, nested, body, &left); blocks == 0 && empty && pretext == "" {
+		body.Add(fallback)
 	}
-	for _, action := range payload.Objects(a["actions"], maxFacts) {
+	for _, action := range payload.Objects(a["actions"], compose.MaxFacts) {
 		if source.IsAddress(payload.Text(action["url"])) {
-			body.link(payload.Text(action["text"]), payload.Text(action["url"]))
+			body.Link(payload.Text(action["text"]), payload.Text(action["url"]))
 		}
 	}
-	body.add(slackMarkup(payload.Text(a["footer"])))
-	addImage(m, payload.Or(a["image_url"], a["thumb_url"]))
+	body.Add(slackMarkup(payload.Text(a["footer"])))
+	compose.AddImage(m, payload.Or(a["image_url"], a["thumb_url"]))
 }
 
 // isHeader reports whether a block is a header.
 func isHeader(b map[string]any) bool { return payload.Text(b["type"]) == "header" }
 
-// isTitleLike reports whether a text can be a title: it is one short line.
-func isTitleLike(s string) bool {
-	const max = 200 // bytes
-	return s != "" && len(s) <= max && !strings.Contains(s, "\n")
-}
-
-// slackColor returns the type for the colour of an attachment, or "".
-func slackColor(color string) notifier.Type {
+// typeOfColor returns the type for the colour of an attachment, or "".
+func typeOfColor(color string) notifier.Type {
 	switch strings.ToLower(strings.TrimSpace(color)) {
 	case "danger", "red": // Rocket.Chat takes the names of colours
 		return notifier.Failure
@@ -145,17 +140,17 @@ func slackColor(color string) notifier.Type {
 	case "good", "green":
 		return notifier.Success
 	}
-	return typeOfColor(parseColor(color))
+	return compose.TypeOfColor(compose.ParseColor(color))
 }
 
-// replySlack answers as Slack does, with the text "ok" or an error. It answers in JSON
+// Reply answers as Slack does, with the text "ok" or an error. It answers in JSON
 // at the addresses of Rocket.Chat, /hooks/ID/TOKEN.
-func replySlack(o source.Outcome) source.Reply {
+func Reply(o source.Outcome) source.Reply {
 	if strings.HasPrefix(o.Request.Path, "hooks/") && strings.Count(o.Request.Path, "/") == 2 {
 		if o.Error != "" {
-			return jsonReply(o.Status, map[string]any{"success": false, "error": o.Error})
+			return compose.JSONReply(o.Status, map[string]any{"success": false, "error": o.Error})
 		}
-		return jsonReply(http.StatusOK, map[string]any{"success": true})
+		return compose.JSONReply(http.StatusOK, map[string]any{"success": true})
 	}
 	r := source.Reply{Status: o.Status, ContentType: "text/plain; charset=utf-8", Body: []byte(markup.Printable(o.Error))}
 	if o.Error == "" {

@@ -1,4 +1,4 @@
-package programs
+package slack
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -51,7 +52,7 @@ func slackProse(s string) string {
 		last = at[1]
 		switch {
 		case source.IsAddress(target) && label != "":
-			b.WriteString(markdownLink(slackWords(slackEmphasis(label)), slackEntities.Replace(target)))
+			b.WriteString(compose.MarkdownLink(slackWords(slackEmphasis(label)), slackEntities.Replace(target)))
 		case source.IsAddress(target):
 			b.WriteString(slackEntities.Replace(target))
 		case strings.HasPrefix(target, "mailto:"):

@@ -1,4 +1,4 @@
-package programs
+package slack
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -20,8 +21,8 @@ import (
 // The Web API of Slack is for bots, with methods such as chat.postMessage below /api/.
 // See https://docs.slack.dev/apis/web-api/.
 
-// slackMethod is a method of the Web API.
-type slackMethod struct {
+// webMethod is a method of the Web API.
+type webMethod struct {
 	// read returns the message of a request. nil means that a request sends nothing.
 	read func(r *source.Request, data map[string]any) (*source.Message, error)
 
@@ -29,70 +30,70 @@ type slackMethod struct {
 	answer func(o source.Outcome) map[string]any
 }
 
-// slackMethods are the methods that programs need to send messages.
-var slackMethods = map[string]slackMethod{
+// webMethods are the methods that programs need to send messages.
+var webMethods = map[string]webMethod{
 	"api.test":                     {nil, slackNothing},
 	"auth.test":                    {nil, slackAuth},
-	"chat.postMessage":             {readSlackMessage, slackPosted},
-	"chat.postEphemeral":           {readSlackMessage, slackPosted},
-	"chat.meMessage":               {readSlackMessage, slackPosted},
-	"chat.update":                  {readSlackUpdate, slackUpdated},
+	"chat.postMessage":             {readMessage, slackPosted},
+	"chat.postEphemeral":           {readMessage, slackPosted},
+	"chat.meMessage":               {readMessage, slackPosted},
+	"chat.update":                  {readUpdate, slackUpdated},
 	"chat.delete":                  {nil, slackUpdated},
 	"conversations.join":           {nil, slackNothing},
-	"files.completeUploadExternal": {readSlackUpload, slackUploaded},
-	"files.getUploadURLExternal":   {readSlackUploadURL, slackUploadURL},
-	"files.upload":                 {readSlackFile, slackFile},
+	"files.completeUploadExternal": {readUpload, slackUploaded},
+	"files.getUploadURLExternal":   {readUploadURL, slackUploadURL},
+	"files.upload":                 {readFile, slackFile},
 	"reactions.add":                {nil, slackNothing},
 	"reactions.remove":             {nil, slackNothing},
 }
 
-// slackFamilies are the beginnings of the names of other methods.
-var slackFamilies = []string{"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups", "users", "views"}
+// methodFamilies are the beginnings of the names of other methods.
+var methodFamilies = []string{"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups", "users", "views"}
 
-// slackWebEndpoints returns the endpoints of the Web API, which has GET for all methods.
-func slackWebEndpoints() []source.Endpoint {
+// webEndpoints returns the endpoints of the Web API, which has GET for all methods.
+func webEndpoints() []source.Endpoint {
 	methods := []string{http.MethodGet, http.MethodPost}
 	var out []source.Endpoint
-	for name, method := range slackMethods {
+	for name, method := range webMethods {
 		out = append(out, source.Endpoint{
 			Methods: methods, Paths: []string{name, "api/" + name},
-			Read: func(_ context.Context, r *source.Request) (*source.Message, error) { return readSlackWeb(r, method) },
+			Read: func(_ context.Context, r *source.Request) (*source.Message, error) { return readWeb(r, method) },
 			Reply: func(o source.Outcome) source.Reply {
 				if o.Error != "" {
-					return slackWebError(o)
+					return webError(o)
 				}
 				answer := map[string]any{"ok": true}
 				maps.Copy(answer, method.answer(o))
-				return jsonReply(http.StatusOK, answer)
+				return compose.JSONReply(http.StatusOK, answer)
 			},
 		})
 	}
 	return append(
 		out,
-		source.Endpoint{Paths: []string{"upload/v1/*", "api/upload/v1/*"}, Read: readSlackUploaded, Reply: replySlackUploaded},
-		source.Endpoint{Methods: anyMethod, Other: isSlackMethod, Read: readSlackUnknown, Reply: slackWebError},
+		source.Endpoint{Paths: []string{"upload/v1/*", "api/upload/v1/*"}, Read: readUploaded, Reply: replyUploaded},
+		source.Endpoint{Methods: compose.AnyMethod, Other: isMethod, Read: readUnknown, Reply: webError},
 	)
 }
 
-// isSlackMethod reports whether a path is that of a method of an API: it begins with api,
+// isMethod reports whether a path is that of a method of an API: it begins with api,
 // or ends with a name such as chat.postMessage.
-func isSlackMethod(path string) bool {
+func isMethod(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	family, method, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
-	return first == "api" || slices.Contains(slackFamilies, family) && slackMethodName.MatchString(method)
+	return first == "api" || slices.Contains(methodFamilies, family) && methodName.MatchString(method)
 }
 
-// slackMethodName matches what follows the family in the name of a method.
-var slackMethodName = lazyregexp.New(`^[A-Za-z]+(\.[A-Za-z]+)*$`)
+// methodName matches what follows the family in the name of a method.
+var methodName = lazyregexp.New(`^[A-Za-z]+(\.[A-Za-z]+)*$`)
 
-// readSlackWeb reads a request to the Web API: the fields of the query string, of a form
+// readWeb reads a request to the Web API: the fields of the query string, of a form
 // or of a JSON object. Objects in a form are JSON.
-func readSlackWeb(r *source.Request, method slackMethod) (*source.Message, error) {
+func readWeb(r *source.Request, method webMethod) (*source.Message, error) {
 	data := source.FormFields(r.Query)
 	if len(r.Body) > 0 || len(r.Form) > 0 {
 		body, err := r.JSONPayload("Slack")
 		if err != nil {
-			return nil, slackErrorf("invalid_json", "%w", err)
+			return nil, webErrorf("invalid_json", "%w", err)
 		}
 		r.Payload = nil // the method says what it is
 		object, _ := body.(map[string]any)
@@ -108,7 +109,7 @@ func readSlackWeb(r *source.Request, method slackMethod) (*source.Message, error
 		}
 		v, err := payload.Decode([]byte(s))
 		if err != nil {
-			return nil, slackErrorf("invalid_arguments", "%s must be JSON: %w", name, err)
+			return nil, webErrorf("invalid_arguments", "%s must be JSON: %w", name, err)
 		}
 		data[name] = v
 	}
@@ -120,21 +121,21 @@ func readSlackWeb(r *source.Request, method slackMethod) (*source.Message, error
 		}
 	}
 	for _, name := range []string{"channel", "text", "ts", "files", "filename", "title", "username"} {
-		echo(m, name, data[name])
+		compose.Echo(m, name, data[name])
 	}
 	return m, nil
 }
 
-// slackErrorf returns an error with a code of Slack.
-func slackErrorf(code, format string, args ...any) *source.Error {
+// webErrorf returns an error with a code of Slack.
+func webErrorf(code, format string, args ...any) *source.Error {
 	err := source.Errorf(http.StatusBadRequest, format, args...)
 	err.Code = code
 	return err
 }
 
-// slackCodes are the codes of errors by status. See
+// errorCodes are the codes of errors by status. See
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors.
-var slackCodes = map[int]string{
+var errorCodes = map[int]string{
 	http.StatusBadRequest:            "invalid_arguments",
 	http.StatusUnauthorized:          "invalid_auth",
 	http.StatusForbidden:             "restricted_action",
@@ -145,49 +146,49 @@ var slackCodes = map[int]string{
 	http.StatusServiceUnavailable:    "service_unavailable",
 }
 
-// slackWebError answers with an error. Slack's status would be 200; this one tells
+// webError answers with an error. Slack's status would be 200; this one tells
 // programs that only look at the status, too.
-func slackWebError(o source.Outcome) source.Reply {
-	code := cmp.Or(o.Code, slackCodes[o.Status], "internal_error")
-	return jsonReply(o.Status, map[string]any{"ok": false, "error": code, "response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
+func webError(o source.Outcome) source.Reply {
+	code := cmp.Or(o.Code, errorCodes[o.Status], "internal_error")
+	return compose.JSONReply(o.Status, map[string]any{"ok": false, "error": code, "response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
 }
 
-// readSlackUnknown refuses a method that the gateway does not have.
-func readSlackUnknown(context.Context, *source.Request) (*source.Message, error) {
-	return nil, &source.Error{Status: http.StatusNotFound, Code: "unknown_method", Err: fmt.Errorf("the gateway does not have this method of Slack; it has %s", strings.Join(slices.Sorted(maps.Keys(slackMethods)), ", "))}
+// readUnknown refuses a method that the gateway does not have.
+func readUnknown(context.Context, *source.Request) (*source.Message, error) {
+	return nil, &source.Error{Status: http.StatusNotFound, Code: "unknown_method", Err: fmt.Errorf("the gateway does not have this method of Slack; it has %s", strings.Join(slices.Sorted(maps.Keys(webMethods)), ", "))}
 }
 
-// readSlackMessage reads a new message.
-func readSlackMessage(r *source.Request, data map[string]any) (*source.Message, error) {
-	m, err := checkContent(slackMessage(data), "Slack", r)
+// readMessage reads a new message.
+func readMessage(r *source.Request, data map[string]any) (*source.Message, error) {
+	m, err := compose.CheckContent(slackMessage(data), "Slack", r)
 	if err != nil {
-		return nil, slackErrorf("no_text", "%w", err)
+		return nil, webErrorf("no_text", "%w", err)
 	}
 	return m, nil
 }
 
-// readSlackUpdate reads the new text of a message. It is sent as a message of its own.
+// readUpdate reads the new text of a message. It is sent as a message of its own.
 // A change of something else, such as of buttons, is not sent.
-func readSlackUpdate(r *source.Request, data map[string]any) (*source.Message, error) {
-	m, err := checkContent(slackMessage(data), "Slack", r)
+func readUpdate(r *source.Request, data map[string]any) (*source.Message, error) {
+	m, err := compose.CheckContent(slackMessage(data), "Slack", r)
 	if err != nil {
 		return &source.Message{Skip: true}, nil
 	}
-	markEdited(m)
+	compose.MarkEdited(m)
 	return m, nil
 }
 
-// readSlackUploadURL checks a request for an address to post a file to.
-func readSlackUploadURL(_ *source.Request, data map[string]any) (*source.Message, error) {
+// readUploadURL checks a request for an address to post a file to.
+func readUploadURL(_ *source.Request, data map[string]any) (*source.Message, error) {
 	if payload.Text(data["filename"]) == "" {
-		return nil, slackErrorf("invalid_arguments", "filename is missing")
+		return nil, webErrorf("invalid_arguments", "filename is missing")
 	}
 	return &source.Message{Skip: true}, nil
 }
 
-// readSlackUploaded reads a file, as a form or as the body. It is sent at once, because
+// readUploaded reads a file, as a form or as the body. It is sent at once, because
 // the gateway keeps nothing between requests.
-func readSlackUploaded(_ context.Context, r *source.Request) (*source.Message, error) {
+func readUploaded(_ context.Context, r *source.Request) (*source.Message, error) {
 	if r.Files == 0 && len(r.Body) == 0 {
 		return nil, source.Errorf(http.StatusBadRequest, "the request has no file")
 	}
@@ -202,34 +203,34 @@ func readSlackUploaded(_ context.Context, r *source.Request) (*source.Message, e
 	return m, nil
 }
 
-// readSlackUpload reads the comment on files that were posted. Without one, there is
+// readUpload reads the comment on files that were posted. Without one, there is
 // nothing to send.
-func readSlackUpload(r *source.Request, data map[string]any) (*source.Message, error) {
+func readUpload(r *source.Request, data map[string]any) (*source.Message, error) {
 	if len(payload.Objects(data["files"], 1)) == 0 {
-		return nil, slackErrorf("invalid_arguments", "files is missing")
+		return nil, webErrorf("invalid_arguments", "files is missing")
 	}
-	m, err := checkContent(slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]}), "Slack", r)
+	m, err := compose.CheckContent(slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]}), "Slack", r)
 	if err != nil {
 		return &source.Message{Skip: true}, nil
 	}
 	return m, nil
 }
 
-// readSlackFile reads a file with its comment, or the text of a file.
-func readSlackFile(r *source.Request, data map[string]any) (*source.Message, error) {
+// readFile reads a file with its comment, or the text of a file.
+func readFile(r *source.Request, data map[string]any) (*source.Message, error) {
 	content := payload.Text(data["content"])
 	if content == "" && r.Files == 0 {
-		return nil, slackErrorf("no_file_data", "the request has neither a file nor content")
+		return nil, webErrorf("no_file_data", "the request has neither a file nor content")
 	}
 	m := slackMessage(map[string]any{"text": data["initial_comment"]})
 	m.Title = payload.Text(payload.Or(data["title"], data["filename"]))
-	var body lines
-	body.add(m.Body)
+	var body compose.Lines
+	body.Add(m.Body)
 	if content != "" {
-		body.add("```\n" + content + "\n```")
+		body.Add("```\n" + content + "\n```")
 	}
 	m.Body = body.String()
-	return checkContent(m, "Slack", r)
+	return compose.CheckContent(m, "Slack", r)
 }
 
 func slackNothing(source.Outcome) map[string]any { return nil }
@@ -247,7 +248,7 @@ func slackAuth(o source.Outcome) map[string]any {
 	return map[string]any{"url": o.Request.Address + "/", "team": slackName, "team_id": slackTeam, "user": slackName, "user_id": slackUser, "bot_id": slackBot}
 }
 
-func slackPosted(o source.Outcome) map[string]any { return slackAnswer(o, timestampID(o)) }
+func slackPosted(o source.Outcome) map[string]any { return slackAnswer(o, compose.TimestampID(o)) }
 
 func slackUpdated(o source.Outcome) map[string]any {
 	return slackAnswer(o, payload.Text(o.Message.Echo["ts"]))
@@ -269,7 +270,7 @@ func slackAnswer(o source.Outcome, ts string) map[string]any {
 // it, so it has that of the request.
 func slackUploadURL(o source.Outcome) map[string]any {
 	r := o.Request
-	id := "F" + textID(o, 10)
+	id := "F" + compose.TextID(o, 10)
 	query := url.Values{"filename": {payload.Text(o.Message.Echo["filename"])}}
 	if token := cmp.Or(r.Bearer(), r.Query.Get("token"), r.Field("token")); token != "" {
 		query.Set("token", token)
@@ -277,7 +278,7 @@ func slackUploadURL(o source.Outcome) map[string]any {
 	return map[string]any{"file_id": id, "upload_url": r.Address + "/upload/v1/" + id + "?" + query.Encode()}
 }
 
-func replySlackUploaded(o source.Outcome) source.Reply {
+func replyUploaded(o source.Outcome) source.Reply {
 	r := source.Reply{Status: o.Status, ContentType: "text/plain; charset=utf-8", Body: []byte(markup.Printable(o.Error))}
 	if o.Error == "" {
 		r.Body = []byte("OK")
@@ -287,7 +288,7 @@ func replySlackUploaded(o source.Outcome) source.Reply {
 
 func slackUploaded(o source.Outcome) map[string]any {
 	files := []any{}
-	for _, f := range payload.Objects(o.Message.Echo["files"], maxFacts) {
+	for _, f := range payload.Objects(o.Message.Echo["files"], compose.MaxFacts) {
 		files = append(files, map[string]any{"id": payload.Text(f["id"]), "title": payload.Text(f["title"])})
 	}
 	return map[string]any{"files": files}
@@ -296,6 +297,6 @@ func slackUploaded(o source.Outcome) map[string]any {
 func slackFile(o source.Outcome) map[string]any {
 	sent := o.Message.Echo
 	return map[string]any{"file": map[string]any{
-		"id": "F" + textID(o, 10), "created": o.Time.Unix(), "name": payload.Text(sent["filename"]), "title": payload.Text(payload.Or(sent["title"], sent["filename"])),
+		"id": "F" + compose.TextID(o, 10), "created": o.Time.Unix(), "name": payload.Text(sent["filename"]), "title": payload.Text(payload.Or(sent["title"], sent["filename"])),
 	}}
 }

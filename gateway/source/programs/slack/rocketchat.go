@@ -1,4 +1,4 @@
-package programs
+package slack
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 )
 
 // The REST API of Rocket.Chat is for programs that post as a user, with a token in the
@@ -24,8 +25,8 @@ func rocketEndpoints() []source.Endpoint {
 		{Paths: []string{rocketAPI + "/chat.postMessage", rocketAPI + "/chat.sendMessage"}, Read: readRocket, Reply: replyRocket(rocketPosted)},
 		{Paths: []string{rocketAPI + "/login"}, Reply: replyRocket(rocketSession)},
 		{Methods: []string{http.MethodGet, http.MethodPost}, Paths: []string{rocketAPI + "/logout", rocketAPI + "/me"}, Reply: replyRocket(rocketMe)},
-		{Methods: getMethods, Paths: []string{rocketAPI + "/info", "api/info"}, Reply: replyRocket(rocketInfo), Public: true},
-		{Methods: anyMethod, Other: isBelow(rocketAPI), Read: readRocketUnknown, Reply: replyRocket(nil)},
+		{Methods: compose.GetMethods, Paths: []string{rocketAPI + "/info", "api/info"}, Reply: replyRocket(rocketInfo), Public: true},
+		{Methods: compose.AnyMethod, Other: isBelow(rocketAPI), Read: readRocketUnknown, Reply: replyRocket(nil)},
 	}
 }
 
@@ -45,14 +46,14 @@ func readRocket(_ context.Context, r *source.Request) (*source.Message, error) {
 	if message, ok := payload.Get(data, "message").(map[string]any); ok {
 		data = message
 	}
-	m, err := checkContent(slackMessage(data), "Rocket.Chat", r)
+	m, err := compose.CheckContent(slackMessage(data), "Rocket.Chat", r)
 	if err != nil {
 		return nil, err
 	}
-	echo(m, "msg", payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))
-	echo(m, "alias", payload.Get(data, "alias"))
-	echo(m, "channel", payload.Text(payload.Get(data, "channel")))
-	echo(m, "rid", payload.Text(payload.Or(payload.Get(data, "roomId"), payload.Get(data, "rid"))))
+	compose.Echo(m, "msg", payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))
+	compose.Echo(m, "alias", payload.Get(data, "alias"))
+	compose.Echo(m, "channel", payload.Text(payload.Get(data, "channel")))
+	compose.Echo(m, "rid", payload.Text(payload.Or(payload.Get(data, "roomId"), payload.Get(data, "rid"))))
 	return m, nil
 }
 
@@ -69,11 +70,11 @@ func replyRocket(answer func(o source.Outcome) map[string]any) func(o source.Out
 		case o.Error == "":
 			out := answer(o)
 			out["success"] = true
-			return jsonReply(http.StatusOK, out)
+			return compose.JSONReply(http.StatusOK, out)
 		case o.Status == http.StatusUnauthorized:
-			return jsonReply(o.Status, map[string]any{"success": false, "status": "error", "message": o.Error, "error": o.Error})
+			return compose.JSONReply(o.Status, map[string]any{"success": false, "status": "error", "message": o.Error, "error": o.Error})
 		}
-		return jsonReply(o.Status, map[string]any{"success": false, "error": o.Error})
+		return compose.JSONReply(o.Status, map[string]any{"success": false, "error": o.Error})
 	}
 }
 
@@ -93,7 +94,7 @@ func rocketPosted(o source.Outcome) map[string]any {
 	return map[string]any{
 		"ts": o.Time.UnixMilli(), "channel": strings.TrimLeft(channel, "#@"),
 		"message": map[string]any{
-			"_id": textID(o, rocketIDLength), "rid": cmp.Or(payload.Text(sent["rid"]), rocketRoom), "msg": payload.Text(sent["msg"]), "alias": payload.Text(sent["alias"]),
+			"_id": compose.TextID(o, rocketIDLength), "rid": cmp.Or(payload.Text(sent["rid"]), rocketRoom), "msg": payload.Text(sent["msg"]), "alias": payload.Text(sent["alias"]),
 			"ts": at, "_updatedAt": at, "parseUrls": true, "groupable": false, "u": rocketAccount(),
 		},
 	}
@@ -109,7 +110,7 @@ func rocketAccount() map[string]any {
 // rocketSession answers to a login. The password is the token, so that what follows has
 // it in X-Auth-Token.
 func rocketSession(o source.Outcome) map[string]any {
-	token := cmp.Or(o.Request.Field("password"), textID(o, rocketIDLength))
+	token := cmp.Or(o.Request.Field("password"), compose.TextID(o, rocketIDLength))
 	return map[string]any{"status": "success", "data": map[string]any{"userId": rocketUser, "authToken": token, "me": rocketAccount()}}
 }
 

@@ -1,4 +1,4 @@
-package programs
+package slack
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 )
 
 // The REST API of Mattermost is for bots, with a token in Authorization: Bearer. See
@@ -23,11 +24,11 @@ func mattermostEndpoints() []source.Endpoint {
 	return []source.Endpoint{
 		{Paths: []string{mattermostAPI + "/posts"}, Read: readMattermost, Reply: replyMattermost(http.StatusCreated, mattermostPost)},
 		{Paths: []string{mattermostAPI + "/files"}, Read: readMattermostFile, Reply: replyMattermost(http.StatusCreated, mattermostFiles)},
-		{Methods: getMethods, Paths: []string{mattermostAPI + "/teams/name/*/channels/name/*"}, Reply: replyMattermost(http.StatusOK, mattermostChannel)},
-		{Methods: getMethods, Paths: []string{mattermostAPI + "/users/me"}, Reply: replyMattermost(http.StatusOK, mattermostMe)},
+		{Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/teams/name/*/channels/name/*"}, Reply: replyMattermost(http.StatusOK, mattermostChannel)},
+		{Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/users/me"}, Reply: replyMattermost(http.StatusOK, mattermostMe)},
 		{Paths: []string{mattermostAPI + "/users/logout"}, Reply: replyMattermost(http.StatusOK, mattermostOK)},
-		{Methods: getMethods, Paths: []string{mattermostAPI + "/system/ping"}, Reply: replyMattermost(http.StatusOK, mattermostOK), Public: true},
-		{Methods: anyMethod, Other: isBelow(mattermostAPI), Read: readMattermostUnknown, Reply: replyMattermost(0, nil)},
+		{Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/system/ping"}, Reply: replyMattermost(http.StatusOK, mattermostOK), Public: true},
+		{Methods: compose.AnyMethod, Other: isBelow(mattermostAPI), Read: readMattermostUnknown, Reply: replyMattermost(0, nil)},
 	}
 }
 
@@ -39,7 +40,7 @@ func readMattermost(_ context.Context, r *source.Request) (*source.Message, erro
 		return nil, err
 	}
 	r.Payload = nil // the address says what it is
-	m, err := checkContent(slackMessage(map[string]any{
+	m, err := compose.CheckContent(slackMessage(map[string]any{
 		"text": payload.Get(data, "message"), "attachments": payload.Get(data, "props", "attachments"), "priority": payload.Get(data, "metadata", "priority"),
 	}), "Mattermost", r)
 	if files, _ := payload.Get(data, "file_ids").([]any); err != nil && len(files) > 0 {
@@ -48,9 +49,9 @@ func readMattermost(_ context.Context, r *source.Request) (*source.Message, erro
 	if err != nil {
 		return nil, err
 	}
-	echo(m, "message", payload.Text(payload.Get(data, "message")))
+	compose.Echo(m, "message", payload.Text(payload.Get(data, "message")))
 	for _, name := range []string{"channel_id", "root_id", "file_ids", "props"} {
-		echo(m, name, payload.Get(data, name))
+		compose.Echo(m, name, payload.Get(data, name))
 	}
 	return m, nil
 }
@@ -78,9 +79,9 @@ func readMattermostUnknown(context.Context, *source.Request) (*source.Message, e
 func replyMattermost(status int, answer func(o source.Outcome) map[string]any) func(o source.Outcome) source.Reply {
 	return func(o source.Outcome) source.Reply {
 		if o.Error != "" {
-			return jsonReply(o.Status, map[string]any{"id": "api.caddy_notify.app_error", "message": o.Error, "detailed_error": "", "request_id": "", "status_code": o.Status})
+			return compose.JSONReply(o.Status, map[string]any{"id": "api.caddy_notify.app_error", "message": o.Error, "detailed_error": "", "request_id": "", "status_code": o.Status})
 		}
-		return jsonReply(status, answer(o))
+		return compose.JSONReply(status, answer(o))
 	}
 }
 
@@ -97,7 +98,7 @@ func mattermostPost(o source.Outcome) map[string]any {
 	sent := o.Message.Echo
 	at := o.Time.UnixMilli()
 	return map[string]any{
-		"id": strings.ToLower(textID(o, mattermostIDLength)), "create_at": at, "update_at": at, "edit_at": 0, "delete_at": 0, "is_pinned": false,
+		"id": strings.ToLower(compose.TextID(o, mattermostIDLength)), "create_at": at, "update_at": at, "edit_at": 0, "delete_at": 0, "is_pinned": false,
 		"user_id": mattermostID(slackName), "channel_id": payload.Text(sent["channel_id"]), "root_id": payload.Text(sent["root_id"]), "message": payload.Text(sent["message"]),
 		"type": "", "hashtags": "", "pending_post_id": "", "file_ids": payload.Or(sent["file_ids"], []any{}), "props": payload.Or(sent["props"], map[string]any{}), "metadata": map[string]any{},
 	}
@@ -106,7 +107,7 @@ func mattermostPost(o source.Outcome) map[string]any {
 func mattermostFiles(o source.Outcome) map[string]any {
 	infos := []any{}
 	for i := range max(o.Request.Files, 1) {
-		infos = append(infos, map[string]any{"id": mattermostID(textID(o, rocketIDLength) + payload.Text(i)), "user_id": mattermostID(slackName), "create_at": o.Time.UnixMilli()})
+		infos = append(infos, map[string]any{"id": mattermostID(compose.TextID(o, rocketIDLength) + payload.Text(i)), "user_id": mattermostID(slackName), "create_at": o.Time.UnixMilli()})
 	}
 	return map[string]any{"file_infos": infos, "client_ids": []any{}}
 }
