@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkReadJSON compares readJSON with encoding/json; see the comment in
-// request_json.go.
+// json.go.
 func BenchmarkReadJSON(b *testing.B) {
 	for name, text := range map[string]string{
 		"message": `{"title":"Backup","body":"The nightly backup of db1 is done: 41 GiB in 12 minutes.","type":"success","tag":["ops","db"]}`,
