@@ -13,7 +13,7 @@ import (
 // the error has the line and says what to write.
 func TestEscalateMistakes(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
-	public := "public_url " + publicURL + "\n"
+	public := "public_url " + gatewaytest.PublicURL + "\n"
 	one, two, other := "url json://127.0.0.1:1/a 1:x\n", "url json://127.0.0.1:1/b 2:x\n", "url json://127.0.0.1:1/c y\n"
 	for _, tt := range []struct{ global, key, want string }{
 		{public, one + "escalate after 5m", "key k: escalate: rules keep what they hold"},
@@ -57,11 +57,11 @@ func TestOnCallPage(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no Caddyfile")
 	}
-	x := newTeam(t, 3)
+	x := gatewaytest.NewTeam(t, 3)
 	t.Setenv("OPS_TOKEN", "a-secret-of-the-test")
-	t.Setenv("CHAT_URL", x.chat.NotifyURL())
+	t.Setenv("CHAT_URL", x.Chat.NotifyURL())
 	for i, name := range []string{"ANN_URL", "BOB_URL", "BOSS_URL"} {
-		t.Setenv(name, x.phones[i].NotifyURL())
+		t.Setenv(name, x.Phones[i].NotifyURL())
 	}
 	dir := t.TempDir()
 	inBubble(t, func(t *testing.T) {
@@ -73,27 +73,27 @@ func TestOnCallPage(t *testing.T) {
 			}
 		}
 		send("type=failure&incident=disk+db1&title=Disk+full&body=/var+has+2+MB+left")
-		x.wantCounts(t, 1, 1, 0, 0)
-		link := links(x.phones[0])[0]
+		x.WantCounts(t, 1, 1, 0, 0)
+		link := x.Phones[0].Links()[0]
 		id, found := strings.CutPrefix(link, "https://alerts.example.com/notify/incidents/")
 		if !found {
 			t.Fatalf("the link is %q", link)
 		}
 		gatewaytest.Until(t, "2000-01-01 00:05:03")
-		x.wantCounts(t, 1, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 1, 0)
 		if w := askIncident(t, h, http.MethodPost, id, "by=Bob"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"by":"Bob (typed)"`) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		gatewaytest.Until(t, "2000-01-01 04:05:00")
-		x.wantCounts(t, 1, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 04:05:10") // still open
-		x.wantCounts(t, 2, 2, 1, 0)
+		x.WantCounts(t, 2, 2, 1, 0)
 		send("type=success&incident=disk+db1&title=Disk+is+fine&body=ok")
 		gatewaytest.Until(t, "2000-01-02 00:00:00")
-		x.wantCounts(t, 3, 3, 2, 0)
+		x.WantCounts(t, 3, 3, 2, 0)
 		// Without anybody who acknowledges, each is told three times.
 		send("type=failure&incident=disk+db2&body=full")
 		gatewaytest.Until(t, "2000-01-03 00:00:00")
-		x.wantCounts(t, 4, 6, 5, 3)
+		x.WantCounts(t, 4, 6, 5, 3)
 	})
 }

@@ -117,7 +117,7 @@ func TestRecipes(t *testing.T) {
 		t.Setenv("PHONE_URL", phone.NotifyURL()+"?tz=UTC")
 		t.Setenv("SECOND_PHONE_URL", second.NotifyURL()+"?tz=UTC")
 		inBubble(t, func(t *testing.T) {
-			h := newQueueGateway(t, dir, managed, "public_url "+publicURL+"\n"+recipe[2])
+			h := newQueueGateway(t, dir, managed, "public_url "+gatewaytest.PublicURL+"\n"+recipe[2])
 			for _, s := range tt.steps {
 				if s.at != "" {
 					gatewaytest.Until(t, s.at)
@@ -134,8 +134,8 @@ func TestRecipes(t *testing.T) {
 					target, form, status = target+"/silences", silence, http.StatusCreated
 				}
 				if form == "acknowledge" { // with the link in the last message to the phone
-					links := links(phone)
-					target, form = strings.TrimPrefix(links[len(links)-1], publicURL), "do=acknowledge&by=Eve"
+					links := phone.Links()
+					target, form = strings.TrimPrefix(links[len(links)-1], gatewaytest.PublicURL), "do=acknowledge&by=Eve"
 				}
 				if resp := postWith(t, h, target, form); resp.status != status {
 					t.Errorf("%s: %s: status %d %s", recipe[1], s.form, resp.status, resp.body)

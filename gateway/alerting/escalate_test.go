@@ -19,10 +19,10 @@ import (
 // nothing follows the last round.
 func TestEscalate(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 3)
+	x := gatewaytest.NewTeam(t, 3)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 2, Ack: 24 * time.Hour}}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 2, Ack: 24 * time.Hour}}))
 		resp := g.PostForm("/notify/k", "title=Down&body=secret&type=failure")
 		a := resp.JSON(t)
 		if got, want := resultsOf(a.Results), []string{"delivered", "delivered", "queued escalating", "queued escalating"}; !slices.Equal(got, want) {
@@ -34,17 +34,17 @@ func TestEscalate(t *testing.T) {
 		if r := a.Results[3]; r.Step != 3 || r.Next == nil || !r.Next.Equal(time.Now().Add(20*time.Minute)) {
 			t.Errorf("the third step: %+v", r)
 		}
-		x.wantCounts(t, 1, 1, 0, 0)
+		x.WantCounts(t, 1, 1, 0, 0)
 		gatewaytest.Until(t, "2000-01-01 00:04:50")
-		x.wantCounts(t, 1, 1, 0, 0)
+		x.WantCounts(t, 1, 1, 0, 0)
 		gatewaytest.Until(t, "2000-01-01 00:05:03")
-		x.wantCounts(t, 1, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 00:20:06")
-		x.wantCounts(t, 1, 1, 1, 1)
+		x.WantCounts(t, 1, 1, 1, 1)
 		gatewaytest.Until(t, "2000-01-01 00:35:09") // the first one again
-		x.wantCounts(t, 1, 2, 1, 1)
+		x.WantCounts(t, 1, 2, 1, 1)
 		gatewaytest.Until(t, "2000-01-01 02:00:00")
-		x.wantCounts(t, 1, 2, 2, 2)
+		x.WantCounts(t, 1, 2, 2, 2)
 		list := g.ListIncidents("k")
 		if len(list) != 1 || !list[0].Own || !list[0].Escalation.Exhausted || list[0].Title != "Down" {
 			t.Fatalf("%+v", list)
@@ -62,10 +62,10 @@ func TestEscalate(t *testing.T) {
 // further failures page nobody either, and that the steps begin again when it ends.
 func TestEscalateAcknowledged(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 3, Ack: 4 * time.Hour}}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 3, Ack: 4 * time.Hour}}))
 		a := g.PostForm("/notify/k", "title=Disk&body=b&type=failure&incident=db1").JSON(t)
 		gatewaytest.Until(t, "2000-01-01 00:03:00")
 		if !ackIncident(t, g, "Adam") || ackIncident(t, g, "Eve") {
@@ -82,27 +82,27 @@ func TestEscalateAcknowledged(t *testing.T) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 01:00:00")
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 		b := g.PostForm("/notify/k", "title=Disk&body=worse&type=failure&incident=db1").JSON(t)
 		if got, want := resultsOf(b.Results), []string{"delivered", "skipped acknowledged", "skipped acknowledged"}; !slices.Equal(got, want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 04:02:30")
-		x.wantCounts(t, 2, 1, 0)
+		x.WantCounts(t, 2, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 04:03:10")
-		x.wantCounts(t, 3, 2, 0)
-		if got := x.phones[0].Told(); got[1] != "failure: Still open: Disk | This is open since 1 January 00:00 UTC. Adam acknowledged it at 1 January 00:03 UTC." || !strings.HasPrefix(linksOf(x.phones[0])[1], publicURL+"/notify/incidents/") {
+		x.WantCounts(t, 3, 2, 0)
+		if got := x.Phones[0].Told(); got[1] != "failure: Still open: Disk | This is open since 1 January 00:00 UTC. Adam acknowledged it at 1 January 00:03 UTC." || !strings.HasPrefix(x.Phones[0].Links()[1], gatewaytest.PublicURL+"/notify/incidents/") {
 			t.Errorf("told %q", got[1])
 		}
 		gatewaytest.Until(t, "2000-01-01 04:08:15")
-		x.wantCounts(t, 3, 2, 1)
+		x.WantCounts(t, 3, 2, 1)
 		if !ackIncident(t, g, "Eve") {
 			t.Error("it cannot be acknowledged again")
 		}
 		gatewaytest.Until(t, "2000-01-01 05:00:00")
 		g.PostForm("/notify/k", gatewaytest.AlertForm("success", "up", "db1"))
 		gatewaytest.Until(t, "2000-01-02 12:00:00")
-		x.wantCounts(t, 4, 3, 2)
+		x.WantCounts(t, 4, 3, 2)
 	})
 }
 
@@ -110,10 +110,10 @@ func TestEscalateAcknowledged(t *testing.T) {
 // incident, and that it ends the steps.
 func TestEscalateResolved(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 3)
+	x := gatewaytest.NewTeam(t, 3)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(5*time.Minute, 15*time.Minute), Quiet: []rules.Quiet{{Window: window("00:00-23:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info, notifier.Warning, notifier.Success, notifier.Failure}}}}}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(5*time.Minute, 15*time.Minute), Quiet: []rules.Quiet{{Window: window("00:00-23:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info, notifier.Warning, notifier.Success, notifier.Failure}}}}}))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"))
 		gatewaytest.Until(t, "2000-01-01 00:06:00")
 		g.PostForm("/notify/k", gatewaytest.AlertForm("info", "looking", "db1"))
@@ -123,9 +123,9 @@ func TestEscalateResolved(t *testing.T) {
 			t.Errorf("who was not told: %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 22:50:00")
-		x.wantCounts(t, 2, 2, 2, 0) // what passed a window is resolved through it
+		x.WantCounts(t, 2, 2, 2, 0) // what passed a window is resolved through it
 		gatewaytest.Until(t, "2000-01-02 22:50:00")
-		if n := x.phones[2].Count(); n != 0 {
+		if n := x.Phones[2].Count(); n != 0 {
 			t.Errorf("the third phone got %d messages", n)
 		}
 		if x := g.ListIncidents("k"); len(x) != 1 || x[0].IsOpen() {
@@ -138,19 +138,19 @@ func TestEscalateResolved(t *testing.T) {
 // and that other types go to the first step only.
 func TestEscalateFailed(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
-	x.phones[0].Answer(http.StatusBadRequest)
+	x := gatewaytest.NewTeam(t, 2)
+	x.Phones[0].Answer(http.StatusBadRequest)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(time.Hour)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(time.Hour)}))
 		g.PostForm("/notify/k", "body=b&type=failure")
 		gatewaytest.Until(t, "2000-01-01 00:00:10")
-		x.wantCounts(t, 1, 1, 1)
+		x.WantCounts(t, 1, 1, 1)
 		a := g.PostForm("/notify/k", "body=note").JSON(t)
 		if got, want := resultsOf(a.Results)[2], "skipped escalating"; got != want {
 			t.Errorf("the second step: %q, want %q", got, want)
 		}
-		x.wantCounts(t, 2, 2, 1)
+		x.WantCounts(t, 2, 2, 1)
 	})
 }
 
@@ -158,22 +158,22 @@ func TestEscalateFailed(t *testing.T) {
 // that escalates no more releases nothing twice.
 func TestEscalateRestart(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db2"))
 		gatewaytest.Until(t, "2000-01-01 00:05:00")
 		g.Stop()
 		gatewaytest.Until(t, "2000-01-01 00:12:00")
-		g = gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
+		g = gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		gatewaytest.Until(t, "2000-01-01 00:12:05")
-		x.wantCounts(t, 2, 2, 2)
+		x.WantCounts(t, 2, 2, 2)
 		g.Stop()
-		g = gatewaytest.New(t, x.options(dir, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute, Scope: rules.Scope{Tag: "chat"}}}))
+		g = gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute, Scope: rules.Scope{Tag: "chat"}}}))
 		gatewaytest.Until(t, "2000-01-02 00:00:00")
-		x.wantCounts(t, 2, 2, 2) // everybody was told
+		x.WantCounts(t, 2, 2, 2) // everybody was told
 		g.Stop()
 	})
 }
@@ -181,16 +181,16 @@ func TestEscalateRestart(t *testing.T) {
 // TestEscalateRemoved checks that without the rule, those who were not told are told once.
 func TestEscalateRemoved(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 3)
+	x := gatewaytest.NewTeam(t, 3)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10*time.Minute, 10*time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10*time.Minute, 10*time.Minute)}))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"))
 		gatewaytest.Until(t, "2000-01-01 00:15:00")
 		g.Stop()
-		g = gatewaytest.New(t, x.options(dir, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute, Scope: rules.Scope{Tag: "chat"}}}))
+		g = gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute, Scope: rules.Scope{Tag: "chat"}}}))
 		gatewaytest.Until(t, "2000-01-02 00:00:00")
-		x.wantCounts(t, 1, 1, 1, 1)
+		x.WantCounts(t, 1, 1, 1, 1)
 		if held, err := g.Rooms().Outbox.Queue.List(t.Context(), rules.StepJob{}.Job, 10, 2); err != nil || len(held) > 0 && held[0].Rule != "" {
 			t.Errorf("%v, %v", held, err)
 		}
@@ -201,12 +201,12 @@ func TestEscalateRemoved(t *testing.T) {
 // the steps again.
 func TestEscalateNewer(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Escalate: escalate(10 * time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Escalate: escalate(10 * time.Minute)}))
 		g.PostForm("/notify/k", "title=one&body=b&type=warning&incident=a")
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 00:01:00")
 		one := g.PostForm("/notify/k", "title=two&body=b&type=failure&incident=a").JSON(t)
 		gatewaytest.Until(t, "2000-01-01 00:02:00")
@@ -215,13 +215,13 @@ func TestEscalateNewer(t *testing.T) {
 			t.Errorf("results %q by %q", got, again.Results[2].By)
 		}
 		gatewaytest.Until(t, "2000-01-01 00:11:03")
-		x.wantCounts(t, 2, 2, 1)
-		if got := x.phones[1].Told(); !slices.Equal(got, []string{"failure: two | b"}) || linksOf(x.phones[1])[0] == "" {
+		x.WantCounts(t, 2, 2, 1)
+		if got := x.Phones[1].Told(); !slices.Equal(got, []string{"failure: two | b"}) || x.Phones[1].Links()[0] == "" {
 			t.Errorf("told %q", got)
 		}
 		g.PostForm("/notify/k", "title=better&body=b&type=warning&incident=a")
 		gatewaytest.Until(t, "2000-01-02 00:00:00")
-		x.wantCounts(t, 3, 3, 2)
+		x.WantCounts(t, 3, 3, 2)
 	})
 }
 
@@ -229,18 +229,18 @@ func TestEscalateNewer(t *testing.T) {
 // it ends.
 func TestEscalateSilenced(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		g.PostForm("/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 		silenceKey(t, g, rules.Silence{Until: time.Now().Add(2 * time.Hour), Incident: "db1"})
 		gatewaytest.Until(t, "2000-01-01 01:59:50")
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 02:01:10")
-		x.wantCounts(t, 2, 2, 0)
+		x.WantCounts(t, 2, 2, 0)
 		gatewaytest.Until(t, "2000-01-01 02:12:00")
-		x.wantCounts(t, 2, 2, 1)
+		x.WantCounts(t, 2, 2, 1)
 	})
 }
 
@@ -249,10 +249,10 @@ func TestEscalateSilenced(t *testing.T) {
 // over by then.
 func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"})
 		a := g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").JSON(t)
 		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced", "skipped silenced"}; !slices.Equal(got[:len(want)], want) {
@@ -262,15 +262,15 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 		gatewaytest.Until(t, "2000-01-01 01:00:00")
 		g.PostForm("/notify/k", "title=Disk+fine&body=b&type=success&incident=db2")
 		gatewaytest.Until(t, "2000-01-01 01:59:50")
-		x.wantCounts(t, 0, 0, 0)
+		x.WantCounts(t, 0, 0, 0)
 		gatewaytest.Until(t, "2000-01-01 02:01:10")
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 02:12:00")
-		x.wantCounts(t, 1, 1, 1)
+		x.WantCounts(t, 1, 1, 1)
 		g.PostForm("/notify/k", "title=Disk+fine&body=b&type=success&incident=db1")
-		x.wantCounts(t, 2, 2, 2)
+		x.WantCounts(t, 2, 2, 2)
 		gatewaytest.Until(t, "2000-01-01 06:00:00")
-		x.wantCounts(t, 2, 2, 2)
+		x.WantCounts(t, 2, 2, 2)
 	})
 }
 
@@ -279,10 +279,10 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 // found this.
 func TestEscalateFollowsSilence(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"})
 		g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
 		a := g.PostForm("/notify/k", "title=Job+hangs&body=b&type=failure&incident=db1").JSON(t)
@@ -290,15 +290,15 @@ func TestEscalateFollowsSilence(t *testing.T) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 00:59:50")
-		x.wantCounts(t, 0, 0, 0)
+		x.WantCounts(t, 0, 0, 0)
 		gatewaytest.Until(t, "2000-01-01 01:02:00")
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 		g.PostForm("/notify/k", "title=Fine&body=b&type=success&incident=db1")
-		x.wantCounts(t, 2, 2, 0)
+		x.WantCounts(t, 2, 2, 0)
 		g.Stop()
-		gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(20 * time.Minute)}))
+		gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(20 * time.Minute)}))
 		gatewaytest.Until(t, "2000-01-01 06:00:00")
-		x.wantCounts(t, 2, 2, 0)
+		x.WantCounts(t, 2, 2, 0)
 	})
 }
 
@@ -306,10 +306,10 @@ func TestEscalateFollowsSilence(t *testing.T) {
 // rules hold for it, and that a state is not told after a newer one that escalates.
 func TestEscalateKeepsHeld(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withManagers(x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute), Rate: []rules.Rate{{Count: 1, Per: time.Hour}}})))
+		g := gatewaytest.New(t, withManagers(teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute), Rate: []rules.Rate{{Count: 1, Per: time.Hour}}})))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "first", "a"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "held", "b"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "older", "c"))
@@ -317,18 +317,18 @@ func TestEscalateKeepsHeld(t *testing.T) {
 		g.AddSilence("k", "for=10m&incident=c")
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "newer", "c"))
 		gatewaytest.Until(t, "2000-01-01 00:09:00")
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 00:11:30")
-		x.wantCounts(t, 1, 2, 0)
+		x.WantCounts(t, 1, 2, 0)
 		gatewaytest.Until(t, "2000-01-01 00:59:00")
 		for _, incident := range g.ListIncidents("k") {
 			if _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, incident), "Adam"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		before := x.phones[0].Count()
+		before := x.Phones[0].Count()
 		gatewaytest.Until(t, "2000-01-01 01:01:00")
-		got := x.phones[0].Told()[before:]
+		got := x.Phones[0].Told()[before:]
 		if want := []string{"warning: held"}; !slices.Equal(got, want) {
 			t.Errorf("told %q, want %q", got, want)
 		}
@@ -339,21 +339,21 @@ func TestEscalateKeepsHeld(t *testing.T) {
 // resolved it, also if a milder state and a failure that nobody was told came in between.
 func TestResolveAcknowledged(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute)}))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "a"))
 		ackIncident(t, g, "Adam")
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "slow", "a"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down again", "a"))
-		x.wantCounts(t, 3, 2, 0)
+		x.WantCounts(t, 3, 2, 0)
 		list := g.ListIncidents("k")
 		if _, err := g.Rooms().Alerts.Incidents.Resolve(t.Context(), stored(t, g, list[0]), "Adam"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		x.wantCounts(t, 4, 3, 0)
+		x.WantCounts(t, 4, 3, 0)
 	})
 }
 
@@ -383,10 +383,10 @@ func TestEscalateOwnSilenced(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			x := newTeam(t, 2)
+			x := gatewaytest.NewTeam(t, 2)
 			dir := t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute), Dedupe: tt.dedupe}))
+				g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute), Dedupe: tt.dedupe}))
 				tt.silence.ID, tt.silence.Until = uuid.New(), time.Now().Add(2*time.Hour)
 				silenceKey(t, g, tt.silence)
 				var got []string
@@ -401,13 +401,13 @@ func TestEscalateOwnSilenced(t *testing.T) {
 				}
 				gatewaytest.Until(t, "2000-01-01 00:30:00")
 				g.Stop()
-				gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute), Dedupe: tt.dedupe}))
+				gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute), Dedupe: tt.dedupe}))
 				gatewaytest.Until(t, "2000-01-01 01:59:50")
-				x.wantCounts(t, tt.before...)
+				x.WantCounts(t, tt.before...)
 				gatewaytest.Until(t, "2000-01-01 02:01:10")
-				x.wantCounts(t, tt.end...)
+				x.WantCounts(t, tt.end...)
 				gatewaytest.Until(t, "2000-01-01 02:12:00")
-				x.wantCounts(t, tt.step...)
+				x.WantCounts(t, tt.step...)
 			})
 		})
 	}
@@ -417,10 +417,10 @@ func TestEscalateOwnSilenced(t *testing.T) {
 // that is acknowledged or resolved before the silence ends.
 func TestEscalateOwnSilencedOver(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
+		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Tag: rules.AllTags})
 		var ids []string
 		for _, title := range []string{"a", "b"} {
@@ -436,7 +436,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 			}
 		}
 		gatewaytest.Until(t, "2000-01-01 06:00:00")
-		x.wantCounts(t, 0, 0, 0)
+		x.WantCounts(t, 0, 0, 0)
 		for _, id := range ids {
 			if m := g.Message(http.MethodGet, id, gatewaytest.TypeJSON).JSON(t); m.State != "cancelled" {
 				t.Errorf("%+v", m)
@@ -454,21 +454,21 @@ func TestEscalatePartlySilenced(t *testing.T) {
 		"chat": {{1, 1, 1, 0}, {1, 1, 1, 1}},
 		"bob":  {{1, 1, 0, 1}, {1, 2, 0, 1}},
 	} {
-		x := newTeam(t, 3)
+		x := gatewaytest.NewTeam(t, 3)
 		dir := t.TempDir()
 		gatewaytest.InBubble(t, func(t *testing.T) {
-			o := x.options(dir, rules.Rules{Escalate: escalate(10*time.Minute, 10*time.Minute)})
+			o := teamOptions(x, dir, rules.Rules{Escalate: escalate(10*time.Minute, 10*time.Minute)})
 			for i, tag := range []string{"1:ann", "2:bob", "3:eve"} {
 				o.Global.Keys[0].URLs[i+1].Tags = []string{tag}
 			}
 			g := gatewaytest.New(t, o)
 			g.PostForm("/notify/k", "title=Disk&body=b&type=failure&incident=db1")
 			silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(24 * time.Hour), Tag: tag})
-			x.wantCounts(t, 1, 1, 0, 0)
+			x.WantCounts(t, 1, 1, 0, 0)
 			gatewaytest.Until(t, "2000-01-01 00:11:00")
-			x.wantCounts(t, want[0]...)
+			x.WantCounts(t, want[0]...)
 			gatewaytest.Until(t, "2000-01-01 00:22:00")
-			x.wantCounts(t, want[1]...)
+			x.WantCounts(t, want[1]...)
 		})
 	}
 }

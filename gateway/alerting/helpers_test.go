@@ -2,12 +2,10 @@ package alerting_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +18,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
-
-// publicURL is what the links of tests begin with.
-const publicURL = "https://alerts.example.com/x"
 
 // withKeys returns the options of a gateway with keys and a queue in a folder.
 func withKeys(dir string, keys ...site.KeyOptions) gatewaytest.Options {
@@ -49,20 +44,7 @@ func withManagers(o gatewaytest.Options) gatewaytest.Options {
 
 // ruledKey returns the key k with one URL and rules.
 func ruledKey(p *gatewaytest.Pager, r rules.Rules) site.KeyOptions {
-	return keyWith("k", r, p.NotifyURL()+"?tz=UTC")
-}
-
-// keyWith returns a key with rules and URLs, each with its tags after it.
-func keyWith(name string, r rules.Rules, urls ...string) site.KeyOptions {
-	k := gatewaytest.Key(name, urls...)
-	if r.Empty() {
-		return k
-	}
-	if err := r.Check(); err != nil {
-		panic(err) // it is a constant
-	}
-	k.Rules = &r
-	return k
+	return gatewaytest.RuledKey("k", r, p.NotifyURL()+"?tz=UTC")
 }
 
 // dedupeMinute suppresses repetitions for a minute.
@@ -102,56 +84,12 @@ func wantResult(t *testing.T, g *gatewaytest.Gateway, form string, status notifi
 	return a
 }
 
-// team is a chat without a number, and phones that are steps.
-type team struct {
-	chat   *gatewaytest.Pager
-	phones []*gatewaytest.Pager
-}
-
-func newTeam(t *testing.T, phones int) *team {
-	x := &team{chat: gatewaytest.NewPager(t, http.StatusOK)}
-	for range phones {
-		x.phones = append(x.phones, gatewaytest.NewPager(t, http.StatusOK))
-	}
-	return x
-}
-
-// key returns the key k with rules.
-func (x *team) key(r rules.Rules) site.KeyOptions {
-	urls := []string{x.chat.NotifyURL() + " chat"}
-	for i, p := range x.phones {
-		urls = append(urls, fmt.Sprintf("%s %d:oncall", p.NotifyURL(), i+1))
-	}
-	return keyWith("k", r, urls...)
-}
-
-// options returns the options of a gateway with the key k with rules, further keys, and the
+// teamOptions returns the options of a gateway with the key k of a team with rules, further keys, and the
 // setting that the rules need.
-func (x *team) options(dir string, r rules.Rules, more ...site.KeyOptions) gatewaytest.Options {
-	o := withKeys(dir, append([]site.KeyOptions{x.key(r)}, more...)...)
-	o.Global.PublicURL = publicURL
+func teamOptions(x *gatewaytest.Team, dir string, r rules.Rules, more ...site.KeyOptions) gatewaytest.Options {
+	o := withKeys(dir, append([]site.KeyOptions{x.Key(r)}, more...)...)
+	o.Global.PublicURL = gatewaytest.PublicURL
 	return o
-}
-
-// wantCounts checks how many messages the chat and the phones got.
-func (x *team) wantCounts(t *testing.T, want ...int) {
-	t.Helper()
-	synctest.Wait()
-	got := []int{x.chat.Count()}
-	for _, p := range x.phones {
-		got = append(got, p.Count())
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("at %s the chat and the phones got %v messages, want %v", time.Now().UTC().Format(time.TimeOnly), got, want)
-	}
-}
-
-// linksOf returns the links with which to acknowledge of the messages that a pager has taken.
-func linksOf(p *gatewaytest.Pager) (out []string) {
-	for _, m := range p.Got() {
-		out = append(out, m.AcknowledgeURL)
-	}
-	return out
 }
 
 // resultsOf returns the status and rule of each result, such as "queued escalating".

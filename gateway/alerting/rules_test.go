@@ -118,7 +118,7 @@ func TestDedupeLacking(t *testing.T) {
 	refusing, down := gatewaytest.NewPager(t, http.StatusBadRequest), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, keyWith("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, refusing.NotifyURL(), down.NotifyURL()))
+		g := newGateway(t, dir, gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, refusing.NotifyURL(), down.NotifyURL()))
 		g.PostForm("/notify/k", "body=a")
 		refusing.Answer(http.StatusOK)
 		a := g.PostForm("/notify/k", "body=a").JSON(t)
@@ -475,7 +475,7 @@ func TestRuleScope(t *testing.T) {
 	chat, phone := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, keyWith("k", rules.Rules{
+		g := gatewaytest.New(t, withKeys(dir, gatewaytest.RuledKey("k", rules.Rules{
 			Quiet:  []rules.Quiet{{Window: window("00:00-07:00 UTC"), Scope: rules.Scope{Tag: "phone"}}},
 			Dedupe: &rules.Dedupe{Window: time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}},
 		}, chat.NotifyURL()+" chat", phone.NotifyURL()+" phone")))
@@ -628,9 +628,9 @@ func TestFallbackPassesRules(t *testing.T) {
 	t.Parallel()
 	refusing, other := gatewaytest.NewPager(t, http.StatusBadRequest), gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
-	fallback := keyWith("other", rules.Rules{Digest: &rules.Digest{Every: 24 * time.Hour}}, other.NotifyURL())
+	fallback := gatewaytest.RuledKey("other", rules.Rules{Digest: &rules.Digest{Every: 24 * time.Hour}}, other.NotifyURL())
 	start := func(t *testing.T, url string, r rules.Rules) *gatewaytest.Gateway {
-		k := keyWith("k", r, url)
+		k := gatewaytest.RuledKey("k", r, url)
 		k.Fallback = "other"
 		return newGateway(t, dir, fallback, k)
 	}

@@ -21,11 +21,11 @@ import (
 // those that are under way are not. Once the queue was full, for all keys and for keep.
 func TestShareOfKey(t *testing.T) {
 	t.Parallel()
-	x, noisy := newTeam(t, 2), gatewaytest.NewPager(t, http.StatusOK)
+	x, noisy := gatewaytest.NewTeam(t, 2), gatewaytest.NewPager(t, http.StatusOK)
 	dir := memoryFolder(t)
 	noise := rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Escalate: escalate(time.Hour)}
 	noise.Escalate.Tag = "oncall"
-	o := withManagers(x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, keyWith("noisy", noise, noisy.NotifyURL(), noisy.NotifyURL()+"?tz=UTC 1:oncall")))
+	o := withManagers(teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, gatewaytest.RuledKey("noisy", noise, noisy.NotifyURL(), noisy.NotifyURL()+"?tz=UTC 1:oncall")))
 	o.Queue.MaxSize = 512 << 10
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, o)
@@ -51,7 +51,7 @@ func TestShareOfKey(t *testing.T) {
 		if got, want := resultsOf(resp.JSON(t).Results), []string{"delivered", "delivered", "queued escalating"}; !slices.Equal(got, want) {
 			t.Errorf("the alert of another key: %q, want %q", got, want)
 		}
-		if links := linksOf(x.phones[0]); len(links) != 1 || links[0] == "" {
+		if links := x.Phones[0].Links(); len(links) != 1 || links[0] == "" {
 			t.Errorf("links %q", links)
 		}
 		known := incidentsAt(t, g, "noisy")
@@ -83,10 +83,10 @@ func TestShareOfKey(t *testing.T) {
 // that other messages are refused; and that a silence is kept.
 func TestFullQueueTellsAll(t *testing.T) {
 	t.Parallel()
-	x, down := newTeam(t, 2), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
+	x, down := gatewaytest.NewTeam(t, 2), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := memoryFolder(t)
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withManagers(x.options(dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, gatewaytest.Key("full", down.NotifyURL())))
+		o := withManagers(teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, gatewaytest.Key("full", down.NotifyURL())))
 		o.Queue.MaxSize = 64 << 10
 		g := gatewaytest.New(t, o)
 		known := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "known", "known"))
@@ -109,16 +109,16 @@ func TestFullQueueTellsAll(t *testing.T) {
 				t.Fatal("the queue is never full")
 			}
 		}
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 		for i, header := range [][]string{nil, {"Prefer", "respond-async"}, {"Idempotency-Key", "abc"}} {
 			resp := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", fmt.Sprint("db", i)), header...)
 			a := resp.JSON(t)
 			if got, want := resultsOf(a.Results), []string{"delivered", "delivered", "delivered"}; !slices.Equal(got, want) {
 				t.Errorf("%q: %d %q, want %q", header, resp.Status, got, want)
 			}
-			x.wantCounts(t, 2+i, 2+i, 1+i)
+			x.WantCounts(t, 2+i, 2+i, 1+i)
 		}
-		if links := linksOf(x.phones[1]); slices.ContainsFunc(links, func(s string) bool { return s != "" }) {
+		if links := x.Phones[1].Links(); slices.ContainsFunc(links, func(s string) bool { return s != "" }) {
 			t.Errorf("links %q, but nothing knows of them", links)
 		}
 		for form, want := range map[string]int{
@@ -130,14 +130,14 @@ func TestFullQueueTellsAll(t *testing.T) {
 				t.Errorf("%s: %d %s", form, got.Status, got.Body)
 			}
 		}
-		x.wantCounts(t, 4, 4, 3)
+		x.WantCounts(t, 4, 4, 3)
 		resp := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "half", "half"))
 		if got, want := resultsOf(resp.JSON(t).Results), []string{"skipped silenced", "delivered", "delivered"}; !slices.Equal(got, want) {
 			t.Errorf("with a silence of the chat: %q, want %q", got, want)
 		}
 		time.Sleep(6 * time.Minute)
-		x.wantCounts(t, 4, 5, 5) // the second step of the known one
-		x.phones[1].Answer(http.StatusServiceUnavailable)
+		x.WantCounts(t, 4, 5, 5) // the second step of the known one
+		x.Phones[1].Answer(http.StatusServiceUnavailable)
 		resp = g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db9"))
 		if got, want := resultsOf(resp.JSON(t).Results), []string{"delivered", "delivered", "failed"}; !slices.Equal(got, want) || resp.Status != http.StatusFailedDependency {
 			t.Errorf("a phone that does not answer: %d %q, want %q", resp.Status, got, want)
@@ -150,10 +150,10 @@ func TestFullQueueTellsAll(t *testing.T) {
 // what is under way is not, and that a forgotten one is told again.
 func TestForgetIncidents(t *testing.T) {
 	t.Parallel()
-	x := newTeam(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withManagers(x.options(dir, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Hour}, Escalate: escalate(5 * time.Minute)})))
+		g := gatewaytest.New(t, withManagers(teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Hour}, Escalate: escalate(5 * time.Minute)})))
 		q := g.Rooms()
 		for _, form := range []string{gatewaytest.AlertForm("failure", "x", "escalates"), gatewaytest.AlertForm("warning", "x", "open"), gatewaytest.AlertForm("warning", "x", "other"), gatewaytest.AlertForm("failure", "x", "over"), gatewaytest.AlertForm("success", "x", "over")} {
 			g.PostForm("/notify/k", form)
@@ -191,7 +191,7 @@ func TestForgetIncidents(t *testing.T) {
 			t.Errorf("left are %q", got)
 		}
 		time.Sleep(6 * time.Minute)
-		if n := x.phones[1].Count(); n != 1 {
+		if n := x.Phones[1].Count(); n != 1 {
 			t.Errorf("the second step was told %d messages", n)
 		}
 	})

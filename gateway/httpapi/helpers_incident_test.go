@@ -1,13 +1,9 @@
 package httpapi_test
 
 import (
-	"fmt"
-	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
@@ -47,31 +43,11 @@ func askIncident(t *testing.T, g *gatewaytest.Gateway, method, id, form string, 
 	return g.Do(r)
 }
 
-// onCall is a chat without a number, and phones that are steps.
-type onCall struct {
-	chat   *gatewaytest.Pager
-	phones []*gatewaytest.Pager
-}
-
-func newOnCall(t *testing.T, phones int) *onCall {
-	x := &onCall{chat: gatewaytest.NewPager(t, http.StatusOK)}
-	for range phones {
-		x.phones = append(x.phones, gatewaytest.NewPager(t, http.StatusOK))
-	}
-	return x
-}
-
-// options returns the options of a gateway on the queue in a folder with the key k, which
-// escalates, and the setting that it needs.
-func (x *onCall) options(dir string, e *rules.Escalate) gatewaytest.Options {
-	urls := []string{x.chat.NotifyURL() + " chat"}
-	for i, p := range x.phones {
-		urls = append(urls, fmt.Sprintf("%s %d:oncall", p.NotifyURL(), i+1))
-	}
-	k := gatewaytest.Key("k", urls...)
-	k.Rules = &rules.Rules{Escalate: e}
+// teamOptions returns the options of a gateway on the queue in a folder with the key k of a
+// team, which escalates.
+func teamOptions(x *gatewaytest.Team, dir string, e *rules.Escalate) gatewaytest.Options {
 	return gatewaytest.Options{
-		Global: site.Options{Keys: []site.KeyOptions{k}, PublicURL: "https://alerts.example.com/x"},
+		Global: site.Options{Keys: []site.KeyOptions{x.Key(rules.Rules{Escalate: e})}, PublicURL: gatewaytest.PublicURL},
 		Queue:  &outbox.Settings{Path: dir},
 	}
 }
@@ -79,17 +55,4 @@ func (x *onCall) options(dir string, e *rules.Escalate) gatewaytest.Options {
 // escalateAfter returns the rule with the defaults of the Caddyfile.
 func escalateAfter(after time.Duration) *rules.Escalate {
 	return &rules.Escalate{After: []time.Duration{after}, Repeat: 3, Ack: 24 * time.Hour}
-}
-
-// wantCounts checks how many messages the chat and the phones got.
-func (x *onCall) wantCounts(t *testing.T, want ...int) {
-	t.Helper()
-	synctest.Wait()
-	got := []int{x.chat.Count()}
-	for _, p := range x.phones {
-		got = append(got, p.Count())
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("at %s the chat and the phones got %v messages, want %v", time.Now().UTC().Format(time.TimeOnly), got, want)
-	}
 }

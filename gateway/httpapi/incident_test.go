@@ -20,10 +20,10 @@ import (
 // programs, and that a scanner changes nothing.
 func TestIncidentPage(t *testing.T) {
 	t.Parallel()
-	x := newOnCall(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 3, Ack: 4 * time.Hour}))
+		g := gatewaytest.New(t, teamOptions(x, dir, &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 3, Ack: 4 * time.Hour}))
 		g.PostForm("/notify/k", "title=Disk+full&body=confidential&type=failure&incident=db1")
 		id := g.ListIncidents("k")[0].ID
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -84,8 +84,8 @@ func TestIncidentPage(t *testing.T) {
 			t.Errorf("%d %s", w.Status, w.Body)
 		}
 		time.Sleep(time.Minute)
-		x.wantCounts(t, 2, 2, 0)
-		if got := x.phones[0].Told(); got[1] != "success: Resolved: Disk full | Eve (typed) says that this is over." {
+		x.WantCounts(t, 2, 2, 0)
+		if got := x.Phones[0].Told(); got[1] != "success: Resolved: Disk full | Eve (typed) says that this is over." {
 			t.Errorf("told %q", got)
 		}
 		if w = askIncident(t, g, http.MethodPost, id, "do=resolve&by=Adam", "Accept", "text/html"); !strings.Contains(w.Body, "It is over already") {
@@ -98,17 +98,17 @@ func TestIncidentPage(t *testing.T) {
 // user of the site's authentication counts.
 func TestIncidentPageOfProgram(t *testing.T) {
 	t.Parallel()
-	x := newOnCall(t, 1)
+	x := gatewaytest.NewTeam(t, 1)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, escalateAfter(5*time.Minute)))
+		g := gatewaytest.New(t, teamOptions(x, dir, escalateAfter(5*time.Minute)))
 		g.PostForm("/notify/k", "title=Down&body=b&type=failure")
 		id := g.ListIncidents("k")[0].ID
 		if w := askIncident(t, g, http.MethodPost, id, ""); w.Status != http.StatusOK || !strings.Contains(w.Body, `"state":"resolved"`) {
 			t.Errorf("%d %s", w.Status, w.Body)
 		}
 		time.Sleep(time.Hour)
-		x.wantCounts(t, 1, 1)
+		x.WantCounts(t, 1, 1)
 	})
 }
 
@@ -116,16 +116,16 @@ func TestIncidentPageOfProgram(t *testing.T) {
 // and nobody else.
 func TestIncidentPageSilence(t *testing.T) {
 	t.Parallel()
-	x := newOnCall(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	for _, manage := range []bool{false, true} {
 		dir := t.TempDir()
 		gatewaytest.InBubble(t, func(t *testing.T) {
-			options := x.options(dir, escalateAfter(10*time.Minute))
+			options := teamOptions(x, dir, escalateAfter(10*time.Minute))
 			if manage {
 				options.Site.Managers = gatewaytest.Everybody()
 			}
 			g := gatewaytest.New(t, options)
-			before := x.phones[1].Count()
+			before := x.Phones[1].Count()
 			g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
 			id := g.ListIncidents("k")[0].ID
 			page := askIncident(t, g, http.MethodGet, id, "", "Accept", "text/html").Body
@@ -146,11 +146,11 @@ func TestIncidentPageSilence(t *testing.T) {
 				t.Errorf("%d %s", w.Status, w.Body)
 			}
 			gatewaytest.Until(t, "2000-01-01 01:59:50")
-			if n := x.phones[1].Count() - before; n != 0 {
+			if n := x.Phones[1].Count() - before; n != 0 {
 				t.Errorf("the second step began during the silence: %d messages", n)
 			}
 			gatewaytest.Until(t, "2000-01-01 02:12:00")
-			if n := x.phones[1].Count() - before; n != 1 {
+			if n := x.Phones[1].Count() - before; n != 1 {
 				t.Errorf("the second step got %d messages after the silence", n)
 			}
 		})
@@ -163,10 +163,10 @@ func TestIncidentPageSilence(t *testing.T) {
 // a form, which browsers send without asking first.
 func TestIncidentForeignPage(t *testing.T) {
 	t.Parallel()
-	x := newOnCall(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		options := x.options(dir, escalateAfter(5*time.Minute))
+		options := teamOptions(x, dir, escalateAfter(5*time.Minute))
 		options.Site.Managers = gatewaytest.Everybody()
 		g := gatewaytest.New(t, options)
 		g.PostForm("/notify/k", "title=Disk+full&body=confidential&type=failure&incident=db1")
@@ -210,7 +210,7 @@ func TestIncidentForeignPage(t *testing.T) {
 			t.Errorf("an unknown one: %d %v", w.Status, w.Header)
 		}
 		time.Sleep(time.Hour)
-		x.wantCounts(t, 1, 1, 0)
+		x.WantCounts(t, 1, 1, 0)
 	})
 }
 
@@ -218,17 +218,17 @@ func TestIncidentForeignPage(t *testing.T) {
 // that has begun, with its outcome, also when the incident is over.
 func TestIncidentPageSteps(t *testing.T) {
 	t.Parallel()
-	x := newOnCall(t, 2)
+	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, x.options(dir, &rules.Escalate{After: []time.Duration{10 * time.Minute}, Repeat: 2, Ack: 24 * time.Hour}))
-		x.phones[0].Answer(http.StatusNotFound)
+		g := gatewaytest.New(t, teamOptions(x, dir, &rules.Escalate{After: []time.Duration{10 * time.Minute}, Repeat: 2, Ack: 24 * time.Hour}))
+		x.Phones[0].Answer(http.StatusNotFound)
 		g.PostForm("/notify/k", "title=Down&body=secret&type=failure&incident=db1")
 		gatewaytest.Until(t, "2000-01-01 00:00:10")
-		x.wantCounts(t, 1, 1, 1)
-		x.phones[1].Answer(http.StatusBadRequest)
+		x.WantCounts(t, 1, 1, 1)
+		x.Phones[1].Answer(http.StatusBadRequest)
 		gatewaytest.Until(t, "2000-01-01 00:12:00")
-		x.wantCounts(t, 1, 2, 2)
+		x.WantCounts(t, 1, 2, 2)
 		g.PostForm("/notify/k", "title=Up&body=secret&type=success&incident=db1")
 		gatewaytest.Until(t, "2000-01-01 00:12:10")
 
