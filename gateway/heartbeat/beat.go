@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -103,8 +104,8 @@ func beatRecord(b *rules.Beat, u *rules.Uptime, now time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindBeat, b.Encode()), Due: due}
 }
 
-func uptimeRecord(u *rules.Uptime) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindUptime, u.Encode()), Due: u.Seen.Add(rules.SeeEvery)}
+func (m *Monitor) uptimeRecord(u *rules.Uptime) queue.Record {
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindUptime, u.Encode()), Due: u.Seen.Add(time.Duration(m.seeEvery.Load()))}
 }
 
 // BeatChange is a change of a beat. It is also that of the [rules.Uptime].
@@ -129,7 +130,7 @@ func (c *BeatChange) ruled() *queue.Ruled {
 		if !ok {
 			return nil, ErrBeatUnchanged
 		}
-		records := []queue.Record{beatRecord(b, u, now), uptimeRecord(u)}
+		records := []queue.Record{beatRecord(b, u, now), c.monitor.uptimeRecord(u)}
 		if remove {
 			records[0] = queue.Record{}
 		}
@@ -180,9 +181,9 @@ func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
 		switch {
 		case expects:
 			m.see(u, now)
-			c.Records[0] = uptimeRecord(u)
+			c.Records[0] = m.uptimeRecord(u)
 		case now.Sub(u.Seen) < uptimeKept:
-			c.Records[0] = uptimeRecord(u)
+			c.Records[0] = m.uptimeRecord(u)
 		}
 		return c, nil
 	}})
@@ -209,7 +210,9 @@ func (m *Monitor) Arm(ctx context.Context) error {
 // that have changed.
 func (m *Monitor) armBeats(ctx context.Context) error {
 	armed := map[queue.Hash]bool{}
-	for _, x := range expectedBeats(&m.outbox.Engine.Load().Directory) {
+	expected := expectedBeats(&m.outbox.Engine.Load().Directory)
+	m.seeEvery.Store(int64(seeEvery(expected)))
+	for _, x := range expected {
 		name := m.beatName(&x)
 		if armed[name] {
 			continue // several handlers of a site define it
@@ -225,6 +228,15 @@ func (m *Monitor) armBeats(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// seeEvery returns how often a gateway notes that it runs if it expects these beats.
+func seeEvery(expected []ExpectedBeat) time.Duration {
+	every := rules.SeeEvery(math.MaxInt64)
+	for i := range expected {
+		every = min(every, rules.SeeEvery(expected[i].Grace))
+	}
+	return every
 }
 
 // BeatStatus is what is known of a beat, for people.

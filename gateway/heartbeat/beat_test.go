@@ -136,6 +136,28 @@ func TestBeatAfterDowntime(t *testing.T) {
 	})
 }
 
+// TestMissedBeatOverRestarts checks that a gateway that is restarted every few seconds tells
+// a beat that does not come, and tells it once.
+func TestMissedBeatOverRestarts(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		key := gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC")
+		key.Expects = []site.BeatOptions{expect("fast", 5*time.Second, time.Second), expect("slow", 30*time.Second, 10*time.Second)}
+		for range 15 {
+			g := newGateway(t, dir, key)
+			time.Sleep(4 * time.Second)
+			g.Stop()
+			time.Sleep(time.Second / 4)
+		}
+		p.WantTold(t,
+			"failure: fast is late | No beat has come yet. One is expected every 5s, with a grace of 1s.",
+			"failure: slow is late | No beat has come yet. One is expected every 30s, with a grace of 10s.",
+		)
+	})
+}
+
 // TestBeatAndRules checks that what is told of a beat passes the rules of the key and goes
 // to the URLs of its tag.
 func TestBeatAndRules(t *testing.T) {

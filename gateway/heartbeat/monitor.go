@@ -13,12 +13,15 @@ import (
 type Monitor struct {
 	outbox   *outbox.Outbox
 	watchdog watchdog
-	seen     atomic.Bool // this process has noted that it runs (see [Monitor.see])
+	seen     atomic.Bool  // this process has noted that it runs (see [Monitor.see])
+	seeEvery atomic.Int64 // nanoseconds until it notes that again
 }
 
 // New returns the monitor of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox) *Monitor {
-	return &Monitor{outbox: o, watchdog: watchdog{outbox: o}}
+	m := &Monitor{outbox: o, watchdog: watchdog{outbox: o}}
+	m.seeEvery.Store(int64(seeEvery(nil)))
+	return m
 }
 
 // Came returns the change for a beat that has come, and that has failed or not. Most beats

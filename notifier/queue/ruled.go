@@ -278,10 +278,10 @@ type failingRecord struct {
 }
 
 // workDue calls Due for the records that are due, and Recheck when what is held has to
-// be looked at.
+// be looked at, both also at the start.
 func (q *Queue) workDue() {
 	failing := map[Hash]failingRecord{}
-	q.every(dueEvery, func(n int) {
+	work := func(n int) {
 		o := q.options.Load()
 		if o.Due == nil {
 			return
@@ -317,7 +317,9 @@ func (q *Queue) workDue() {
 		if len(failing) > dueAtOnce {
 			clear(failing)
 		}
-	})
+	}
+	work(0)
+	q.every(dueEvery, work)
 }
 
 // refresh calls Refresh.

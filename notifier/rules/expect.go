@@ -72,24 +72,63 @@ func (e *Expect) next(t time.Time) time.Time {
 
 // Uptime is the time in which no gateway ran or could write. Beats that could not come
 // meanwhile are not late. The zero value knows of none.
+//
+// A gateway that ends without a word was last seen some time before, so that it seems to have
+// been away for a moment even if another one starts at once. For a beat, only a gap that is
+// longer than half of its grace counts, or than a minute if that is less. Otherwise the
+// deadline of a gateway that is restarted again and again would never come.
 type Uptime struct {
 	Seen time.Time     // when a gateway last ran
-	Down time.Duration // the times in which none ran, together
+	Down time.Duration // the gaps that are longer than maxGap, together
+
+	// Short are the sums of the other gaps by their length: those that are at most a gapStep,
+	// at most two, and so on.
+	Short []time.Duration
 }
 
-// SeeEvery is how often the gateways call [Uptime.See].
-const SeeEvery = 10 * time.Second
+const (
+	maxGap  = time.Minute
+	gapStep = minTime / 2
+)
 
-// maxUnseen is how long a gateway that runs may be late with [Uptime.See].
-const maxUnseen = SeeEvery + 5*time.Second
+// The bounds of the time after which a gateway calls [Uptime.See] again.
+const (
+	maxSeeEvery = 10 * time.Second
+	seesInGrace = 4 // so that what it missed when it ended is less than half of the grace
+
+	// maxUnseen is how long a gateway that runs may not have called See.
+	maxUnseen = maxSeeEvery + 5*time.Second
+)
+
+// SeeEvery returns how often the gateways call [Uptime.See] if the shortest grace of a beat
+// is this long.
+func SeeEvery(grace time.Duration) time.Duration { return min(grace/seesInGrace, maxSeeEvery) }
 
 // See notes that a gateway runs. started reports whether it may have been the only one
 // and has just started, so that even a short gap was a time without one.
 func (u *Uptime) See(now time.Time, started bool) {
-	if gap := now.Sub(u.Seen); !u.Seen.IsZero() && gap > 0 && (gap > maxUnseen || started) {
-		u.Down += gap
-	}
+	gap := now.Sub(u.Seen)
+	first := u.Seen.IsZero()
 	u.Seen = now
+	switch {
+	case first || gap <= 0 || gap <= maxUnseen && !started:
+	case gap > maxGap:
+		u.Down += gap
+	default:
+		i := int((gap - 1) / gapStep)
+		u.Short = append(u.Short, make([]time.Duration, max(i+1-len(u.Short), 0))...)
+		u.Short[i] += gap
+	}
+}
+
+// down returns the time in which no gateway ran that counts for e.
+func (u *Uptime) down(e *Expect) time.Duration {
+	sum := u.Down
+	shortest := int(min(e.Grace/2, maxGap) / gapStep)
+	for _, d := range u.Short[min(shortest, len(u.Short)):] {
+		sum += d
+	}
+	return sum
 }
 
 // BeatState is what was told about a beat.
@@ -120,12 +159,12 @@ type Beat struct {
 
 	armed Expect        // with which due was set
 	due   time.Time     // when the next one is due, as if a gateway ran all the time
-	down  time.Duration // of the [Uptime] when due was set
+	down  time.Duration // what of the [Uptime] counted when due was set
 }
 
 // arm begins to wait for the next beat.
 func (b *Beat) arm(now time.Time, u *Uptime, e *Expect) {
-	b.armed, b.due, b.down = *e, e.next(now), u.Down
+	b.armed, b.due, b.down = *e, e.next(now), u.down(e)
 }
 
 // Arm begins to wait for a beat, unless it is expected already. It does so again if the
@@ -138,14 +177,17 @@ func (b *Beat) Arm(now time.Time, u *Uptime, e *Expect) {
 	}
 }
 
+// away returns the time in which no gateway ran since the beat was armed.
+func (b *Beat) away(u *Uptime) time.Duration { return max(u.down(&b.armed)-b.down, 0) }
+
 // Due returns when the next beat is due. A time in which no gateway ran moves it.
-func (b *Beat) Due(u *Uptime) time.Time { return b.due.Add(max(u.Down-b.down, 0)) }
+func (b *Beat) Due(u *Uptime) time.Time { return b.due.Add(b.away(u)) }
 
 // Deadline returns when the next beat is late. After a time in which no gateway ran, it
 // has the grace once more, so that all jobs can run again before one is missed.
 func (b *Beat) Deadline(u *Uptime) time.Time {
 	deadline := b.Due(u).Add(b.armed.Grace)
-	if u.Down > b.down {
+	if b.away(u) > 0 {
 		deadline = deadline.Add(b.armed.Grace)
 	}
 	return deadline
@@ -203,6 +245,7 @@ func DecodeBeat(data []byte) (*Beat, error) {
 func (u *Uptime) fields(c *wire.Codec) {
 	wire.Time(c, 1, &u.Seen)
 	wire.Number(c, 2, &u.Down)
+	wire.Numbers(c, 3, &u.Short)
 }
 
 // Encode returns the uptime as bytes.

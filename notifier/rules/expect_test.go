@@ -62,7 +62,7 @@ func daily(clock string) func(time.Time) bool {
 	return func(t time.Time) bool { return t.Format("15:04") == clock }
 }
 
-const step = 10 * time.Second // between two looks, no more than SeeEvery
+const step = 10 * time.Second // between two looks, no more than maxSeeEvery
 
 // once makes a beat come once in each minute in which f is true.
 func once(f func(time.Time) bool) func(time.Time) bool {
@@ -201,22 +201,89 @@ func TestArmAgain(t *testing.T) {
 	}
 }
 
-// TestUptime checks what counts as a time without a gateway.
+// TestUptime checks what counts as a time without a gateway: what is longer than half of the
+// grace of the beat, or than a minute.
 func TestUptime(t *testing.T) {
 	now := berlin(t, "2026-05-04")
 	for _, x := range []struct {
 		gap     time.Duration
 		started bool
-		down    time.Duration
-	}{{SeeEvery, false, 0}, {14 * time.Second, false, 0}, {16 * time.Second, false, 16 * time.Second}, {5 * time.Second, true, 5 * time.Second}, {-time.Hour, true, 0}, {time.Hour, false, time.Hour}} {
+		grace   time.Duration
+		counts  bool
+	}{
+		{maxSeeEvery, false, time.Second, false},
+		{14 * time.Second, false, time.Second, false}, // it runs, and is late
+		{16 * time.Second, false, time.Second, true},
+		{16 * time.Second, false, 32 * time.Second, false},
+		{5 * time.Second, true, time.Second, true},
+		{5 * time.Second, true, 10 * time.Second, false},
+		{5*time.Second + time.Millisecond, true, 10 * time.Second, true},
+		{500 * time.Millisecond, true, time.Second, false},
+		{501 * time.Millisecond, true, time.Second, true},
+		{time.Minute, true, time.Hour, false},
+		{time.Minute + time.Millisecond, true, time.Hour, true},
+		{time.Minute + time.Millisecond, false, 24 * time.Hour, true},
+		{-time.Hour, true, time.Second, false},
+		{time.Hour, false, time.Second, true},
+	} {
 		u := Uptime{Seen: now}
-		if u.See(now.Add(x.gap), x.started); u.Down != x.down || u.Seen != now.Add(x.gap) {
-			t.Errorf("%v, %v: %+v", x.gap, x.started, u)
+		e := Expect{"n", time.Hour, x.grace}
+		var b Beat
+		b.Arm(now, &u, &e)
+		u.See(now.Add(x.gap), x.started)
+		var want time.Duration
+		if x.counts {
+			want = x.gap
+		}
+		if got := u.down(&e); got != want || u.Seen != now.Add(x.gap) {
+			t.Errorf("%+v: %v counts, want %v; seen at %v", x, got, want, u.Seen)
+		}
+		late := now.Add(e.Every + e.Grace)
+		if x.counts {
+			late = late.Add(x.gap + e.Grace)
+		}
+		if got := b.Deadline(&u); !got.Equal(late) {
+			t.Errorf("%+v: late at %v, want %v", x, got, late)
 		}
 	}
 	var u Uptime
-	if u.See(now, true); u.Down != 0 {
+	if u.See(now, true); u.down(&Expect{Grace: time.Second}) != 0 {
 		t.Error("the first gateway was not missed")
+	}
+}
+
+// TestRestarts checks that a missed beat is told by gateways that are killed every few
+// seconds, and that what they were away moves the deadline.
+func TestRestarts(t *testing.T) {
+	const startup = 500 * time.Millisecond
+	for _, e := range []Expect{
+		{"short", 5 * time.Second, time.Second}, {"second", time.Second, time.Second}, {"minute", time.Minute, 6 * time.Second},
+		{"hour", time.Hour, 6 * time.Minute}, {"day", 24 * time.Hour, time.Hour},
+	} {
+		for _, every := range []time.Duration{2 * time.Second, 4 * time.Second, 13 * time.Second} {
+			began := berlin(t, "2026-05-04")
+			now, late := began, false
+			var u Uptime
+			var b Beat
+			for !late && now.Sub(began) < 3*(e.Every+2*e.Grace)+time.Minute {
+				ends := now.Add(every - startup)
+				for started := true; !late && now.Before(ends); started = false {
+					if started || now.Sub(u.Seen) >= SeeEvery(e.Grace) {
+						u.See(now, started)
+					}
+					b.Arm(now, &u, &e)
+					late = b.Late(now, &u)
+					now = now.Add(time.Second) // the queue looks each second at what is due
+				}
+				now = ends.Add(startup)
+			}
+			if !late {
+				t.Errorf("%+v, killed each %v: not late after %v", e, every, now.Sub(began))
+			}
+			if now.Sub(began) < e.Every+e.Grace {
+				t.Errorf("%+v, killed each %v: late after %v", e, every, now.Sub(began))
+			}
+		}
 	}
 }
 

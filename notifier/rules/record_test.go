@@ -66,7 +66,7 @@ func records() []record {
 		Site: "s", Key: "ops", Name: "nightly", Gone: at(1), Last: at(2), State: BeatLate, Since: at(3), Missed: true,
 		armed: Expect{"nightly", 24 * time.Hour, time.Hour}, due: at(4), down: time.Minute,
 	}
-	uptime := &Uptime{Seen: at(1), Down: time.Hour}
+	uptime := &Uptime{Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second}}
 	silence := Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
 	silences := &KeySilences{Home: "site s", Key: "ops", Ended: at(3), All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}}}
 	return []record{

@@ -94,3 +94,20 @@ func TestBeatsOverKills(t *testing.T) {
 		}
 	}
 }
+
+// TestMissedBeatOverKills checks that a gateway that is killed every few seconds tells a beat
+// that does not come.
+func TestMissedBeatOverKills(t *testing.T) {
+	t.Parallel()
+	b := newTitleBoard(t)
+	g := start(t, queueOption(newFolder(t)), "key ops {\nurl "+b.url+"\nexpect fast every 5s grace 1s\n}\n")
+	const tries = 20 // it takes two or three
+	for n := 0; b.count("fast is late") == 0; n++ {
+		if n == tries {
+			t.Fatalf("the missed beat is not told by a gateway that was killed %d times", n)
+		}
+		time.Sleep(4 * time.Second) // less than the beat has
+		g.kill()
+		g.run()
+	}
+}
