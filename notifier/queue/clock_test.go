@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +16,88 @@ import (
 type clockedStore struct{ queue.Store }
 
 func (clockedStore) Now() time.Time { return time.Now() }
+
+// TestClockJumps checks that what waits for a destination that is down gets two attempts after
+// the clock of the machine or of the store has jumped by more than max_age, whenever it jumps:
+// shortly before an attempt, or during one.
+func TestClockJumps(t *testing.T) {
+	for _, ofStore := range []bool{false, true} {
+		for _, during := range []bool{false, true} {
+			for ms := 0; ms < 10_000; ms += 2100 { // over two regular looks and the first attempts
+				t.Run(fmt.Sprint("of the store ", ofStore, ", during an attempt ", during, ", after ", ms, " ms"), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						c, machine := newClock(), newClock()
+						var store queue.Store = open(t, t.TempDir())
+						if ofStore {
+							store = settableStore{store, c}
+						} else {
+							machine = c
+						}
+						const jump = 25 * time.Hour
+						var mu sync.Mutex
+						after := map[string]int{} // attempts that began after the jump
+						q := machine.startWith(t, store, queue.Options{Deliver: func(_ context.Context, _ *queue.Message, j *queue.Job) queue.Outcome {
+							switch {
+							case c.ahead.Load() != 0:
+								mu.Lock()
+								after[j.Destination]++
+								mu.Unlock()
+							case during && time.Since(c.start) >= time.Duration(ms)*time.Millisecond:
+								time.Sleep(time.Second)
+								c.ahead.Store(int64(jump))
+							}
+							return queue.Outcome{Status: queue.Queued, Reason: "it is down"}
+						}})
+						e := accept(t, q, entry("text", "a", "b", "c", "d", "e", "f", "g", "h")) // their delays differ
+						time.Sleep(time.Duration(ms) * time.Millisecond)
+						if !during {
+							c.ahead.Store(int64(jump))
+						}
+						time.Sleep(2 * time.Minute)
+						synctest.Wait()
+						for _, j := range get(t, q, e.Message.ID) {
+							if n := after[j.Destination]; j.Status != queue.Dead || n != 2 {
+								t.Errorf("%d attempts after the jump: %+v", n, j)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// settableStore is a store that has a clock, which can be set.
+type settableStore struct {
+	queue.Store
+	clock *clock
+}
+
+func (s settableStore) Now() time.Time { return s.clock.now() }
+
+// TestClockJumpsWithoutDestination checks that the ten minutes in which the caller may not know
+// a destination begin again after a jump of the clock.
+func TestClockJumpsWithoutDestination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock()
+		q := c.startWith(t, open(t, t.TempDir()), queue.Options{Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			return queue.Outcome{Status: queue.Dead, Reason: "no such destination", Unknown: true}
+		}})
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(59 * time.Second) // shortly before it is tried again
+		c.ahead.Store(int64(time.Hour))
+		time.Sleep(9 * time.Minute)
+		synctest.Wait()
+		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Queued {
+			t.Errorf("%+v", j)
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Dead {
+			t.Errorf("%+v", j)
+		}
+	})
+}
 
 // TestClockOfStore checks that two gateways whose clocks are wrong by minutes, one ahead
 // and one behind, do what is due at the time that the clock of their store says, and that

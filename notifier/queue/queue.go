@@ -119,7 +119,7 @@ type Queue struct {
 	stop   chan struct{} // closed by Close: nothing new begins
 	loops  sync.WaitGroup
 
-	disturbed atomic.Int64 // the time of the last start, jump of the clock or pause, in microseconds since 1970
+	disturbed disturbance
 	recheck   atomic.Bool  // what rules hold has to be looked at
 	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
 
@@ -136,17 +136,6 @@ type Queue struct {
 	results results
 }
 
-// clock tells the time of the machine.
-type clock struct {
-	now  func() time.Time     // the time of day, which can be set
-	runs func() time.Duration // since some moment; it is never set
-}
-
-func newClock() clock {
-	start := time.Now()
-	return clock{now: time.Now, runs: func() time.Duration { return time.Since(start) }}
-}
-
 // New returns a queue with a store. It makes no deliveries before [Queue.Start].
 // [Queue.Close] closes both.
 func New(store Store, o Options) *Queue {
@@ -161,7 +150,7 @@ func New(store Store, o Options) *Queue {
 // Start begins the deliveries. The functions of [Options] are not called before,
 // so they may use the queue.
 func (q *Queue) Start() {
-	q.disturbed.Store(q.Now().UnixMicro())
+	q.disturbed.begin(q.Now(), q.clock.runs())
 	q.loops.Go(q.schedule)
 	q.loops.Go(q.maintain)
 	q.loops.Go(q.renew)

@@ -25,12 +25,6 @@ const (
 // may take.
 const finishedShare = 4
 
-// What counts as a disturbance, after which jobs get one more attempt.
-const (
-	maxJump  = 2 * time.Second // of the time of day, against the time that passes
-	maxPause = 3 * tickEvery   // between two checks, for example because the process was stopped
-)
-
 // MaxRetryAfter is the longest pause that a destination can ask for.
 const MaxRetryAfter = time.Hour
 
@@ -178,7 +172,7 @@ func (q *Queue) failedSince(j *Job, now time.Time) (f *failure, ok bool) {
 		return nil, false
 	}
 	f = q.health.failure(q.store.Hash(j.Destination))
-	since := time.UnixMicro(max(micro(j.Due), q.disturbed.Load()))
+	since := time.UnixMicro(max(micro(j.Due), q.disturbed.at.Load()))
 	return f, f != nil && f.began.After(since) && !f.began.After(now) // unless the clock was set back
 }
 
@@ -212,7 +206,7 @@ func (q *Queue) settle(a attempt) {
 	r := *a.job
 	r.Updated = now
 	s := &Settlement{Job: &r, Deferrable: a.deferrable && !q.closing()}
-	a.waitForDestination(&r, now)
+	q.waitForDestination(&a, &r, now)
 	if a.out.Postponed {
 		r.Status, r.Due, r.NotBefore = Queued, now.Add(a.out.RetryAfter), time.Time{}
 	} else {
@@ -226,19 +220,21 @@ func (q *Queue) settle(a attempt) {
 }
 
 // waitForDestination postpones a job whose destination the caller does not know, until it
-// has not known it for unknownTime.
-func (a *attempt) waitForDestination(r *Job, now time.Time) {
+// has not known it for unknownTime. After a disturbance that time begins once more.
+func (q *Queue) waitForDestination(a *attempt, r *Job, now time.Time) {
 	if a.out.Note != nil {
 		r.Note = a.out.Note
 	}
 	if !a.out.Unknown {
 		return
 	}
-	first := r.UnknownSince.IsZero()
-	if first {
+	if r.UnknownSince.IsZero() {
 		r.UnknownSince = now
 	}
-	if first || now.Sub(r.UnknownSince) < unknownTime {
+	if now.Sub(r.UnknownSince) >= unknownTime && q.spares(a.job, now) {
+		r.UnknownSince = now
+	}
+	if now.Sub(r.UnknownSince) < unknownTime {
 		a.out.Postponed, a.out.RetryAfter = true, unknownEvery
 	}
 }
@@ -362,6 +358,7 @@ func (q *Queue) tryAgain(r *Job, a attempt, now time.Time) {
 	case left > 0:
 		delay = min(delay, left) // the last attempt is made when the job expires
 	case a.began.Before(r.Expires):
+		q.keepDisturbed(a, now)
 		delay = min(delay, RetryDelay(1))
 	case !r.Spared && q.spares(a.job, now):
 		r.Spared = true
@@ -374,13 +371,6 @@ func (q *Queue) tryAgain(r *Job, a attempt, now time.Time) {
 		return
 	}
 	r.tryAgain(now, delay, a.out.RetryAfter)
-}
-
-// spares reports whether an attempt for j was the first since a restart, a jump
-// of the clock or a pause. Then the machine may have been without a network, or
-// the age of the job may be wrong, so that it gets one more attempt.
-func (q *Queue) spares(j *Job, now time.Time) bool {
-	return j.Updated.After(now) || j.Updated.UnixMicro() <= q.disturbed.Load()
 }
 
 // observed records what an attempt tells about its destination. It returns the
@@ -403,16 +393,12 @@ func (q *Queue) observe(a Attempt, now time.Time) *Health {
 
 // maintain does what is done now and then.
 func (q *Queue) maintain() {
-	last, ran := q.Now().Round(0), q.clock.runs()
+	ran := q.clock.runs()
 	q.every(tickEvery, func(n int) {
+		q.lookAtClock(true)
 		now, runs := q.Now().Round(0), q.clock.runs()
-		if jump := now.Sub(last) - (runs - ran); jump > maxJump || jump < -maxJump || runs-ran > maxPause {
-			q.disturbed.Store(now.UnixMicro())
-			q.recheck.Store(true)
-			q.signal() // what is due has changed
-		}
 		age := runs - ran + 2*tickEvery
-		last, ran = now, runs
+		ran = runs
 		q.saveHealth()
 		q.check(q.mergeHealth(age))
 		if n%int(recheckEvery/tickEvery) == 0 {

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,10 +15,7 @@ import (
 func TestServerClock(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t) + ",pg_catalog"
-	setAhead := func(d time.Duration) {
-		execute(t, dsn, fmt.Sprintf(`CREATE OR REPLACE FUNCTION clock_timestamp() RETURNS TIMESTAMPTZ LANGUAGE plpgsql VOLATILE AS
-			$$ BEGIN RETURN pg_catalog.clock_timestamp() + INTERVAL '%d seconds'; END $$`, int(d.Seconds())))
-	}
+	setAhead := func(d time.Duration) { setClock(t, dsn, d) }
 	ahead := func(s *Store) time.Duration { return time.Until(s.Now()).Round(time.Minute) }
 	setAhead(7 * time.Minute)
 	s := open(t, dsn)
@@ -34,6 +33,62 @@ func TestServerClock(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// setClock sets the clock of a server, as the handles with dsn see it, ahead of that of this
+// machine.
+func setClock(t *testing.T, dsn string, ahead time.Duration) {
+	t.Helper()
+	execute(t, dsn, fmt.Sprintf(`CREATE OR REPLACE FUNCTION clock_timestamp() RETURNS TIMESTAMPTZ LANGUAGE plpgsql VOLATILE AS
+		$$ BEGIN RETURN pg_catalog.clock_timestamp() + INTERVAL '%d seconds'; END $$`, int(ahead.Seconds())))
+}
+
+// TestServerClockJumps checks that what waits for a destination that is down is not dead after
+// the first attempt that follows a jump of the server's clock by more than max_age, as after a
+// fail-over to a server whose clock is ahead.
+func TestServerClockJumps(t *testing.T) {
+	t.Parallel()
+	dsn := sharedServer(t).schema(t) + ",pg_catalog"
+	setClock(t, dsn, 0)
+	var q *queue.Queue
+	var after atomic.Int32 // attempts that began after the jump
+	began := time.Now()
+	q = queue.New(open(t, dsn), queue.Options{Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+		if q.Now().Sub(began) > queue.DefaultMaxAge {
+			after.Add(1)
+		}
+		return queue.Outcome{Status: queue.Queued, Reason: "it is down"}
+	}})
+	q.Start()
+	t.Cleanup(func() { q.Close(context.WithoutCancel(t.Context())) })
+	e := newEntry("text", "a")
+	if err := q.Accept(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	jobWhen := func(done func(*queue.Job) bool) *queue.Job {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			got, err := q.Get(t.Context(), e.Message.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j := &got.Jobs[0]; j.Status != queue.Sending && done(j) {
+				return j
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v", got.Jobs[0])
+			}
+		}
+	}
+	jobWhen(func(j *queue.Job) bool { return j.Attempts == 1 })
+	setClock(t, dsn, queue.DefaultMaxAge+time.Hour)
+	if _, err := q.RetryDestination(t.Context(), q.Hash("a")); err != nil {
+		t.Fatal(err)
+	}
+	// The attempt may begin before the new time is known.
+	if j := jobWhen(func(*queue.Job) bool { return after.Load() == 1 }); j.Status != queue.Queued {
+		t.Errorf("%+v", j)
 	}
 }
 
