@@ -142,7 +142,7 @@ func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
 // provisions a configuration can call it, too.
 func (a *App) Check() error {
 	routes := a.routes()
-	if err := cmp.Or(a.checkSites(), routes.CheckReach()); err != nil {
+	if err := cmp.Or(a.checkSites(), routes.CheckNames(), routes.CheckReach()); err != nil {
 		return err
 	}
 	routes.WarnUnguarded()

@@ -154,6 +154,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			format <template>
 //			skip <template>
 //		}
+//		site <name>
 //		stateless on|off
 //		config_id on|off
 //		default_urls <url...>
@@ -213,7 +214,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //
 // The subdirectives key, from, url, import_apprise, variables, accept, token, reader, types,
 // quiet, rate, expect, default_urls, allow, deny and trusted_origins may be repeated; their values
-// add up. The global option has no matcher.
+// add up. The global option has no matcher and no site.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, inherited{}, nil)
 }
@@ -318,8 +319,15 @@ func (b *settingsBlock) checkURLs(services *Services) error {
 
 func (b *settingsBlock) options() block.Options {
 	return block.Options{
-		"key":       {Usage: "key <name> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readKey},
-		"from":      {Usage: "from <source> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readFrom},
+		"key":  {Usage: "key <name> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readKey},
+		"from": {Usage: "from <source> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readFrom},
+		"site": {Usage: "site <name>", Min: 1, Max: 1, Line: func(args []string) error {
+			b.to.Site = args[0]
+			if b.app != nil {
+				return errGlobalSite
+			}
+			return checkSiteName(args[0])
+		}},
 		"stateless": {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Stateless)},
 		"config_id": {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
 		"default_urls": {Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, urls []string) error {

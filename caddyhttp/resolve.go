@@ -92,6 +92,9 @@ func (s *Settings) options() site.Options {
 // setChecked sets the options that are checked here, because only the adapter has their
 // settings.
 func (s *Settings) setChecked(o *site.Options) (err error) {
+	if err := s.checkSite(o.Base == nil); err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
 	if s.Services != nil {
 		if err := s.Services.validate(); err != nil {
 			return fmt.Errorf("services: %w", err)

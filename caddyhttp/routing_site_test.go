@@ -2,7 +2,11 @@ package caddyhttp
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
 // siteIDs returns the IDs of the sites of a Caddyfile, one for each handler, by the
@@ -59,5 +63,122 @@ func TestSiteID(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSiteIDWithoutBind checks that a site has the same ID wherever its server listens, so
+// that gateways which differ in bind know each other's messages.
+func TestSiteIDWithoutBind(t *testing.T) {
+	const block = "notify {\ntimeout 1s\n}\n"
+	idOf := func(text string) string {
+		t.Helper()
+		ids := siteIDs(t, text)["1s"]
+		if len(ids) != 1 {
+			t.Fatalf("%s: %v", text, ids)
+		}
+		return ids[0]
+	}
+	for name, sites := range map[string][]string{
+		"a port": {
+			"http://a.test:8001 {\n" + block + "}\n",
+			"http://a.test:8001 {\nbind 127.0.0.1\n" + block + "}\n",
+			"http://a.test:8001 {\nbind 127.0.0.2 ::1\n" + block + "}\n",
+			"{\ndefault_bind 127.0.0.3\n}\nhttp://a.test:8001 {\n" + block + "}\n",
+		},
+		"any host":           {":8001 {\n" + block + "}\n", ":8001 {\nbind 127.0.0.1\n" + block + "}\n"},
+		"a socket":           {"http://a.test {\nbind unix//run/a\n" + block + "}\n", "http://a.test {\nbind unix//run/b\n" + block + "}\n"},
+		"the name of a site": {"http://a.test:8001 {\nnotify {\nsite x\ntimeout 1s\n}\n}\n", "http://b.test:8002 {\nhandle_path /y/* {\nnotify {\nsite x\ntimeout 1s\n}\n}\n}\n"},
+	} {
+		for _, text := range sites[1:] {
+			if idOf(text) != idOf(sites[0]) {
+				t.Errorf("%s: the ID differs for %s", name, text)
+			}
+		}
+	}
+	if idOf("http://a.test:8001 {\n"+block+"}\n") == idOf("http://a.test:8001 {\nnotify {\nsite x\ntimeout 1s\n}\n}\n") {
+		t.Error("a name does not separate")
+	}
+}
+
+// TestSiteNames checks which sites of one configuration are one, that those which differ only
+// in bind are refused without names, and what the error says.
+func TestSiteNames(t *testing.T) {
+	at := func(address, bind, settings string) string {
+		return address + " {\nbind " + bind + "\nnotify {\n" + settings + "\n}\n}\n"
+	}
+	const a, b = "127.0.0.1", "127.0.0.2"
+	for name, tt := range map[string]struct {
+		text  string
+		sites int
+		want  string // the error
+	}{
+		"bind alone": {
+			at("http://a.test:8001", a, "timeout 1s") + at("http://a.test:8001", b, "timeout 2s"), 0,
+			"differ only in what their servers listen on (127.0.0.",
+		},
+		"bind alone of one of several hosts": {at("http://a.test:8001, http://b.test:8001", a, "timeout 1s") + at("http://b.test:8001", b, "timeout 2s"), 0, "write site <name> into each"},
+		"sockets alone":                      {at("http://a.test", "unix//run/a", "timeout 1s") + at("http://a.test", "unix//run/b", "timeout 2s"), 0, "write site <name> into each"},
+		"names that separate":                {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "site y\ntimeout 2s"), 2, ""},
+		"one name that separates":            {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "timeout 2s"), 2, ""},
+		"a name that joins":                  {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "site x\ntimeout 2s"), 1, ""},
+		"a name that joins ports":            {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://b.test:8002", a, "site x\ntimeout 2s"), 1, ""},
+		"ports":                              {at("http://a.test:8001", a, "timeout 1s") + at("http://a.test:8002", b, "timeout 2s"), 2, ""},
+		"hosts":                              {at("http://a.test:8001", a, "timeout 1s") + at("http://b.test:8001", b, "timeout 2s"), 2, ""},
+		"prefixes": {
+			"http://a.test:8001 {\nbind " + a + "\nhandle_path /x/* {\nnotify {\ntimeout 1s\n}\n}\n}\n" + at("http://a.test:8001", b, "timeout 2s"), 2, "",
+		},
+		"one block that listens twice": {at("http://a.test:8001", a+" "+b, "timeout 1s"), 1, ""},
+		"a named route": {
+			"&(alerts) {\nnotify {\ntimeout 1s\n}\n}\nhttp://a.test:8001 {\nbind " + a + "\ninvoke alerts\n}\nhttp://a.test:8001 {\nbind " + b + "\ninvoke alerts\n}\n", 1, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := provisionCaddyfile(t, tt.text)
+			err := app.Check()
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "Caddyfile:") {
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
+				return
+			}
+			ids := map[string]bool{}
+			for _, h := range app.handlers {
+				ids[h.api.Site()] = true
+			}
+			if err != nil || len(ids) != tt.sites {
+				t.Errorf("%d sites, error %v, want %d", len(ids), err, tt.sites)
+			}
+		})
+	}
+}
+
+// TestSiteSetting checks the errors about the name of a site.
+func TestSiteSetting(t *testing.T) {
+	for block, want := range map[string]string{
+		"site":             "expected site <name>",
+		"site a b":         "expected site <name>",
+		"site a/b":         "site: the name of a site has 1 to 64 letters, digits, _ and -, at Testfile:2",
+		"site ":            "expected site <name>",
+		`site ""`:          "the name of a site has 1 to 64 letters",
+		"site a\nsite b":   "occurs twice in",
+		"site {env.BROKEN": "the name of a site has 1 to 64 letters",
+	} {
+		err := new(Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + block + "\n}"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", block, err, want)
+		}
+	}
+	const global = "site: it names one site, so it belongs into the notify of that site"
+	if err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsite a\n}")); err == nil || !strings.Contains(err.Error(), global) {
+		t.Errorf("in the global option: error %v", err)
+	}
+	for id, want := range map[string]string{"notify": global, "http.handlers.notify": "site: the name of a site has 1 to 64 letters"} {
+		ctx, err := provisionContext(t, &caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = ctx.LoadModuleByID(id, []byte(`{"site":"a/b"}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", id, err, want)
+		}
 	}
 }

@@ -12,6 +12,14 @@ import (
 // a site does not have is that of the app. Only keys add up: a site has those
 // of the app and its own, and its own take precedence.
 type Settings struct {
+	// The name of the site, with 1 to 64 letters, digits, `_` and `-`. Sites with one
+	// name are one site, also in other gateways with the same queue: they know the same
+	// messages and `Idempotency-Key`, and the keys that they define share incidents,
+	// silences, beats, devices and inboxes. A site is known by its name alone then. Only
+	// for a handler. Example: `"alerts"`. Default: none; then a site is known by its
+	// hosts, its ports and the prefix of its path.
+	Site string `json:"site,omitempty"`
+
 	// The keys that `POST /notify/{KEY}` sends to, by name. A name has 1 to 128
 	// letters, digits, `_` and `-` and is case-sensitive. Example:
 	// `{"ops": ["gotifys://gotify.example.com/{env.GOTIFY}"]}`.

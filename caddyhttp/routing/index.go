@@ -1,8 +1,10 @@
 package routing
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,10 +13,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// Index returns the sites by their IDs, which follow from their addresses.
+// Index returns the sites by their IDs, which follow from their names or their addresses.
 func (c *Routes) Index() *site.Index {
 	addresses := c.addresses()
 	// names are the texts that handlers of one site share: addresses and blocks.
@@ -23,9 +26,9 @@ func (c *Routes) Index() *site.Index {
 	byName := map[string]int{}
 	for i, h := range c.Sites {
 		groups[i] = i
-		names := addresses[h]
-		if b := h.Caddyfile.Number(); b > 0 { // those of named routes are not unique
-			names = append(slices.Clip(names), "block "+strconv.Itoa(b))
+		names := textsOf(addresses[h])
+		if b := h.Caddyfile.Number(); b > 0 && h.Name == "" { // those of named routes are not unique
+			names = append(names, "block "+strconv.Itoa(b))
 		}
 		for _, name := range names {
 			other, ok := byName[name]
@@ -43,7 +46,7 @@ func (c *Routes) Index() *site.Index {
 	}
 	all := map[int][]string{} // addresses by group
 	for i, h := range c.Sites {
-		all[groups[i]] = append(all[groups[i]], addresses[h]...)
+		all[groups[i]] = append(all[groups[i]], textsOf(addresses[h])...)
 	}
 	x := &site.Index{IDs: map[*site.Site]string{}, ByID: map[string][]*site.Site{}}
 	for i, h := range c.Sites {
@@ -62,9 +65,23 @@ func (c *Routes) Index() *site.Index {
 // siteIDLength is the length of the ID of a site in bytes, before it is encoded.
 const siteIDLength = 9
 
-// addresses returns the addresses of each site in the routes.
-func (c *Routes) addresses() map[*Site][]string {
-	out := map[*Site][]string{}
+// address is what identifies a site in the routes of a server.
+type address struct {
+	text   string   // ports, host and prefix, or the name of the site
+	listen []string // what the server listens on, which is no part of the identity
+}
+
+func textsOf(all []address) (texts []string) {
+	for _, a := range all {
+		texts = append(texts, a.text)
+	}
+	return texts
+}
+
+// addresses returns the addresses of each site in the routes. That of a site with a name is
+// its name.
+func (c *Routes) addresses() map[*Site][]address {
+	out := map[*Site][]address{}
 	for _, server := range c.servers() {
 		f := siteFinder{server: server, siteOf: c.Of}
 		f.find(server.Routes, routedSite{})
@@ -74,7 +91,7 @@ func (c *Routes) addresses() map[*Site][]string {
 		for _, name := range slices.Sorted(maps.Keys(server.NamedRoutes)) {
 			f.find(caddyhttp.RouteList{*server.NamedRoutes[name]}, routedSite{prefix: "&" + name})
 		}
-		listen := strings.Join(slices.Sorted(slices.Values(server.Listen)), ",")
+		ports := portsOf(server.Listen)
 		for _, s := range f.sites {
 			hosts := s.hosts
 			if len(hosts) == 0 {
@@ -82,9 +99,62 @@ func (c *Routes) addresses() map[*Site][]string {
 			}
 			for _, host := range hosts {
 				host = strings.ToLower(caddy.NewReplacer().ReplaceAll(host, ""))
-				out[s.handler] = append(out[s.handler], listen+" "+host+s.prefix)
+				out[s.handler] = append(out[s.handler], address{ports + " " + host + s.prefix, server.Listen})
 			}
 		}
 	}
+	for _, h := range c.Sites {
+		if h.Name != "" {
+			out[h] = []address{{text: "site " + h.Name}}
+		}
+	}
 	return out
+}
+
+// portsOf returns the ports of addresses that a server listens on, such as ":80,:443".
+func portsOf(listen []string) string {
+	ports := make([]string, 0, len(listen))
+	for _, text := range listen {
+		a, err := caddy.ParseNetworkAddress(text)
+		switch {
+		case err != nil:
+			ports = append(ports, text)
+		case a.IsUnixNetwork() || a.IsFdNetwork():
+			ports = append(ports, a.Network) // without a port; the rest is its bind
+		default:
+			a.Network, a.Host = "tcp", ""
+			ports = append(ports, a.String())
+		}
+	}
+	slices.Sort(ports)
+	return strings.Join(slices.Compact(ports), ",")
+}
+
+// CheckNames returns an error if two sites differ only in the addresses that their servers
+// listen on, as by bind, and have no names. Whether they are one site or two cannot be seen.
+func (c *Routes) CheckNames() error {
+	type place struct {
+		site   *Site
+		listen string
+	}
+	first := map[string]place{} // by address
+	addresses := c.addresses()
+	for _, h := range c.Sites {
+		if h.Name != "" {
+			continue
+		}
+		for _, a := range addresses[h] {
+			at := place{h, strings.Join(slices.Sorted(slices.Values(a.listen)), ", ")}
+			other, ok := first[a.text]
+			if !ok {
+				first[a.text] = at
+				continue
+			}
+			if other.listen != at.listen && (h.Caddyfile.Number() == 0 || h.Caddyfile.Number() != other.site.Caddyfile.Number()) {
+				return h.Caddyfile.Locate(block.Begin, fmt.Errorf("this notify and %s differ only in what their servers listen on (%s and %s); write site <name> into each: one name if they are one site, with the same messages, incidents and devices, or else two",
+					cmp.Or(other.site.Caddyfile.Line(block.Begin), "another one"), at.listen, other.listen))
+			}
+		}
+	}
+	return nil
 }

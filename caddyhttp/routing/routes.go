@@ -26,6 +26,7 @@ import (
 
 // Site is a handler of the gateway, as the routes lead to it.
 type Site struct {
+	Name      string // of the site, as configured; "" for none
 	API       *httpapi.API
 	Caddyfile *block.Info // nil if unknown
 	Stateless bool        // the operator has decided about stateless, for the site or for all

@@ -22,10 +22,11 @@ type Directory struct {
 	SiteIndex func() *Index
 }
 
-// Index has the IDs of sites. The ID of a site follows from its addresses: the addresses that
-// its servers listen on, its hosts, and the prefix of the path. So it is the same after a
-// reload and a restart, and in each gateway with the same configuration. Sites with a common
-// address have one ID. That of the global site is "".
+// Index has the IDs of sites. The ID of a site follows from its name or, without one, from its
+// addresses: its hosts, its ports and the prefix of the path. The addresses of the machine that
+// its servers listen on are no part of it. So it is the same after a reload and a restart, and
+// in each gateway with the same configuration. Sites with a common address have one ID. That of
+// the global site is "".
 type Index struct {
 	IDs  map[*Site]string
 	ByID map[string][]*Site

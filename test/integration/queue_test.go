@@ -177,6 +177,62 @@ http://127.0.0.1:%d {
 	return &queueGateway{server: s, url: fmt.Sprintf("http://127.0.0.1:%d", port)}
 }
 
+// TestSiteOfGatewaysPostgres checks that gateways which share a database and differ in bind are
+// one site: each knows the messages and idempotency keys of the other.
+func TestSiteOfGatewaysPostgres(t *testing.T) {
+	t.Parallel()
+	p, port := newPostgres(t), freePort(t)
+	destination := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(destination.Close)
+	send := func(host string) (id string) {
+		t.Helper()
+		r := request(t, http.MethodPost, fmt.Sprintf("http://%s:%d/notify/k", host, port), "body=x")
+		r.Header.Set("Idempotency-Key", "same")
+		r.Header.Set("Accept", "application/json")
+		status, text := ask(t, r)
+		var a struct{ ID string }
+		if err := json.Unmarshal([]byte(text), &a); status != http.StatusOK || err != nil {
+			t.Fatalf("%s: %d %s", host, status, text)
+		}
+		return a.ID
+	}
+	ids := map[string]bool{}
+	hosts := []string{"127.0.0.1", "127.0.0.2"}
+	for _, host := range hosts {
+		up := freePort(t) // that of the other gateway listens already
+		startGateway(t, up, fmt.Sprintf(`{
+	notify {
+		queue postgres postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable {
+			secret a-secret-for-the-test
+		}
+	}
+}
+http://127.0.0.1:%d {
+	respond up
+}
+:%d {
+	bind %s
+	notify {
+		key k {
+			url %s
+		}
+	}
+}
+`, p.port, up, port, host, strings.Replace(destination.URL, "http", "json", 1)))
+		ids[send(host)] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("the same request is %d messages", len(ids))
+	}
+	for id := range ids {
+		for _, host := range hosts {
+			if status, text := ask(t, request(t, http.MethodGet, fmt.Sprintf("http://%s:%d/notify/messages/%s", host, port, id), "")); status != http.StatusOK {
+				t.Errorf("%s: %d %s", host, status, text)
+			}
+		}
+	}
+}
+
 // postgresTexts are texts that must not be in the database in plain, by what they
 // are part of.
 var postgresTexts = map[string]string{

@@ -342,6 +342,65 @@ func TestSiteIdempotencyKey(t *testing.T) {
 	}
 }
 
+// TestSiteNames checks that a site knows its messages and idempotency keys when it listens
+// elsewhere, as another gateway with another bind does, that a name joins the two sides of a
+// change of ports, and that names separate sites that differ only in bind, which are refused
+// without.
+func TestSiteNames(t *testing.T) {
+	t.Parallel()
+	c := newReceiver(t, nil)
+	options, port, green := queueOption(newFolder(t)), porttest.Free(), porttest.Free()
+	key := "key k {\nurl " + c.url + "/\n}\n"
+	at := func(port, bind, settings string) string {
+		return "\n}\n}\n:" + port + " {\nbind " + bind + "\nnotify {\n" + settings + key
+	}
+	g := start(t, options, at(port, "127.0.0.1", ""))
+	site := func(host, port string) *gateway {
+		other := *g
+		other.url = "http://" + host + ":" + port
+		return &other
+	}
+	send := func(g *gateway, key string) (id string) {
+		t.Helper()
+		status, _, text, err := g.tryPost("/notify/k", message{"title": key, "body": "x"}, "Idempotency-Key", key)
+		var a struct{ ID string }
+		if err != nil || status != http.StatusOK || json.Unmarshal([]byte(text), &a) != nil {
+			t.Fatalf("%s: %d %s %v", g.url, status, text, err)
+		}
+		return a.ID
+	}
+	check := func(name string, first, second *gateway, same bool) {
+		t.Helper()
+		id, status := send(first, name), http.StatusNotFound
+		if same {
+			status = http.StatusOK
+		}
+		if other := send(second, name); other == id != same {
+			t.Errorf("%s: the same request is the messages %s and %s", name, id, other)
+		}
+		if m := second.message(id); m.status != status {
+			t.Errorf("%s: the message is %d %s, want %d", name, m.status, m.text, status)
+		}
+	}
+	id := send(g.at(port), "bind")
+	g.reload(options, at(port, "127.0.0.2", ""))
+	moved := site("127.0.0.2", port)
+	if other := send(moved, "bind"); other != id || moved.message(id).status != http.StatusOK {
+		t.Errorf("the same request is the messages %s and %s, and the first one is %d", id, other, moved.message(id).status)
+	}
+	g.reload(options, at(port, "127.0.0.1", "site x\n")+at(green, "127.0.0.1", "site x\n"))
+	check("one name", g.at(port), g.at(green), true)
+	g.reload(options, at(port, "127.0.0.1", "site x\n")+at(port, "127.0.0.2", "site y\n"))
+	check("two names", g.at(port), moved, false)
+	g.stop()
+	g.configure(options, at(port, "127.0.0.1", "")+at(port, "127.0.0.2", ""))
+	g.begin()
+	if err := <-g.ended; err == nil || !strings.Contains(g.log(), "write site \u003cname\u003e into each") && !strings.Contains(g.log(), "write site <name> into each") {
+		t.Errorf("sites that differ only in bind are loaded: %v", err)
+	}
+	g.ended <- nil
+}
+
 // TestSiteMessages checks that a message can be read, cancelled and seen on pages
 // only at the site that accepted it, also after a reload and a restart.
 func TestSiteMessages(t *testing.T) {
