@@ -37,7 +37,7 @@ func (g *gotify) Describe(s *notifier.Schema) {
 		{Name: "normal", Value: 5},
 		{Name: "high", Value: 8},
 		{Name: "emergency", Value: 10},
-	}, "priority of the message; auto: high for a failure, else normal; a number from 0 to 10 is taken as it is").Range(0, 10).Lenient()
+	}, "priority, also a number from 0 to 10; auto: high for a failure, else normal").Range(0, 10).Lenient()
 	s.Param("host").Example("gotify.example.com")
 }
 

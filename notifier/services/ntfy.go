@@ -92,7 +92,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 		{Name: "high", Value: 4},
 		{Name: "max", Value: 5, Synonyms: []string{"urgent", "emergency"}},
 	}, "priority of the message; auto: high for a failure, else default").Lenient()
-	s.List(&n.tags, "xtags", "tags; ntfy shows the names of emojis as emojis; default: rotating_light for a failure, warning for a warning").Alias("tags")
+	s.List(&n.tags, "xtags", "tags, shown as emojis if they are names of some; default: by the type").Alias("tags")
 	s.String(&n.actions, "actions", "", "buttons, as in view, Open, https://example.com")
 	s.Param("host").Example("ntfy.example.com")
 }
