@@ -101,7 +101,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 		"X-Delay":   n.delay,
 		"X-Click":   ntfyAddress(n.click),
 		"X-Email":   n.email,
-		"X-Tags":    cmp.Or(strings.Join(n.tags, ","), ntfyTags[m.Type]),
+		"X-Tags":    cmp.Or(strings.Join(n.tags, ","), ntfyTag(m)),
 		"X-Actions": ntfyActions(n.actions, m.AcknowledgeURL),
 	}}
 	if sequence != "" {
@@ -138,6 +138,16 @@ var ntfyPriorities = [...]string{1: "min", 2: "low", 3: "", 4: "high", 5: "max"}
 
 // ntfyTags are the tags of messages, unless the URL has some. ntfy shows them as emojis.
 var ntfyTags = map[notifier.Type]string{notifier.Failure: "rotating_light", notifier.Warning: "warning"}
+
+// ntfyTag returns the tag of a message without tags in the URL. It is empty if the message
+// begins with that emoji, as one that was sent by ntfy does.
+func ntfyTag(m *notifier.Message) string {
+	tag := ntfyTags[m.Type]
+	if strings.HasPrefix(m.Text(" "), markup.ReplaceEmojis(":"+tag+":")) {
+		return ""
+	}
+	return tag
+}
 
 // ntfyAddress escapes characters that are not allowed in an address.
 func ntfyAddress(s string) string {

@@ -89,3 +89,18 @@ func TestNtfyLongTextShowsItsBeginning(t *testing.T) {
 		}
 	}
 }
+
+// The emoji of a type is not shown twice.
+func TestNtfyEmojiOnce(t *testing.T) {
+	tags := ""
+	service := servicetest.API(func(q *http.Request, _ string) (int, string) {
+		tags = q.Header.Get("X-Tags")
+		return 200, "{}"
+	})
+	for title, want := range map[string]string{"Disk": "rotating_light", "🚨 Disk": "", "💀 Disk": "rotating_light"} {
+		err := service.Destination(t, "ntfys://push.example.org/ops")(&notifier.Message{Title: title, Body: "x", Type: notifier.Failure})
+		if err != nil || tags != want {
+			t.Errorf("%s: %q, %v; want %q", title, tags, err, want)
+		}
+	}
+}
