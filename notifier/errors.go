@@ -65,6 +65,16 @@ type refusedError struct{ error }
 
 func (e refusedError) Unwrap() []error { return []error{e.error, ErrRefused} }
 
+// Denied returns err as the error of a destination that refuses the sender or the
+// recipient, such as a wrong password: no later attempt can succeed until somebody
+// changes the URL or the destination. Answers with the status 401, 403, 404 or 410
+// count as such by themselves. The text stays the same.
+func Denied(err error) error { return deniedError{err} }
+
+type deniedError struct{ error }
+
+func (e deniedError) Unwrap() error { return e.error }
+
 // refused reports whether the destination refused the content of a message.
 func refused(err error) bool {
 	return errors.Is(err, ErrRefused) || slices.ContainsFunc(Statuses(err), func(s *StatusError) bool { return refusal(s.Code) })
@@ -101,7 +111,7 @@ func temporary(err error) bool {
 			return false
 		}
 		return !refusal(e.Code)
-	case *egress.BlockedError, *URLError, *LimitError, refusedError, unusableError:
+	case *egress.BlockedError, *URLError, *LimitError, refusedError, deniedError, unusableError:
 		return false
 	case interface{ Unwrap() []error }:
 		errs := e.Unwrap()

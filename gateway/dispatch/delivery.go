@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -29,11 +30,12 @@ type Delivery struct {
 	Origin
 	Answer
 
-	Rules      *rules.Rules  // of the key; nil for none
-	Inbox      time.Duration // how long the key keeps its messages readable; 0 for not at all
-	IncidentID string        // the public ID of the incident; "" for none, and of further attempts
-	By         string        // who resolves the incident on its page; "" for a program
-	Steps      []int         // of an escalation, by the targets; nil for none
+	Rules      *rules.Rules      // of the key; nil for none
+	Inbox      time.Duration     // how long the key keeps its messages readable; 0 for not at all
+	Published  *source.Published // what the inbox keeps for ntfy's clients; nil for nothing
+	IncidentID string            // the public ID of the incident; "" for none, and of further attempts
+	By         string            // who resolves the incident on its page; "" for a program
+	Steps      []int             // of an escalation, by the targets; nil for none
 
 	// With, if set, is a change of records in the transaction that stores the message,
 	// which is stored before it is sent.

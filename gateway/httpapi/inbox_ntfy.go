@@ -39,8 +39,15 @@ func (h *Inboxes) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route)
 	if err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
+	if wanted.Published != "" {
+		if wanted.Since.After, err = x.Published(r.Context(), wanted.Published); err != nil {
+			return Answer(err)
+		}
+	}
 	n := &ntfyReader{x, wanted}
 	switch at.verb {
+	case "raw":
+		return n.serve(w, r, "text/plain; charset=utf-8", (*inbox.NtfyEvent).Raw)
 	case "auth":
 		return WriteJSON(w, http.StatusOK, map[string]bool{"success": true})
 	case "ws":

@@ -37,7 +37,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // websocket sends the client messages as they come in.
 func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 	if !websocket.IsWebSocketUpgrade(r) {
-		return api.Errorf(http.StatusBadRequest, "this address is for WebSockets; use …/json or …/sse without one")
+		return api.Errorf(http.StatusBadRequest, "this address is for WebSockets; use …/json, …/sse or …/raw without one")
 	}
 	if err := n.h.checkSocketOrigin(r); err != nil {
 		return err

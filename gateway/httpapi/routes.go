@@ -170,7 +170,7 @@ const (
 )
 
 // NtfyVerbs are what ntfy's clients want of topics.
-var NtfyVerbs = []string{"json", "sse", "ws", "auth"}
+var NtfyVerbs = []string{"json", "sse", "raw", "ws", "auth"}
 
 // Route is what a path addresses. [API.Serve] parses the path of a request once, and passes
 // what it has found to whoever answers.

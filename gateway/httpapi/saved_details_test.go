@@ -116,7 +116,7 @@ func TestDetails(t *testing.T) {
 	if i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "JSON" }); d.Schemas[i].Details.Kwargs["header"].Prefix != "+" {
 		t.Errorf("kwargs: %+v", d.Schemas[i].Details.Kwargs)
 	}
-	if a := ntfy.Args; a["to"].AliasOf != "targets" || a["priority"].Type != "choice:string" || a["priority"].Default != "default" || a["image"].Default != true || a["retry"].Default != float64(0) || !a["token"].Private {
+	if a := ntfy.Args; a["to"].AliasOf != "targets" || a["priority"].Type != "choice:string" || a["priority"].Default != "auto" || a["image"].Default != true || a["retry"].Default != float64(0) || !a["token"].Private {
 		t.Errorf("args: %+v", a)
 	}
 

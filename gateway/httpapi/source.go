@@ -289,7 +289,7 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 		return nil, err
 	}
 	bindKey(&d.Idempotency, k.token)
-	m.Warnings = p.q.Warnings()
+	m.Warnings, d.Published = p.q.Warnings(), m.Published
 	format := k.source.Format
 	if format.HasAlerts() {
 		h.Shared.Alerts.Tell(d.IncidentOf(), m.Alert, d.Message)

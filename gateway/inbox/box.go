@@ -58,6 +58,9 @@ func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
 		return nil
 	}
 	m := newMessage(d.Message, d.ID.String(), d.Format, time.Now().Add(d.Inbox))
+	if d.Published != nil {
+		m.Published = *d.Published
+	}
 	keep, stored := b.Keep(d.Place(), m)
 	d.Entry.Rules = queue.JoinRuled(d.Entry.Rules, keep)
 	return stored

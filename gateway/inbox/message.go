@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -43,6 +44,8 @@ type Message struct {
 	Incident string // what it is about; "" for nothing
 	Source   string // the name of the format in which it came in; "" for the gateway's own
 	Files    []File
+
+	Published source.Published // what a publisher has said to ntfy's clients
 
 	plain sync.Once
 	text  string // see Text
@@ -107,7 +110,11 @@ func (m *Message) until(keep time.Duration) time.Time {
 
 // Size returns about how many bytes m takes in a store.
 func (m *Message) Size() int {
-	n := overhead + len(m.Title) + len(m.Body) + len(m.Incident)
+	p := &m.Published
+	n := overhead + len(m.Title) + len(m.Body) + len(m.Incident) + len(p.Click) + len(p.Actions) + len(p.Prefix) + len(p.Suffix)
+	for _, tag := range p.Tags {
+		n += len(tag)
+	}
 	for _, f := range m.Files {
 		n += len(f.Name) + len(f.Type)
 	}
@@ -131,6 +138,12 @@ func (m *Message) fields(c *wire.Codec) {
 	wire.Text(c, 11, &m.Source)
 	wire.Records(c, 12, &m.Files, (*File).fields)
 	wire.Number(c, 13, &m.Cursor)
+	wire.Texts(c, 14, &m.Published.Tags)
+	wire.Number(c, 15, &m.Published.Priority)
+	wire.Text(c, 16, &m.Published.Click)
+	wire.Text(c, 17, &m.Published.Actions)
+	wire.Text(c, 18, &m.Published.Prefix)
+	wire.Text(c, 19, &m.Published.Suffix)
 }
 
 func (f *File) fields(c *wire.Codec) {

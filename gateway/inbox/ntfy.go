@@ -2,11 +2,14 @@ package inbox
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -24,6 +27,11 @@ type NtfyEvent struct {
 	Priority    int      `json:"priority,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
 	ContentType string   `json:"content_type,omitempty"`
+	Click       string   `json:"click,omitempty"`
+
+	Actions json.RawMessage `json:"actions,omitempty"`
+
+	published string // the ID that the publisher knows
 }
 
 // ntfyIDLength is the length of the IDs of ntfy.
@@ -44,16 +52,25 @@ var ntfyTypes = map[notifier.Type]struct {
 
 // ntfy returns m as a message of a topic of ntfy. It can be read until a time.
 func (m *Message) ntfy(topic string, until time.Time) NtfyEvent {
-	t := ntfyTypes[m.Type]
+	t, p := ntfyTypes[m.Type], &m.Published
+	title, body := m.asPublished()
 	out := NtfyEvent{
 		ID: m.Cursor.String(), Time: m.Time.Unix(), Expires: until.Unix(), Event: EventMessage, Topic: topic,
-		Title: m.Title, Message: m.Text(), Priority: t.priority,
+		Title: title, Priority: cmp.Or(p.Priority, t.priority), Tags: p.Tags, Click: p.Click, published: publishedID(m),
 	}
-	if t.tag != "" {
+	if t.tag != "" && len(p.Tags) == 0 {
 		out.Tags = []string{t.tag}
 	}
-	if m.Format == notifier.Markdown && !m.Foreign {
-		out.Message, out.ContentType = m.withFiles(m.Body), "text/markdown"
+	if p.Actions != "" {
+		out.Actions = json.RawMessage(p.Actions)
+	}
+	switch {
+	case m.Format == notifier.Markdown && !m.Foreign:
+		out.Message, out.ContentType = m.withFiles(body), "text/markdown"
+	case body == m.Body:
+		out.Message = m.Text()
+	default:
+		out.Message = m.withFiles(plainText(body, m.Format, m.Foreign))
 	}
 	out.Message = markup.TruncateBytes(out.Message, maxNtfy)
 	if out.Message == "" { // ntfy's messages are never empty
@@ -61,6 +78,20 @@ func (m *Message) ntfy(topic string, until time.Time) NtfyEvent {
 	}
 	return out
 }
+
+// asPublished returns the title and the body without what other destinations get of the tags,
+// the click and the buttons.
+func (m *Message) asPublished() (title, body string) {
+	p := &m.Published
+	title, body = m.Title, strings.TrimSuffix(m.Body, p.Suffix)
+	if title == "" {
+		return "", strings.TrimPrefix(body, p.Prefix)
+	}
+	return strings.TrimPrefix(title, p.Prefix), body
+}
+
+// publishedID returns the ID with which the publisher of m knows it.
+func publishedID(m *Message) string { return source.PublishedID(m.ID, ntfyIDLength) }
 
 // maxNtfy is the maximum length of the text of a message, in bytes. ntfy's command reads
 // lines of at most 64 KiB, in which a byte can take six.
@@ -73,6 +104,11 @@ func (e *NtfyEvent) Line() ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(e)
 	return b.Bytes(), err
+}
+
+// Raw returns the text of the event in one line. It is empty for other events than messages.
+func (e *NtfyEvent) Raw() ([]byte, error) {
+	return []byte(markup.OneLine(e.Message) + "\n"), nil
 }
 
 // ServerSent returns the event in the format of server-sent events.

@@ -32,6 +32,10 @@ type NtfyRequest struct {
 	Poll   bool // only what is there, not what comes in
 	Since  Since
 	Filter NtfyFilter
+
+	// Published is the ID that a publisher knows of the message after which Since begins; ""
+	// for none. If there is no message with it, Since is all.
+	Published string
 }
 
 // NtfyParameters are the parameters of a request, which are in its query or in headers.
@@ -81,9 +85,12 @@ func ParseNtfyRequest(topics string, p *NtfyParameters, now time.Time, duration 
 	var err error
 	if since := p.get("since", "si"); since == "" {
 		n.Since.None = !n.Poll
-	} else if n.Since, err = ParseSince(since, now, duration); err != nil && !ntfyID.MatchString(since) {
-		return nil, err
-	} // otherwise the ID is that of another server: as ntfy does, all
+	} else if n.Since, err = ParseSince(since, now, duration); err != nil {
+		if !ntfyID.MatchString(since) {
+			return nil, err
+		}
+		n.Published = since
+	}
 	if n.Filter, err = parseNtfyFilter(p.get); err != nil {
 		return nil, err
 	}
@@ -145,7 +152,7 @@ func parseNtfyFilter(get func(names ...string) string) (f NtfyFilter, err error)
 // selects reports whether the client wants a message.
 func (f *NtfyFilter) selects(e *NtfyEvent) bool {
 	switch {
-	case f.ID != "" && f.ID != e.ID,
+	case f.ID != "" && f.ID != e.ID && f.ID != e.published,
 		f.Message != "" && f.Message != e.Message,
 		f.Title != "" && f.Title != e.Title,
 		len(f.Priorities) > 0 && !slices.Contains(f.Priorities, e.Priority):

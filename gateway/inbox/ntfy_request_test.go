@@ -27,7 +27,7 @@ func TestNtfyRequest(t *testing.T) {
 		{"x-poll=yes&si=latest", nil, NtfyRequest{Poll: true, Since: Since{Latest: true}}},
 		{"", map[string]string{"Poll": "1", "X-Since": "none"}, NtfyRequest{Poll: true, Since: Since{None: true}}},
 		{"since=" + cursorAt(now).String(), nil, NtfyRequest{Since: Since{After: cursorAt(now)}}},
-		{"since=hwQ2YpKdmgzz", nil, NtfyRequest{}}, // the ID of another server
+		{"since=hwQ2YpKdmgzz", nil, NtfyRequest{Published: "hwQ2YpKdmgzz"}}, // the ID of a publisher, or of another server
 		{"since=12000h32m10s", nil, NtfyRequest{Since: Since{After: cursorAt(now.Add(-12000*time.Hour-32*time.Minute-10*time.Second)) - 1}}},
 		{"poll=1&m=x&t=y&id=z&p=high,5&tags=a,+b", nil, NtfyRequest{Poll: true, Filter: NtfyFilter{"z", "x", "y", []int{4, 5}, []string{"a", "b"}}}},
 		{"", map[string]string{"Title": "of another header", "Tags": "x", "Poll": "0"}, NtfyRequest{Since: Since{None: true}}},

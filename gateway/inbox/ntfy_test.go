@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,7 +173,7 @@ func TestNtfyReadsOnly(t *testing.T) {
 		"who may manage and no reader":  {site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()}, http.StatusOK},
 	} {
 		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.site, Queue: &outbox.Settings{}})
-		for _, path := range []string{"t/json", "t/sse", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x", "t/%6Ason"} {
+		for _, path := range []string{"t/json", "t/sse", "t/raw", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x", "t/%6Ason"} {
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 				r := httptest.NewRequest(method, "/notify/ops/ntfy/"+path, strings.NewReader("text"))
 				r.Header.Set("X-Gotify-Key", otherToken)
@@ -282,5 +283,93 @@ func TestNtfyWebSocket(t *testing.T) {
 	_, _, err = c.ReadMessage()
 	if closed, ok := errors.AsType[*websocket.CloseError](err); !ok || closed.Code != websocket.CloseServiceRestart {
 		t.Errorf("at the end: %v", err)
+	}
+}
+
+// TestNtfyKeepsWhatWasPublished checks that ntfy's clients get a message as it was published:
+// a phone must not ring for the priority 1, and a button must not become a line of text.
+func TestNtfyKeepsWhatWasPublished(t *testing.T) {
+	t.Parallel()
+	station := gatewaytest.NewStation(t)
+	ops := kept("ops")
+	ops.URLs = gatewaytest.Key("ops", station.NotifyURL("/a")).URLs
+	g := newGateway(t, ops)
+	publish := func(body string, header ...string) (id string) {
+		r := httptest.NewRequest("POST", "/notify/ops/ntfy/disk", strings.NewReader(body))
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		var answer struct{ ID string }
+		if err := json.Unmarshal([]byte(g.Do(r).Body), &answer); err != nil || len(answer.ID) != 12 {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+		return answer.ID
+	}
+	first := publish("91% full", "Title", "Disk", "Priority", "min", "Tags", "skull,db1,backup", "Click", "https://example.com/disk",
+		"Actions", "view, Open, https://example.com/log; http, Clean, https://example.com/clean, method=PUT, headers.X-A=b, clear=true")
+	second := publish("quiet", "Priority", "2")
+	publish("**down**", "Tags", "rotating_light", "Markdown", "yes")
+	publish("", "Title", "only a title", "Tags", "+1,db2")
+	publish("plain")
+
+	events := ntfyEvents(t, g.Do(asReader(t, "/notify/ops/ntfy/disk/json?poll=1")).Body)
+	if len(events) != 5 {
+		t.Fatalf("%+v", events)
+	}
+	for i, want := range []inbox.NtfyEvent{
+		{Title: "Disk", Message: "91% full", Priority: 1, Tags: []string{"skull", "db1", "backup"}, Click: "https://example.com/disk"},
+		{Message: "quiet", Priority: 2},
+		{Message: "**down**", Priority: 5, Tags: []string{"rotating_light"}, ContentType: "text/markdown"},
+		{Title: "only a title", Message: "triggered", Priority: 3, Tags: []string{"+1", "db2"}},
+		{Message: "plain", Priority: 3},
+	} {
+		got := events[i]
+		if got.Title != want.Title || got.Message != want.Message || got.Priority != want.Priority || got.Click != want.Click || got.ContentType != want.ContentType ||
+			strings.Join(got.Tags, ",") != strings.Join(want.Tags, ",") {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	var actions []struct {
+		ID, Action, Label, URL, Method string
+		Clear                          bool
+		Headers                        map[string]string
+	}
+	if err := json.Unmarshal(events[0].Actions, &actions); err != nil || len(actions) != 2 || actions[0].Action != "view" || actions[0].URL != "https://example.com/log" ||
+		actions[1].Method != "PUT" || actions[1].Headers["X-A"] != "b" || !actions[1].Clear || actions[1].ID == "" {
+		t.Errorf("%s: %+v, %v", events[0].Actions, actions, err)
+	}
+
+	poll := func(query string) (out []string) {
+		for _, e := range ntfyEvents(t, g.Do(asReader(t, "/notify/ops/ntfy/disk/json?poll=1&"+query)).Body) {
+			out = append(out, e.Message)
+		}
+		return out
+	}
+	for query, want := range map[string]string{
+		"since=" + second:                  "**down**|triggered|plain",
+		"since=" + first + "&priority=low": "quiet",
+		"id=" + second:                     "quiet",
+		"tags=backup":                      "91% full",
+		"since=AAAAAAAAAAAA":               "91% full|quiet|**down**|triggered|plain", // of another server
+	} {
+		if got := strings.Join(poll(query), "|"); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	raw := g.Do(asReader(t, "/notify/ops/ntfy/disk/raw?poll=1"))
+	if raw.Body != "91% full\nquiet\n**down**\ntriggered\nplain\n" || !strings.HasPrefix(raw.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("%+v", raw)
+	}
+
+	var shown []string
+	for _, a := range station.Take() {
+		shown = append(shown, a.Title+"|"+strings.ReplaceAll(a.Message, "\n", "/"))
+	}
+	want := []string{
+		"💀 Disk|91% full/Open: https://example.com/log/https://example.com/disk/Tags: db1, backup",
+		"|quiet", "|🚨 **down**", "👍 only a title|Tags: db2", "|plain",
+	}
+	if !slices.Equal(shown, want) {
+		t.Errorf("another destination shows %q, want %q", shown, want)
 	}
 }

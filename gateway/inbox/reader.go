@@ -65,6 +65,18 @@ func (r *Reader) CameIn(ctx context.Context, from, to time.Time, f func(m *Messa
 	return r.between(ctx, max(cursorAt(from), 1)-1, cursorAt(to.Add(storingTime)), func(m *Message, _ time.Time) bool { return f(m) })
 }
 
+// Published returns the cursor of the message that its publisher knows by an ID. It is 0 if
+// there is none.
+func (r *Reader) Published(ctx context.Context, id string) (c Cursor, err error) {
+	err = r.Each(ctx, Since{}, func(m *Message, _ time.Time) bool {
+		if publishedID(m) == id {
+			c = m.Cursor
+		}
+		return c == 0
+	})
+	return c, err
+}
+
 // KeepaliveInterval is how often a stream says that it is still there.
 const KeepaliveInterval = 45 * time.Second
 

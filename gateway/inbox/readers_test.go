@@ -156,7 +156,7 @@ func TestInboxAccess(t *testing.T) {
 		Queue: &outbox.Settings{},
 	})
 	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"secret text"}`)
-	addresses := []string{"messages", "stream", "ntfy/x/json", "ntfy/x/json?poll=1", "ntfy/x/sse", "ntfy/x/ws", "ntfy/x/auth"}
+	addresses := []string{"messages", "stream", "ntfy/x/json", "ntfy/x/json?poll=1", "ntfy/x/sse", "ntfy/x/raw", "ntfy/x/ws", "ntfy/x/auth"}
 	answers := map[string]string{}
 	for _, key := range []string{"ops", "other", "plain", "none"} {
 		for _, address := range addresses {

@@ -44,7 +44,7 @@ func Ntfy() About {
 	return About{Operations: []Operation{{
 		Method: http.MethodGet, ID: "inboxNtfy", Tag: ofMessages,
 		Summary:     "Follow the messages that a key keeps with ntfy's clients (a key with inbox)",
-		Description: "As ntfy's server answers them (https://docs.ntfy.sh/subscribe/api/): a stream of JSON lines, of server-sent events or over a WebSocket, or whether the client may read. Other methods send a message.",
+		Description: "As ntfy's server answers them (https://docs.ntfy.sh/subscribe/api/): a stream of JSON lines, of server-sent events, of texts (`raw`) or over a WebSocket, or whether the client may read. Other methods send a message.",
 		Parameters: []any{
 			inQuery("poll", text(), "`1` for the messages that are there, instead of a stream."),
 			inQuery("since", text(), "Which messages: those after the one with this `id`, since a time (RFC 3339, or seconds since 1970), of the last `10m` or `7d`, `all`, `none`, or the `latest` one. Default: `none`, or `all` with `poll`."),
@@ -53,6 +53,7 @@ func Ntfy() About {
 			http.StatusOK: says("The stream or, for `auth`, `{\"success\": true}`.", map[string]Schema{
 				mediaStream:         text(),
 				"text/event-stream": text(),
+				"text/plain":        text(),
 				mediaJSON:           object(nil),
 			}, "Cache-Control"),
 			http.StatusBadRequest:         answersJSON("A parameter is wrong, or `ws` without a WebSocket.", bodyOf("NtfyError")),

@@ -1,6 +1,8 @@
 package source
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -77,9 +79,30 @@ type Message struct {
 	// Warnings are for the sender.
 	Warnings []string
 
+	// Published is what the message says to ntfy's clients alone, for the inbox of its key;
+	// nil if it is not for ntfy.
+	Published *Published
+
 	// Echo has what Reply of an [Endpoint] repeats of the message, by the names of the
 	// answer. Read sets it. It stays in memory until the message is delivered.
 	Echo map[string]any
+}
+
+// Published is what a publisher says to ntfy's clients. Other destinations get it in the
+// text: Prefix before the title or, without one, the text, and Suffix at its end.
+type Published struct {
+	Tags           []string
+	Priority       int    // 1 to 5; 0 for none
+	Click          string // the address that a click opens
+	Actions        string // the buttons, as JSON
+	Prefix, Suffix string
+}
+
+// PublishedID returns the ID of n letters and digits, n being at most 52, with which a program
+// knows the message that has an ID at the gateway.
+func PublishedID(id string, n int) string {
+	sum := sha256.Sum256([]byte(id))
+	return base32.StdEncoding.EncodeToString(sum[:])[:n]
 }
 
 // RemoteFile is a file to attach.

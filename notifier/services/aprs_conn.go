@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -33,7 +34,7 @@ func (c aprsConn) signIn(ctx context.Context, timeout time.Duration, user, passc
 			continue
 		}
 		if !strings.EqualFold(f[2], user) || strings.TrimRight(f[3], ",") != "verified" {
-			return errors.New("APRS-IS refused the passcode; it must be the passcode of the call sign")
+			return notifier.Denied(errors.New("APRS-IS refused the passcode; it must be the passcode of the call sign"))
 		}
 		return nil
 	}

@@ -108,6 +108,7 @@ func TestAPRSFailures(t *testing.T) {
 	server := aprsServer(t, "", log)
 	s := newDialSender(t, dialMap{"tcp euro.aprs2.net:14580": server.Addr(), "tcp noam.aprs2.net:14580": servicetest.SilentServer(t)})
 	servicetest.SendFails(t, s, "aprs://df1abc-10:23456@df2def", "passcode", "23456")
+	checkTemporary(t, servicetest.Send(t, s, "aprs://df1abc-10:23456@df2def", &notifier.Message{Body: "x"}, 10*time.Second), final, "passcode")
 	for _, line := range log.Take() {
 		if strings.Contains(line, "DF2DEF") {
 			t.Errorf("sent without a login: %s", line)

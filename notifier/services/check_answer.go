@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -60,5 +61,39 @@ func refusedError(code int, reason any) error {
 	} else if b, err := json.Marshal(reason); err == nil && !ok && reason != nil {
 		text += ": " + string(b)
 	}
-	return notifier.Refused(errors.New(text))
+	return notifier.Refused(&codeError{code, text})
+}
+
+// codeError is an answer that refuses the message with a code.
+type codeError struct {
+	code int
+	text string
+}
+
+func (e *codeError) Error() string { return e.text }
+
+// unlessBusy returns the error of [checkAnswer] or [refusedError], without its mark if its
+// code is one of those with which the service says that it is busy, or that there were too
+// many messages: a later attempt can succeed.
+func unlessBusy(err error, busy ...int) error {
+	if e, ok := errors.AsType[*codeError](err); ok && slices.Contains(busy, e.code) {
+		return e
+	}
+	return err
+}
+
+// wrongLogin matches texts with which services refuse a password, a token or a key.
+var wrongLogin = lazyregexp.New(`(?i)\b(invalid|bad|wrong|incorrect|unknown)[ _-](the )?(credentials?|log-?in|password|user ?name|user|account|token|api[ _-]?key|key|auth)|` +
+	`\b(credentials?|password|token|(api[ _-]?)?key) (is|are|was) (invalid|wrong|incorrect|not valid)|` +
+	`\bunauthori[sz]ed\b|\bnot[ _-]authori[sz]ed\b|\bauth\w* (failed|failure|error)|\baccess[ _-]denied\b|\bforbidden\b`)
+
+// textError returns the error for an answer that refuses the message with a text and has
+// no status of HTTP for it. It is marked with [notifier.Denied] if the text is about the
+// password, token or key.
+func textError(text string) error {
+	err := errors.New(text)
+	if wrongLogin.MatchString(text) {
+		return notifier.Denied(err)
+	}
+	return err
 }

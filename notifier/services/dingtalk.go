@@ -88,7 +88,8 @@ func (d *dingtalk) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		query.Set("timestamp", now)
 		query.Set("sign", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
-	return checkedDo(ctx, c, &notifier.Request{
+	err := checkedDo(ctx, c, &notifier.Request{
 		URL: "https://oapi.dingtalk.com/robot/send", Query: query, Body: notifier.JSON(payload),
 	}, "errcode", "errmsg", 0)
+	return unlessBusy(err, -1, 130101) // 130101: more than 20 messages in a minute
 }

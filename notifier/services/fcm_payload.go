@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -85,6 +86,9 @@ func (f *fcm) sendLegacy(ctx context.Context, c *notifier.Client, target string,
 	return fcmLegacyError(resp)
 }
 
+// fcmDenied are the errors about the app and the device.
+var fcmDenied = []string{"InvalidPackageName", "InvalidRegistration", "MismatchSenderId", "MissingRegistration", "NotRegistered"}
+
 // fcmLegacyError returns the error in an answer of the legacy API, or nil. The
 // status is 200 even if the message was not delivered.
 func fcmLegacyError(resp *notifier.Response) error {
@@ -99,7 +103,11 @@ func fcmLegacyError(resp *notifier.Response) error {
 	}
 	for _, r := range append(answer.Results, answer.result) {
 		if r.Error != "" {
-			return errors.New("the service did not deliver the message: " + r.Error)
+			err := errors.New("the service did not deliver the message: " + r.Error)
+			if slices.Contains(fcmDenied, r.Error) {
+				err = notifier.Denied(err)
+			}
+			return err
 		}
 	}
 	if answer.Failure > 0 {

@@ -30,18 +30,30 @@ func (g *gotify) Describe(s *notifier.Schema) {
 	s.Server(&g.Server)
 	s.Path(&g.path, "path", "path of Gotify on the server")
 	s.Secret(&g.token, "token", "application token").Example("AbCdEf.GhIjKlMn")
-	s.Enum(&g.priority, "priority", "normal", []notifier.Choice{
+	s.Enum(&g.priority, "priority", "auto", []notifier.Choice{
+		{Name: "auto", Value: gotifyAuto},
 		{Name: "low", Value: 0},
 		{Name: "moderate", Value: 3},
 		{Name: "normal", Value: 5},
 		{Name: "high", Value: 8},
 		{Name: "emergency", Value: 10},
-	}, "priority of the message; a number from 0 to 10 is taken as it is").Range(0, 10).Lenient()
+	}, "priority, also a number from 0 to 10; auto: high for a failure, else normal").Range(0, 10).Lenient()
 	s.Param("host").Example("gotify.example.com")
 }
 
+// gotifyAuto is the priority that depends on the type of the message.
+const gotifyAuto = -1
+
 func (g *gotify) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	payload := map[string]any{"title": m.Title, "message": m.Body, "priority": g.priority}
+	priority := g.priority
+	switch {
+	case priority != gotifyAuto:
+	case m.Type == notifier.Failure:
+		priority = 8
+	default:
+		priority = 5
+	}
+	payload := map[string]any{"title": m.Title, "message": m.Body, "priority": priority}
 	extras := map[string]any{}
 	if m.Format == notifier.Markdown {
 		extras["client::display"] = map[string]string{"contentType": "text/markdown"}

@@ -100,18 +100,24 @@ func growlAnswer(c *notifier.Client, r *textproto.Reader) error {
 	}
 	header, _ := r.ReadMIMEHeader() // may be incomplete
 	code := header.Get("Error-Code")
-	return &growlError{code, c.Excerpt(code + " " + header.Get("Error-Description"))}
+	refused := &growlError{code, c.Excerpt(code + " " + header.Get("Error-Description"))}
+	if refused.wrongPassword() {
+		return notifier.Denied(refused)
+	}
+	return refused
 }
 
 // growlError is an answer that refuses the request. text begins with the code.
 type growlError struct{ code, text string }
 
 func (e *growlError) Error() string {
-	if e.code == "400" {
+	if e.wrongPassword() {
 		return "the desktop refused the password, or requires one"
 	}
 	return "the desktop refused the message: " + e.text
 }
+
+func (e *growlError) wrongPassword() bool { return e.code == "400" }
 
 // notRegistered reports whether the desktop does not know the application.
 func (e *growlError) notRegistered() bool { return e.code == "401" || e.code == "402" }

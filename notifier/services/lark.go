@@ -36,5 +36,6 @@ func (l *lark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 // larkPost sends a text to a webhook of Lark or Feishu.
 func larkPost(ctx context.Context, c *notifier.Client, address, text string) error {
 	payload := map[string]any{"msg_type": "text", "content": map[string]string{"text": text}}
-	return checkedDo(ctx, c, &notifier.Request{URL: address, Body: notifier.JSON(payload)}, "code", "msg", 0)
+	err := checkedDo(ctx, c, &notifier.Request{URL: address, Body: notifier.JSON(payload)}, "code", "msg", 0)
+	return unlessBusy(err, 9499, 11232, 11233) // too many messages
 }

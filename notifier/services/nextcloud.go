@@ -105,7 +105,11 @@ func (n *nextcloud) members(ctx context.Context, c *notifier.Client, path string
 		return nil, fmt.Errorf("looking up users: %w", err)
 	}
 	if code := answer.OCS.Meta.StatusCode; code >= 300 {
-		return nil, fmt.Errorf("looking up users: the service answered %d %s", code, answer.OCS.Meta.Message)
+		err := fmt.Errorf("looking up users: the service answered %d %s", code, answer.OCS.Meta.Message)
+		if code == 404 || code == 997 || code == 998 { // 997: not authorized; 998: unknown
+			err = notifier.Denied(err)
+		}
+		return nil, err
 	}
 	var data struct{ Users []string }
 	if err := json.Unmarshal(answer.OCS.Data, &data); err != nil {

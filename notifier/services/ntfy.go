@@ -35,9 +35,13 @@ type ntfy struct {
 }
 
 const (
-	// ntfyMessage is the max size of a JSON request in bytes. A longer message
-	// is sent as a file.
-	ntfyMessage = 8000
+	// ntfyMessage is the max size of a message in bytes. A longer one is sent as a
+	// file, with its beginning as the message.
+	ntfyMessage = 4096
+
+	// ntfyJSON is the max size of a JSON request in bytes. A message that takes more,
+	// because JSON escapes much of it, is sent as a file, too.
+	ntfyJSON = 8000
 
 	// ntfyQuery is the max size in bytes of a text in the address of a file.
 	// Servers and proxies may refuse longer addresses.
@@ -65,7 +69,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	)
 	s.Attachments = true
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
-	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 600, Body: 4096}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 600, Body: ntfyMessage}
 	s.Acknowledge = notifier.AcknowledgeByButton
 	s.Server(&n.Server)
 	s.String(&n.topic, "topic", "", "topic of ntfy.sh, or several, separated by commas").Match(ntfyTopics).Example("my-alerts-x7f3")
@@ -80,14 +84,15 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.String(&n.click, "click", "", "address to open when the notification is clicked")
 	s.String(&n.delay, "delay", "", "deliver later: seconds, 30m, tomorrow 10am")
 	s.String(&n.email, "email", "", "e-mail address to forward to")
-	s.Enum(&n.priority, "priority", "default", []notifier.Choice{
+	s.Enum(&n.priority, "priority", "auto", []notifier.Choice{
+		{Name: "auto", Value: 0},
 		{Name: "min", Value: 1},
 		{Name: "low", Value: 2, Synonyms: []string{"moderate"}},
 		{Name: "default", Value: 3, Synonyms: []string{"normal"}},
 		{Name: "high", Value: 4},
-		{Name: "max", Value: 5, Synonyms: []string{"emergency"}},
-	}, "priority of the message").Lenient()
-	s.List(&n.tags, "xtags", "tags; ntfy shows the names of emojis as emojis").Alias("tags")
+		{Name: "max", Value: 5, Synonyms: []string{"urgent", "emergency"}},
+	}, "priority of the message; auto: high for a failure, else default").Lenient()
+	s.List(&n.tags, "xtags", "tags, shown as emojis if they are names of some; default: by the type").Alias("tags")
 	s.String(&n.actions, "actions", "", "buttons, as in view, Open, https://example.com")
 	s.Param("host").Example("ntfy.example.com")
 }

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Send publishes the message to each topic. The first notification replaces the
@@ -43,7 +45,7 @@ func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 }
 
 // text publishes the message without its files. A text that is too long is sent
-// as a file.
+// as a file, beside its beginning.
 func (n *ntfy) text(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string) error {
 	payload := map[string]string{"topic": topic, "message": m.Body}
 	if m.Title != "" {
@@ -56,16 +58,29 @@ func (n *ntfy) text(ctx context.Context, c *notifier.Client, m *notifier.Message
 		}
 	}
 	q := n.request(m, notifier.JSON(payload), m.NotificationID())
-	if q.Body.Size() > ntfyMessage {
+	if len(m.Body) > ntfyMessage || q.Body.Size() > ntfyJSON {
 		name := map[notifier.Format]string{notifier.Text: "message.txt", notifier.Markdown: "message.md", notifier.HTML: "message.html"}[m.Format]
-		title := url.Values{}
-		if m.Title != "" {
-			title.Set("title", m.Title)
-		}
-		return n.file(ctx, c, m, topic, notifier.NewAttachment(name, "", []byte(m.Body)), title, m.NotificationID())
+		return n.file(ctx, c, m, topic, notifier.NewAttachment(name, "", []byte(m.Body)), ntfyBeginning(m), m.NotificationID())
 	}
 	_, err := c.Do(ctx, q)
 	return err
+}
+
+// ntfyBeginning returns the title and the beginning of the text for the address of the
+// file with the whole text.
+func ntfyBeginning(m *notifier.Message) url.Values {
+	query := url.Values{}
+	if m.Title != "" {
+		query.Set("title", m.Title)
+	}
+	limits := markup.Limits{Unit: markup.UTF8Bytes}
+	for limits.Body = ntfyQuery; ; limits.Body = limits.Body * 3 / 4 { // an address escapes what is not ASCII
+		part := limits.Fit("", m.Body, m.Format, m.Source, markup.OverflowTruncate)[0]
+		query.Set("message", part.Body+"…")
+		if len(query.Encode()) <= ntfyQuery || limits.Body < 100 {
+			return query
+		}
+	}
 }
 
 // file publishes a file. query has the title and the text to send with it, and
@@ -86,7 +101,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 		"X-Delay":   n.delay,
 		"X-Click":   ntfyAddress(n.click),
 		"X-Email":   n.email,
-		"X-Tags":    strings.Join(n.tags, ","),
+		"X-Tags":    cmp.Or(strings.Join(n.tags, ","), ntfyTag(m)),
 		"X-Actions": ntfyActions(n.actions, m.AcknowledgeURL),
 	}}
 	if sequence != "" {
@@ -101,9 +116,11 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 	if m.Format == notifier.Markdown {
 		q.Header["X-Markdown"] = "yes"
 	}
-	if n.priority != 3 {
-		q.Header["X-Priority"] = ntfyPriorities[n.priority]
+	priority := n.priority
+	if priority == 0 && m.Type == notifier.Failure {
+		priority = 4
 	}
+	q.Header["X-Priority"] = ntfyPriorities[priority]
 	switch {
 	case n.token != "":
 		q.Header["Authorization"] = "Bearer " + n.token
@@ -116,7 +133,21 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 	return q
 }
 
-var ntfyPriorities = [...]string{1: "min", 2: "low", 3: "default", 4: "high", 5: "max"}
+// ntfyPriorities are the names of priorities in requests. That of the default is left out.
+var ntfyPriorities = [...]string{1: "min", 2: "low", 3: "", 4: "high", 5: "max"}
+
+// ntfyTags are the tags of messages, unless the URL has some. ntfy shows them as emojis.
+var ntfyTags = map[notifier.Type]string{notifier.Failure: "rotating_light", notifier.Warning: "warning"}
+
+// ntfyTag returns the tag of a message without tags in the URL. It is empty if the message
+// begins with that emoji, as one that was sent by ntfy does.
+func ntfyTag(m *notifier.Message) string {
+	tag := ntfyTags[m.Type]
+	if strings.HasPrefix(m.Text(" "), markup.ReplaceEmojis(":"+tag+":")) {
+		return ""
+	}
+	return tag
+}
 
 // ntfyAddress escapes characters that are not allowed in an address.
 func ntfyAddress(s string) string {

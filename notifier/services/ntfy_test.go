@@ -50,3 +50,57 @@ func TestNtfyLongTextWithFiles(t *testing.T) {
 		}
 	}
 }
+
+// A text that ntfy takes for no message is a file, and its beginning is the message beside
+// it: without that, a phone shows the name of a file.
+func TestNtfyLongTextShowsItsBeginning(t *testing.T) {
+	var got *http.Request
+	var sent string
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
+		got, sent = q, body
+		return 200, "{}"
+	})
+	for _, c := range []struct {
+		body string
+		file bool
+	}{
+		{strings.Repeat("a", 4096), false},
+		{strings.Repeat("a", 4097), true},
+		{strings.Repeat("漢", 1366), true},
+		{strings.Repeat("\x01", 4000), true}, // six bytes each in JSON
+		{strings.Repeat("&%\n", 3000), true},
+	} {
+		if err := service.Destination(t, "ntfys://push.example.org/ops")(&notifier.Message{Title: "Disk almost full", Body: c.body}); err != nil {
+			t.Fatal(err)
+		}
+		query := got.URL.Query()
+		if isFile := query.Get("filename") == "message.txt"; isFile != c.file {
+			t.Errorf("%d bytes %.3q: a file: %v, want %v", len(c.body), c.body, isFile, c.file)
+		}
+		if !c.file {
+			continue
+		}
+		beginning, cut := strings.CutSuffix(query.Get("message"), "…")
+		if !cut || len(beginning) < 100 || !strings.HasPrefix(c.body, beginning) || len(got.URL.RawQuery) > 2200 {
+			t.Errorf("%d bytes %.3q: beside the file is %.50q, in an address of %d bytes", len(c.body), c.body, beginning, len(got.URL.RawQuery))
+		}
+		if strings.TrimSpace(sent) != strings.TrimSpace(c.body) || query.Get("title") != "Disk almost full" {
+			t.Errorf("%d bytes %.3q: the file has %d bytes, the title is %q", len(c.body), c.body, len(sent), query.Get("title"))
+		}
+	}
+}
+
+// The emoji of a type is not shown twice.
+func TestNtfyEmojiOnce(t *testing.T) {
+	tags := ""
+	service := servicetest.API(func(q *http.Request, _ string) (int, string) {
+		tags = q.Header.Get("X-Tags")
+		return 200, "{}"
+	})
+	for title, want := range map[string]string{"Disk": "rotating_light", "🚨 Disk": "", "💀 Disk": "rotating_light"} {
+		err := service.Destination(t, "ntfys://push.example.org/ops")(&notifier.Message{Title: title, Body: "x", Type: notifier.Failure})
+		if err != nil || tags != want {
+			t.Errorf("%s: %q, %v; want %q", title, tags, err, want)
+		}
+	}
+}

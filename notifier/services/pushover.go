@@ -155,7 +155,7 @@ func (p *pushover) post(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		}
 		err := c.DoJSON(ctx, &notifier.Request{URL: "https://api.pushover.net/1/messages.json", User: p.token, Body: body}, &answer)
 		if err == nil && answer.Status != nil && *answer.Status != 1 {
-			err = fmt.Errorf("Pushover answered: %s", strings.Join(answer.Errors, "; "))
+			err = textError("Pushover answered: " + strings.Join(answer.Errors, "; "))
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,13 +140,25 @@ func redditBool(b bool) string {
 
 // redditAnswer is the part of an answer that reports errors.
 type redditAnswer struct {
-	JSON struct{ Errors [][]any }
+	JSON  struct{ Errors [][]any }
+	Error any // of the sign-in, which has the status 200, too
 }
 
 // err returns the first error of the answer, or nil.
 func (a *redditAnswer) err() error {
-	if len(a.JSON.Errors) == 0 {
+	switch {
+	case a.Error != nil:
+		err := fmt.Errorf("the service answered %v", a.Error)
+		if slices.Contains([]any{"invalid_grant", "invalid_client", "unauthorized_client"}, a.Error) { // RFC 6749, section 5.2
+			err = notifier.Denied(err)
+		}
+		return err
+	case len(a.JSON.Errors) == 0:
 		return nil
 	}
-	return fmt.Errorf("the service refused the request: %v", a.JSON.Errors[0])
+	err := fmt.Errorf("the service refused the request: %v", a.JSON.Errors[0])
+	if len(a.JSON.Errors[0]) > 0 && a.JSON.Errors[0][0] == "RATELIMIT" {
+		return err
+	}
+	return notifier.Denied(err)
 }

@@ -137,7 +137,7 @@ func (r *rocketChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		}
 		err := c.DoJSON(ctx, &notifier.Request{URL: address, Header: header, Body: notifier.JSON(payload)}, &answer)
 		if err == nil && answer.Success != nil && !*answer.Success {
-			err = errors.New("Rocket.Chat refused the message: " + answer.Error)
+			err = textError("Rocket.Chat refused the message: " + answer.Error)
 		}
 		return err
 	})

@@ -27,7 +27,7 @@ func (r *rocketChat) signIn(ctx context.Context, c *notifier.Client) (map[string
 		return nil, err
 	}
 	if answer.Status != "success" || answer.Data.AuthToken == "" {
-		return nil, errors.New("Rocket.Chat refused the login: " + answer.Message)
+		return nil, notifier.Denied(errors.New("Rocket.Chat refused the login: " + answer.Message))
 	}
 	return map[string]string{"X-User-Id": answer.Data.UserID, "X-Auth-Token": answer.Data.AuthToken}, nil
 }

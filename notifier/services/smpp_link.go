@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/linxGnu/gosmpp/data"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -31,7 +33,7 @@ func (l *smppLink) bind(ctx context.Context, timeout time.Duration, user, passwo
 		return fmt.Errorf("signing in to the SMPP server: %w", err)
 	}
 	if status != data.ESME_ROK {
-		return fmt.Errorf("the SMPP server refused the login: %w", smppStatus(status))
+		return smppRefusal("the login", status)
 	}
 	return nil
 }
@@ -48,8 +50,21 @@ func (l *smppLink) submit(ctx context.Context, timeout time.Duration, m smppMess
 	case data.ESME_RINVBNDSTS: // the server no longer knows the session
 		return wire.Broken(smppStatus(status))
 	default:
-		return fmt.Errorf("the SMPP server refused the message: %w", smppStatus(status))
+		return smppRefusal("the message", status)
 	}
+}
+
+// smppDenied are the statuses that no later attempt can change: a wrong password or user,
+// and a wrong number.
+var smppDenied = []data.CommandStatusType{data.ESME_RINVPASWD, data.ESME_RINVSYSID, data.ESME_RINVSRCADR, data.ESME_RINVDSTADR}
+
+// smppRefusal returns the error for a status with which the server refuses what.
+func smppRefusal(what string, status data.CommandStatusType) error {
+	err := fmt.Errorf("the SMPP server refused %s: %w", what, smppStatus(status))
+	if slices.Contains(smppDenied, status) {
+		return notifier.Denied(err)
+	}
+	return err
 }
 
 // Ping checks that the server answers.

@@ -114,11 +114,11 @@ func smsAsk(ctx context.Context, c *notifier.Client, q *notifier.Request, v any)
 }
 
 // smsRefused returns the error for a message that the service refused. Its reason is
-// the first of texts that is not empty.
+// the first of texts that is not empty. See [textError].
 func smsRefused(texts ...string) error {
 	for _, text := range texts {
 		if text != "" {
-			return errors.New("the service refused the message: " + text)
+			return textError("the service refused the message: " + text)
 		}
 	}
 	return errors.New("the service refused the message")

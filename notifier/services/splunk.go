@@ -3,7 +3,6 @@ package services
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -84,7 +83,7 @@ func (p *splunk) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	}
 	var answer struct{ Result, Message, Messages string }
 	if resp.JSON(&answer) == nil && answer.Result == "failure" {
-		return errors.New("the service refused the alert: " + answer.Message + answer.Messages)
+		return textError("the service refused the alert: " + answer.Message + answer.Messages)
 	}
 	return nil
 }

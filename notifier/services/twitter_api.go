@@ -92,7 +92,7 @@ func (t *twitter) post(ctx context.Context, c *notifier.Client, path string, pay
 	}
 	err := t.call(ctx, c, "https://api.twitter.com/2/"+path, nil, notifier.JSON(payload), &answer)
 	if err == nil && len(answer.Errors) > 0 && len(answer.Data) == 0 {
-		err = fmt.Errorf("the service refused the message: %s: %s", answer.Errors[0].Title, answer.Errors[0].Detail)
+		err = textError("the service refused the message: " + answer.Errors[0].Title + ": " + answer.Errors[0].Detail)
 	}
 	return err
 }

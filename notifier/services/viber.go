@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -71,8 +72,16 @@ func (v *viber) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		case answer.Status == nil:
 			return errors.New("the service's answer has no status; the message may not have arrived")
 		case *answer.Status != 0:
-			return fmt.Errorf("the service refused with status %d: %s", *answer.Status, answer.Message)
+			err := fmt.Errorf("the service refused with status %d: %s", *answer.Status, answer.Message)
+			if slices.Contains(viberDenied, *answer.Status) {
+				err = notifier.Denied(err)
+			}
+			return err
 		}
 		return nil
 	})
 }
+
+// viberDenied are the statuses about the token, the account and the receiver. See
+// https://developers.viber.com/docs/api/rest-bot-api/#error-codes.
+var viberDenied = []int{2, 5, 6, 7, 8, 9}

@@ -89,11 +89,11 @@ func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 			return err
 		}
 		if !slices.Contains(wechatExpired, answer.Code) {
-			return refusedError(answer.Code, answer.Text)
+			return unlessBusy(refusedError(answer.Code, answer.Text), wechatBusy...)
 		}
 		w.token.DropSaved(ctx, c, savedToken)
 		if !first {
-			return refusedError(answer.Code, answer.Text)
+			return unlessBusy(refusedError(answer.Code, answer.Text), wechatBusy...)
 		}
 	}
 }
@@ -104,6 +104,10 @@ const savedToken = "token"
 
 // wechatExpired are the error codes for an invalid or expired access token.
 var wechatExpired = []int{40001, 40014, 42001}
+
+// wechatBusy are the error codes for a service that is busy, too many messages and too many
+// of them at once.
+var wechatBusy = []int{-1, 45009, 45033}
 
 type wechatAnswer struct {
 	Code  int    `json:"errcode"`
@@ -123,7 +127,7 @@ func (w *wechat) signIn(ctx context.Context, c *notifier.Client) (string, time.D
 	case err != nil:
 		return "", 0, err
 	case answer.Code != 0:
-		return "", 0, refusedError(answer.Code, answer.Text)
+		return "", 0, unlessBusy(refusedError(answer.Code, answer.Text), wechatBusy...)
 	case answer.Token == "":
 		return "", 0, errors.New("the service returned no access token")
 	}

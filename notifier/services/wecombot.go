@@ -27,9 +27,10 @@ func (w *wecombot) Describe(s *notifier.Schema) {
 }
 
 func (w *wecombot) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return checkedDo(ctx, c, &notifier.Request{
+	err := checkedDo(ctx, c, &notifier.Request{
 		URL:   "https://qyapi.weixin.qq.com/cgi-bin/webhook/send",
 		Query: notifier.Fields("key", w.key),
 		Body:  notifier.JSON(map[string]any{"msgtype": "text", "text": map[string]string{"content": m.Body}}),
 	}, "errcode", "errmsg", 0)
+	return unlessBusy(err, wechatBusy...)
 }

@@ -261,3 +261,13 @@ func fails(t *testing.T, s *notifier.Sender, url, want, secret string) {
 		t.Errorf("%s: the error reveals the secret", r.Destination)
 	}
 }
+
+// denies is like fails, for a failure that no later attempt can change: a queue gives the
+// message up at once.
+func denies(t *testing.T, s *notifier.Sender, url, want, secret string) {
+	t.Helper()
+	fails(t, s, url, want, secret)
+	if r, _ := send(t, s, url, &notifier.Message{Body: "x"}); r.Temporary {
+		t.Errorf("it is tried again: %v", r.Err)
+	}
+}

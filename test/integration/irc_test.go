@@ -128,9 +128,9 @@ func TestNgircd(t *testing.T) {
 	slow, bad, _ := ngircd(t, newSigner(), -1)
 	fails(t, newSender(t), fmt.Sprintf("ircs://%s:%d/bob", account, bad), "certificate", "secret-word")
 
-	fails(t, newSender(t), fmt.Sprintf("irc://gateway:wrong-password@127.0.0.1:%d/bob", clear), "the IRC server", "wrong-password")
+	denies(t, newSender(t), fmt.Sprintf("irc://gateway:wrong-password@127.0.0.1:%d/bob", clear), "the IRC server", "wrong-password")
 	fails(t, newSender(t), url+"/nobody?nick=n1", "the IRC server refused the message: No such nick or channel name (401)", "secret-word")
-	fails(t, newSender(t), url+"/#ops:wrong-k3y?nick=n2", "the IRC server refused to let us into the channel", "wrong-k3y")
+	denies(t, newSender(t), url+"/#ops:wrong-k3y?nick=n2", "the IRC server refused to let us into the channel", "wrong-k3y")
 	fails(t, newSender(t), url+"/#ops?join=no&nick=n3", "(404)", "secret-word")
 
 	s := newSender(t)

@@ -91,9 +91,9 @@ func TestMosquitto(t *testing.T) {
 	delivers(t, newSender(t), fmt.Sprintf("mqtts://%s:%d/alerts/disk?verify=no", account, bad), body)
 
 	wrong := fmt.Sprintf("gateway:wrong-password@127.0.0.1:%d/alerts/disk", clear)
-	fails(t, newSender(t), "mqtt://"+wrong, "the MQTT server refused the connection: not authorised", "wrong-password")
-	fails(t, newSender(t), "mqtt://"+wrong+"?version=5", "the MQTT server refused the connection: Not authorized", "wrong-password")
-	fails(t, newSender(t), fmt.Sprintf("mqtt://%s:%d/private?version=5&qos=1", account, clear), "the MQTT server refused the message: The PUBLISH is not authorized", "")
+	denies(t, newSender(t), "mqtt://"+wrong, "the MQTT server refused the connection: not authorised", "wrong-password")
+	denies(t, newSender(t), "mqtt://"+wrong+"?version=5", "the MQTT server refused the connection: Not authorized", "wrong-password")
+	denies(t, newSender(t), fmt.Sprintf("mqtt://%s:%d/private?version=5&qos=1", account, clear), "the MQTT server refused the message: The PUBLISH is not authorized", "")
 
 	for _, rest := range []string{"", "?qos=1&version=5", "?qos=2&client_id=gateway&session=yes"} {
 		s, url := newSender(t), fmt.Sprintf("mqtt://%s:%d/alerts/disk", account, clear)+rest

@@ -183,7 +183,7 @@ func TestProsody(t *testing.T) {
 
 	wrong := strings.NewReplacer("secret-word", "wrong-password")
 	for _, scheme := range []string{"xmpp", "xmpps"} {
-		fails(t, newSender(t), wrong.Replace(url(scheme, clear, "bob?")), "the XMPP server refused the sign-in", "wrong-password")
+		denies(t, newSender(t), wrong.Replace(url(scheme, clear, "bob?")), "the XMPP server refused the sign-in", "wrong-password")
 	}
 	fails(t, newSender(t), url("xmpp", clear, "nobody?"), "the XMPP server refused the message: service-unavailable", "secret-word")
 	fails(t, newSender(t), url("xmpp", clear, "%23ops@nowhere.example.org?"), "the XMPP server refused to let us into the room", "secret-word")

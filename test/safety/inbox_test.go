@@ -145,7 +145,7 @@ reader {env.OTHER_READER}
 	}
 	readable := map[string]string{"the answer": got.Body, "logs, metrics, pages and the admin API": g.exposed("ops")}
 	for _, secret := range []string{"", otherReader} {
-		for _, path := range []string{"messages", "stream", "ntfy/x/json?poll=1", "ntfy/x/sse?poll=1", "ntfy/x/ws", "ntfy/x/auth"} {
+		for _, path := range []string{"messages", "stream", "ntfy/x/json?poll=1", "ntfy/x/sse?poll=1", "ntfy/x/raw?poll=1", "ntfy/x/ws", "ntfy/x/auth"} {
 			status, text := g.inbox("/notify/ops/"+path, secret)
 			if status != http.StatusUnauthorized {
 				t.Errorf("%s with %q: %d", path, secret, status)

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 func init() {
@@ -104,18 +105,62 @@ func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
 		return nil, err
 	}
 	n.setType(m, message)
+	m.Published = &source.Published{}
+	for _, tag := range n.tags() {
+		m.Published.Tags = append(m.Published.Tags, markup.TruncateBytes(tag, maxNtfyTag))
+	}
+	if click := n.field("click"); len(click) <= maxNtfyClick {
+		m.Published.Click = click
+	}
+	m.Published.Priority = ntfyPriorities[strings.ToLower(n.field("priority", "prio", "p"))]
 	var body compose.Lines
 	body.Add(message)
 	n.addLinks(m, &body)
 	n.warnOfIgnored(m)
-	m.Body = body.String()
-	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
-		m.Body, message = "triggered", "triggered" // as ntfy does
+	if body.String() == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
+		message = "triggered" // as ntfy does
+		body.Add(message)
 	}
 	compose.Echo(m, "title", m.Title)
 	compose.Echo(m, "message", message)
 	n.setIncident(m)
-	return compose.CheckContent(m, "ntfy", r)
+	return n.showTags(m, message, &body)
+}
+
+// The bounds of what an inbox keeps of a message for ntfy's clients, in bytes.
+const (
+	maxNtfyTag   = 100
+	maxNtfyClick = 2 << 10
+)
+
+// showTags sets the body, in which destinations other than ntfy's clients see the tags as
+// ntfy shows them: emojis in front, and words at the end.
+func (n ntfyMessage) showTags(m *source.Message, message string, body *compose.Lines) (*source.Message, error) {
+	var emojis, words []string
+	for _, tag := range m.Published.Tags {
+		if emoji := markup.ReplaceEmojis(":" + tag + ":"); emoji != ":"+tag+":" {
+			emojis = append(emojis, emoji)
+		} else {
+			words = append(words, tag)
+		}
+	}
+	if len(words) > 0 {
+		body.Add("Tags: " + strings.Join(words, ", "))
+	}
+	m.Body = body.String()
+	m.Published.Suffix = strings.TrimPrefix(m.Body, message)
+	if m.Body == "" {
+		m.Title, m.Body = "", m.Title
+	}
+	if len(emojis) > 0 {
+		m.Published.Prefix = strings.Join(emojis, " ") + " "
+		if m.Title != "" {
+			m.Title = m.Published.Prefix + m.Title
+		} else {
+			m.Body = strings.TrimSpace(m.Published.Prefix + m.Body)
+		}
+	}
+	return compose.CheckContent(m, "ntfy", n.request)
 }
 
 // newNtfyMessage finds the fields of a message and its topic.

@@ -1,6 +1,8 @@
 package programs
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
@@ -11,7 +13,40 @@ import (
 )
 
 // ntfyAction is a button of a message for ntfy.
-type ntfyAction struct{ action, label, url string }
+type ntfyAction struct {
+	action, label, url string
+	method, body       string
+	clear              bool              // the button removes the notification
+	headers            map[string]string // of the request; nil for none
+}
+
+// ntfyActionsJSON returns buttons as ntfy's clients read them.
+func ntfyActionsJSON(all []ntfyAction) string {
+	var out []map[string]any
+	for i, a := range all[:min(len(all), maxNtfyActions)] {
+		b := map[string]any{"id": strconv.Itoa(i + 1), "action": a.action, "label": a.label, "clear": a.clear}
+		for name, value := range map[string]string{"url": a.url, "method": a.method, "body": a.body} {
+			if value != "" {
+				b[name] = value
+			}
+		}
+		if len(a.headers) > 0 {
+			b["headers"] = a.headers
+		}
+		out = append(out, b)
+	}
+	text, err := json.Marshal(out)
+	if err != nil || len(out) == 0 || len(text) > maxNtfyActionsSize {
+		return ""
+	}
+	return string(text)
+}
+
+// The bounds of the buttons that an inbox keeps: ntfy has three of a message.
+const (
+	maxNtfyActions     = 3
+	maxNtfyActionsSize = 4 << 10 // bytes
+)
 
 // actions returns the links of the buttons. It adds a warning to m for buttons that
 // are something else.
@@ -20,6 +55,7 @@ func (n ntfyMessage) actions(m *source.Message) (links []ntfyAction) {
 	if !ok {
 		m.Warnings = append(m.Warnings, "ntfy's actions cannot be read, so they have no effect")
 	}
+	m.Published.Actions = ntfyActionsJSON(all)
 	for _, a := range all[:min(len(all), compose.MaxFacts)] {
 		switch {
 		case a.action == "view" && a.url != "":
@@ -44,7 +80,16 @@ func readNtfyActions(v any, s string) (out []ntfyAction, ok bool) {
 		return parseNtfyActions(s)
 	}
 	for _, a := range payload.Objects(v, compose.MaxFacts) {
-		out = append(out, ntfyAction{strings.ToLower(payload.Text(a["action"])), payload.Text(a["label"]), payload.Text(a["url"])})
+		button := ntfyAction{
+			action: strings.ToLower(payload.Text(a["action"])), label: payload.Text(a["label"]), url: payload.Text(a["url"]),
+			method: payload.Text(a["method"]), body: payload.Text(a["body"]), clear: isTrue(payload.Text(a["clear"])),
+		}
+		if headers, ok := a["headers"].(map[string]any); ok {
+			for name, value := range headers {
+				button.setHeader(name, payload.Text(value))
+			}
+		}
+		out = append(out, button)
 	}
 	return out, true
 }
@@ -69,14 +114,7 @@ func parseNtfyActions(s string) (out []ntfyAction, ok bool) {
 		if !ok {
 			return out, false
 		}
-		switch strings.ToLower(name) {
-		case "action":
-			a.action = strings.ToLower(value)
-		case "label":
-			a.label = value
-		case "url":
-			a.url = value
-		}
+		a.set(name, value)
 		if s = rest; s == "" || s[0] == ';' {
 			out = append(out, a)
 			a, place = ntfyAction{}, -1
@@ -84,6 +122,35 @@ func parseNtfyActions(s string) (out []ntfyAction, ok bool) {
 		s = strings.TrimPrefix(strings.TrimPrefix(s, ";"), ",")
 	}
 	return out, true
+}
+
+// set sets the value of a button that has a name in the short format.
+func (a *ntfyAction) set(name, value string) {
+	if header, ok := strings.CutPrefix(name, "headers."); ok {
+		a.setHeader(header, value)
+		return
+	}
+	switch strings.ToLower(name) {
+	case "action":
+		a.action = strings.ToLower(value)
+	case "label":
+		a.label = value
+	case "url":
+		a.url = value
+	case "method":
+		a.method = value
+	case "body":
+		a.body = value
+	case "clear":
+		a.clear = isTrue(value)
+	}
+}
+
+func (a *ntfyAction) setHeader(name, value string) {
+	if a.headers == nil {
+		a.headers = map[string]string{}
+	}
+	a.headers[name] = value
 }
 
 // cutNtfyValue returns the value at the beginning of s, and the rest, which is empty or

@@ -88,12 +88,18 @@ func (conn *connection) exchange(ctx context.Context, timeout time.Duration, wha
 			delete(conn.joined, strings.ToLower(line.params[0]))
 		case line.isError() && refused == nil:
 			refused = fmt.Errorf("the IRC server refused %s: %s", what, line.reason())
+			if line.command == badChannelKey {
+				refused = notifier.Denied(refused)
+			}
 			if len(line.params) > 1 { // we may have left the channel
 				delete(conn.joined, strings.ToLower(line.params[1]))
 			}
 		}
 	}
 }
+
+// badChannelKey is the reply to a wrong password of a channel (RFC 2812, section 5.2).
+const badChannelKey = "475"
 
 func (conn *connection) write(lines ...string) error {
 	_, err := io.WriteString(conn.conn, strings.Join(lines, "\r\n")+"\r\n")
@@ -116,12 +122,17 @@ func (conn *connection) read() (serverLine, error) {
 				return serverLine{}, err
 			}
 		case "ERROR":
-			return serverLine{}, errors.New("the IRC server closed the connection: " + line.last())
+			return serverLine{}, &closedError{line.last()}
 		default:
 			return line, nil
 		}
 	}
 }
+
+// closedError is returned when the server closes the connection with a reason.
+type closedError struct{ reason string }
+
+func (e *closedError) Error() string { return "the IRC server closed the connection: " + e.reason }
 
 // Ping returns when the server has answered a PING.
 func (conn *connection) Ping(ctx context.Context) error {

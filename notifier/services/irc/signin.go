@@ -30,7 +30,7 @@ func (i *service) register(conn *connection, id *notifier.Identity) error {
 	for names := 1; ; {
 		line, err := conn.read()
 		if err != nil {
-			return err
+			return denied(err)
 		}
 		switch {
 		case line.command == "001" && len(line.params) > 0:
@@ -39,6 +39,8 @@ func (i *service) register(conn *connection, id *notifier.Identity) error {
 		case nickTaken[line.command] && names < 4:
 			names++
 			err = conn.write("NICK " + randomNick(id.Name))
+		case line.command == passwordMismatch:
+			return notifier.Denied(errors.New("the IRC server refused the sign-in: " + line.reason()))
 		case line.isError() && line.command != "439": // many servers send it for "please wait"
 			err = errors.New("the IRC server refused the sign-in: " + line.reason())
 		}
@@ -46,6 +48,22 @@ func (i *service) register(conn *connection, id *notifier.Identity) error {
 			return err
 		}
 	}
+}
+
+// passwordMismatch is the reply to a wrong password (RFC 2812, section 5.2).
+const passwordMismatch = "464"
+
+// wrongPassword matches the reason with which a server closes the connection because
+// of the password. Some send no other reply.
+var wrongPassword = lazyregexp.New(`(?i)\b(bad|wrong|invalid|incorrect|non-matching|mismatched)\b.*\bpassword|\bpassword\b.*\b(incorrect|mismatch|invalid|wrong)`)
+
+// denied returns an error of the sign-in, marked if the server closed the connection
+// because of the password.
+func denied(err error) error {
+	if closed, ok := errors.AsType[*closedError](err); ok && wrongPassword.MatchString(closed.reason) {
+		return notifier.Denied(err)
+	}
+	return err
 }
 
 var (
@@ -110,7 +128,9 @@ func (i *service) identify(conn *connection) error {
 		switch {
 		case line.command == "900", line.command == "PONG", notice && nickServYes.MatchString(line.last()):
 			return nil
-		case line.isError(), notice && nickServNo.MatchString(line.last()):
+		case notice && nickServNo.MatchString(line.last()):
+			return notifier.Denied(errors.New("NickServ refused the sign-in: " + line.reason()))
+		case line.isError(): // NickServ may be away, too
 			return errors.New("NickServ refused the sign-in: " + line.reason())
 		}
 	}

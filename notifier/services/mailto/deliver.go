@@ -98,7 +98,7 @@ func (mc *connection) transact(e *envelope) (retry bool, err error) {
 			accepted = append(accepted, address)
 			continue
 		}
-		err = stepError("RCPT", err)
+		err = stepError(stepRecipient, err)
 		answer, ok := errors.AsType[*replyError](err)
 		if !ok || answer.code == 421 {
 			return true, err

@@ -6,6 +6,7 @@ import (
 	"net/textproto"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -19,7 +20,26 @@ func stepError(step string, err error) error {
 	// The text is not cut here: it may hold a password, and half of one could
 	// not be masked.
 	text := strings.Join(strings.Fields(reply.Msg), " ")
-	return &replyError{step: step, code: reply.Code, text: strings.ToValidUTF8(text, "")}
+	answer := &replyError{step: step, code: reply.Code, text: strings.ToValidUTF8(text, "")}
+	if answer.denied() {
+		return notifier.Denied(answer)
+	}
+	return answer
+}
+
+// The steps at which a server may refuse the sender or a recipient.
+const (
+	stepSignIn    = "signing in"
+	stepRecipient = "RCPT"
+)
+
+// noMailbox matches the enhanced status code of an address that does not exist (RFC 3463).
+var noMailbox = lazyregexp.New(`^5\.1\.(1|2|3|6|10)\b`)
+
+// denied reports whether the server refuses the account or the address for good. Other
+// permanent replies may be about a limit for a day or the reputation of an address.
+func (e *replyError) denied() bool {
+	return e.code/100 == 5 && (e.step == stepSignIn || e.step == stepRecipient && noMailbox.MatchString(e.text)) || e.code == 530
 }
 
 // stepEnd is the step at which a server accepts or refuses the whole mail.

@@ -21,9 +21,9 @@ func (m *service) signIn(mc *connection, c *notifier.Client, a account) error {
 	ok, offered := mc.client.Extension("AUTH")
 	switch {
 	case !ok && !encrypted:
-		return errors.New("the mail server does not allow signing in without TLS; use mailtos:// or mode=starttls")
+		return notifier.Denied(errors.New("the mail server does not allow signing in without TLS; use mailtos:// or mode=starttls"))
 	case !ok:
-		return errors.New("the mail server does not support signing in; leave the password out of the URL")
+		return notifier.Denied(errors.New("the mail server does not support signing in; leave the password out of the URL"))
 	}
 	mechanism := m.mechanism(strings.Fields(strings.ToUpper(offered)), encrypted && c.Verify())
 	var auth smtp.Auth
@@ -37,7 +37,7 @@ func (m *service) signIn(mc *connection, c *notifier.Client, a account) error {
 	case "XOAUTH2":
 		auth = smtp.XOAuth2Auth(a.user, a.password)
 	default:
-		return errors.New("the mail server offers no way to sign in that the URL allows; change the parameter auth")
+		return notifier.Denied(errors.New("the mail server offers no way to sign in that the URL allows; change the parameter auth"))
 	}
 	if mechanism != "CRAM-MD5" && !encrypted && !isLoopback(mc.conn.RemoteAddr()) {
 		c.Warn("E-Mail: the password is sent unencrypted; use mailtos:// or mode=starttls")
@@ -47,7 +47,7 @@ func (m *service) signIn(mc *connection, c *notifier.Client, a account) error {
 	if err == nil {
 		return nil
 	}
-	err = stepError("signing in", err)
+	err = stepError(stepSignIn, err)
 	if refused, ok := errors.AsType[*replyError](err); ok {
 		refused.text = masked.mask(refused.text)
 	}

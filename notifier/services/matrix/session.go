@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,7 +63,11 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client, device string)
 		err := s.login(ctx, c, x, device, &account)
 		if err != nil {
 			if refused := s.register(ctx, c, x, device, &account); refused != nil {
-				return nil, fmt.Errorf("signing in: %w; registering instead: %w", err, refused)
+				both := fmt.Errorf("signing in: %w; registering instead: %w", err, refused)
+				if hasStatus(err, http.StatusUnauthorized, http.StatusForbidden) { // registering helps only on a server where anybody may
+					return nil, notifier.Denied(both)
+				}
+				return nil, both
 			}
 		}
 		if s.token = account.Token; s.token == "" {

@@ -1,6 +1,11 @@
 package mqtt
 
-import "io"
+import (
+	"errors"
+	"io"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
 
 // codec writes and reads the packets of one version of the protocol.
 type codec interface {
@@ -34,6 +39,7 @@ type reply struct {
 	packetType byte
 	id         uint16 // packet identifier
 	err        string // why the server refuses; "" if it does not
+	denied     bool   // no later attempt can succeed
 	resumed    bool   // CONNACK: the server has kept the session
 }
 
@@ -47,3 +53,12 @@ const (
 	pingresp   = 13
 	disconnect = 14
 )
+
+// refusal returns the error of a reply that refuses what.
+func (a *reply) refusal(what string) error {
+	err := errors.New("the MQTT server refused " + what + ": " + a.err)
+	if a.denied {
+		return notifier.Denied(err)
+	}
+	return err
+}

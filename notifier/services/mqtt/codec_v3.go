@@ -49,7 +49,7 @@ func (codecV3) read(r io.Reader) (a reply, err error) {
 	case *packets.ConnackPacket:
 		a.packetType, a.resumed = connack, p.SessionPresent
 		if p.ReturnCode != packets.Accepted {
-			a.err = "unknown reason"
+			a.err, a.denied = "unknown reason", p.ReturnCode != packets.ErrRefusedServerUnavailable
 			if text := packets.ConnackReturnCodes[p.ReturnCode]; text != "" {
 				a.err = strings.ToLower(strings.TrimPrefix(text, "Connection Refused: "))
 			}

@@ -62,15 +62,31 @@ func (codecV5) read(r io.Reader) (a reply, err error) {
 	a.packetType, a.id = p.Type, p.PacketID()
 	switch c := p.Content.(type) {
 	case *packets.Connack:
-		a.resumed, a.err = c.SessionPresent, reasonText(c.ReasonCode, c.Reason(), c.Properties)
+		a.resumed, a.err, a.denied = c.SessionPresent, reasonText(c.ReasonCode, c.Reason(), c.Properties), denied[c.ReasonCode]
 	case *packets.Puback:
-		a.err = reasonText(c.ReasonCode, c.Reason(), c.Properties)
+		a.err, a.denied = reasonText(c.ReasonCode, c.Reason(), c.Properties), denied[c.ReasonCode]
 	case *packets.Pubrec:
-		a.err = reasonText(c.ReasonCode, c.Reason(), c.Properties)
+		a.err, a.denied = reasonText(c.ReasonCode, c.Reason(), c.Properties), denied[c.ReasonCode]
 	case *packets.Disconnect:
 		a.err = cmp.Or(reasonText(c.ReasonCode, c.Reason(), c.Properties), "no reason given")
 	}
 	return a, nil
+}
+
+// denied are the reason codes that no later attempt can change (MQTT 5.0, section 2.4).
+// Others are those of a server that is busy, shuts down or limits what it takes.
+var denied = map[byte]bool{
+	0x84: true, // unsupported protocol version
+	0x85: true, // client identifier not valid
+	0x86: true, // bad user name or password
+	0x87: true, // not authorized
+	0x8A: true, // banned
+	0x8C: true, // bad authentication method
+	0x90: true, // topic name invalid
+	0x95: true, // packet too large
+	0x99: true, // payload format invalid
+	0x9A: true, // retain not supported
+	0x9B: true, // quality of service not supported
 }
 
 // reasonText returns the text of a reason code, with what the server adds, or

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"errors"
 	"io"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -36,7 +35,7 @@ func (q *service) open(ctx context.Context, c *notifier.Client) (*connection, er
 	}
 	a, err := conn.exchange(ctx, c.AnswerTimeout(), connack, 0, func(w io.Writer) error { return conn.codec.connect(w, hello) })
 	if err == nil && a.err != "" {
-		err = errors.New("the MQTT server refused the connection: " + a.err)
+		err = a.refusal("the connection")
 	}
 	if err != nil {
 		_ = raw.Close()

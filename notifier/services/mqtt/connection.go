@@ -30,7 +30,7 @@ func (conn *connection) publish(ctx context.Context, c *notifier.Client, p *publ
 	exchange := func(packetType byte, id uint16, write func(io.Writer) error) error {
 		a, err := conn.exchange(ctx, c.AnswerTimeout(), packetType, id, write)
 		if err == nil && a.err != "" {
-			err = errors.New("the MQTT server refused the message: " + a.err)
+			err = a.refusal("the message")
 		}
 		return err
 	}

@@ -89,11 +89,11 @@ func (x *service) negotiate(ctx context.Context, c *notifier.Client, raw *wire.C
 	case isClosed(err):
 		return nil, errors.New("the XMPP server closed the connection without a reason")
 	case err != nil && strings.Contains(err.Error(), "features advertised out of order"): // the library does not export this error
-		return nil, errors.New(noSignIn)
+		return nil, notifier.Denied(errors.New(noSignIn))
 	case err != nil:
 		return nil, err
 	case session.State()&mellium.Authn == 0:
-		return nil, errors.New(noSignIn)
+		return nil, notifier.Denied(errors.New(noSignIn))
 	}
 	return session, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,7 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client) mellium.Stream
 		offered, _ := data.([]string)
 		mechanisms := slices.DeleteFunc(x.mechanisms(ctx, c, s.ConnectionState()), func(m sasl.Mechanism) bool { return !slices.Contains(offered, m.Name) })
 		if len(mechanisms) == 0 {
-			return 0, nil, errors.New("the XMPP server offers no way to sign in that is safe on this connection; it offers " + strings.Join(offered, ", "))
+			return 0, nil, notifier.Denied(errors.New("the XMPP server offers no way to sign in that is safe on this connection; it offers " + strings.Join(offered, ", ")))
 		}
 		mask, rw, err := mellium.SASL("", x.Password, mechanisms[0]).Negotiate(session, s, data)
 		switch {
@@ -37,13 +38,41 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client) mellium.Stream
 		case isClosed(err):
 			err = errors.New("the XMPP server closed the connection during the sign-in")
 		case strings.HasSuffix(mechanisms[0].Name, "-PLUS"):
-			err = fmt.Errorf("the XMPP server refused the sign-in: %w; if the password is right, scramplus=no may help", err)
+			err = signInError(fmt.Errorf("the XMPP server refused the sign-in: %w; if the password is right, scramplus=no may help", err))
 		default:
-			err = fmt.Errorf("the XMPP server refused the sign-in: %w", err)
+			err = signInError(fmt.Errorf("the XMPP server refused the sign-in: %w", err))
 		}
 		return mask, rw, err
 	}
 	return f
+}
+
+// deniedSignIns are the conditions of a failed sign-in that no later attempt can change
+// (RFC 6120, section 6.5). Others are temporary-auth-failure and aborted.
+var deniedSignIns = []string{
+	"account-disabled", "credentials-expired", "encryption-required", "invalid-authzid", "invalid-mechanism", "mechanism-too-weak", "not-authorized",
+}
+
+// signInError returns an error of the sign-in, marked with [notifier.Denied] if its
+// condition says so.
+func signInError(err error) error {
+	// The type of the library's error is internal. Its text may be the server's.
+	failure, ok := errors.AsType[interface {
+		error
+		TokenReader() xml.TokenReader
+	}](err)
+	if !ok {
+		return err
+	}
+	for tokens := failure.TokenReader(); ; {
+		token, end := tokens.Token()
+		if start, ok := token.(xml.StartElement); ok && slices.Contains(deniedSignIns, start.Name.Local) {
+			return notifier.Denied(err)
+		}
+		if end != nil {
+			return err
+		}
+	}
 }
 
 // mechanisms returns the mechanisms for a connection, the best one first. It

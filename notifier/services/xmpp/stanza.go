@@ -6,6 +6,8 @@ import (
 	"errors"
 
 	"mellium.im/xmpp/stanza"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // incomingStanza holds what we need of any stanza from the server.
@@ -46,5 +48,9 @@ func (s *incomingStanza) asError(what string) error {
 			break
 		}
 	}
-	return errors.New("the XMPP server refused " + what + ": " + reason)
+	err := errors.New("the XMPP server refused " + what + ": " + reason)
+	if s.Error != nil && s.Error.Type == stanza.Auth { // such as the password of a room
+		return notifier.Denied(err)
+	}
+	return err
 }

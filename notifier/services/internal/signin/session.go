@@ -69,8 +69,8 @@ func (s *Session[T]) drop(ctx context.Context, c *notifier.Client) {
 }
 
 // ErrExpired is for services that reject a session with another status than
-// 401.
-var ErrExpired = errors.New("the service does not accept the session")
+// 401. If they reject a new session, too, no later attempt can succeed.
+var ErrExpired = notifier.Denied(errors.New("the service does not accept the session"))
 
 // IsExpired reports whether the service rejected the session: err is
 // [ErrExpired] or an answer with status 401.

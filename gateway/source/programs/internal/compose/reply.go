@@ -38,7 +38,11 @@ func entropy(o source.Outcome) (b [sha256.Size]byte) {
 }
 
 // TextID returns an ID of n letters and digits for the message, n being at most 52.
+// A message that is stored has that of [source.PublishedID].
 func TextID(o source.Outcome, n int) string {
+	if o.ID != "" {
+		return source.PublishedID(o.ID, n)
+	}
 	b := entropy(o)
 	return base32.StdEncoding.EncodeToString(b[:])[:n]
 }
