@@ -133,7 +133,7 @@ var _ queue.Store = (*Store)(nil)
 // Check returns an error if a connection string is invalid. The error does not
 // contain the password. Check does not connect.
 func Check(dsn string) error {
-	_, err := newPool(dsn)
+	_, err := readDSN(dsn)
 	return err
 }
 
