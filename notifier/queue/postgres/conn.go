@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -21,6 +22,7 @@ type conn struct {
 	pg         *pgconn.PgConn
 	pool       *pool
 	member     *pgxpool.Conn // of the pool, while somebody uses it; nil for the one that listens
+	outside    *pgx.Conn     // if it is outside the pool, and else nil
 	address    string        // of the host
 	pooler     bool          // its statements may reach several sessions of the server
 	inUse      bool          // by a caller of the pool; guarded by its lock

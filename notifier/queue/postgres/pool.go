@@ -57,29 +57,6 @@ type pool struct {
 	pooler atomic.Bool
 }
 
-// readDSN reads a connection string in either of the forms of libpq. Its parameters that
-// begin with pool_ are those of pgxpool.
-func readDSN(dsn string) (*pgxpool.Config, error) {
-	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("reading the connection string: %w", err)
-	}
-	given, err := pgconn.ParseConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("reading the connection string: %w", err)
-	}
-	if given.RuntimeParams["pool_max_conns"] == "" {
-		config.MaxConns = defaultConns
-	}
-	if config.MaxConns < 2 {
-		return nil, errors.New("reading the connection string: pool_max_conns must be a number from 2 up")
-	}
-	if params := config.ConnConfig.RuntimeParams; params["application_name"] == "" {
-		params["application_name"] = "caddy-notify"
-	}
-	return config, nil
-}
-
 // newPool returns a pool for a connection string. The caller closes it.
 func newPool(dsn string) (*pool, error) {
 	config, err := readDSN(dsn)
@@ -171,7 +148,7 @@ func (p *pool) connect(ctx context.Context) (*conn, error) {
 	if c == nil {
 		return nil, errStalled // the pool has hung up
 	}
-	c.inUse = true
+	c.inUse, c.outside = true, pc
 	return c, nil
 }
 
