@@ -28,6 +28,9 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	attempts, wait := d.retries(t)
 	waits := 0
 	for {
+		if err := d.mayBegin(ctx, err); err != nil {
+			return n, err
+		}
 		n++
 		before := unfinished(d.parts)
 		if err = sendParts(ctx, t.service, &d.client, d.parts); err == nil {
@@ -36,7 +39,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		if unfinished(d.parts) < before {
 			waits = 0
 		}
-		if ctx.Err() != nil {
+		if isOver(ctx) {
 			return n, outOfTime(ctx, err)
 		}
 		pause, again := wait, n-waits < attempts
@@ -108,6 +111,32 @@ func (d *delivery) pause(ctx context.Context, n int, pause time.Duration, err er
 	}
 }
 
+// mayBegin returns an error if no attempt may begin: the time is over, or the caller no
+// longer holds the message. last is the error of the attempt before, or nil.
+func (d *delivery) mayBegin(ctx context.Context, last error) error {
+	if isOver(ctx) {
+		return outOfTime(ctx, last)
+	}
+	if d.options.Held == nil {
+		return nil
+	}
+	switch err := d.options.Held(); {
+	case err == nil || last == nil:
+		return err
+	default:
+		return fmt.Errorf("%w; %w", err, last)
+	}
+}
+
+// isOver reports whether ctx is done. A process that was paused may see that a timer has
+// ended before it sees that the deadline of ctx has passed, too.
+func isOver(ctx context.Context) bool {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
+}
+
 // retries returns how many attempts are made, and the time between them.
 func (d *delivery) retries(t *Destination) (attempts int, wait time.Duration) {
 	attempts, wait = t.options.retry+1, seconds(t.options.wait)
@@ -135,7 +164,7 @@ func sendParts(ctx context.Context, s Service, c *Client, parts []part) error {
 		if p.steps.finished() {
 			continue
 		}
-		if ctx.Err() != nil {
+		if isOver(ctx) {
 			errs = append(errs, context.Cause(ctx))
 			break
 		}
@@ -184,7 +213,7 @@ func allSkipped(parts []part) bool {
 // ctx, followed by err if err is about something else.
 func outOfTime(ctx context.Context, err error) error {
 	over := context.Cause(ctx)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, over) {
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, over) {
 		return over
 	}
 	return fmt.Errorf("%w; %w", over, err)

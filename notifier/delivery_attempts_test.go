@@ -1,12 +1,15 @@
 package notifier
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -121,4 +124,56 @@ func TestPartsAreWaitedFor(t *testing.T) {
 	if n > 2*30 {
 		t.Errorf("%d requests for 30 parts", n)
 	}
+}
+
+// TestHeld checks that no attempt is made that the caller does not hold any more, and that
+// the delivery has then failed temporarily.
+func TestHeld(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		held     int // how often the caller holds the message
+		attempts int
+	}{{"before the first", 0, 0}, {"before another one", 1, 1}, {"always", 3, 3}} {
+		t.Run(tt.name, func(t *testing.T) {
+			var requests atomic.Int32
+			url := target(t, func(w http.ResponseWriter, _ *http.Request) {
+				requests.Add(1)
+				w.WriteHeader(500)
+			}) + "/tok?retry=2&wait=0"
+			asked := 0
+			held := func() error {
+				if asked++; asked > tt.held {
+					return errors.New("taken over")
+				}
+				return nil
+			}
+			r := send(t, newTestSender(t), hello, Options{Timeout: 5 * time.Second, Held: held}, url).Results[0]
+			if r.Status != Failed || !r.Temporary || r.Attempts != tt.attempts || int(requests.Load()) != tt.attempts {
+				t.Errorf("%s after %d attempts and %d requests (%v), want %d", r.Status, r.Attempts, requests.Load(), r.Err, tt.attempts)
+			}
+			if over := tt.held < 3; strings.Contains(r.Err.Error(), "taken over") != over {
+				t.Errorf("the error is %v", r.Err)
+			}
+		})
+	}
+}
+
+// TestDeadlineWins checks that a deadline that has passed is seen by who has seen a timer
+// end at the same time, as after a pause of the process. Once another attempt was made in
+// half of the cases.
+func TestDeadlineWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			timer := time.NewTimer(time.Second)
+			select {
+			case <-ctx.Done():
+			case <-timer.C:
+			}
+			if !isOver(ctx) {
+				t.Fatal("the deadline has passed, and is not over")
+			}
+			cancel()
+		}
+	})
 }

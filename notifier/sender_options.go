@@ -50,6 +50,9 @@ type Options struct {
 	// called with the result of each such failure of targets[i], and returns the
 	// level of its entry. Several goroutines call it at once.
 	Repeated func(i int, r *Result) zapcore.Level
+	// Held, if set, is called before each attempt. An error means that another process may
+	// have taken over the message. The delivery then ends, and has failed temporarily.
+	Held func() error
 	// ID, if set, is added to each entry of Logger, so that all entries about a message
 	// can be found.
 	ID fmt.Stringer

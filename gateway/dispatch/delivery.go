@@ -54,6 +54,9 @@ type Delivery struct {
 	// [notifier.Options]).
 	Repeated func(i int, r *notifier.Result) zapcore.Level
 
+	// Held, if set, is called before each attempt (see [notifier.Options]).
+	Held func() error
+
 	// Done, if set, is called with each result as soon as it is known, by
 	// several goroutines at once.
 	Done func(i int, r notifier.Result)
@@ -171,6 +174,7 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 		Transient: d.To.Transient,
 		Logger:    d.Logger,
 		Repeated:  d.Repeated,
+		Held:      d.Held,
 		ID:        id,
 		Observers: observers,
 		Limits:    d.To.Limits,

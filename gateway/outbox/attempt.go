@@ -162,6 +162,7 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 		a.app.Shared.Metrics.Queue.Retries.Inc()
 	}
 	d := a.delivery()
+	d.Held = func() error { return queue.LeaseErr(ctx) }
 	sent, trace := a.app.Shared.SendNow(ctx, d)
 	r := sent.Results[0]
 	all := r

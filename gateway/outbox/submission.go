@@ -42,10 +42,11 @@ type submission struct {
 	draft   *Draft
 
 	mu       sync.Mutex
-	deciding bool // a goroutine decides, or has done so
-	bypasses bool // the message is about an incident, and the store could not be asked about it
-	unstored bool // it bypasses the queue because that is full (see sendUnstored)
-	answered bool // further results are too late for the response
+	deciding bool        // a goroutine decides, or has done so
+	lease    queue.Lease // of what is stored and sent; zero before
+	bypasses bool        // the message is about an incident, and the store could not be asked about it
+	unstored bool        // it bypasses the queue because that is full (see sendUnstored)
+	answered bool        // further results are too late for the response
 
 	// one has the room of direct and targets for one target.
 	one struct {
@@ -112,7 +113,7 @@ func (s *submission) begin(ctx context.Context, waits bool) error {
 		return nil
 	}
 	if s.decideToStore() {
-		err := s.q.acceptWithRoom(context.WithoutCancel(ctx), s.draft.Entry)
+		err := s.accept(ctx)
 		_, unavailable := errors.AsType[*queue.UnavailableError](err)
 		if unavailable && fast && len(s.targets) > 0 || errors.Is(err, queue.ErrFull) && s.sendUnstored(ctx) {
 			// An alert goes out although its order is not known. So does a message that
@@ -279,7 +280,7 @@ func (s *submission) giveUp() (store bool) {
 
 // store stores the message. Only the goroutine that has set deciding calls it.
 func (s *submission) store(ctx context.Context) {
-	s.err = s.q.acceptWithRoom(context.WithoutCancel(ctx), s.draft.Entry)
+	s.err = s.accept(ctx)
 	if s.err != nil && s.draft.refused.only {
 		s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key), zap.Error(s.err))
 		s.draft, s.err = nil, nil // the answer tells the failure, as without a queue
@@ -288,6 +289,25 @@ func (s *submission) store(ctx context.Context) {
 	if s.err == nil && s.draft != nil {
 		s.draft.settleRefused(s.q)
 	}
+}
+
+// accept stores the draft.
+func (s *submission) accept(ctx context.Context) error {
+	lease := s.q.Queue.Lease()
+	err := s.q.acceptWithRoom(context.WithoutCancel(ctx), s.draft.Entry)
+	if err == nil {
+		s.mu.Lock()
+		s.lease = lease
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// held returns an error if another gateway may have taken over what is stored.
+func (s *submission) held() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.Err()
 }
 
 // isDecided notes that it is known whether the message is stored.
@@ -320,7 +340,7 @@ func (s *submission) log(text, what string, n int) {
 // start starts to send to the direct targets.
 func (s *submission) start(ctx context.Context) (notifier.Sending, *dispatch.MessageTrace) {
 	d := s.d
-	d.Done = s.end
+	d.Done, d.Held = s.end, s.held
 	if !s.unstored {
 		d.Repeated = func(k int, r *notifier.Result) zapcore.Level {
 			return s.q.countFailure(site.DestinationName(s.d.To.Targets[s.direct[k]], s.d.To.Limits), s.d.To.Limits != nil, s.d.Key, s.d.ID, r)

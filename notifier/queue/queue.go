@@ -132,6 +132,7 @@ type Queue struct {
 	slots  *Slots
 	health *health
 	clock  clock
+	leases leases
 
 	results results
 }

@@ -147,12 +147,12 @@ func (q *Queue) deliver(j *Job, claimed time.Duration) {
 		q.settle(attempt{job: j, out: Outcome{Postponed: true, RetryAfter: RetryDelay(j.Attempts)}, deferrable: true})
 		return
 	}
-	if j.Incident != "" && q.isOld(claimed) {
+	if q.isLate(j, claimed) {
 		release()
 		q.settle(attempt{job: j, out: Outcome{Postponed: true}})
 		return
 	}
-	a := attempt{job: j, began: began, made: true, out: q.attempt(m, j), deferrable: true}
+	a := attempt{job: j, began: began, made: true, out: q.attempt(m, j, Lease{q, claimed}), deferrable: true}
 	release()
 	q.slots.Release(j.JobID) // it need not wait for the store
 	q.settle(a)
@@ -162,6 +162,12 @@ func (q *Queue) deliver(j *Job, claimed time.Duration) {
 // had run for a time: the process was paused, or the store was slow. Then another
 // gateway may have told a newer state of the incident.
 func (q *Queue) isOld(claimed time.Duration) bool { return q.clock.runs()-claimed > lease/2 }
+
+// isLate reports whether an attempt would be too late that was claimed when the queue had
+// run for a time.
+func (q *Queue) isLate(j *Job, claimed time.Duration) bool {
+	return Lease{q, claimed}.Err() != nil || j.Incident != "" && q.isOld(claimed)
+}
 
 // failedSince returns the last attempt of j's destination, if the destination is
 // down and the attempt began after j was due. Such an attempt counts for j as
@@ -177,7 +183,7 @@ func (q *Queue) failedSince(j *Job, now time.Time) (f *failure, ok bool) {
 }
 
 // attempt calls Deliver.
-func (q *Queue) attempt(m *Message, j *Job) (out Outcome) {
+func (q *Queue) attempt(m *Message, j *Job, l Lease) (out Outcome) {
 	o := q.options.Load()
 	defer func() {
 		if v := recover(); v != nil {
@@ -185,7 +191,7 @@ func (q *Queue) attempt(m *Message, j *Job) (out Outcome) {
 			out = Outcome{Status: Queued, State: j.State, Result: j.Result}
 		}
 	}()
-	return o.Deliver(q.ctx, m, j)
+	return o.Deliver(context.WithValue(q.ctx, leaseKey{}, l), m, j)
 }
 
 // attempt is an attempt whose outcome is to be stored.
@@ -477,5 +483,12 @@ func (q *Queue) every(d time.Duration, f func(n int)) {
 // renew extends the leases of claimed jobs.
 func (q *Queue) renew() {
 	ctx := context.WithoutCancel(q.ctx)
-	q.every(renewEvery, func(int) { q.check(q.store.Renew(ctx, lease)) })
+	q.every(renewEvery, func(int) {
+		began := q.clock.runs()
+		err := q.store.Renew(ctx, lease)
+		if err == nil {
+			q.leases.renew(began, q.clock.runs())
+		}
+		q.check(err)
+	})
 }

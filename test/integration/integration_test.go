@@ -162,7 +162,25 @@ func freePort(t *testing.T) int {
 // server is a running server process.
 type server struct {
 	cmd *exec.Cmd
-	out bytes.Buffer
+	out output
+}
+
+// output is what a program has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // start starts a program and waits until it listens at the port. The program is

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,42 +29,40 @@ type hosts struct {
 
 // attempt is an attempt to connect.
 type attempt struct {
-	config  *pgconn.Config
-	address string    // that is tried, or was tried last
-	began   time.Time // when it was tried first
-	hung    []string  // addresses that have used up their time, so that the next one is tried
-}
-
-// attemptKey is the key of the attempt in the context of its dials. A lost connection dials,
-// too, to cancel what it was doing.
-type attemptKey struct{}
-
-// connect tries the addresses.
-func (a *attempt) connect(ctx context.Context) (*pgconn.PgConn, error) {
-	return pgconn.ConnectConfig(context.WithValue(ctx, attemptKey{}, a), a.config)
+	timeout time.Duration // of each address
+	hung    func(address string)
+	address string      // that is tried, or was tried last
+	began   time.Time   // when it was tried first
+	done    atomic.Bool // it has succeeded
 }
 
 // next notes that an address is tried. One can be tried in several ways, within the same
-// time.
+// time. If the one before it has used up its time, it calls hung.
 func (a *attempt) next(address string) {
 	if address == a.address {
 		return
 	}
-	if a.address != "" && time.Since(a.began) > a.config.ConnectTimeout*9/10 { // its time began a little earlier
-		a.hung = append(a.hung, a.address)
+	if a.address != "" && time.Since(a.began) > a.timeout*9/10 { // its time began a little earlier
+		a.hung(a.address)
 	}
 	a.address, a.began = address, time.Now()
 }
 
-// attempt returns a configuration in which the hosts have their present order and a time
-// of their own. ctx limits how long names are looked up.
-func (h *hosts) attempt(ctx context.Context, config *pgconn.Config) *attempt {
-	a := &attempt{config: config.Copy()}
-	c := a.config
+// connected notes that the attempt has succeeded, and returns the address.
+func (a *attempt) connected() string {
+	a.done.Store(true)
+	return a.address
+}
+
+// attempt changes a configuration for one attempt to connect: the hosts have their present
+// order and a time of their own. ctx limits how long names are looked up. hung is called
+// with each address that does not answer in its time, before the next one is tried.
+func (h *hosts) attempt(ctx context.Context, c *pgconn.Config, hung func(address string)) *attempt {
+	a := &attempt{hung: hung}
+	lookUpName, dial, timeout := c.LookupFunc, c.DialFunc, c.ConnectTimeout
 	ways := append([]*pgconn.FallbackConfig{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
 	several := slices.ContainsFunc(ways, func(w *pgconn.FallbackConfig) bool { return w.Host != c.Host || w.Port != c.Port })
-	c.ConnectTimeout = cmp.Or(config.ConnectTimeout, timeOf(several))
-	names := lookUp(ctx, c, ways)
+	names := lookUp(ctx, lookUpName, cmp.Or(timeout, timeOf(several)), ways)
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +82,8 @@ func (h *hosts) attempt(ctx context.Context, config *pgconn.Config) *attempt {
 		}
 	}
 	h.several = several || len(addresses) > 1
-	c.ConnectTimeout = cmp.Or(config.ConnectTimeout, timeOf(h.several))
+	c.ConnectTimeout = cmp.Or(timeout, timeOf(h.several))
+	a.timeout = c.ConnectTimeout
 	slices.SortStableFunc(ways, func(v, w *pgconn.FallbackConfig) int { return cmp.Compare(ranks[v], ranks[w]) })
 	c.Host, c.Port, c.TLSConfig, c.Fallbacks = ways[0].Host, ways[0].Port, ways[0].TLSConfig, ways[1:]
 	for _, n := range names {
@@ -91,10 +91,18 @@ func (h *hosts) attempt(ctx context.Context, config *pgconn.Config) *attempt {
 	}
 	c.LookupFunc = func(_ context.Context, host string) ([]string, error) { return names[host].ips, names[host].err }
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if ctx.Value(attemptKey{}) == a {
+		if !a.done.Load() {
 			a.next(address)
+			return dial(ctx, network, address)
 		}
-		return config.DialFunc(ctx, network, address)
+		// A lost connection cancels its statement.
+		ctx, cancel := context.WithTimeout(ctx, endTime)
+		defer cancel()
+		nc, err := dial(ctx, network, address)
+		if err == nil {
+			err = nc.SetDeadline(time.Now().Add(endTime))
+		}
+		return nc, err
 	}
 	return a
 }
@@ -115,7 +123,7 @@ type name struct {
 
 // lookUp looks up the names of hosts, each within the time that it has. The folder of a
 // socket is its own address.
-func lookUp(ctx context.Context, config *pgconn.Config, ways []*pgconn.FallbackConfig) map[string]name {
+func lookUp(ctx context.Context, lookUp pgconn.LookupFunc, timeout time.Duration, ways []*pgconn.FallbackConfig) map[string]name {
 	names := map[string]name{}
 	for _, w := range ways {
 		if _, ok := names[w.Host]; ok {
@@ -123,8 +131,8 @@ func lookUp(ctx context.Context, config *pgconn.Config, ways []*pgconn.FallbackC
 		}
 		n := name{ips: []string{w.Host}}
 		if network, _ := pgconn.NetworkAddress(w.Host, w.Port); network != "unix" {
-			ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
-			n.ips, n.err = config.LookupFunc(ctx, w.Host)
+			ctx, cancel := context.WithTimeout(ctx, timeout)
+			n.ips, n.err = lookUp(ctx, w.Host)
 			cancel()
 		}
 		names[w.Host] = n

@@ -66,7 +66,7 @@ func TestHostHangs(t *testing.T) {
 	addresses := func() (out []string) {
 		s.pool.mu.Lock()
 		defer s.pool.mu.Unlock()
-		for c := range s.pool.all {
+		for _, c := range s.pool.all {
 			if !slices.Contains(out, c.address) {
 				out = append(out, c.address)
 			}
@@ -181,14 +181,16 @@ func TestOrderOfHosts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer p.close()
+			config := p.config.ConnConfig.Config.Copy()
 			var tried []string
-			p.config.LookupFunc = func(_ context.Context, host string) ([]string, error) {
+			config.LookupFunc = func(_ context.Context, host string) ([]string, error) {
 				if ips := names[host]; ips != nil {
 					return slices.Clone(ips), nil
 				}
 				return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 			}
-			p.config.DialFunc = func(_ context.Context, _, address string) (net.Conn, error) {
+			config.DialFunc = func(_ context.Context, _, address string) (net.Conn, error) {
 				tried = append(tried, address)
 				return nil, errors.New("refused")
 			}
@@ -198,16 +200,17 @@ func TestOrderOfHosts(t *testing.T) {
 			for _, s := range tt.failed {
 				p.hosts.noteFailure(s)
 			}
-			a := p.hosts.attempt(t.Context(), p.config)
-			if _, err := a.connect(t.Context()); err == nil {
+			a := p.hosts.attempt(t.Context(), config, func(string) {})
+			if _, err := pgconn.ConnectConfig(t.Context(), config); err == nil {
 				t.Error("connected to nobody")
 			}
-			_, _ = a.config.DialFunc(t.Context(), "tcp", "192.0.2.9:1") // as a lost connection does
+			a.connected()
+			_, _ = config.DialFunc(t.Context(), "tcp", "192.0.2.9:1") // as a lost connection does
 			if tried = tried[:len(tried)-1]; a.address == "192.0.2.9:1" {
 				t.Error("the dial of a lost connection counts as one of the attempt")
 			}
-			if !slices.Equal(tried, tt.want) || a.config.ConnectTimeout != tt.timeout || a.address != tried[len(tried)-1] {
-				t.Errorf("tried %q, the last %s, each for %s; want %q for %s", tried, a.address, a.config.ConnectTimeout, tt.want, tt.timeout)
+			if !slices.Equal(tried, tt.want) || config.ConnectTimeout != tt.timeout || a.address != tried[len(tried)-1] {
+				t.Errorf("tried %q, the last %s, each for %s; want %q for %s", tried, a.address, config.ConnectTimeout, tt.want, tt.timeout)
 			}
 		})
 	}

@@ -352,6 +352,7 @@ func (s *Store) Claim(ctx context.Context, c queue.Claim) (jobs []queue.Job, nex
 	}
 	// If the chosen jobs were all claimed by others, there may be more.
 	for range 4 {
+		s.takeBack(ctx)
 		chosen, empty := s.due.choose(c, c.Max, s.held)
 		r := s.due.toRead(c, every)
 		if len(chosen) == 0 && len(empty) == 0 && !r.jobs {
@@ -374,7 +375,11 @@ func (s *Store) Claim(ctx context.Context, c queue.Claim) (jobs []queue.Job, nex
 			return s.endDamaged(ctx, got), c.Now, nil // more jobs may be due
 		}
 	}
-	return nil, s.due.nextTime(c, every), nil
+	next = s.due.nextTime(c, every)
+	if t := c.Now.Add(pollEvery); len(s.unclear.jobs) > 0 && t.Before(next) {
+		next = t
+	}
+	return nil, next, nil
 }
 
 // gather waits a moment before a claim that follows another one, while other jobs
@@ -437,7 +442,7 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 	err = s.do(ctx, func(ctx context.Context, conn *conn, _ bool) error {
 		asked := s.clock.elapsed()
 		results, err := conn.exec(ctx, calls...)
-		if err != nil {
+		if err = s.noteClaim(err, chosen, c.Lease); err != nil {
 			return err
 		}
 		if clock >= 0 {

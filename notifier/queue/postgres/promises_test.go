@@ -290,7 +290,17 @@ func TestFewConnections(t *testing.T) {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).database(t)
-	s := open(t, dsn)
+	var asked atomic.Bool
+	s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret, conflict: func() error {
+		if asked.Load() {
+			return errors.New("the server is asked")
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	for !s.listening.Load() {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -304,13 +314,13 @@ func TestIdle(t *testing.T) {
 		t.Errorf("the next claim is in %s, %v", left, err)
 	}
 	// Claims before that need no server: a queue claims whenever something ends.
-	s.pool.conflict = func() error { return errors.New("the server is asked") }
+	asked.Store(true)
 	for range 100 {
 		if _, _, err := s.Claim(t.Context(), claimOf(10)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.pool.conflict = nil
+	asked.Store(false)
 }
 
 // TestEqualRequests checks that requests with one idempotency key wait for the

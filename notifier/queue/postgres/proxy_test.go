@@ -15,7 +15,8 @@ import (
 // passing anything.
 type proxy struct {
 	listener net.Listener
-	server   int
+	server   int           // in connection strings
+	target   atomic.Int64  // the port to which new connections lead
 	delay    time.Duration // in each direction
 	stalled  atomic.Bool
 	loops    sync.WaitGroup
@@ -29,6 +30,7 @@ func newProxy(tb testing.TB, server int, delay time.Duration) *proxy {
 		tb.Fatal(err)
 	}
 	p := &proxy{listener: l, server: server, delay: delay}
+	p.target.Store(int64(server))
 	tb.Cleanup(func() { l.Close() })
 	p.loops.Go(func() {
 		for {
@@ -36,7 +38,7 @@ func newProxy(tb testing.TB, server int, delay time.Duration) *proxy {
 			if err != nil {
 				return
 			}
-			s, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(server))
+			s, err := net.Dial("tcp", "127.0.0.1:"+strconv.FormatInt(p.target.Load(), 10))
 			if err != nil {
 				c.Close()
 				continue

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -139,22 +140,30 @@ const migrateTime = time.Minute
 // errSecret is returned when the tables were created with another secret.
 var errSecret error = refusef("the tables of the queue were created with another secret: set that one; to begin with an empty queue, drop the tables notify_queue_*")
 
-// migrate creates the tables, or brings them up to date.
+// migrate creates the tables, or brings them up to date: on PostgreSQL in one transaction
+// with a lock, which a pooler does not spread over several sessions. Other servers may
+// define tables only outside of transactions. There, statements that run at the same time
+// fail and are repeated.
 func (s *Store) migrate(ctx context.Context, c *conn) error {
-	// On servers without advisory locks, statements that run at the same time fail
-	// and are repeated.
-	_, err := c.execFor(ctx, migrateTime, call{"SELECT pg_advisory_lock($1)::TEXT", []any{int64(advisoryLock)}})
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == "0A000" || e.Code == "42883") { // not supported, no such function
-		err = nil
-	}
+	rows, err := c.query(ctx, "SELECT version()")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		// If this fails, the lock ends with the connection.
-		_, _ = c.query(ctx, "SELECT pg_advisory_unlock($1)::TEXT", int64(advisoryLock))
-	}()
-	return s.createTables(ctx, c)
+	if !isPostgreSQL(string(rows[0][0])) {
+		return s.createTables(ctx, c)
+	}
+	return c.transaction(ctx, func() error {
+		if _, err := c.execFor(ctx, migrateTime, call{"SELECT pg_advisory_xact_lock($1)::TEXT", []any{int64(advisoryLock)}}); err != nil {
+			return err
+		}
+		return s.createTables(ctx, c)
+	})
+}
+
+// isPostgreSQL reports whether a version is that of PostgreSQL itself. YugabyteDB has YB in
+// its version, and CockroachDB its name.
+func isPostgreSQL(version string) bool {
+	return strings.HasPrefix(version, "PostgreSQL ") && !strings.Contains(version, "-YB-")
 }
 
 // createTables does the work of migrate while the caller holds the lock.
@@ -170,7 +179,7 @@ func (s *Store) createTables(ctx context.Context, c *conn) error {
 	if len(rows) > 0 {
 		version = int(number(rows[0][0]))
 		if _, err := s.sealer.Open(rows[0][1], "version", nil); err != nil {
-			return errSecret
+			return fmt.Errorf("%s: %w", c.address, errSecret)
 		}
 	}
 	if version > len(migrations) {

@@ -13,9 +13,13 @@
 // clocks may be wrong.
 //
 // The SQL uses only features that PostgreSQL, CockroachDB and YugabyteDB all
-// document. Transactions that fail with SQLSTATE 40001 are repeated. If LISTEN
-// is not supported, the store polls for jobs of other gateways every second, and
+// document. Transactions that fail with SQLSTATE 40001 are repeated. If notifications
+// do not arrive, the store polls for jobs of other gateways every second, and
 // else every ten seconds.
+//
+// Nothing lasts in a session from one transaction to the next, so that a pooler may give
+// each transaction another one. Only prepared statements do, and notifications: the former
+// are used where there is no pooler, and the store finds out if the latter arrive.
 package postgres
 
 import (
@@ -40,7 +44,8 @@ import (
 type Options struct {
 	// DSN is the connection string: postgres://user:password@host/database, or
 	// key=value pairs as libpq reads them. pool_max_conns is the maximum number of
-	// connections; default 16. One more is used to listen.
+	// connections in use; default 16. One more is used to listen. The other parameters
+	// of pgxpool that begin with pool_ have its meanings and defaults.
 	DSN string
 
 	// Secret is the text that the encryption key is derived from, of 16 or more
@@ -55,8 +60,8 @@ type Options struct {
 	oneCounter bool         // for tests: all transactions change the same row of counts
 	conflict   func() error // for tests; see pool
 
-	// loseReply is for tests. It is called after a settlement is committed, and
-	// its error is handled like one of the connection.
+	// loseReply is for tests. It is called after an acceptance, a claim or a settlement is
+	// committed, and its error is handled like one of the connection.
 	loseReply func() error
 }
 
@@ -102,6 +107,7 @@ type Store struct {
 	correctedAt time.Time     // the same by the caller's clock
 	exchanged   time.Time     // when the last claim ended; for Claim
 	exchange    time.Duration // how long it took; for Claim
+	unclear     unclearClaims // for Claim
 
 	counting      sync.Mutex // the counts are read once at a time
 	waitingCounts waitingCounts
@@ -133,7 +139,7 @@ var _ queue.Store = (*Store)(nil)
 // Check returns an error if a connection string is invalid. The error does not
 // contain the password. Check does not connect.
 func Check(dsn string) error {
-	_, err := newPool(dsn)
+	_, err := readDSN(dsn)
 	return err
 }
 
@@ -251,73 +257,6 @@ func (s *Store) do(ctx context.Context, f func(ctx context.Context, c *conn, rep
 	}
 }
 
-// channel is the channel on which gateways notify each other of new jobs.
-const channel = "notify_queue"
-
-// listen waits for notifications of other gateways. It returns if the server
-// does not support them.
-func (s *Store) listen(ctx context.Context) {
-	for ctx.Err() == nil {
-		c, err := s.pool.listen(ctx)
-		if err == nil {
-			_, err = c.pg.Exec(ctx, "LISTEN "+channel).ReadAll()
-			if _, refused := errors.AsType[*pgconn.PgError](err); refused {
-				closeConn(c)
-				return // the store still polls every second
-			}
-			if err == nil {
-				s.listening.Store(true)
-				s.lookAgain() // what was stored before is not notified
-			}
-			for err == nil {
-				if err = c.pg.WaitForNotification(ctx); err == nil {
-					s.lookAgain()
-				}
-			}
-			s.listening.Store(false)
-			closeConn(c)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(restTime):
-		}
-	}
-}
-
-// lookAgain makes the next Claim look for jobs that are due.
-func (s *Store) lookAgain() {
-	s.due.changed()
-	signal(s.changed)
-}
-
-const notifyOthers = "SELECT pg_notify($1, '')::TEXT"
-
-// notify notifies other gateways of new jobs, at most once a second, because a
-// notification locks the whole database during its commit, and because this
-// gateway delivers what it has accepted as long as it has room.
-func (s *Store) notify(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.dirty:
-		}
-		err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-			_, err := c.query(ctx, notifyOthers, channel)
-			return err
-		})
-		pause := pollEvery
-		if err != nil {
-			pause = 10 * pollEvery
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-	}
-}
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -341,7 +280,7 @@ func (s *Store) Close() error {
 			_ = s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 				rows, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx", s.owner)
 				if err == nil && len(rows) > 0 {
-					_, _ = c.query(ctx, notifyOthers, channel) // the others look for themselves if this fails
+					_, _ = c.query(ctx, sendNotification, channel, "") // the others look for themselves if this fails
 				}
 				return err
 			})
