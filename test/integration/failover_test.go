@@ -158,10 +158,10 @@ func (s *senders) tellIncident(t *testing.T, g *queueGateway, name string, last 
 // had when the primary ended; what was accepted later may be lost, and arrives if the client
 // sends it again.
 func TestFailOverPostgres(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for fail-overs")
 	}
-	t.Parallel()
 	etcd := startEtcd(t)
 	for _, synchronous := range []bool{true, false} {
 		t.Run(fmt.Sprintf("synchronous=%t", synchronous), func(t *testing.T) {
