@@ -71,8 +71,13 @@ var wrongCaddyfiles = []string{
 	"{\nlog errors {\noutput notify phone\n}\n}\n",
 }
 
-// errorsOfOthers are quoted from other programs.
-var errorsOfOthers = []string{"unrecognized directive: notify", "curl: (3) bad range"}
+// errorsOfOthers are quoted from other programs, libraries and servers. The integration tests
+// cause those that docs/postgres.md quotes.
+var errorsOfOthers = []string{
+	"unrecognized directive: notify", "curl: (3) bad range",
+	"cannot parse", "invalid port", "password authentication failed for user", `database "other" does not exist`, "no such host",
+	"read only connection", "in a read-only transaction", "permission denied for schema public",
+}
 
 // TestTroubleshooting causes errors and reports those that
 // docs/troubleshooting.md does not quote. It also reports quoted errors that no

@@ -33,6 +33,19 @@ type postgres struct {
 // newPostgres creates and starts a server, which is stopped when the test ends.
 func newPostgres(t *testing.T) *postgres {
 	t.Helper()
+	p := findPostgres(t)
+	if out, err := p.command("initdb", "-D", p.dir, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	p.start(t)
+	t.Cleanup(func() { p.stop(syscall.SIGQUIT) })
+	return p
+}
+
+// findPostgres returns a server that has a port and a folder, but no data yet. Its programs
+// run as another user than root, which the folder belongs to.
+func findPostgres(t *testing.T) *postgres {
+	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
 		found = []string{program(t, "initdb", "postgresql")}
@@ -56,11 +69,6 @@ func newPostgres(t *testing.T) *postgres {
 			t.Fatal(err)
 		}
 	}
-	if out, err := p.command("initdb", "-D", p.dir, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C").CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, out)
-	}
-	p.start(t)
-	t.Cleanup(func() { p.stop(syscall.SIGQUIT) })
 	return p
 }
 
@@ -160,9 +168,15 @@ func newQueueGatewayWith(t *testing.T, p *postgres, all, site string) *queueGate
 // newQueueGatewayOn is newQueueGatewayWith with the port of the gateway.
 func newQueueGatewayOn(t *testing.T, p *postgres, port int, all, site string) *queueGateway {
 	t.Helper()
+	return newQueueGatewayAt(t, fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", p.port), port, all, site)
+}
+
+// newQueueGatewayAt is newQueueGatewayOn with a connection string.
+func newQueueGatewayAt(t *testing.T, dsn string, port int, all, site string) *queueGateway {
+	t.Helper()
 	s := startGateway(t, port, fmt.Sprintf(`{
 	notify {
-		queue postgres postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable {
+		queue postgres %s {
 			secret a-secret-for-the-test
 		}
 		%s
@@ -173,7 +187,7 @@ http://127.0.0.1:%d {
 		%s
 	}
 }
-`, p.port, all, port, site))
+`, dsn, all, port, site))
 	return &queueGateway{server: s, url: fmt.Sprintf("http://127.0.0.1:%d", port)}
 }
 
@@ -293,6 +307,11 @@ func TestQueuePostgresInPlain(t *testing.T) {
 
 // post sends a message, which is stored before the answer if async is true.
 func (g *queueGateway) post(title string, async bool) (status int, header http.Header, text string, err error) {
+	return g.postAs(title, async, "")
+}
+
+// postAs is post with an idempotency key, unless that is "".
+func (g *queueGateway) postAs(title string, async bool, idempotency string) (status int, header http.Header, text string, err error) {
 	n, _ := strconv.Atoi(title)
 	r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("%s/notify/k%d", g.url, n%4), strings.NewReader(fmt.Sprintf(`{"title": %q, "body": "x"}`, title)))
 	if err != nil {
@@ -301,6 +320,9 @@ func (g *queueGateway) post(title string, async bool) (status int, header http.H
 	r.Header.Set("Content-Type", "application/json")
 	if async {
 		r.Header.Set("Prefer", "respond-async")
+	}
+	if idempotency != "" {
+		r.Header.Set("Idempotency-Key", idempotency)
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
