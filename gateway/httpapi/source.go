@@ -63,9 +63,7 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 		resp, err = h.deliverSource(w, r, a, s, &o)
 	}
 	if err != nil {
-		if resp = h.sender.notSent(r, a, err); resp.Status == http.StatusUnauthorized {
-			askForSecret(w, accessSender)
-		}
+		resp = h.sender.notSent(r, a, err)
 	}
 	if s == nil {
 		return resp
@@ -77,6 +75,9 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 	reply := s.Reply(o)
 	if reply == nil {
 		return resp
+	}
+	if reply.Status == http.StatusUnauthorized {
+		askForSecret(w, accessSender)
 	}
 	resp.WriteAs(w, reply.Status, reply.ContentType, reply.Body)
 	return nil
@@ -189,12 +190,14 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 		return nil, err
 	}
 	defer e.Leave()
-	p, err := h.readPayload(w, r, o.Request, verified)
+	p, err := h.readPayload(w, r, &k, o.Request, verified)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { o.Request.Body, o.Request.Form = nil, nil }() // another request gets their memory
 	if !verified {
 		if err := h.verify(r, p, &k); err != nil {
+			o.Anonymous = !s.Format.HasToken(p.req, func(string) bool { return true })
 			p.q.Close()
 			return nil, err
 		}
@@ -247,7 +250,7 @@ type payload struct {
 
 // readPayload reads the body of a request. Until the token or the signature is verified, the
 // request counts as one of a client with URLs, so that strangers leave room for others.
-func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, req *source.Request, verified bool) (p payload, err error) {
+func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified bool) (p payload, err error) {
 	if err := h.Resolved.CheckOrigin(asPost(r)); err != nil {
 		return p, err
 	}
@@ -255,7 +258,11 @@ func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, req *sourc
 	if p.hops, err = api.Hops(r, version.AgentComment); err != nil {
 		return p, err
 	}
-	if p.q, err = api.ReadPayload(w, r, h.sender.Limits(!verified)); err != nil {
+	limits := h.sender.Limits(!verified)
+	if h.Resolved.Limits.DefaultFiles {
+		limits.MaxFiles = max(limits.MaxFiles, k.source.Format.MaxFiles)
+	}
+	if p.q, err = api.ReadPayload(w, r, limits); err != nil {
 		return p, err
 	}
 	req.Body, req.Form, req.Files = p.q.Payload()
@@ -335,6 +342,11 @@ func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *sourc
 	}
 	if m.Skip {
 		return m, nil
+	}
+	if s.Format.IsAPI() {
+		if left := m.Cut(int(h.Resolved.Limits.MaxBody)); left > 0 {
+			h.Log.Warn("the end of a text is left out, because it is longer than max_body", zap.String("key", a.Key), zap.String("source", a.Source), zap.Int("bytes", left))
+		}
 	}
 	var files []api.RemoteFile
 	for _, f := range m.Attach {

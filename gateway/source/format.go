@@ -74,6 +74,10 @@ type Format struct {
 	// Files means that a form of the program can have images as files.
 	Files bool
 
+	// MaxFiles is how many files the program may send in one message where the operator sets
+	// no limit; 0 for the usual number.
+	MaxFiles int
+
 	conditions []condition // of Has
 }
 

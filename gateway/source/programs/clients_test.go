@@ -196,7 +196,7 @@ func TestHostileClients(t *testing.T) {
 func TestEcho(t *testing.T) {
 	var m source.Message
 	compose.Echo(&m, "short", "x")
-	compose.Echo(&m, "long", []any{strings.Repeat("x", compose.MaxBody)})
+	compose.Echo(&m, "long", []any{strings.Repeat("x", compose.MaxEcho)})
 	compose.Echo(&m, "empty", "")
 	compose.Echo(&m, "none", nil)
 	if len(m.Echo) != 1 || m.Echo["short"] != "x" {

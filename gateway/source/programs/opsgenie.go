@@ -134,7 +134,7 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	var body compose.Lines
 	compose.SetHeadline(m, field("message"), &body)
 	description := strings.TrimPrefix(field("description"), m.Title+"\n") // Grafana's repeats it
-	body.Add(markup.TruncateBytes(description, compose.MaxBody))
+	body.Add(description)
 	body.Add(markup.TruncateBytes(field("note"), compose.MaxDetail))
 	details := payload.Get(data, "details")
 	body.Details(details, "image_urls")
@@ -257,7 +257,7 @@ func readOpsgenieField(state, field, prefix string) func(*source.Message, any, *
 			return source.Errorf(http.StatusBadRequest, "the field %s is missing", field)
 		}
 		m.Type, t.state = string(notifier.Info), state
-		t.Add(prefix + markup.TruncateBytes(value, compose.MaxBody))
+		t.Add(prefix + value)
 		return nil
 	}
 }

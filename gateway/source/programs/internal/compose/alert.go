@@ -100,7 +100,7 @@ func SetHeadline(m *source.Message, s string, body *Lines) {
 	if s = strings.TrimSpace(s); IsTitleLike(s) {
 		m.Title = s
 	} else {
-		body.Add(markup.TruncateBytes(s, MaxBody))
+		body.Add(s)
 	}
 }
 
