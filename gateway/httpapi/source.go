@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
@@ -85,7 +87,13 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 
 // sourceRequest returns a request to a source, without its body.
 func sourceRequest(r *http.Request, a *Route, now time.Time) *source.Request {
-	return &source.Request{Method: r.Method, Address: SourceAddress(r, a), Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery), Path: a.Rest, Time: now}
+	return &source.Request{Method: r.Method, Address: SourceAddress(r, a), Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery), Path: a.Rest, RawPath: rawRest(r.URL), Time: now}
+}
+
+// rawRest returns what follows the address of a source in the path of u, as it is encoded.
+func rawRest(u *url.URL) string {
+	segments := strings.SplitN(u.EscapedPath(), "/", strings.Count(RouteSource, "/")+1)
+	return segments[len(segments)-1]
 }
 
 // SourceAddress returns the address of a source as the client of r knows it, also if
@@ -288,8 +296,8 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 		text := fmt.Sprintf("The source %s has nothing to send.", a.Source)
 		return &api.Response{Status: http.StatusOK, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}}, nil
 	}
-	if beat, ok := beatQuery(r); ok {
-		return h.beats.takeBeat(r, p.q, a, beat, p.hops)
+	if beat, ok := beatQuery(r); ok || m.Beat != "" {
+		return h.beats.takeBeat(r, p.q, a, cmp.Or(m.Beat, beat), p.hops)
 	}
 	d, err := h.sender.readDelivery(r, p.q, a, p.hops)
 	if err != nil {
@@ -300,9 +308,45 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	format := k.source.Format
 	if format.HasAlerts() {
 		h.Shared.Alerts.Tell(d.IncidentOf(), m.Alert, d.Message)
+		if n, repeats := h.countRepeat(r.Context(), k.Key, &d); repeats {
+			d.Release()
+			h.Log.Debug("an open alert is opened again, and is only counted", zap.String("key", a.Key), zap.String("source", a.Source), zap.Int("count", n))
+			return &api.Response{Status: http.StatusOK}, nil
+		}
 	}
 	d.Single, d.Program = format.IsAPI(), true
 	return h.sender.answer(w, r, d)
+}
+
+// countRepeat reports whether d opens an alert that is open, and changes nothing, so that
+// nobody has to be told. n is how often that was so since the last message that was told. The
+// rules dedupe and escalate decide themselves, and gateways that share a queue know of each
+// other's alerts only where rules keep them.
+func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Delivery) (n int, repeats bool) {
+	incident := d.IncidentOf()
+	if rules := d.Rules; incident == "" || !rules.Empty() && (rules.Dedupe != nil || rules.Escalate != nil) {
+		return 0, false
+	}
+	q := h.App.Engine.QueueSettings
+	if d.Rules.Empty() && q != nil && q.Path == "" {
+		return 0, false
+	}
+	state := dispatch.StateOf(d.Message)
+	if state == notifier.Open {
+		if !d.Rules.Empty() {
+			if rooms, err := h.App.Open(k); err != nil || rooms == nil || !rooms.Alerts.Incidents.IsOpen(ctx, d) {
+				h.Shared.OpenAlerts.Close(incident)
+			}
+		}
+		if n, repeats = h.Shared.OpenAlerts.Repeats(d); repeats {
+			return n, true
+		}
+	}
+	h.Shared.OpenAlerts.Note(d)
+	if state == notifier.Resolved {
+		h.Shared.OpenAlerts.Close(incident)
+	}
+	return 0, false
 }
 
 // asPost returns r as a POST for the check of its origin, because some clients send

@@ -18,13 +18,14 @@ type Request struct {
 	Method  string // "" for POST
 	Address string // of the source, as the client knows it; "" if there is none
 
-	Header http.Header
-	Query  url.Values
-	Path   string     // below the source's address, without slashes at its ends and empty segments
-	Body   []byte     // raw body; nil for a multipart form, before it is read, and when it is answered
-	Form   url.Values // the fields of a multipart form; nil for another body, and when it is answered
-	Files  int        // number of files of a multipart form
-	Time   time.Time  // when the request arrived
+	Header  http.Header
+	Query   url.Values
+	Path    string     // below the source's address, without slashes at its ends and empty segments
+	RawPath string     // Path as the client has encoded it, with empty segments; "" if there is none
+	Body    []byte     // raw body; nil for a multipart form, before it is read, and when it is answered
+	Form    url.Values // the fields of a multipart form; nil for another body, and when it is answered
+	Files   int        // number of files of a multipart form
+	Time    time.Time  // when the request arrived
 
 	// Payload is the JSON payload that Read of an [Endpoint] has found. If it is one of
 	// another program, the request is refused. Read leaves or sets it nil if the address
@@ -71,6 +72,9 @@ type Message struct {
 	// multipart form, in place of its own; "" if the body is not a file, or the files have their
 	// own names.
 	File string
+
+	// Beat is the name of the beat that the request is, or "" if it is a message.
+	Beat string
 
 	// Skip means that there is nothing to send.
 	Skip bool

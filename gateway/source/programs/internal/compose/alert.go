@@ -110,6 +110,14 @@ func IsTitleLike(s string) bool {
 	return s != "" && len(s) <= max && !strings.Contains(s, "\n")
 }
 
+// SetOver makes an alert whose text begins with a word such as RESOLVED a success: Gatus
+// opens an alert with such a text before it closes it.
+func SetOver(m *source.Message, text string) {
+	if notifier.TypeOfTitle(text) == notifier.Success {
+		m.Type = string(notifier.Success)
+	}
+}
+
 // WithState puts the state of an alert before its text, unless the text says it already.
 func WithState(state notifier.IncidentState, s string) string {
 	s = strings.TrimSpace(s)
