@@ -52,9 +52,12 @@ http://127.0.0.1:%d {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program(t, "node", "nodejs"), script, folder, fmt.Sprintf("127.0.0.1:%d", port)).CombinedOutput()
+	cmd := exec.CommandContext(ctx, program(t, "node", "nodejs"), script, folder, fmt.Sprintf("127.0.0.1:%d", port))
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s%s", err, out, said.String())
 	}
 	const want = `sent: true
 wrong token: invalid_auth
