@@ -153,7 +153,8 @@ type Attachments struct {
 	// 209715200 (200 MiB).
 	MaxSize int64 `json:"max_size,omitempty"`
 
-	// How many files a message may have; 0 allows none. Default: 6.
+	// How many files a message may have; 0 allows none. Default: 6, and 10 for
+	// the API of Discord.
 	MaxCount *int `json:"max_count,omitempty"`
 
 	// Allows requests to name files by `http` or `https` addresses, from which

@@ -62,17 +62,30 @@ func (a *Attachment) findType(start []byte) {
 			return
 		}
 	}
-	// The table comes first, because the types of package mime depend on the
-	// machine.
-	ext := strings.ToLower(path.Ext(a.Name))
-	if t := typesByExtension[ext]; t != "" {
-		a.ContentType = t
-	} else if t := mime.TypeByExtension(ext); t != "" {
-		a.ContentType = t
-	} else {
+	if a.ContentType = typeOfName(a.Name); a.ContentType == "" {
 		a.ContentType = http.DetectContentType(start[:min(len(start), sniffLength)])
 	}
 	if t, _, err := mime.ParseMediaType(a.ContentType); err == nil {
+		a.ContentType = t
+	}
+}
+
+// typeOfName returns the content type for the extension of a name, or "". The table comes
+// first, because the types of package mime depend on the machine.
+func typeOfName(name string) string {
+	ext := strings.ToLower(path.Ext(name))
+	if t := typesByExtension[ext]; t != "" {
+		return t
+	}
+	return mime.TypeByExtension(ext)
+}
+
+// Rename changes the name. A type that was only found by the content becomes that of the
+// extension of the new name.
+func (a *Attachment) Rename(name string) {
+	a.Name = attachmentName(name, 1)
+	t, _, err := mime.ParseMediaType(typeOfName(a.Name))
+	if err == nil && (a.ContentType == "application/octet-stream" || a.ContentType == "text/plain") {
 		a.ContentType = t
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -171,6 +172,14 @@ func (i *Incidents) page(ctx context.Context, place string, stage notifier.Incid
 		}
 	}
 	return out, last, len(records) == n, nil
+}
+
+// IsOpen reports whether the incident of a message is open. It knows those of keys with
+// rules.
+func (i *Incidents) IsOpen(ctx context.Context, d *dispatch.Delivery) bool {
+	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentName(d.Place(), d.Message.Incident.ID))
+	x := decodeIncident(b)
+	return err == nil && x != nil && x.IsOpen()
 }
 
 // ByID returns the incident with a public ID, or [ErrNoIncident]. The ID of an earlier

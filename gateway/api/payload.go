@@ -99,7 +99,8 @@ type Content struct {
 	Attach []RemoteFile
 	Images []string
 
-	// File means that the body of the request is an attachment with this name.
+	// File means that the body of the request is an attachment with this name, or that the
+	// first file of a multipart form has it in place of its own.
 	File, ContentType string
 
 	// DropFiles removes the files of a multipart form.
@@ -143,7 +144,13 @@ func (q *Request) SetContent(c Content) error {
 	if c.DropFiles {
 		q.files.attached = nil
 	}
-	if c.File != "" {
+	switch {
+	case c.File == "":
+	case q.payload.multipart:
+		if len(q.files.attached) > 0 {
+			q.files.attached[0].Rename(c.File)
+		}
+	default:
 		body, _, _ := q.Payload()
 		if err := q.limits.checkCount(1); err != nil {
 			return err

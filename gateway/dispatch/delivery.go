@@ -165,6 +165,7 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 	// This is before d.Done, after which the client may send the next message.
 	if incident := d.IncidentOf(); incident != "" {
 		observers = append(observers, s.Incidents.observer(incident, d.Message, d.To.Targets))
+		observers = s.OpenAlerts.observe(observers, incident, d.Message, d.To.Targets)
 	}
 	if done := d.Done; done != nil { // d.Done would move all of d to the heap
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})

@@ -18,6 +18,7 @@ type Dispatcher struct {
 	Background Background
 	Incidents  Incidents
 	Alerts     AlertTitles
+	OpenAlerts OpenAlerts
 
 	// EmitEvent emits an event of the running configuration, if somebody has subscribed to
 	// it. data is called only then.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
@@ -63,9 +65,7 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 		resp, err = h.deliverSource(w, r, a, s, &o)
 	}
 	if err != nil {
-		if resp = h.sender.notSent(r, a, err); resp.Status == http.StatusUnauthorized {
-			askForSecret(w, accessSender)
-		}
+		resp = h.sender.notSent(r, a, err)
 	}
 	if s == nil {
 		return resp
@@ -78,13 +78,22 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 	if reply == nil {
 		return resp
 	}
+	if reply.Status == http.StatusUnauthorized {
+		askForSecret(w, accessSender)
+	}
 	resp.WriteAs(w, reply.Status, reply.ContentType, reply.Body)
 	return nil
 }
 
 // sourceRequest returns a request to a source, without its body.
 func sourceRequest(r *http.Request, a *Route, now time.Time) *source.Request {
-	return &source.Request{Method: r.Method, Address: SourceAddress(r, a), Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery), Path: a.Rest, Time: now}
+	return &source.Request{Method: r.Method, Address: SourceAddress(r, a), Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery), Path: a.Rest, RawPath: rawRest(r.URL), Time: now}
+}
+
+// rawRest returns what follows the address of a source in the path of u, as it is encoded.
+func rawRest(u *url.URL) string {
+	segments := strings.SplitN(u.EscapedPath(), "/", strings.Count(RouteSource, "/")+1)
+	return segments[len(segments)-1]
 }
 
 // SourceAddress returns the address of a source as the client of r knows it, also if
@@ -189,12 +198,14 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 		return nil, err
 	}
 	defer e.Leave()
-	p, err := h.readPayload(w, r, o.Request, verified)
+	p, err := h.readPayload(w, r, &k, o.Request, verified)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { o.Request.Body, o.Request.Form = nil, nil }() // another request gets their memory
 	if !verified {
 		if err := h.verify(r, p, &k); err != nil {
+			o.Anonymous = !s.Format.HasToken(p.req, func(string) bool { return true })
 			p.q.Close()
 			return nil, err
 		}
@@ -247,7 +258,7 @@ type payload struct {
 
 // readPayload reads the body of a request. Until the token or the signature is verified, the
 // request counts as one of a client with URLs, so that strangers leave room for others.
-func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, req *source.Request, verified bool) (p payload, err error) {
+func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified bool) (p payload, err error) {
 	if err := h.Resolved.CheckOrigin(asPost(r)); err != nil {
 		return p, err
 	}
@@ -255,7 +266,11 @@ func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, req *sourc
 	if p.hops, err = api.Hops(r, version.AgentComment); err != nil {
 		return p, err
 	}
-	if p.q, err = api.ReadPayload(w, r, h.sender.Limits(!verified)); err != nil {
+	limits := h.sender.Limits(!verified)
+	if h.Resolved.Limits.DefaultFiles {
+		limits.MaxFiles = max(limits.MaxFiles, k.source.Format.MaxFiles)
+	}
+	if p.q, err = api.ReadPayload(w, r, limits); err != nil {
 		return p, err
 	}
 	req.Body, req.Form, req.Files = p.q.Payload()
@@ -281,8 +296,8 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 		text := fmt.Sprintf("The source %s has nothing to send.", a.Source)
 		return &api.Response{Status: http.StatusOK, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}}, nil
 	}
-	if beat, ok := beatQuery(r); ok {
-		return h.beats.takeBeat(r, p.q, a, beat, p.hops)
+	if beat, ok := beatQuery(r); ok || m.Beat != "" {
+		return h.beats.takeBeat(r, p.q, a, cmp.Or(m.Beat, beat), p.hops)
 	}
 	d, err := h.sender.readDelivery(r, p.q, a, p.hops)
 	if err != nil {
@@ -293,9 +308,45 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	format := k.source.Format
 	if format.HasAlerts() {
 		h.Shared.Alerts.Tell(d.IncidentOf(), m.Alert, d.Message)
+		if n, repeats := h.countRepeat(r.Context(), k.Key, &d); repeats {
+			d.Release()
+			h.Log.Debug("an open alert is opened again, and is only counted", zap.String("key", a.Key), zap.String("source", a.Source), zap.Int("count", n))
+			return &api.Response{Status: http.StatusOK}, nil
+		}
 	}
 	d.Single, d.Program = format.IsAPI(), true
 	return h.sender.answer(w, r, d)
+}
+
+// countRepeat reports whether d opens an alert that is open, and changes nothing, so that
+// nobody has to be told. n is how often that was so since the last message that was told. The
+// rules dedupe and escalate decide themselves, and gateways that share a queue know of each
+// other's alerts only where rules keep them.
+func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Delivery) (n int, repeats bool) {
+	incident := d.IncidentOf()
+	if rules := d.Rules; incident == "" || !rules.Empty() && (rules.Dedupe != nil || rules.Escalate != nil) {
+		return 0, false
+	}
+	q := h.App.Engine.QueueSettings
+	if d.Rules.Empty() && q != nil && q.Path == "" {
+		return 0, false
+	}
+	state := dispatch.StateOf(d.Message)
+	if state == notifier.Open {
+		if !d.Rules.Empty() {
+			if rooms, err := h.App.Open(k); err != nil || rooms == nil || !rooms.Alerts.Incidents.IsOpen(ctx, d) {
+				h.Shared.OpenAlerts.Close(incident)
+			}
+		}
+		if n, repeats = h.Shared.OpenAlerts.Repeats(d); repeats {
+			return n, true
+		}
+	}
+	h.Shared.OpenAlerts.Note(d)
+	if state == notifier.Resolved {
+		h.Shared.OpenAlerts.Close(incident)
+	}
+	return 0, false
 }
 
 // asPost returns r as a POST for the check of its origin, because some clients send
@@ -335,6 +386,11 @@ func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *sourc
 	}
 	if m.Skip {
 		return m, nil
+	}
+	if s.Format.IsAPI() {
+		if left := m.Cut(int(h.Resolved.Limits.MaxBody)); left > 0 {
+			h.Log.Warn("the end of a text is left out, because it is longer than max_body", zap.String("key", a.Key), zap.String("source", a.Source), zap.Int("bytes", left))
+		}
 	}
 	var files []api.RemoteFile
 	for _, f := range m.Attach {

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -152,5 +153,43 @@ func TestAttachWithoutRoomToFetch(t *testing.T) {
 	}
 	if got := g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"x","attach":"`+camera+`/door.jpg"}`); got.Status != 503 {
 		t.Errorf("the own API: %d %s", got.Status, got.Body)
+	}
+}
+
+// TestFileCount checks how many files a program may send in one message: as many as the
+// service takes whose API it speaks, unless max_count says something else.
+func TestFileCount(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	form := func(n int) string {
+		var b strings.Builder
+		b.WriteString("--x\r\nContent-Disposition: form-data; name=\"content\"\r\n\r\nlook\r\n")
+		for i := range n {
+			fmt.Fprintf(&b, "--x\r\nContent-Disposition: form-data; name=\"files[%d]\"; filename=\"g%[1]d.txt\"\r\n\r\nx\r\n", i)
+		}
+		return b.String() + "--x--\r\n"
+	}
+	three := 3
+	for _, tt := range []struct {
+		max    *int
+		path   string
+		files  int
+		status int
+	}{
+		{nil, "discord/1/TOKEN", 10, 200},
+		{nil, "discord/1/TOKEN", 11, 400},
+		{nil, "slack/files.upload", 6, 200},
+		{nil, "slack/api/v4/files", 7, 400},
+		{&three, "discord/1/TOKEN", 3, 200},
+		{&three, "discord/1/TOKEN", 4, 400},
+	} {
+		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Egress: gatewaytest.Loopback(), Files: &site.FileOptions{MaxCount: tt.max}, Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}}})
+		if got := g.Post("/notify/ops/"+tt.path, "multipart/form-data; boundary=x", form(tt.files)); got.Status != tt.status {
+			t.Errorf("%d files to %s: %d %s", tt.files, tt.path, got.Status, got.Body)
+		}
+		arrived := s.Take()
+		if want := tt.status == 200; len(arrived) > 0 != want || want && len(arrived[0].Attachments) != tt.files {
+			t.Errorf("%d files to %s: arrived %+v", tt.files, tt.path, arrived)
+		}
 	}
 }

@@ -126,18 +126,18 @@ func TestAddressOfAPIIsNoWebhook(t *testing.T) {
 		status       int
 		want         string // in the answer
 	}{
-		{"POST", "slack/api", 404, `"unknown_method"`},
+		{"POST", "slack/api", 200, `"unknown_method"`},
 		{"POST", "slack/api/v1", 404, `"success":false`},
 		{"POST", "slack/api/v1/chat.update", 404, `"success":false`},
 		{"POST", "slack/api/v1/channels.list/x", 404, `"success":false`},
 		{"GET", "slack/api/v1/chat.postMessage", 405, `"success":false`},
 		{"POST", "slack/api/v4/channels", 404, `"status_code":404`},
 		{"PUT", "slack/api/v4/posts/x/patch", 404, `"status_code":404`},
-		{"POST", "slack/api/v2/x/y", 404, `"unknown_method"`},
-		{"POST", "slack/chat.scheduleMessage", 404, `"unknown_method"`},
-		{"POST", "slack/v1/chat.postMessage", 404, `"unknown_method"`},
-		{"PUT", "slack/chat.postMessage", 405, `"invalid_post_type"`},
-		{"PUT", "slack/api/chat.postMessage", 405, `"invalid_post_type"`},
+		{"POST", "slack/api/v2/x/y", 200, `"unknown_method"`},
+		{"POST", "slack/chat.scheduleMessage", 200, `"unknown_method"`},
+		{"POST", "slack/v1/chat.postMessage", 200, `"unknown_method"`},
+		{"PUT", "slack/chat.postMessage", 200, `"invalid_post_type"`},
+		{"PUT", "slack/api/chat.postMessage", 200, `"invalid_post_type"`},
 		{"POST", "discord/api/x", 404, ""},
 		{"POST", "discord/api/x/slack", 404, ""},
 		{"POST", "slack/hooks/1/a.token", 200, `"success":true`},
@@ -150,7 +150,7 @@ func TestAddressOfAPIIsNoWebhook(t *testing.T) {
 		if got := g.Do(r); got.Status != tt.status || !strings.Contains(got.Body, tt.want) {
 			t.Errorf("%s %s: %d %s", tt.method, tt.path, got.Status, got.Body)
 		}
-		if got := len(s.Take()); (got > 0) != (tt.status/100 == 2) {
+		if got := len(s.Take()); (got > 0) != (tt.status/100 == 2 && !strings.HasSuffix(tt.want, "_method\"") && !strings.HasSuffix(tt.want, "_type\"")) {
 			t.Errorf("%s %s: %d messages arrived", tt.method, tt.path, got)
 		}
 	}

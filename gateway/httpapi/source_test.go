@@ -415,7 +415,7 @@ func TestSourceFiles(t *testing.T) {
 		return b.String(), w.FormDataContentType()
 	}
 	body, contentType := form("payload_json", `{"content":"look"}`)
-	if got := g.Post("/notify/ops/discord", contentType, body); got.Status != 204 {
+	if got := g.Post("/notify/ops/discord", contentType, body); got.Status != 200 || !strings.Contains(got.Body, `"content":"look"`) {
 		t.Errorf("discord: %d %s", got.Status, got.Body)
 	}
 	if a := s.One(t); a.Message != "look" || a.Files() != "g.png image/png picture" {

@@ -179,6 +179,8 @@ func (o *Options) inherited() (*Site, error) {
 			},
 			Timeout:  notifier.DefaultTimeout,
 			InFlight: InFlightLimits{Total: DefaultMaxInFlight},
+
+			DefaultFiles: true,
 		},
 	}, nil
 }
@@ -222,6 +224,7 @@ func (l *Limits) setFiles(o *FileOptions) error {
 		return fmt.Errorf("attachments: max_count is %d; it must be 0 (no files) or more", *o.MaxCount)
 	}
 	l.MaxFileSize, l.MaxFiles, l.RemoteFiles = cmp.Or(o.MaxSize, defaultMaxSize), defaultMaxCount, true
+	l.DefaultFiles = o.MaxCount == nil
 	set(&l.MaxFiles, o.MaxCount)
 	set(&l.RemoteFiles, o.Remote)
 	return nil

@@ -42,7 +42,10 @@ type Limits struct {
 	api.Limits                // of the body and the files of a request, and of URLs in it
 	Timeout    time.Duration  // of a delivery to one destination, with all attempts
 	InFlight   InFlightLimits // of messages under way
-	Memory     int64          // of requests under way, in bytes
+
+	// DefaultFiles means that the operator has not said how many files a message may have.
+	DefaultFiles bool
+	Memory       int64 // of requests under way, in bytes
 }
 
 // Finder finds the saved keys of a site. The zero value finds none.

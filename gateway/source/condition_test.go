@@ -26,6 +26,10 @@ func TestConditions(t *testing.T) {
 		{"[].a", `[{"a":1}]`, true},
 		{"a=x", `{"a":"x"}`, true},
 		{"a=1", `{"a":1}`, true},
+		{"a~x", `{"a":"x 4K"}`, true},
+		{"a~x", `{"a":"4K-x"}`, true},
+		{"a~x", `{"a":"an x of mine"}`, false},
+		{"a~x", `{"b":"x"}`, false},
 		{"a=x|b=y", `{"a":"y","b":"x"}`, false},
 		{"a?", `{"a":1}`, true},
 	} {

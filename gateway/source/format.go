@@ -24,7 +24,8 @@ type Format struct {
 	// Has are the fields that make a payload one of the program. Each row is a condition:
 	// one of its fields must exist; null counts. An error names the first one. The fields
 	// are separated by |: a.b is a member of an object, a[].b a member of an element of an
-	// array, and a=text a field with this text.
+	// array, a=text a field with this text, and a~text a field with this text at its beginning
+	// or its end.
 	//
 	// A payload must meet all conditions, except those that end with ?. It belongs to the
 	// format of which it meets the most; those that end with ? count half.
@@ -72,6 +73,10 @@ type Format struct {
 
 	// Files means that a form of the program can have images as files.
 	Files bool
+
+	// MaxFiles is how many files the program may send in one message where the operator sets
+	// no limit; 0 for the usual number.
+	MaxFiles int
 
 	conditions []condition // of Has
 }

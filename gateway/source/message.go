@@ -20,13 +20,14 @@ type Request struct {
 	Method  string // "" for POST
 	Address string // of the source, as the client knows it; "" if there is none
 
-	Header http.Header
-	Query  url.Values
-	Path   string     // below the source's address, without slashes at its ends and empty segments
-	Body   []byte     // raw body; nil for a multipart form, and before it is read
-	Form   url.Values // the fields of a multipart form; nil for another body
-	Files  int        // number of files of a multipart form
-	Time   time.Time  // when the request arrived
+	Header  http.Header
+	Query   url.Values
+	Path    string     // below the source's address, without slashes at its ends and empty segments
+	RawPath string     // Path as the client has encoded it, with empty segments; "" if there is none
+	Body    []byte     // raw body; nil for a multipart form, before it is read, and when it is answered
+	Form    url.Values // the fields of a multipart form; nil for another body, and when it is answered
+	Files   int        // number of files of a multipart form
+	Time    time.Time  // when the request arrived
 
 	// Payload is the JSON payload that Read of an [Endpoint] has found. If it is one of
 	// another program, the request is refused. Read leaves or sets it nil if the address
@@ -69,9 +70,13 @@ type Message struct {
 	// Foreign means that the text must not mention people: see [notifier.Message].
 	Foreign bool
 
-	// File is the name of the file that the body of the request is, or "" if the body
-	// is not a file.
+	// File is the name of the file that the body of the request is, or of the first file of a
+	// multipart form, in place of its own; "" if the body is not a file, or the files have their
+	// own names.
 	File string
+
+	// Beat is the name of the beat that the request is, or "" if it is a message.
+	Beat string
 
 	// Skip means that there is nothing to send.
 	Skip bool
@@ -105,6 +110,19 @@ func PublishedID(id string, n int) string {
 	return base32.StdEncoding.EncodeToString(sum[:])[:n]
 }
 
+// Cut shortens a text that is longer than max bytes, and says so in the text and in a
+// warning. It returns how many bytes are left out.
+func (m *Message) Cut(max int) (left int) {
+	if len(m.Body) <= max {
+		return 0
+	}
+	body := strings.ToValidUTF8(m.Body[:max], "")
+	left = len(m.Body) - len(body)
+	m.Body = fmt.Sprintf("%s…\n(%d bytes are left out, because the text is longer than max_body)", body, left)
+	m.Warnings = append(m.Warnings, fmt.Sprintf("%d bytes of the text are left out, because it is longer than max_body", left))
+	return left
+}
+
 // RemoteFile is a file to attach.
 type RemoteFile struct {
 	URL  string
@@ -121,6 +139,9 @@ type Outcome struct {
 	Took    time.Duration // from Time to the answer
 	Request *Request
 	Message *Message // nil if the request could not be read
+
+	// Anonymous means that the request was refused because it has no token at all.
+	Anonymous bool
 }
 
 // Reply is an HTTP answer in the format of an API.
@@ -177,7 +198,9 @@ func addresses(s string) (out []string) {
 	return out
 }
 
-// IsAddress reports whether s begins as an HTTP or HTTPS address and has no spaces.
+// IsAddress reports whether s begins as an HTTP or HTTPS address and has no spaces. A scheme
+// alone, which programs send for an empty address, is none.
 func IsAddress(s string) bool {
-	return (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")) && !strings.ContainsAny(s, " \t\r\n")
+	scheme, rest, _ := strings.Cut(s, "://")
+	return (scheme == "https" || scheme == "http") && rest != "" && !strings.ContainsAny(s, " \t\r\n")
 }

@@ -24,6 +24,7 @@ type fieldPath struct {
 	text  string   // as Format.Has has it
 	steps []string // names of members; elements stands for the elements of an array
 	value string   // text that the field must have; "" for any
+	edge  bool     // value needs only be at the beginning or the end of the text
 }
 
 // elements is the step of a fieldPath to all elements of an array.
@@ -36,7 +37,10 @@ func parseHas(rows []string) (out []condition) {
 		row, c.optional = strings.CutSuffix(row, "?")
 		for text := range strings.SplitSeq(row, "|") {
 			p := fieldPath{text: text}
-			path, value, _ := strings.Cut(text, "=")
+			path, value, exact := strings.Cut(text, "=")
+			if !exact {
+				path, value, p.edge = strings.Cut(text, "~")
+			}
 			p.value = value
 			for name := range strings.SplitSeq(path, ".") {
 				name, array := strings.CutSuffix(name, elements)
@@ -62,7 +66,8 @@ func (c condition) holds(data any) bool {
 // in reports whether the field exists in v at the end of steps.
 func (p fieldPath) in(v any, steps []string) bool {
 	if len(steps) == 0 {
-		return p.value == "" || payload.Text(v) == p.value
+		s := payload.Text(v)
+		return p.value == "" || s == p.value || p.edge && (strings.HasPrefix(s, p.value) || strings.HasSuffix(s, p.value))
 	}
 	if steps[0] == elements {
 		list, _ := v.([]any)

@@ -54,6 +54,7 @@ func clientRequests(t *testing.T, file string) (out []clientRequest) {
 		}
 		c.Method, c.Query, c.Header = method, u.Query(), http.Header{}
 		c.source, c.Path, _ = strings.Cut(u.Path, "/")
+		_, c.RawPath, _ = strings.Cut(u.EscapedPath(), "/")
 		c.Address, c.Time = "https://alerts.example.com/notify/ops/"+c.source, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 		if headers != "" {
 			h, err := textproto.NewReader(bufio.NewReader(strings.NewReader(headers + "\n\n"))).ReadMIMEHeader()
@@ -196,7 +197,7 @@ func TestHostileClients(t *testing.T) {
 func TestEcho(t *testing.T) {
 	var m source.Message
 	compose.Echo(&m, "short", "x")
-	compose.Echo(&m, "long", []any{strings.Repeat("x", compose.MaxBody)})
+	compose.Echo(&m, "long", []any{strings.Repeat("x", compose.MaxEcho)})
 	compose.Echo(&m, "empty", "")
 	compose.Echo(&m, "none", nil)
 	if len(m.Echo) != 1 || m.Echo["short"] != "x" {

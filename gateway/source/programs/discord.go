@@ -28,6 +28,8 @@ func init() {
 		Has:     []string{"content|embeds|components|poll", "embeds|username|avatar_url|components|poll?"},
 		Reads:   []string{"slack"},
 		Tokens:  []source.TokenPlace{{Path: true}},
+
+		MaxFiles: 10, // as Discord takes
 		API: &source.API{
 			Clean: discordPath,
 			Endpoints: []source.Endpoint{
@@ -100,9 +102,7 @@ func readDiscord(_ context.Context, r *source.Request) (*source.Message, error) 
 		compose.AddImage(m, payload.Get(e, "image", "url"))
 		compose.AddImage(m, payload.Get(e, "thumbnail", "url"))
 	}
-	if more := len(embeds) - maxEmbeds; more > 0 {
-		body.Add("and " + strconv.Itoa(more) + " more")
-	}
+	body.More(m, len(embeds)-maxEmbeds, "embeds")
 	left := maxComponents
 	addDiscordComponents(m, payload.Get(data, "components"), &body, &left)
 	if question := payload.Text(payload.Get(data, "poll", "question", "text")); question != "" {
@@ -188,12 +188,13 @@ func readDiscordMessage(context.Context, *source.Request) (*source.Message, erro
 	return nil, &source.Error{Status: http.StatusNotFound, Code: "10008", Err: errors.New("the gateway does not keep messages")}
 }
 
-// replyDiscord answers with 204 or, with ?wait=true, with the message.
+// replyDiscord answers with 204 or, with ?wait=true and to a message with files, with the
+// message.
 func replyDiscord(o source.Outcome) source.Reply {
 	switch wait, err := strconv.ParseBool(o.Request.Query.Get("wait")); {
 	case o.Error != "":
 		return discordError(o)
-	case err != nil || !wait || o.Message.Skip:
+	case o.Message.Skip || o.Request.Files == 0 && (err != nil || !wait):
 		return source.Reply{Status: http.StatusNoContent}
 	}
 	return discordMessage(o, strconv.FormatUint(compose.NumericID(o, 22), 10), nil)

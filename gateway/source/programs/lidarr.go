@@ -10,7 +10,7 @@ func init() {
 		Checked: "2.14.5",
 		Has: []string{
 			"eventType", "artist|album|albums|releaseTitle|level|message|newVersion|instanceName",
-			"artist|album|albums|releaseTitle|instanceName=Lidarr?", "instanceName=Lidarr?",
+			"artist|album|albums|releaseTitle|instanceName~Lidarr?", "instanceName~Lidarr?",
 		},
 		Templates: source.Templates{
 			Title: `{{ $album := default (index .albums 0) .album -}}

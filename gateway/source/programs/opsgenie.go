@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +73,6 @@ var (
 // its tags, cannot be changed here.
 var opsgenieActions = []opsgenieAction{
 	{nil, "close", "Close", readOpsgenieState("Closed", notifier.Success)},
-	{deleteMethods, "", "Delete", readOpsgenieState("Deleted", notifier.Success)},
 	{nil, "acknowledge", "Acknowledge", readOpsgenieAcknowledge},
 	{nil, "unacknowledge", "UnAcknowledge", readOpsgenieState("No longer acknowledged", notifier.Info)},
 	{nil, "notes", "AddNote", readOpsgenieField("Note", "note", "")},
@@ -86,30 +86,95 @@ var opsgenieActions = []opsgenieAction{
 	{patchMethods, "description", "UpdateDescription", nil},
 	{append(patchMethods, http.MethodDelete), "tags", "UpdateTags", nil},
 	{append(patchMethods, http.MethodDelete), "details", "UpdateDetails", nil},
+	{deleteMethods, "", "Delete", readOpsgenieState("Deleted", notifier.Success)}, // any other path
 }
 
-// opsgenieEndpoints returns the endpoints of the alert API. An alias may have slashes.
+// opsgenieEndpoints returns the endpoints of the alert API, and the ping of its heartbeats.
 func opsgenieEndpoints() []source.Endpoint {
-	out := []source.Endpoint{
+	return []source.Endpoint{
 		{Paths: []string{""}, Read: readOpsgenieAlert, Reply: replyOpsgenie("Create")},
 		{Methods: compose.GetMethods, Paths: []string{"requests/*"}, Read: readOpsgenieStatus, Reply: replyOpsgenieStatus},
+		{Methods: compose.AnyMethod, Paths: []string{"", "**"}, Read: readOpsgenieOther, Reply: replyOpsgenieOther},
 	}
-	for _, a := range opsgenieActions {
-		path := "**/" + a.name
-		if a.name == "" {
-			path = "*"
-		}
-		out = append(out, source.Endpoint{
-			Methods: a.methods, Paths: []string{path}, Reply: replyOpsgenie(a.action),
-			Read: func(_ context.Context, r *source.Request) (*source.Message, error) { return readOpsgenieAction(r, &a) },
-		})
-	}
-	return append(out, source.Endpoint{Methods: compose.AnyMethod, Paths: []string{"", "**"}, Read: readOpsgenieUnknown, Reply: replyOpsgenie("")})
 }
 
-// readOpsgenieUnknown refuses a request for something that the gateway does not have.
-func readOpsgenieUnknown(context.Context, *source.Request) (*source.Message, error) {
+// opsgenieSegments returns the segments of a path below that of the alerts. One that the
+// client has encoded may have slashes.
+func opsgenieSegments(r *source.Request) []string {
+	if r.RawPath == "" {
+		return strings.Split(opsgeniePath(r.Path), "/")
+	}
+	path := strings.TrimLeft(opsgeniePath(strings.Trim(r.RawPath, "/")), "/")
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if decoded, err := url.PathUnescape(s); err == nil {
+			segments[i] = decoded
+		}
+	}
+	return segments
+}
+
+// opsgenieActionOf returns the action that a request is, and the alias of its alert. The
+// action is nil if the gateway does not have it. An alias is the same as in the request that
+// has opened the alert: it may have slashes, encoded or not.
+func opsgenieActionOf(r *source.Request) (*opsgenieAction, string) {
+	segments := opsgenieSegments(r)
+	last := len(segments) - 1
+	for i := range opsgenieActions {
+		a, methods := &opsgenieActions[i], opsgenieActions[i].methods
+		if methods == nil {
+			methods = []string{http.MethodPost, http.MethodPut}
+		}
+		if !slices.Contains(methods, r.Method) {
+			continue
+		}
+		if a.name == "" {
+			return a, strings.Join(segments, "/")
+		}
+		if last > 0 && segments[last] == a.name {
+			return a, strings.Join(segments[:last], "/")
+		}
+	}
+	return nil, ""
+}
+
+// opsgenieHeartbeat returns the name of the heartbeat that a request is about, and what it
+// asks for: "ping", or something that the gateway does not have. ok is false if the request
+// is not about heartbeats.
+func opsgenieHeartbeat(r *source.Request) (name, what string, ok bool) {
+	segments := opsgenieSegments(r)
+	if len(segments) < 2 || segments[0] != "v2" || segments[1] != "heartbeats" {
+		return "", "", false
+	}
+	if last := len(segments) - 1; last > 2 {
+		return strings.Join(segments[2:last], "/"), segments[last], true
+	}
+	return "", "", true
+}
+
+// readOpsgenieOther reads a request about an alert that exists, or the ping of a heartbeat.
+func readOpsgenieOther(_ context.Context, r *source.Request) (*source.Message, error) {
+	if name, what, ok := opsgenieHeartbeat(r); ok && what == "ping" && r.Method != http.MethodDelete {
+		return &source.Message{Beat: name}, nil
+	} else if ok {
+		return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this address of Opsgenie; a heartbeat is a beat that the key expects: add expect <name> every <duration> to the key, and ping …/v2/heartbeats/{name}/ping")
+	}
+	if a, alias := opsgenieActionOf(r); a != nil {
+		return readOpsgenieAction(r, a, alias)
+	}
 	return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this address of Opsgenie, because it keeps no alerts; it takes POST …/v2/alerts and POST …/v2/alerts/{alias}/close, acknowledge and notes")
+}
+
+// replyOpsgenieOther answers a request that readOpsgenieOther has read.
+func replyOpsgenieOther(o source.Outcome) source.Reply {
+	if o.Error == "" && o.Message.Beat != "" {
+		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{"Ping", "", o.Time}, map[string]any{"result": "PONG - Heartbeat received"})
+	}
+	name := ""
+	if a, _ := opsgenieActionOf(o.Request); a != nil {
+		name = a.action
+	}
+	return replyOpsgenie(name)(o)
 }
 
 // readOpsgenieAlert reads a new alert.
@@ -124,6 +189,7 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	}
 	m := &source.Message{Incident: cmp.Or(field("alias"), newDedupKey(r))}
 	setOpsgeniePriority(m, field("priority"), notifier.Failure)
+	compose.SetOver(m, field("message"))
 	if tags, ok := payload.Get(data, "tags").([]any); ok {
 		var names []string
 		for _, tag := range tags[:min(len(tags), source.MaxTags)] {
@@ -134,7 +200,7 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	var body compose.Lines
 	compose.SetHeadline(m, field("message"), &body)
 	description := strings.TrimPrefix(field("description"), m.Title+"\n") // Grafana's repeats it
-	body.Add(markup.TruncateBytes(description, compose.MaxBody))
+	body.Add(description)
 	body.Add(markup.TruncateBytes(field("note"), compose.MaxDetail))
 	details := payload.Get(data, "details")
 	body.Details(details, "image_urls")
@@ -191,11 +257,10 @@ func opsgenieNames(v any) string {
 const opsgenieAlias = "alias"
 
 // readOpsgenieAction reads what a client does with an alert.
-func readOpsgenieAction(r *source.Request, a *opsgenieAction) (*source.Message, error) {
+func readOpsgenieAction(r *source.Request, a *opsgenieAction, alias string) (*source.Message, error) {
 	if kind := r.Query.Get("identifierType"); kind == "tiny" {
 		return nil, source.Errorf(http.StatusBadRequest, "the gateway gives alerts no tiny ID; use the alias")
 	}
-	alias := opsgenieAliasOf(r, a.name)
 	if a.read == nil {
 		m := &source.Message{Skip: true}
 		compose.Echo(m, opsgenieAlias, alias)
@@ -226,16 +291,6 @@ func readOpsgenieAction(r *source.Request, a *opsgenieAction) (*source.Message, 
 	return compose.CheckContent(m, "Opsgenie", r)
 }
 
-// opsgenieAliasOf returns the identifier in the path of a request whose last segment is
-// name. The ID of an alert is its alias.
-func opsgenieAliasOf(r *source.Request, name string) string {
-	alias := opsgeniePath(r.Path)
-	if name != "" {
-		alias = strings.TrimSuffix(alias, "/"+name)
-	}
-	return alias
-}
-
 // readOpsgenieState returns a function that reads a change of an alert's state.
 func readOpsgenieState(state string, t notifier.Type) func(*source.Message, any, *opsgenieText) error {
 	return func(m *source.Message, _ any, text *opsgenieText) error {
@@ -257,7 +312,7 @@ func readOpsgenieField(state, field, prefix string) func(*source.Message, any, *
 			return source.Errorf(http.StatusBadRequest, "the field %s is missing", field)
 		}
 		m.Type, t.state = string(notifier.Info), state
-		t.Add(prefix + markup.TruncateBytes(value, compose.MaxBody))
+		t.Add(prefix + value)
 		return nil
 	}
 }

@@ -51,6 +51,7 @@ func readPagerDuty(ctx context.Context, r *source.Request) (*source.Message, err
 		}
 		m.Incident = cmp.Or(m.Incident, newDedupKey(r))
 		m.Type = pagerDutyType(m, payload.Text(payload.Get(data, "payload", "severity")))
+		compose.SetOver(m, summary)
 	case "acknowledge", "resolve":
 		if m.Incident == "" {
 			return nil, source.Errorf(http.StatusBadRequest, "the field dedup_key is missing; it says which alert to %s", action)

@@ -10,7 +10,7 @@ func init() {
 		Checked: "2.3.5",
 		Has: []string{
 			"eventType", "release|level|message|newVersion|instanceName",
-			"trigger|host|instanceName=Prowlarr?", "instanceName=Prowlarr?",
+			"trigger|host|instanceName~Prowlarr?", "instanceName~Prowlarr?",
 		},
 		Templates: source.Templates{
 			Title: `{{ default (default "Prowlarr" .instanceName) .release.releaseTitle }}`,

@@ -10,7 +10,7 @@ func init() {
 		Checked: "6.0.3",
 		Has: []string{
 			"eventType", "movie|remoteMovie|movieFile|movies|level|message|newVersion|instanceName",
-			"movie|remoteMovie|instanceName=Radarr?", "instanceName=Radarr?",
+			"movie|remoteMovie|instanceName~Radarr?", "instanceName~Radarr?",
 		},
 		Templates: source.Templates{
 			Title: `{{ with .movie.title }}{{ . }}{{ with $.movie.year }} ({{ . }}){{ end }}{{ else }}{{ default "Radarr" .instanceName }}{{ end }}`,

@@ -10,7 +10,7 @@ func init() {
 		Checked: "0.3.21",
 		Has: []string{
 			"eventType", "author|book|books|level|message|newVersion|instanceName",
-			"author|book|books|instanceName=Readarr?", "instanceName=Readarr?",
+			"author|book|books|instanceName~Readarr?", "instanceName~Readarr?",
 		},
 		// Readarr does not tell the end of a health issue, so nothing would resolve an
 		// incident.

@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/url"
@@ -83,6 +84,35 @@ func TestPayloadsWithoutHeaders(t *testing.T) {
 		if _, err := s.Read(t.Context(), r); err != nil {
 			t.Errorf("%s: %v", sample.path, err)
 		}
+	}
+}
+
+// TestInstanceNames checks that Sonarr and its relatives are recognized by the name of the
+// instance, which begins or ends with that of the program.
+func TestInstanceNames(t *testing.T) {
+	renamed := 0
+	for _, sample := range samples(t) {
+		program := strings.ToUpper(sample.source[:1]) + sample.source[1:]
+		for _, name := range []string{program + " 4K", "My " + program} {
+			body := bytes.Replace(sample.body, []byte(`"instanceName": "`+program+`"`), []byte(`"instanceName": "`+name+`"`), 1)
+			if bytes.Equal(body, sample.body) {
+				continue
+			}
+			renamed++
+			for _, other := range []string{"lidarr", "prowlarr", "radarr", "readarr", "sonarr", "whisparr"} {
+				s, err := source.Builtin(other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = s.Read(t.Context(), request{body: body, header: sample.header}.new())
+				if other == sample.source && err != nil || other != sample.source && (err == nil || !strings.Contains(err.Error(), "ends with /"+sample.source+";")) {
+					t.Errorf("%s as %q, sent to %s: %v", sample.path, name, other, err)
+				}
+			}
+		}
+	}
+	if renamed == 0 {
+		t.Error("no sample has a name of an instance")
 	}
 }
 

@@ -10,7 +10,7 @@ func init() {
 		Checked: "4.0.13",
 		Has: []string{
 			"eventType", "series|episodes|episodeFile|level|message|newVersion|instanceName",
-			"series|episodes|instanceName=Sonarr?", "episodes[].episodeNumber|instanceName=Sonarr?",
+			"series|episodes|instanceName~Sonarr?", "episodes[].episodeNumber|instanceName~Sonarr?",
 		},
 		Templates: source.Templates{
 			Title: `{{ default (default "Sonarr" .instanceName) .series.title }}`,

@@ -2,6 +2,7 @@ package programs
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
@@ -45,6 +46,13 @@ func TestStateOfText(t *testing.T) {
 		{"Info: disk", "", ""},
 		{"Report", "line\n✅ line 2", ""}, // only the first line
 		{"", "", ""},
+		// Uptime Kuma's plain text for Slack, without a group and with one.
+		{"", "web/shop\n[web/shop] [🔴 Down] timeout", notifier.Failure},
+		{"", "web/shop\n[web/shop] [✅ Up] 200 - OK", notifier.Success},
+		{"", "_web / eu_\nshop\n[shop] [🔴 Down] timeout", notifier.Failure},
+		{"", "web/shop is up\n[web/shop] [🔴 Down] timeout", notifier.Success}, // the first line says something
+		{"", "web/shop\nsee below\n[web/shop] [🔴 Down] timeout", ""},
+		{"", strings.Repeat("a long line ", 20) + "\n[web/shop] [🔴 Down] timeout", ""},
 	} {
 		if got := compose.StateOfText(tt.title, tt.body); got != tt.want {
 			t.Errorf("%q %q: %q, want %q", tt.title, tt.body, got, tt.want)

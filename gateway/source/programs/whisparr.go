@@ -12,7 +12,7 @@ func init() {
 		Checked: "2.0.0 of 2024-04-08 and 3.0.0 of 2024-10-14",
 		Has: []string{
 			"eventType", "series|episodes|movie|remoteMovie|level|message|newVersion|instanceName",
-			"series|episodes|movie|remoteMovie|instanceName=Whisparr?", "instanceName=Whisparr?",
+			"series|episodes|movie|remoteMovie|instanceName~Whisparr?", "instanceName~Whisparr?",
 		},
 		Templates: source.Templates{
 			Title: `{{ default (default (default "Whisparr" .instanceName) .movie.title) .series.title }}`,

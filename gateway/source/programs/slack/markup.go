@@ -84,7 +84,8 @@ func slackLiteral(s string) string { return slackLookAlike.ReplaceAllString(s, `
 
 // slackTitle returns a text of a title, without markup.
 func slackTitle(v any) string {
-	s := slackReference.ReplaceAllStringFunc(payload.Text(v), func(ref string) string {
+	s := slackStrike.ReplaceAllString(slackBold.ReplaceAllString(payload.Text(v), "$1$2$3"), "$1$2$3")
+	s = slackReference.ReplaceAllStringFunc(s, func(ref string) string {
 		m := slackReference.FindStringSubmatch(ref)
 		if source.IsAddress(m[1]) {
 			return cmp.Or(m[2], m[1])

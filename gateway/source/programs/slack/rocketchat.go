@@ -23,7 +23,7 @@ const rocketAPI = "api/v1"
 func rocketEndpoints() []source.Endpoint {
 	return []source.Endpoint{
 		{Paths: []string{rocketAPI + "/chat.postMessage", rocketAPI + "/chat.sendMessage"}, Read: readRocket, Reply: replyRocket(rocketPosted)},
-		{Paths: []string{rocketAPI + "/login"}, Reply: replyRocket(rocketSession)},
+		{Paths: []string{rocketAPI + "/login"}, Read: readRocketLogin, Reply: replyRocket(rocketSession)},
 		{Methods: []string{http.MethodGet, http.MethodPost}, Paths: []string{rocketAPI + "/logout", rocketAPI + "/me"}, Reply: replyRocket(rocketMe)},
 		{Methods: compose.GetMethods, Paths: []string{rocketAPI + "/info", "api/info"}, Reply: replyRocket(rocketInfo), Public: true},
 		{Methods: compose.AnyMethod, Other: isBelow(rocketAPI), Read: readRocketUnknown, Reply: replyRocket(nil)},
@@ -107,10 +107,16 @@ func rocketAccount() map[string]any {
 	return map[string]any{"_id": rocketUser, "username": slackName, "name": slackName}
 }
 
-// rocketSession answers to a login. The password is the token, so that what follows has
-// it in X-Auth-Token.
+// readRocketLogin reads a login. The password is the token, so that what follows has it in
+// X-Auth-Token.
+func readRocketLogin(_ context.Context, r *source.Request) (*source.Message, error) {
+	m := &source.Message{Skip: true}
+	compose.Echo(m, "password", r.Field("password"))
+	return m, nil
+}
+
 func rocketSession(o source.Outcome) map[string]any {
-	token := cmp.Or(o.Request.Field("password"), compose.TextID(o, rocketIDLength))
+	token := cmp.Or(payload.Text(o.Message.Echo["password"]), compose.TextID(o, rocketIDLength))
 	return map[string]any{"status": "success", "data": map[string]any{"userId": rocketUser, "authToken": token, "me": rocketAccount()}}
 }
 

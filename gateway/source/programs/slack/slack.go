@@ -55,7 +55,9 @@ func slackMessage(data any) *source.Message {
 	m := &source.Message{Format: "markdown", Dialect: markup.DialectSlack}
 	var body compose.Lines
 	left := maxElements
-	blocks := addBlocks(m, payload.Objects(payload.Get(data, "blocks"), maxBlocks), &body, &left)
+	list, _ := payload.Get(data, "blocks").([]any)
+	blocks := addBlocks(m, payload.Objects(list, maxBlocks), &body, &left)
+	body.More(m, len(list)-maxBlocks, "blocks")
 	if blocks == 0 { // text repeats the blocks for clients that cannot show them
 		body.Add(payload.Text(payload.Get(data, "markdown_text")))
 		body.Add(slackMarkup(payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))) // msg is Rocket.Chat's
@@ -74,9 +76,7 @@ func slackMessage(data any) *source.Message {
 	for _, a := range all {
 		addAttachment(m, a, &body, len(all) == 1)
 	}
-	if more := len(attachments) - maxBlocks; more > 0 {
-		body.Add("and " + payload.Text(more) + " more")
-	}
+	body.More(m, len(attachments)-maxBlocks, "attachments")
 	m.Body = body.String()
 	compose.SetType(m, notifier.Type(m.Type), compose.StateWithoutColor(m))
 	return m

@@ -64,6 +64,9 @@ func webEndpoints() []source.Endpoint {
 				}
 				answer := map[string]any{"ok": true}
 				maps.Copy(answer, method.answer(o))
+				if messages := webWarnings(o.Message); len(messages) > 0 {
+					answer["response_metadata"] = map[string]any{"messages": messages}
+				}
 				return compose.JSONReply(http.StatusOK, answer)
 			},
 		})
@@ -141,16 +144,34 @@ var errorCodes = map[int]string{
 	http.StatusForbidden:             "restricted_action",
 	http.StatusNotFound:              "channel_not_found",
 	http.StatusMethodNotAllowed:      "invalid_post_type",
+	http.StatusRequestTimeout:        "request_timeout",
 	http.StatusRequestEntityTooLarge: "msg_too_long",
+	http.StatusUnsupportedMediaType:  "invalid_post_type",
 	http.StatusFailedDependency:      "fatal_error",
+	http.StatusTooManyRequests:       "ratelimited",
 	http.StatusServiceUnavailable:    "service_unavailable",
 }
 
-// webError answers with an error. Slack's status would be 200; this one tells
-// programs that only look at the status, too.
+// webError answers with an error. Its status is 200, as that of Slack, because clients such
+// as Slack's SDK for Node repeat a request with any other status for half an hour. Another
+// status remains for an error that may be gone then.
 func webError(o source.Outcome) source.Reply {
-	code := cmp.Or(o.Code, errorCodes[o.Status], "internal_error")
-	return compose.JSONReply(o.Status, map[string]any{"ok": false, "error": code, "response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
+	code, status := cmp.Or(o.Code, errorCodes[o.Status], "internal_error"), o.Status
+	if o.Anonymous && o.Status == http.StatusUnauthorized {
+		code = "not_authed"
+	}
+	if status < http.StatusInternalServerError && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
+		status = http.StatusOK
+	}
+	return compose.JSONReply(status, map[string]any{"ok": false, "error": code, "response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
+}
+
+// webWarnings returns the warnings about a message as Slack writes them, which clients log.
+func webWarnings(m *source.Message) (messages []string) {
+	for _, w := range m.Warnings {
+		messages = append(messages, "[WARN] "+w)
+	}
+	return messages
 }
 
 // readUnknown refuses a method that the gateway does not have.
@@ -178,27 +199,31 @@ func readUpdate(r *source.Request, data map[string]any) (*source.Message, error)
 	return m, nil
 }
 
-// readUploadURL checks a request for an address to post a file to.
-func readUploadURL(_ *source.Request, data map[string]any) (*source.Message, error) {
+// readUploadURL reads a request for an address to post a file to. Some clients send no token
+// to it, so it has that of the request.
+func readUploadURL(r *source.Request, data map[string]any) (*source.Message, error) {
 	if payload.Text(data["filename"]) == "" {
 		return nil, webErrorf("invalid_arguments", "filename is missing")
 	}
-	return &source.Message{Skip: true}, nil
+	m := &source.Message{Skip: true}
+	compose.Echo(m, "token", cmp.Or(r.Bearer(), r.Query.Get("token"), r.Field("token")))
+	return m, nil
 }
 
 // readUploaded reads a file, as a form or as the body. It is sent at once, because
-// the gateway keeps nothing between requests.
+// the gateway keeps nothing between requests. Its name is that of the address: Slack's SDK
+// for Node calls every file of a form "Untitled".
 func readUploaded(_ context.Context, r *source.Request) (*source.Message, error) {
 	if r.Files == 0 && len(r.Body) == 0 {
 		return nil, source.Errorf(http.StatusBadRequest, "the request has no file")
 	}
 	name := path.Base("/" + r.Query.Get("filename"))
-	if name == "/" {
-		name = "file"
+	if name != "/" {
+		return &source.Message{Body: name, File: name}, nil
 	}
-	m := &source.Message{Body: name}
+	m := &source.Message{Body: "file"}
 	if r.Files == 0 {
-		m.File = name
+		m.File = "file"
 	}
 	return m, nil
 }
@@ -266,16 +291,14 @@ func slackAnswer(o source.Outcome, ts string) map[string]any {
 	}
 }
 
-// slackUploadURL returns an address to post a file to. Some clients send no token to
-// it, so it has that of the request.
+// slackUploadURL returns an address to post a file to.
 func slackUploadURL(o source.Outcome) map[string]any {
-	r := o.Request
 	id := "F" + compose.TextID(o, 10)
 	query := url.Values{"filename": {payload.Text(o.Message.Echo["filename"])}}
-	if token := cmp.Or(r.Bearer(), r.Query.Get("token"), r.Field("token")); token != "" {
+	if token := payload.Text(o.Message.Echo["token"]); token != "" {
 		query.Set("token", token)
 	}
-	return map[string]any{"file_id": id, "upload_url": r.Address + "/upload/v1/" + id + "?" + query.Encode()}
+	return map[string]any{"file_id": id, "upload_url": o.Request.Address + "/upload/v1/" + id + "?" + query.Encode()}
 }
 
 func replyUploaded(o source.Outcome) source.Reply {

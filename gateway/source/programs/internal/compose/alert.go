@@ -100,7 +100,7 @@ func SetHeadline(m *source.Message, s string, body *Lines) {
 	if s = strings.TrimSpace(s); IsTitleLike(s) {
 		m.Title = s
 	} else {
-		body.Add(markup.TruncateBytes(s, MaxBody))
+		body.Add(s)
 	}
 }
 
@@ -108,6 +108,14 @@ func SetHeadline(m *source.Message, s string, body *Lines) {
 func IsTitleLike(s string) bool {
 	const max = 200 // bytes
 	return s != "" && len(s) <= max && !strings.Contains(s, "\n")
+}
+
+// SetOver makes an alert whose text begins with a word such as RESOLVED a success: Gatus
+// opens an alert with such a text before it closes it.
+func SetOver(m *source.Message, text string) {
+	if notifier.TypeOfTitle(text) == notifier.Success {
+		m.Type = string(notifier.Success)
+	}
 }
 
 // WithState puts the state of an alert before its text, unless the text says it already.

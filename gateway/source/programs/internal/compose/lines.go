@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
@@ -8,10 +9,6 @@ import (
 
 // Lines collects the lines of a body. Its methods ignore empty text.
 type Lines struct{ Parts []string }
-
-// MaxBody is the maximum length of the body that an API makes from a payload, in
-// bytes.
-const MaxBody = 64 << 10
 
 func (l *Lines) Add(s string) {
 	if s = strings.TrimSpace(s); s != "" {
@@ -37,13 +34,16 @@ func MarkdownLink(text, address string) string {
 	return "[" + strings.NewReplacer("[", "(", "]", ")").Replace(text) + "](" + address + ")"
 }
 
-func (l *Lines) String() string {
-	s := strings.Join(l.Parts, "\n")
-	if len(s) > MaxBody {
-		s = strings.ToValidUTF8(s[:MaxBody], "") + "…"
+// More says in the text, and in a warning of m, that n of what follows are left out. It does
+// nothing if n is not positive.
+func (l *Lines) More(m *source.Message, n int, what string) {
+	if n > 0 {
+		l.Add(fmt.Sprintf("and %d more", n))
+		m.Warnings = append(m.Warnings, fmt.Sprintf("The message has %d %s more than are sent", n, what))
 	}
-	return s
 }
+
+func (l *Lines) String() string { return strings.Join(l.Parts, "\n") }
 
 // MaxFacts is the maximum number of fields, buttons or cells to read of one part of a
 // message.

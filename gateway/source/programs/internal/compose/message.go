@@ -50,10 +50,13 @@ func CheckContent(m *source.Message, program string, r *source.Request) (*source
 	return m, nil
 }
 
-// Echo makes the answer repeat a value of the request, unless it is missing or longer
-// than a body: it stays in memory until the message is delivered.
+// MaxEcho is the maximum size of a value that an answer repeats, in bytes.
+const MaxEcho = 64 << 10
+
+// Echo makes the answer repeat a value of the request, unless it is missing or larger than
+// MaxEcho: it stays in memory until the message is delivered.
 func Echo(m *source.Message, name string, v any) {
-	if v == nil || v == "" || payload.Size(v) > MaxBody {
+	if v == nil || v == "" || payload.Size(v) > MaxEcho {
 		return
 	}
 	if m.Echo == nil {

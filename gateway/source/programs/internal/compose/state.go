@@ -84,12 +84,39 @@ var (
 )
 
 // StateOfText returns the state that a title or, if it names none, the first line of a
-// body names with words or emojis, or "". The most serious one counts.
+// body names with words or emojis, or "". The most serious one counts. If there is no title,
+// a short first line stands for it, so that the second one counts, too.
 func StateOfText(title, body string) notifier.Type {
 	const most = 1000 // bytes; a text says it at its beginning
-	title, body = markup.TruncateBytes(title, most), markup.TruncateBytes(markup.FirstLine(body), most)
-	return cmp.Or(notifier.TypeOfTitle(title), stateOfLine(title), notifier.TypeOfTitle(body), stateOfLine(body))
+	for _, line := range headlines(title, body) {
+		line = markup.TruncateBytes(line, most)
+		if t := cmp.Or(notifier.TypeOfTitle(line), stateOfLine(line)); t != "" {
+			return t
+		}
+	}
+	return ""
 }
+
+// headlines returns the lines that may name a state. An emphasized line before them names a
+// group, as that of a monitor in Uptime Kuma.
+func headlines(title, body string) []string {
+	const short = 100 // bytes
+	first, rest, _ := strings.Cut(strings.TrimSpace(body), "\n")
+	if title != "" {
+		return []string{title, first}
+	}
+	if groupLine.MatchString(first) {
+		first, rest, _ = strings.Cut(strings.TrimSpace(rest), "\n")
+	}
+	if len(first) > short {
+		return []string{first}
+	}
+	second, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	return []string{first, second}
+}
+
+// groupLine matches a line that is emphasized as a whole.
+var groupLine = lazyregexp.New(`^_[^_]+_$`)
 
 // stateOfLine returns the state that a line names with an emoji or a sentence, or "".
 func stateOfLine(s string) (t notifier.Type) {
