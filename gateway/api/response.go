@@ -113,10 +113,14 @@ func NewProgramResponse(report *notifier.Report) *Response {
 const writeTimeout = 30 * time.Second
 
 // Write writes the response in the format that the Accept headers of req
-// prefer: plain text, JSON, HTML or, as the last line of a [Stream], JSON. An
+// prefer: plain text, JSON or HTML, or as the end of a [Stream]. An
 // error is JSON as well if req is JSON and has no Accept header: programs that
 // send JSON without one decode the body of an error.
 func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
+	if r.Stream != nil {
+		r.Stream.end(r)
+		return
+	}
 	var body []byte
 	media := negotiate(req)
 	if r.Error != "" && !accepts(req) && sendsJSON(req) {
@@ -136,10 +140,6 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 		body = jsonLine(endLine{r.Status, r.body()})
 	default:
 		body = r.text()
-	}
-	if r.Stream != nil {
-		r.Stream.end(body)
-		return
 	}
 	// A connection that does not support this has the server's timeouts.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))

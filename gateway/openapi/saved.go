@@ -98,7 +98,7 @@ func SavedKey() About {
 			"url":         described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key cannot be in the gateway's configuration."),
 		}), mediaForm),
 		Answers: map[int]Answer{
-			http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status."),
+			http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status.").streamed(),
 			http.StatusBadRequest:            plainResult("There is no such destination, or the URL cannot be used."),
 			http.StatusForbidden:             plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a page of another site sent the request."),
 			http.StatusNotFound:              plainResult(noSuchKey),
