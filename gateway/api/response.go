@@ -24,6 +24,9 @@ type Response struct {
 	// Error says why the request failed; "" for success.
 	Error string
 
+	// Field is the name of the field of the request that is wrong; "" for none.
+	Field string
+
 	// RetryAfter is the value of the header Retry-After, in whole seconds; 0
 	// for no header.
 	RetryAfter time.Duration
@@ -201,12 +204,13 @@ func (r *Response) JSON() []byte {
 type responseBody struct {
 	ID      string      `json:"id,omitempty"`
 	Error   *string     `json:"error"`
+	Field   string      `json:"field,omitempty"`
 	Details [][3]string `json:"details"`
 	Results []Result    `json:"results"`
 }
 
 func (r *Response) body() responseBody {
-	out := responseBody{ID: r.ID, Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
+	out := responseBody{ID: r.ID, Field: r.Field, Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
 	if r.Error != "" {
 		out.Error = &r.Error
 	}

@@ -150,7 +150,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 		`"` + file.URL + `"`, `["` + file.URL + `",""]`, `{"url":"` + file.URL + `"}`, `{"url":""}`, `{"url":5}`, `{"url":null}`,
 		`{"base64":"eA=="}`, `[{"base64":"eA==","filename":"f","mimetype":"text/plain"}]`, `{"base64":null,"url":"` + file.URL + `"}`, `{"base64":5}`, `{"filename":"x"}`, `{"base64":"eA==","filename":5}`,
 	}
-	for _, field := range []string{"urls", "body", "title", "type", "format", "incident", "tag", "tags", "attach", "attachment", "attachments"} {
+	for _, field := range []string{"body", "title", "type", "format", "incident", "tag", "tags", "attach", "attachment", "attachments"} {
 		for _, value := range values {
 			fields := map[string]json.RawMessage{"body": json.RawMessage(`"x"`)}
 			if field == "body" {
