@@ -62,10 +62,10 @@ func badRequest(format string, args ...any) *Error {
 	return Errorf(http.StatusBadRequest, format, args...)
 }
 
-// badField returns the error for a field of the request. problem follows the name, which may
-// have an index, such as attach[1]: " is missing", ": it is no number".
-func badField(name, problem string, args ...any) *Error {
-	e := badRequest("the field "+name+problem, args...)
+// badField returns the error for a field of the request, whose name may have an index, such
+// as attach[1].
+func badField(name, format string, args ...any) *Error {
+	e := badRequest(format, args...)
 	e.Field = name
 	if i := strings.IndexAny(name, "[."); i > 0 {
 		e.Field = name[:i]

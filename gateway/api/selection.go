@@ -77,7 +77,7 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 	}
 	if len(urls) == 0 {
 		if len(fallback) == 0 {
-			return nil, badField(fieldURLs, " is missing; set it to the notification URLs to send to")
+			return nil, badField(fieldURLs, "the field urls is missing; set it to the notification URLs to send to")
 		}
 		return &Selection{Targets: fallback, warnings: q.warningRecords()}, nil
 	}

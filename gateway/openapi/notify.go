@@ -38,7 +38,7 @@ func Key() About {
 		Parameters: common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
 		Body:       messageBody(),
 		Answers: ofMessage(map[int]Answer{
-			http.StatusUnauthorized:     unauthorized("The key needs a token, or one of the keys does and this key does not exist."),
+			http.StatusUnauthorized:     unauthorized(needsToken),
 			http.StatusForbidden:        result("A page of another site has sent the request (`trusted_origins`)."),
 			http.StatusNotFound:         result(noSuchKey),
 			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
@@ -50,7 +50,7 @@ func Key() About {
 		Parameters:  common("Beat", "Type"),
 		Answers: map[int]Answer{
 			http.StatusOK:               aPage(),
-			http.StatusUnauthorized:     says("The key needs a token, or one of the keys does and this key does not exist.", map[string]Schema{mediaHTML: text()}, "Vary", "Cache-Control", "WWW-Authenticate"),
+			http.StatusUnauthorized:     says(needsToken, map[string]Schema{mediaHTML: text()}, "Vary", "Cache-Control", "WWW-Authenticate"),
 			http.StatusNotFound:         says(noSuchKey, map[string]Schema{mediaHTML: text()}),
 			http.StatusMethodNotAllowed: noPage(),
 		},
