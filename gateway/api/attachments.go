@@ -77,7 +77,7 @@ func (s *files) readRefs(c *content, link bool) (refs []fileRef, err error) {
 func (f *fileRef) readObject(object json.RawMessage) error {
 	o, err := readJSON(object)
 	if err != nil {
-		return badRequest("the field %s: %w", f.field, err)
+		return badField(f.field, "the field %s: %w", f.field, err)
 	}
 	var data string
 	for _, p := range []struct {
@@ -100,11 +100,11 @@ func (l Limits) checkRef(f fileRef) error {
 	case f.base64 != nil:
 		return nil
 	case f.url == "":
-		return badRequest("the field %s must be an object with base64 or url", f.field)
+		return badField(f.field, "the field %s must be an object with base64 or url", f.field)
 	case !hasPrefixFold(f.url, "http://") && !hasPrefixFold(f.url, "https://"):
-		return badRequest("the field %s must be an address that begins with http:// or https:// or, in JSON, an object with base64", f.field)
+		return badField(f.field, "the field %s must be an address that begins with http:// or https:// or, in JSON, an object with base64", f.field)
 	case !l.RemoteFiles:
-		return badRequest("the field %s is an address, but fetching attachments is turned off here; send the file itself", f.field)
+		return badField(f.field, "the field %s is an address, but fetching attachments is turned off here; send the file itself", f.field)
 	}
 	return nil
 }
@@ -277,7 +277,7 @@ func (s *files) read(what, name, contentType string, file io.Reader) (*notifier.
 		return nil, s.limits.fileError(what, err, false)
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		return nil, badRequest("the field %s.base64 is not valid base64", what)
+		return nil, badField(what, "the field %s.base64 is not valid base64", what)
 	}
 	return nil, BodyError(r.err)
 }

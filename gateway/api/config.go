@@ -76,13 +76,13 @@ func readConfig(q *Request, isJSON bool) (*Config, error) {
 	}
 	switch format = strings.ToLower(format); {
 	case format == "" && isJSON:
-		return nil, badRequest("the field format is missing; set it to text, yaml or auto")
+		return nil, badField(fieldFormat, "the field format is missing; set it to text, yaml or auto")
 	case format == "", format == configAuto:
 		if format = ConfigText; appriseconfig.IsYAML(text) {
 			format = ConfigYAML
 		}
 	case format != ConfigText && format != ConfigYAML:
-		return nil, badRequest("the field format must be text, yaml or auto")
+		return nil, badField(fieldFormat, "the field format must be text, yaml or auto")
 	}
 	return &Config{Format: format, Text: text}, nil
 }

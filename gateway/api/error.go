@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +19,10 @@ import (
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
+
+	// Field is the name of the field of the request that is wrong; "" if it is none, or
+	// not one alone.
+	Field string
 
 	// Err says in one sentence what is wrong, where, and what to send instead.
 	// It holds no secret.
@@ -44,7 +49,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Response returns the response for the client.
 func (e *Error) Response() *Response {
-	return &Response{Status: e.Status, Error: e.Error(), RetryAfter: e.RetryAfter, Results: e.Results}
+	return &Response{Status: e.Status, Error: e.Error(), Field: e.Field, RetryAfter: e.RetryAfter, Results: e.Results}
 }
 
 // Errorf returns an Error with a status and a text formatted as by
@@ -55,6 +60,17 @@ func Errorf(status int, format string, args ...any) *Error {
 
 func badRequest(format string, args ...any) *Error {
 	return Errorf(http.StatusBadRequest, format, args...)
+}
+
+// badField returns the error for a field of the request, whose name may have an index, such
+// as attach[1].
+func badField(name, format string, args ...any) *Error {
+	e := badRequest(format, args...)
+	e.Field = name
+	if i := strings.IndexAny(name, "[."); i > 0 {
+		e.Field = name[:i]
+	}
+	return e
 }
 
 // storageError returns the error for an attachment that could not be stored:

@@ -96,7 +96,7 @@ func (f field) text(name string) (string, error) {
 	}
 	s, err := unquote(f.json)
 	if err != nil {
-		return "", badRequest("the field %s: %w", name, err)
+		return "", badField(name, "the field %s: %w", name, err)
 	}
 	return s, nil
 }
@@ -137,7 +137,7 @@ func (f field) items(name string, objects bool) ([]item, error) {
 	}
 	values, err := arrayElements(f.json)
 	if err != nil {
-		return nil, badRequest("the field %s: %w", name, err)
+		return nil, badField(name, "the field %s: %w", name, err)
 	}
 	expected := jsonString
 	if objects {
@@ -162,7 +162,7 @@ func newItem(name string, value json.RawMessage, objects bool, expected string) 
 	}
 	text, err := unquote(value)
 	if err != nil {
-		return item{}, badRequest("the field %s: %w", name, err)
+		return item{}, badField(name, "the field %s: %w", name, err)
 	}
 	return item{name: name, text: text}, nil
 }
@@ -179,7 +179,7 @@ func arrayElements(array json.RawMessage) (out []json.RawMessage, err error) {
 }
 
 func wrongType(name, got, want string) *Error {
-	return badRequest("the field %s is %s; it must be %s", name, got, want)
+	return badField(name, "the field %s is %s; it must be %s", name, got, want)
 }
 
 // text returns the value of a field of the body or, if it is empty, of the

@@ -49,7 +49,7 @@ func (q *Request) parseType(s string) (notifier.Type, error) {
 	if !q.content.fields[fieldType].mapped {
 		t, err := notifier.ParseType(s)
 		if err != nil {
-			return "", badRequest("the field type: %w", err)
+			return "", badField(fieldType, "the field type: %w", err)
 		}
 		return t, nil
 	}
@@ -69,7 +69,7 @@ func (q *Request) incident(typ string) (i notifier.Incident, err error) {
 	}
 	name, hashed, err := notifier.IncidentName(text)
 	if err != nil {
-		return i, badRequest("the field incident: %w", err)
+		return i, badField(fieldIncident, "the field incident: %w", err)
 	}
 	if hashed {
 		q.warnings.add("The incident is longer than %d bytes, so its SHA-256 hash is used", notifier.MaxIncidentName)
@@ -100,7 +100,7 @@ func (q *Request) Draft() (*notifier.Message, error) {
 	}
 	var err error
 	if m.Format, err = markup.ParseFormat(format); err != nil {
-		return nil, badRequest("the field format: %w", err)
+		return nil, badField(fieldFormat, "the field format: %w", err)
 	}
 	q.content.acknowledgeText(m)
 	return m, nil
@@ -119,14 +119,14 @@ func (q *Request) FormField(name string) string {
 func (q *Request) missingBody() *Error {
 	switch {
 	case q.content.jsonForm:
-		return badRequest("the field body is missing; the request is JSON but was sent as a form, so add the header Content-Type: application/json")
+		return badField(fieldBody, "the field body is missing; the request is JSON but was sent as a form, so add the header Content-Type: application/json")
 	case len(q.content.fields[payloadPart].texts) > 0:
-		return badRequest("the field body is missing; the form has a part payload, which is read only if the part has Content-Type: application/json")
+		return badField(fieldBody, "the field body is missing; the form has a part payload, which is read only if the part has Content-Type: application/json")
 	}
 	for _, name := range q.content.unread() {
 		if likelyFields[strings.ToLower(name)] == fieldBody {
-			return badRequest("the field body is missing; if it is the field %s, rename that, or add ?:%[1]s=body to the address", name)
+			return badField(fieldBody, "the field body is missing; if it is the field %s, rename that, or add ?:%[1]s=body to the address", name)
 		}
 	}
-	return badRequest("the field body is missing; send a body, an attachment or both")
+	return badField(fieldBody, "the field body is missing; send a body, an attachment or both")
 }

@@ -17,16 +17,27 @@ func isPlain(text []byte) bool {
 	return len(bytes.TrimSpace(text)) > 0 && bytes.IndexByte(text, '=') < 0 && (!beginsLikeJSON(text) || !json.Valid(text))
 }
 
+// plainHeaders are the headers that stand for fields of a message whose body is its text. A
+// later one of a field precedes an earlier one.
+//
+// Apprise API has had X-Apprise-Title and its like since 2.0.2, as its release notes say.
+// The names follow those of its other headers; no document that lists them was found.
+var plainHeaders = []struct{ header, name string }{
+	{"Subject", fieldTitle}, {"Title", fieldTitle}, {"X-Apprise-Title", fieldTitle},
+	{"Priority", fieldType}, {"X-Apprise-Type", fieldType},
+	{"Tags", "tag"}, {"X-Apprise-Tag", "tag"},
+	{"X-Apprise-Format", fieldFormat},
+	{"Incident", fieldIncident},
+}
+
 // plainFields returns the fields of a request whose body is the message itself.
 // The headers Title, Tags and Priority stand for the fields title, tag and type,
 // under the names that ntfy has made known, and Incident for incident. Subject, which
-// Kopia sends, is another name of Title. A format other than plain text precedes that of the query string.
+// Kopia sends, is another name of Title. The format of the body, if that is not plain text,
+// precedes that of a header or of the query string.
 func plainFields(text string, format markup.Format, h http.Header) map[string]field {
 	fields := map[string]field{fieldBody: {texts: []string{text}}}
-	if format != markup.Text {
-		fields[fieldFormat] = field{texts: []string{string(format)}}
-	}
-	for _, f := range []struct{ header, name string }{{"Subject", fieldTitle}, {"Title", fieldTitle}, {"Tags", "tag"}, {"Priority", fieldType}, {"Incident", fieldIncident}} {
+	for _, f := range plainHeaders {
 		value := decodeHeader(h.Get(f.header))
 		if value == "" {
 			continue
@@ -37,6 +48,9 @@ func plainFields(text string, format markup.Format, h http.Header) map[string]fi
 			}
 		}
 		fields[f.name] = field{texts: []string{value}, mapped: true}
+	}
+	if format != markup.Text {
+		fields[fieldFormat] = field{texts: []string{string(format)}}
 	}
 	return fields
 }

@@ -38,6 +38,11 @@ func TestPlainText(t *testing.T) {
 			map[string]string{"Tags": "b", "Title": "T"},
 			received{title: "T", body: "x", typ: "info", urls: "json://b"},
 		},
+		"headers of Apprise": {
+			"/k", plain, "**x**",
+			map[string]string{"X-Apprise-Title": "T", "Title": "other", "X-Apprise-Type": "warning", "Priority": "5", "X-Apprise-Tag": "b", "X-Apprise-Format": "markdown"},
+			received{title: "T", body: "**x**", typ: "warning", urls: "json://b"},
+		},
 		"the query string":                       {"/k?tag=a&title=Q&type=failure", typeForm, "x", nil, received{title: "Q", body: "x", typ: "failure", urls: "json://a"}},
 		"the headers mean nothing for a form":    {"", typeForm, "body=x", map[string]string{"Title": "T"}, received{body: "x", typ: "info"}},
 		"the headers mean nothing for JSON":      {"", typeJSON, `{"body":"x"}`, map[string]string{"Title": "T"}, received{body: "x", typ: "info"}},
@@ -127,6 +132,22 @@ func TestPlainTextRefused(t *testing.T) {
 		got := post(g, "/notify", tt.contentType, tt.body)
 		if got.status != tt.status || !strings.Contains(got.body, tt.text) {
 			t.Errorf("%s: status %d: %s", name, got.status, got.body)
+		}
+	}
+}
+
+// TestFormatOfPlainText checks that the header with the format is read, and that a body with
+// a format of its own keeps that.
+func TestFormatOfPlainText(t *testing.T) {
+	g := newGateway(t, nil)
+	for contentType, want := range map[string]int{"text/plain": 400, "text/markdown": 200} {
+		r := httptest.NewRequest("POST", "/notify/k", strings.NewReader("x"))
+		r.Header.Set("Content-Type", contentType)
+		r.Header.Set("X-Apprise-Format", "rtf")
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: status %d: %s", contentType, w.Code, w.Body)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -99,7 +100,6 @@ func TestBadRequests(t *testing.T) {
 		"types of attach":        {"/notify", typeJSON, `{"body":"x","attach":5}`, 400, "it must be a string, an object, or an array of strings and objects"},
 		"JSON as a form":         {"/notify/k", typeForm, ` {"body":"x"}`, 400, "Content-Type: application/json"},
 		"an array as a form":     {"/notify", typeForm, `[{"body":"x"}]`, 400, "Content-Type: application/json"},
-		"urls on a key":          {"/notify/k", typeJSON, `{"body":"x","urls":5}`, 400, "the field urls"},
 		"another media type":     {"/notify", "text/csv", "hello", 415, "Content-Type"},
 		"broken media type":      {"/notify", "json", `{"body":"x"}`, 415, "Content-Type"},
 		"JSON too large":         {"/notify", typeJSON, `{"body":"` + strings.Repeat("x", 1024) + `"}`, 413, "1.0 KiB"},
@@ -111,6 +111,9 @@ func TestBadRequests(t *testing.T) {
 		}
 		if !strings.HasPrefix(got.body, `{"error":"`) || !strings.Contains(got.body, tt.text) {
 			t.Errorf("%s: the error does not say %q: %s", name, tt.text, got.body)
+		}
+		if field := regexp.MustCompile(`"the field (\w+)`).FindStringSubmatch(got.body); field != nil && !strings.Contains(got.body, `,"field":"`+field[1]+`",`) {
+			t.Errorf("%s: the answer does not name the field: %s", name, got.body)
 		}
 		if !strings.Contains(got.body, `"details":[]`) || !strings.Contains(got.body, `"results":[]`) {
 			t.Errorf("%s: details and results must be empty arrays: %s", name, got.body)
@@ -240,4 +243,16 @@ func FuzzRequest(f *testing.F) {
 		_, err = q.content.urls(q.limits.Client)
 		refused(err)
 	})
+}
+
+// TestURLsOnKey checks that a message for a key has its URLs ignored, whatever their type,
+// as Apprise API 2 ignores them.
+func TestURLsOnKey(t *testing.T) {
+	g := newGateway(t, nil)
+	for _, urls := range []string{`"json://elsewhere"`, `["nonsense"]`, `5`, `{}`, `[1]`} {
+		got := post(g, "/notify/k", typeJSON, `{"body":"x","urls":`+urls+`}`)
+		if sent := g.take(); got.status != 200 || len(sent) != 1 {
+			t.Errorf("%s: status %d, %d messages: %s", urls, got.status, len(sent), got.body)
+		}
+	}
 }

@@ -24,6 +24,9 @@ type Response struct {
 	// Error says why the request failed; "" for success.
 	Error string
 
+	// Field is the name of the field of the request that is wrong; "" for none.
+	Field string
+
 	// RetryAfter is the value of the header Retry-After, in whole seconds; 0
 	// for no header.
 	RetryAfter time.Duration
@@ -113,10 +116,14 @@ func NewProgramResponse(report *notifier.Report) *Response {
 const writeTimeout = 30 * time.Second
 
 // Write writes the response in the format that the Accept headers of req
-// prefer: plain text, JSON, HTML or, as the last line of a [Stream], JSON. An
+// prefer: plain text, JSON or HTML, or as the end of a [Stream]. An
 // error is JSON as well if req is JSON and has no Accept header: programs that
 // send JSON without one decode the body of an error.
 func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
+	if r.Stream != nil {
+		r.Stream.end(r)
+		return
+	}
 	var body []byte
 	media := negotiate(req)
 	if r.Error != "" && !accepts(req) && sendsJSON(req) {
@@ -136,10 +143,6 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 		body = jsonLine(endLine{r.Status, r.body()})
 	default:
 		body = r.text()
-	}
-	if r.Stream != nil {
-		r.Stream.end(body)
-		return
 	}
 	// A connection that does not support this has the server's timeouts.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
@@ -201,12 +204,13 @@ func (r *Response) JSON() []byte {
 type responseBody struct {
 	ID      string      `json:"id,omitempty"`
 	Error   *string     `json:"error"`
+	Field   string      `json:"field,omitempty"`
 	Details [][3]string `json:"details"`
 	Results []Result    `json:"results"`
 }
 
 func (r *Response) body() responseBody {
-	out := responseBody{ID: r.ID, Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
+	out := responseBody{ID: r.ID, Field: r.Field, Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
 	if r.Error != "" {
 		out.Error = &r.Error
 	}

@@ -8,17 +8,95 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Stream is a response of several lines (application/x-ndjson), each a JSON
-// value that is sent as soon as it is known: first the destinations, then each
-// result, and last the whole response. The HTTP status is 200, since the result
-// is not known when the stream begins; the last line holds the real one.
+// Stream is a response that tells each result as soon as it is known, and last the
+// outcome of the whole message. The HTTP status is 200, since the outcome is not known
+// when the stream begins.
 //
-// Deliveries do not wait for the client. A goroutine writes the lines; it ends
-// with [Response.Write].
+// Deliveries do not wait for the client. A goroutine writes the stream; it ends with
+// [Response.Write].
 type Stream struct {
-	lines chan []byte // with room for all lines
-	done  chan struct{}
+	format streamFormat
+	parts  chan []byte // with room for all parts
+	done   chan struct{}
 }
+
+// streamFormat is the format of a stream: [jsonLines] or [serverSentEvents].
+type streamFormat interface {
+	// begin sets the headers and returns the first part.
+	begin(h http.Header, targets []notifier.Target) []byte
+
+	result(i int, r notifier.Result) []byte
+	end(r *Response) []byte
+
+	// silence returns what is written each silenceTime in which there is no other part; nil
+	// for nothing.
+	silence() []byte
+}
+
+// silenceTime is half of the 20 seconds after which the first proxies and clients give up a
+// connection on which nothing arrives; Apprise API has the same.
+const silenceTime = 10 * time.Second
+
+// NewStream begins a stream to a client that asks for one, and returns nil for any other
+// client. The caller passes the results to [Stream.Result] and sets [Response.Stream].
+func NewStream(w http.ResponseWriter, r *http.Request, targets []notifier.Target) *Stream {
+	var format streamFormat
+	switch {
+	case asksForEvents(r):
+		format = &serverSentEvents{}
+	case negotiate(r) == mediaStream:
+		format = jsonLines{}
+	default:
+		return nil
+	}
+	s := &Stream{format: format, parts: make(chan []byte, 1+len(targets)+1), done: make(chan struct{})}
+	s.parts <- format.begin(w.Header(), targets)
+	w.WriteHeader(http.StatusOK)
+	go s.write(w)
+	return s
+}
+
+// Result sends the result of targets[i]. It does not block, and several
+// goroutines may call it at once.
+func (s *Stream) Result(i int, r notifier.Result) { s.parts <- s.format.result(i, r) }
+
+func (s *Stream) write(w http.ResponseWriter) {
+	defer close(s.done)
+	c := http.NewResponseController(w)
+	silence := time.NewTicker(silenceTime)
+	defer silence.Stop()
+	for {
+		var part []byte
+		var more bool
+		select {
+		case part, more = <-s.parts:
+			if !more {
+				return
+			}
+			silence.Reset(silenceTime)
+		case <-silence.C:
+			if part = s.format.silence(); part == nil {
+				continue
+			}
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
+		// Write fails only if the client is gone. If Flush fails, the parts are
+		// sent together.
+		_, _ = w.Write(part)
+		_ = c.Flush()
+	}
+}
+
+// end writes the outcome and returns when the whole stream is written.
+func (s *Stream) end(r *Response) {
+	s.parts <- s.format.end(r)
+	close(s.parts)
+	<-s.done
+}
+
+// jsonLines is a stream of lines (application/x-ndjson), each a JSON value: first the
+// destinations, then each result, and last the whole response with its HTTP status.
+type jsonLines struct{}
 
 // The lines of a stream.
 type (
@@ -40,47 +118,20 @@ type (
 	}
 )
 
-// NewStream begins a stream to a client whose Accept headers prefer one, and
-// returns nil for any other client. The caller passes the results to
-// [Stream.Result] and sets [Response.Stream].
-func NewStream(w http.ResponseWriter, r *http.Request, targets []notifier.Target) *Stream {
-	if negotiate(r) != mediaStream {
-		return nil
-	}
-	setHeaders(w.Header(), mediaStream)
-	w.WriteHeader(http.StatusOK)
+func (jsonLines) begin(h http.Header, targets []notifier.Target) []byte {
+	setHeaders(h, mediaStream)
 	begin := beginLine{make([]streamDestination, len(targets))}
 	for i, t := range targets {
 		begin.Sending[i] = streamDestination{t.Service(), t.String(), notNil(t.Tags)}
 	}
-	s := &Stream{lines: make(chan []byte, 1+len(targets)+1), done: make(chan struct{})}
-	s.lines <- jsonLine(begin)
-	go s.write(w)
-	return s
+	return jsonLine(begin)
 }
 
-// Result sends the result of targets[i]. It does not block, and several
-// goroutines may call it at once.
-func (s *Stream) Result(i int, r notifier.Result) { s.lines <- jsonLine(resultLine{i, NewResult(r)}) }
-
-func (s *Stream) write(w http.ResponseWriter) {
-	defer close(s.done)
-	c := http.NewResponseController(w)
-	for l := range s.lines {
-		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
-		// Write fails only if the client is gone. If Flush fails, the lines are
-		// sent together.
-		_, _ = w.Write(l)
-		_ = c.Flush()
-	}
+func (jsonLines) result(i int, r notifier.Result) []byte {
+	return jsonLine(resultLine{i, NewResult(r)})
 }
-
-// end writes the last line and returns when all lines are written.
-func (s *Stream) end(last []byte) {
-	s.lines <- last
-	close(s.lines)
-	<-s.done
-}
+func (jsonLines) end(r *Response) []byte { return jsonLine(endLine{r.Status, r.body()}) }
+func (jsonLines) silence() []byte        { return nil }
 
 // jsonLine returns v as one line of JSON.
 func jsonLine(v any) []byte {

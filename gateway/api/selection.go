@@ -37,10 +37,6 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 	if err != nil {
 		return nil, err
 	}
-	// The URLs have no effect here, but a wrong type is a mistake of the client.
-	if _, err := q.content.urls(q.limits.Client); err != nil {
-		return nil, err
-	}
 	if tags.Empty() {
 		if targets := PreferredTargets(q.payload.preferred, choose); targets != nil {
 			return &Selection{Targets: targets, warnings: q.warningRecords()}, nil
@@ -81,7 +77,7 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 	}
 	if len(urls) == 0 {
 		if len(fallback) == 0 {
-			return nil, badRequest("the field urls is missing; set it to the notification URLs to send to")
+			return nil, badField(fieldURLs, "the field urls is missing; set it to the notification URLs to send to")
 		}
 		return &Selection{Targets: fallback, warnings: q.warningRecords()}, nil
 	}
@@ -105,6 +101,7 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 	q.opened = s.Targets
 	if len(s.Targets) == 0 {
 		e := badRequest("no URL of the field urls can be used, so nothing was sent; %w", first)
+		e.Field = fieldURLs
 		e.Results = s.results(nil)
 		return nil, e
 	}

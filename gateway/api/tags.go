@@ -39,11 +39,11 @@ func (f field) tags(name string) (any, error) {
 	case len(f.texts) > 0:
 		return anyOf(f.texts), nil
 	case len(f.json) > maxTagJSON:
-		return nil, badRequest("the field %s is longer than %s", name, formatSize(maxTagJSON))
+		return nil, badField(name, "the field %s is longer than %s", name, formatSize(maxTagJSON))
 	}
 	var v any
 	if err := json.Unmarshal(f.json, &v); err != nil {
-		return nil, badRequest("the field %s: %w", name, err)
+		return nil, badField(name, "the field %s: %w", name, err)
 	}
 	return v, nil
 }
@@ -93,7 +93,7 @@ func anyOf(texts []string) any {
 func parseTags(name string, v any) (notifier.TagExpr, error) {
 	e, err := notifier.ParseTags(v)
 	if err != nil {
-		return e, badRequest("the field %s: %w", name, err)
+		return e, badField(name, "the field %s: %w", name, err)
 	}
 	return e, nil
 }

@@ -17,7 +17,7 @@ func (c *content) urls(l *notifier.Limits) ([]string, error) {
 		out = append(out, SplitURLs(i.text)...)
 		// A URL is at least one delivery.
 		if l != nil && len(out) > l.Deliveries {
-			return nil, badRequest("the field urls has more than %d URLs (client_limits deliveries)", l.Deliveries)
+			return nil, badField(fieldURLs, "the field urls has more than %d URLs (client_limits deliveries)", l.Deliveries)
 		}
 	}
 	return out, nil

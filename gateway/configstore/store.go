@@ -37,6 +37,7 @@ type Config struct {
 	Format  string // FormatText or FormatYAML
 	Text    string // as it was saved, byte for byte
 	Changed time.Time
+	Created time.Time   // when the key was made; zero for a key of an early version
 	Tokens  []TokenHash // of those who may send to the key, the newest last; empty for everyone
 
 	// Revision changes with each change of the stored object.
@@ -132,6 +133,7 @@ type object struct {
 	ID      string    `json:"id,omitempty"`
 	Format  string    `json:"format"`
 	Changed time.Time `json:"changed"`
+	Created time.Time `json:"created,omitzero"`
 	Text    string    `json:"text,omitempty"`
 	Sealed  []byte    `json:"sealed,omitempty"` // the text, encrypted
 	Tokens  [][]byte  `json:"tokens,omitempty"` // as TokenHash
@@ -150,7 +152,7 @@ func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{ID: o.ID, Format: o.Format, Text: o.Text, Changed: o.Changed, Revision: revision}
+	c := &Config{ID: o.ID, Format: o.Format, Text: o.Text, Changed: o.Changed, Created: o.Created, Revision: revision}
 	for _, hash := range o.Tokens {
 		c.Tokens = append(c.Tokens, TokenHash(hash))
 	}
@@ -249,11 +251,11 @@ func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys i
 
 // store stores a configuration with the ID and the tokens that its key has.
 func (s *Store) store(ctx context.Context, key, format, text string) error {
-	id, tokens, err := s.kept(ctx, key)
+	o, err := s.kept(ctx, key)
 	if err != nil {
 		return err
 	}
-	o := object{Version: objectVersion, Key: key, ID: id, Format: format, Changed: time.Now().UTC(), Text: text, Tokens: tokens}
+	o.Format, o.Changed, o.Text = format, time.Now().UTC(), text
 	if s.sealer != nil {
 		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), s.table, []byte(key))
 	}

@@ -59,25 +59,26 @@ func (s *Store) RemoveOldTokens(ctx context.Context, key string) (removed int, e
 	return removed, err
 }
 
-// kept returns what a key keeps that is about to be saved: its ID, which is a new one if
-// the key is new, and its tokens. An object that is damaged has none, unless its mark says
-// that it had.
-func (s *Store) kept(ctx context.Context, key string) (id string, tokens [][]byte, err error) {
+// kept returns an object with what a key keeps that is about to be saved: its ID, which is
+// a new one if the key is new, when it was made, and its tokens. An object that is damaged
+// has none, unless its mark says that it had.
+func (s *Store) kept(ctx context.Context, key string) (object, error) {
+	fresh := object{Version: objectVersion, Key: key, ID: newID(), Created: time.Now().UTC()}
 	if !s.storage.Exists(ctx, s.folder.objectName(key)) {
-		return newID(), nil, nil
+		return fresh, nil
 	}
 	o, _, err := s.read(ctx, key)
 	switch {
 	case err == nil:
-		return o.ID, o.Tokens, nil
+		return object{Version: objectVersion, Key: key, ID: o.ID, Created: o.Created, Tokens: o.Tokens}, nil
 	case errors.Is(err, ErrNotFound):
-		return newID(), nil, nil
+		return fresh, nil
 	case errors.Is(err, ErrDamaged) && s.storage.Exists(ctx, s.folder.markName(key)):
-		return "", nil, fmt.Errorf("%w, and its tokens would be lost; delete the key first", err)
+		return object{}, fmt.Errorf("%w, and its tokens would be lost; delete the key first", err)
 	case errors.Is(err, ErrDamaged):
-		return newID(), nil, nil
+		return fresh, nil
 	}
-	return "", nil, err
+	return object{}, err
 }
 
 // removeMark removes the mark of a key that no longer exists. A mark that stays has no

@@ -87,6 +87,9 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 		h.setDevices(r, &p, k)
 		h.setInbox(r, &p, key, k)
 		p.Lines = SendingLines(r, k)
+		if h.Resolved.Saved.On() {
+			p.Lines = append(p.Lines, mobileLine(r, h.Resolved.PublicURL, k)) // it asks /status and /json/urls
+		}
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 		h.setRecent(r, &p, &site.Key{Name: name})

@@ -6,6 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
 // SendingLines returns what programs use to send to a key, with the address at which
@@ -40,6 +41,22 @@ func SendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
 		{Name: "Uptime Kuma", Text: notify + "/uptime_kuma" + with("?token=$TOKEN", ""), Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
 	}
+}
+
+// mobileLine returns the address that Apprise Mobile scans, as /qr/{KEY} has it.
+func mobileLine(r *http.Request, public string, k *site.Key) view.CopiedLine {
+	address, login := httpapi.AppriseAddress(r, public, k.Name, len(k.Tokens) > 0)
+	l := view.CopiedLine{Name: "Apprise Mobile", Text: address, Note: "Scan it with the app."}
+	switch {
+	case login:
+		l.Note = "Scan it with the app, and enter your user and password of this site there."
+	case len(k.Tokens) > 0:
+		l.Note = "Scan it with the app, and enter a token of the key as the password there."
+	}
+	if code, err := qrcode.New(address); err == nil { // an address that is too long has the text alone
+		l.Code = &view.QRCode{Size: code.Size, Path: code.Path()}
+	}
+	return l
 }
 
 // keyURL returns the URL of a key at which the client of r reaches it.

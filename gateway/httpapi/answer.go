@@ -59,7 +59,7 @@ func responseOf(d *dispatch.Delivery, report *notifier.Report) *api.Response {
 	return api.NewResponse(report)
 }
 
-// streamOf begins a stream of results if the client prefers one.
+// streamOf begins a stream of results if the client asks for one.
 func streamOf(d *dispatch.Delivery, w http.ResponseWriter, r *http.Request) *api.Stream {
 	if d.Single {
 		return nil

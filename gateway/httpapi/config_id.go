@@ -44,6 +44,7 @@ func ConfigIDRoutes() []ConfigIDRoute {
 		{strings.TrimSuffix(RouteDel, "/{KEY}"), RouteDel, http.MethodPost},
 		{RouteKeys, RouteGet, http.MethodPost},
 		{strings.TrimSuffix(RouteURLs, "/{KEY}"), RouteURLs, http.MethodGet},
+		{strings.TrimSuffix(RouteQR, "/{KEY}"), RouteQR, http.MethodGet},
 	}
 }
 
@@ -51,7 +52,7 @@ func ConfigIDRoutes() []ConfigIDRoute {
 // route: on Apprise's own, and never for sources, devices and messages.
 func hasConfigID(pattern string) bool {
 	switch pattern {
-	case site.RouteNotifyKey, RouteAdd, RouteGet, RouteDel, RouteKey, RouteURLs:
+	case site.RouteNotifyKey, RouteAdd, RouteGet, RouteDel, RouteKey, RouteURLs, RouteStatusKey, RouteQR:
 		return true
 	}
 	return false

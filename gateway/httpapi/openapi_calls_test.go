@@ -155,6 +155,12 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 		"GET /status": {
 			{g: g, target: "/status", before: healthy(g)}, {g: broken, target: "/status", before: healthy(broken)},
 		},
+		"GET /status/{KEY}": {
+			{g: g, target: "/status/ops", before: healthy(g)}, {g: broken, target: "/status/ops", before: healthy(broken)}, {g: guarded, target: "/status/ops"},
+		},
+		"GET /qr/{KEY}": {
+			{g: g, target: "/qr/ops", before: savedThere}, {g: g, target: "/qr/none"}, {g: guarded, target: "/qr/ops"},
+		},
 		"GET /details": {{g: g, target: "/details"}},
 	}
 	return calls

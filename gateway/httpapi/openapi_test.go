@@ -121,8 +121,8 @@ func TestDescriptionOfParameters(t *testing.T) {
 	t.Parallel()
 	d := readOpenAPI(t)
 	for path, want := range map[string]string{
-		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Config-ID, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query title, query type",
-		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query format, query incident, query mapping, query preview, query tag, query tags, query title, query type",
+		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Config-ID, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query stream, query title, query type",
+		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query format, query incident, query mapping, query preview, query stream, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {
@@ -150,7 +150,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 		`"` + file.URL + `"`, `["` + file.URL + `",""]`, `{"url":"` + file.URL + `"}`, `{"url":""}`, `{"url":5}`, `{"url":null}`,
 		`{"base64":"eA=="}`, `[{"base64":"eA==","filename":"f","mimetype":"text/plain"}]`, `{"base64":null,"url":"` + file.URL + `"}`, `{"base64":5}`, `{"filename":"x"}`, `{"base64":"eA==","filename":5}`,
 	}
-	for _, field := range []string{"urls", "body", "title", "type", "format", "incident", "tag", "tags", "attach", "attachment", "attachments"} {
+	for _, field := range []string{"body", "title", "type", "format", "incident", "tag", "tags", "attach", "attachment", "attachments"} {
 		for _, value := range values {
 			fields := map[string]json.RawMessage{"body": json.RawMessage(`"x"`)}
 			if field == "body" {
@@ -341,7 +341,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		method, path, _ := strings.Cut(op, " ")
 		responses := d.at("paths", path, strings.ToLower(method), "responses")
 		for _, c := range list {
-			for _, accept := range []string{"text/plain", gatewaytest.TypeJSON, "text/html", gatewaytest.TypeStream} {
+			for _, accept := range []string{"text/plain", gatewaytest.TypeJSON, "text/html", gatewaytest.TypeStream, "text/event-stream"} {
 				r := httptest.NewRequest(method, c.target, strings.NewReader(c.body))
 				if c.slow {
 					r.Body = io.NopCloser(io.MultiReader(r.Body, iotest.ErrReader(os.ErrDeadlineExceeded)))
@@ -377,9 +377,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				schema := "Answer"
 				lines := []string{got.Body}
 				switch {
-				case path == "/notify/openapi.json", path == httpapi.RouteHealth, media == "text/plain", media == "text/html":
+				case path == "/notify/openapi.json", path == httpapi.RouteHealth, media == "text/plain", media == "text/html", media == "text/event-stream":
 					continue
-				case !strings.HasPrefix(path, "/notify") && (got.Status == http.StatusOK || path == "/status"):
+				case !strings.HasPrefix(path, "/notify") && (got.Status == http.StatusOK || strings.HasPrefix(path, "/status")):
 					continue // other tests cover these answers
 				case path == site.RouteIncidents && got.Status == 200:
 					schema = "Incidents"

@@ -69,6 +69,8 @@ func TestRouteTable(t *testing.T) {
 		"/cfg/ops":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteKey}, Key: "ops"},
 		"/json/urls/ops":                 {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteURLs}, Key: "ops"},
 		"/status":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteStatus}},
+		"/status/ops":                    {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteStatusKey}, Key: "ops"},
+		"/qr/ops":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteQR}, Key: "ops"},
 		"/details/":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDetails}},
 	} {
 		got, ok := table.Parse(&url.URL{Path: path}, all)
@@ -82,7 +84,7 @@ func TestRouteTable(t *testing.T) {
 	}
 	for _, path := range []string{
 		"", "/", "/notify//", "/notify//ops", "//notify/ops", "/notifyx", "/NOTIFY/ops", "/notify/a b/grafana", "/notify/ops//grafana", "/notify/messages/a/b",
-		"/notify/console/x", "/add", "/add/", "/add/a/b", "/cfg/a/b", "/json/urls", "/json", "/status/x", "/other",
+		"/notify/console/x", "/add", "/add/", "/add/a/b", "/cfg/a/b", "/json/urls", "/json", "/status/x/y", "/qr", "/other",
 	} {
 		if got, ok := table.Parse(&url.URL{Path: path}, all); ok {
 			t.Errorf("%s: %s", path, got.Pattern)

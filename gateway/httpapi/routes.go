@@ -119,6 +119,8 @@ func RouteSpecs() []RouteSpec {
 		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, keys, openapi.Token},
 		{RouteURLs, get, accessReader, withConfigs, keys, openapi.URLs},
 		{RouteStatus, get, accessAnyone, withConfigs, keys, openapi.Status},
+		{RouteStatusKey, get, accessSender, withConfigs, keys, openapi.StatusOfKey},
+		{RouteQR, get, accessSender, withConfigs, keys, openapi.QR},
 		{RouteDetails, get, accessAnyone, withConfigs, keys, openapi.Details},
 	}
 }
@@ -167,6 +169,9 @@ const (
 	RouteURLs    = "/json/urls/{KEY}"
 	RouteStatus  = "/status"
 	RouteDetails = "/details"
+
+	RouteStatusKey = "/status/{KEY}"
+	RouteQR        = "/qr/{KEY}"
 )
 
 // NtfyVerbs are what ntfy's clients want of topics.

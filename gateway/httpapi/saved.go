@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -67,6 +68,8 @@ func (h *SavedKeys) configActions(pages []ConfigAction) []ConfigAction {
 	}
 	return append(slices.Clip(pages), []ConfigAction{
 		{RouteStatus, false, "", true, named(h.serveStatus)},
+		{RouteStatusKey, false, "", true, named(h.serveStatus)},
+		{RouteQR, false, "", true, h.serveQR},
 		{RouteDetails, false, "", true, named(h.serveDetails)},
 		{RouteURLs, false, "", true, h.serveURLs},
 		{RouteKeys, false, "", true, named(h.serveKeys)},
@@ -84,12 +87,7 @@ func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) 
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if at.access == accessManage {
-		if err := h.MayManageSaved(r); err != nil {
-			return err
-		}
-	}
-	if err := h.sender.mayNameKey(r, at); err != nil {
+	if err := h.mayUse(r, at); err != nil {
 		return err
 	}
 	change := IsChange(r)
@@ -114,6 +112,22 @@ func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) 
 		return a.Do(w, r, at)
 	}
 	return fmt.Errorf("the route %s has no action for %s", at.Pattern, r.Method)
+}
+
+// mayUse returns an error if the client of r may not use the route.
+func (h *SavedKeys) mayUse(r *http.Request, at *Route) error {
+	switch at.access {
+	case accessManage:
+		if err := h.MayManageSaved(r); err != nil {
+			return err
+		}
+	case accessSender:
+		// Whether there is the key is not told, but to those who may send to it.
+		if _, err := at.Lookup().toSend(r); err != nil && !errors.Is(err, site.ErrNoKey) && h.MayManageSaved(r) != nil {
+			return err
+		}
+	}
+	return h.sender.mayNameKey(r, at)
 }
 
 // ErrKeyFixed returns the error for a request to read or change a key of the
@@ -255,42 +269,6 @@ func (h *SavedKeys) configChanged(r *http.Request, name, change string, destinat
 	h.App.Engine.Emit(event.ConfigChanged, func() map[string]any {
 		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": RequestUser(r)}
 	})
-}
-
-// serveStatus reports whether the storage can be read and written.
-func (h *SavedKeys) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
-	status := struct {
-		ConfigLock  bool  `json:"config_lock"` // nobody may change saved configurations
-		AttachLock  bool  `json:"attach_lock"` // no attachments
-		Stateful    bool  `json:"stateful_enabled"`
-		MaxFiles    int   `json:"max_attachments"`
-		MaxFileSize int64 `json:"attach_size"`
-		Status      struct {
-			Storage bool     `json:"persistent_storage"`
-			Config  bool     `json:"can_write_config"`
-			Attach  bool     `json:"can_write_attach"`
-			Details []string `json:"details"`
-		} `json:"status"`
-	}{
-		ConfigLock: !h.Saved.Manage, AttachLock: h.Resolved.Limits.MaxFiles == 0, Stateful: true,
-		MaxFiles: h.Resolved.Limits.MaxFiles, MaxFileSize: h.Resolved.Limits.MaxFileSize,
-	}
-	code, text := http.StatusOK, "OK"
-	err := h.Saved.Shared.Check(r.Context(), h.Saved.Store)
-	status.Status.Storage, status.Status.Config = err == nil, err == nil && !status.ConfigLock
-	status.Status.Attach = !status.AttachLock
-	if status.Status.Details = []string{"OK"}; err != nil {
-		h.Log.Error("the storage of saved configurations does not work", zap.Error(err))
-		code, text = http.StatusExpectationFailed, "CONFIG_PERMISSION_ISSUE"
-		status.Status.Details = []string{text}
-	}
-	if api.PrefersJSON(r) {
-		return WriteJSON(w, code, status)
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text)) // it fails only if the client is gone
-	return nil
 }
 
 // WriteJSON writes a value as JSON in one line.

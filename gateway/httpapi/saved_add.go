@@ -38,6 +38,7 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 	}
 	d := Draft{Config: c}
 	if err = h.save(r, name, &d); err == nil {
+		h.tellTimes(w, r, name)
 		writeChanged(w, r, name, "Saved", "Successfully saved configuration", d.Warnings)
 		return nil
 	}
@@ -50,6 +51,21 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 		d.Problem = resp.Error
 	}
 	return h.pages.Draft(w, r, name, resp.Status, &d)
+}
+
+// tellTimes sets the headers in which Apprise API tells when a configuration was made and
+// changed. They are absent if it cannot be read now.
+func (h *SavedKeys) tellTimes(w http.ResponseWriter, r *http.Request, name string) {
+	c, err := h.Saved.Get(r.Context(), name)
+	if err != nil {
+		return
+	}
+	const layout = "2006-01-02T15:04:05" // without a zone, which has a header of its own
+	w.Header().Set("X-Apprise-Timezone", "UTC")
+	w.Header().Set("X-Apprise-Config-Mtime", c.Changed.UTC().Format(layout))
+	if !c.Created.IsZero() {
+		w.Header().Set("X-Apprise-Config-Created", c.Created.UTC().Format(layout))
+	}
 }
 
 // save saves a configuration. It sets the mistakes and warnings of d.

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // streamEnd is the last line of a stream.
@@ -134,4 +137,132 @@ func TestStreamIsNotRead(t *testing.T) {
 			t.Errorf("%s: the time of the client is not limited", accept)
 		}
 	}
+}
+
+// events returns the events of a stream, each as its name and its data. Comments have the
+// name "".
+func events(t *testing.T, body string) (out [][2]string) {
+	t.Helper()
+	if !strings.HasSuffix(body, "\n\n") {
+		t.Errorf("the last event has no end: %q", body)
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
+		name, data, _ := strings.Cut(part, "\n")
+		if comment, ok := strings.CutPrefix(part, ": "); ok {
+			out = append(out, [2]string{"", comment})
+			continue
+		}
+		out = append(out, [2]string{strings.TrimPrefix(name, "event: "), strings.TrimPrefix(data, "data: ")})
+	}
+	return out
+}
+
+// TestStreamOfEvents checks who gets server-sent events, and what they tell.
+func TestStreamOfEvents(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/a")+" good", s.NotifyURL("/refuse")+" bad"), gatewaytest.Key("other", s.NotifyURL("/b")+" x"))
+	for _, c := range []struct {
+		target, accept, body string
+		status               int
+		logs                 []string // levels
+		outcome              string   // "" if the answer is no stream
+	}{
+		{"/notify/ops", "text/event-stream", "body=x&tag=good", 200, []string{"INFO"}, "SUCCESS"},
+		{"/notify/ops", "text/html, application/json;q=0.9, Text/Event-Stream;q=0.1", "body=x&tag=good", 200, []string{"INFO"}, "SUCCESS"},
+		{"/notify/ops?stream=yes", "application/json", "body=x&tag=good", 200, []string{"INFO"}, "SUCCESS"},
+		{"/notify/ops?stream=True", "", "body=x&tag=bad", 200, []string{"ERROR"}, "FAILURE"},
+		{"/notify/ops?stream=1", "", "body=x", 200, []string{"INFO", "ERROR"}, "PARTIAL"},
+		{"/notify/ops?stream=yes", "", "body=x&tag=good&type=nonsense", 400, nil, ""},
+		{"/notify/ops?stream=no", "application/json", "body=x&tag=good", 200, nil, ""},
+		{"/notify/ops", "text/event-stream;q=0, application/json", "body=x&tag=good", 200, nil, ""},
+		{"/notify/ops?stream=yes", "text/event-stream", "body=x&tag=nobody", 424, nil, ""},
+		{"/notify/none", "text/event-stream", "body=x", 404, nil, ""},
+		{"/notify/ops", "text/event-stream", "", 400, nil, ""},
+	} {
+		got := g.PostForm(c.target, c.body, "Accept", c.accept)
+		if got.Status != c.status {
+			t.Errorf("%+v: status %d: %s", c, got.Status, got.Body)
+			continue
+		}
+		media := got.Header.Get("Content-Type")
+		if c.outcome == "" {
+			if media == "text/event-stream" {
+				t.Errorf("%+v: a stream: %s", c, got.Body)
+			}
+			continue
+		}
+		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no", "Content-Encoding": "identity"} {
+			if got := got.Header.Get(name); got != want {
+				t.Errorf("%+v: %s: %q", c, name, got)
+			}
+		}
+		all := events(t, got.Body)
+		if all[0] != [2]string{"", "connected"} {
+			t.Errorf("%+v: the stream begins with %q", c, all[0])
+		}
+		if last := all[len(all)-1]; last[0] != "result" || last[1] != `{"status":"`+c.outcome+`"}` {
+			t.Errorf("%+v: the stream ends with %q", c, last)
+		}
+		var levels []string
+		for _, e := range all[1 : len(all)-1] {
+			var data struct {
+				Level, Asctime, Message string
+				Service                 *string
+			}
+			if err := json.Unmarshal([]byte(e[1]), &data); err != nil || e[0] != "log" {
+				t.Fatalf("%+v: %q: %v", c, e, err)
+			}
+			if _, err := time.Parse("2006-01-02 15:04:05,000", data.Asctime); err != nil || data.Message == "" || data.Service == nil || *data.Service != "JSON" {
+				t.Errorf("%+v: %s", c, e[1])
+			}
+			levels = append(levels, data.Level)
+		}
+		slices.Sort(levels)
+		slices.Sort(c.logs)
+		if !slices.Equal(levels, c.logs) {
+			t.Errorf("%+v: levels %q", c, levels)
+		}
+	}
+}
+
+// TestStreamOfEventsWarns checks that a stream of events has the warnings about a message,
+// which belong to no service.
+func TestStreamOfEventsWarns(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/a")))
+	got := g.PostForm("/notify/ops?:severity=type", "body=x&severity=nonsense", "Accept", "text/event-stream")
+	all := events(t, got.Body)
+	if len(all) != 4 || !strings.Contains(all[2][1], `"WARNING"`) || !strings.Contains(all[2][1], `"service":null`) || all[3][0] != "result" {
+		t.Errorf("%q", all)
+	}
+}
+
+// TestStreamOfEventsBeats checks that a stream on which nothing happens shows that it is
+// still there.
+func TestStreamOfEventsBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := httptest.NewRequest(http.MethodPost, "/notify/ops?stream=yes", http.NoBody)
+		w := httptest.NewRecorder()
+		s := api.NewStream(w, r, make([]notifier.Target, 1))
+		time.Sleep(25 * time.Second)
+		s.Result(0, notifier.Result{Service: "JSON", Status: notifier.Delivered})
+		time.Sleep(5 * time.Second)
+		(&api.Response{Status: http.StatusServiceUnavailable, Error: "the queue is full", Stream: s}).Write(w, r)
+		var names []string
+		for _, e := range events(t, w.Body.String()) {
+			name := e[0]
+			if name == "" {
+				name = e[1]
+			}
+			names = append(names, name)
+			if e[0] == "error" && e[1] != `{"message":"the queue is full"}` {
+				t.Errorf("%q", e)
+			}
+		}
+		if got := strings.Join(names, " "); got != "connected heartbeat heartbeat log error" {
+			t.Errorf("events %q: %s", got, w.Body)
+		}
+	})
 }

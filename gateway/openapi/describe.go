@@ -123,6 +123,7 @@ const (
 	mediaJSON   = "application/json"
 	mediaHTML   = "text/html"
 	mediaStream = "application/x-ndjson"
+	mediaEvents = "text/event-stream"
 	mediaForm   = "application/x-www-form-urlencoded"
 )
 
@@ -152,6 +153,12 @@ func (a Answer) header(name string, value Schema) Answer {
 	return a
 }
 
+// streamed returns an answer that may also be a stream of events.
+func (a Answer) streamed() Answer {
+	a.Content[mediaEvents] = Media{Schema: described(text(), eventLines)}
+	return a
+}
+
 // recordsOr returns the bodies of an answer that has log records. stream describes a stream of
 // results; "" if the answer is none.
 func recordsOr(json Schema, stream string) map[string]Schema {
@@ -174,6 +181,7 @@ func unsent() map[string]Schema   { return recordsOr(bodyOf("Answer"), unsentLin
 const (
 	resultLines = "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 once sending has begun, because the outcome is not known yet; the last line has the status."
 	unsentLine  = "One line, if nothing was sent because no destination has the tag."
+	eventLines  = "Server-sent events: `log` for each log record, and last `result`, or `error` if the gateway could neither send nor store the message. Refused messages have the usual answer instead."
 )
 
 // aPage returns the answer that is a page to write a message on.

@@ -76,7 +76,7 @@ func DeviceTest() About {
 		Method: http.MethodPost, ID: "testDevice", Tag: ofMessages,
 		Summary: "Send a test to a device, with its secret as Authorization: Bearer",
 		Answers: map[int]Answer{
-			http.StatusOK:                 result("The device was sent a test."),
+			http.StatusOK:                 result("The device was sent a test.").streamed(),
 			http.StatusUnauthorized:       result(notOwnDevice),
 			http.StatusForbidden:          result(foreignPage),
 			http.StatusFailedDependency:   says("The push service has not taken it.", records(), "Vary", "Cache-Control"),

@@ -29,7 +29,7 @@ func Stream() About {
 		Description: "The answer does not end before the client, the gateway or its configuration does; the client then comes back with the last `id` as `since`. Every 45 seconds without a message, a line says that the stream is still there. 100 clients can follow a key at a gateway.",
 		Parameters:  []any{inQuery("since", text(), "Which messages: those after the one with this `id`, since a time (RFC 3339, or seconds since 1970), of the last `10m` or `7d`, `all`, `none`, or the `latest` one. Default: `none`, or the header `Last-Event-ID`.")},
 		Answers: map[int]Answer{
-			http.StatusOK:                 says("A line of JSON for each message: the schema of a line is `InboxMessage`, with an `event`, which is `open`, `message` or `keepalive`. With `Accept: text/event-stream`, server-sent events whose data are messages.", map[string]Schema{mediaStream: text()}, "Vary", "Cache-Control"),
+			http.StatusOK:                 says("A line of JSON for each message: the schema of a line is `InboxMessage`, with an `event`, which is `open`, `message` or `keepalive`. With `Accept: text/event-stream`, server-sent events whose data are messages.", map[string]Schema{mediaStream: text(), mediaEvents: text()}, "Vary", "Cache-Control"),
 			http.StatusBadRequest:         result("`since` is wrong."),
 			http.StatusUnauthorized:       unauthorized(noReaderOfKey),
 			http.StatusNotFound:           result(noInboxToManage),

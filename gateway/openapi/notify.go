@@ -11,7 +11,7 @@ func Notify() About {
 		Method: http.MethodPost, ID: "notify", Tag: ofMessages,
 		Summary:     "Send a message to the URLs in the request",
 		Description: "Sends to the URLs in `urls` or, if there are none, to the key that `X-Apprise-Config-ID` names, or to the gateway's default URLs.",
-		Parameters:  common("Title", "Type", "Format", "Incident", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "Preview", "Accept", "RecursionCount", "ConfigID", "Prefer", "IdempotencyKey"),
+		Parameters:  common("Title", "Type", "Format", "Incident", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "Preview", "Stream", "Accept", "RecursionCount", "ConfigID", "Prefer", "IdempotencyKey"),
 		Body:        messageBody(),
 		Answers: ofMessage(map[int]Answer{
 			http.StatusUnauthorized:     unauthorized("`X-Apprise-Config-ID` names a key whose token is missing, or which has none, and `config_id` is off; or there is no such key."),
@@ -35,10 +35,10 @@ func Key() About {
 	return About{Key: keyToSendTo, Operations: []Operation{{
 		Method: http.MethodPost, ID: "notifyKey", Tag: ofMessages,
 		Summary:    "Send a message to the destinations of a key",
-		Parameters: common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "Preview", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
+		Parameters: common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
 		Body:       messageBody(),
 		Answers: ofMessage(map[int]Answer{
-			http.StatusUnauthorized:     unauthorized("The key needs a token, or one of the keys does and this key does not exist."),
+			http.StatusUnauthorized:     unauthorized(needsToken),
 			http.StatusForbidden:        result("A page of another site has sent the request (`trusted_origins`)."),
 			http.StatusNotFound:         result(noSuchKey),
 			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
@@ -50,7 +50,7 @@ func Key() About {
 		Parameters:  common("Beat", "Type"),
 		Answers: map[int]Answer{
 			http.StatusOK:               aPage(),
-			http.StatusUnauthorized:     says("The key needs a token, or one of the keys does and this key does not exist.", map[string]Schema{mediaHTML: text()}, "Vary", "Cache-Control", "WWW-Authenticate"),
+			http.StatusUnauthorized:     says(needsToken, map[string]Schema{mediaHTML: text()}, "Vary", "Cache-Control", "WWW-Authenticate"),
 			http.StatusNotFound:         says(noSuchKey, map[string]Schema{mediaHTML: text()}),
 			http.StatusMethodNotAllowed: noPage(),
 		},
@@ -63,10 +63,10 @@ func Source() About {
 		Method: http.MethodPost, ID: "notifyFrom", Tag: ofMessages,
 		Summary:     "Send a message in the format of another program",
 		Description: "The source makes the message from the payload. It is built in, such as `alertmanager`, `grafana` or `slack`, or defined in the configuration. Clients of the APIs `slack`, `discord`, `ntfy`, `gotify`, `pagerduty` and `opsgenie` get answers in the formats of these APIs, which have further paths and methods.",
-		Parameters:  common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
+		Parameters:  common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
 		Body:        &Body{Required: true, Description: "A payload as the program sends it.", Content: map[string]Media{"*/*": {}}},
 		Answers: ofSending(map[int]Answer{
-			http.StatusOK:                   result("At least one destination has accepted the message, or the payload needs no message. `results` shows which destinations have failed. The sender need not send the message again."),
+			http.StatusOK:                   result("At least one destination has accepted the message, or the payload needs no message. `results` shows which destinations have failed. The sender need not send the message again.").streamed(),
 			http.StatusBadRequest:           result("The request is wrong: its syntax, a field, a type, a tag or an attachment; or the payload is one of another program, and the text says of which."),
 			http.StatusUnauthorized:         unauthorized("The signature or the token that the source demands, or else a token of the key, is missing or wrong. If one of the keys has a token, also for a key that does not exist."),
 			http.StatusForbidden:            result("A page of another site has sent the request, or the key does not accept the source."),
@@ -107,7 +107,7 @@ func ofSending(own map[int]Answer) map[int]Answer {
 // ofMessage returns answers with those that a message in the gateway's own format can get.
 func ofMessage(own map[int]Answer) map[int]Answer {
 	maps.Copy(own, map[int]Answer{
-		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`, and the header `Location` has the address of the message."),
+		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`, and the header `Location` has the address of the message.").streamed(),
 		http.StatusBadRequest:           result("The request is wrong: its syntax, a field, a type, a tag, a mapping or an attachment; or there is nothing to send, or no usable URL to send to."),
 		http.StatusUnsupportedMediaType: result("The body is neither JSON nor a form, or it is compressed."),
 		http.StatusServiceUnavailable:   result("Too many messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` shows what was sent.").header("Retry-After", described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),

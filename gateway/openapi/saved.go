@@ -98,7 +98,7 @@ func SavedKey() About {
 			"url":         described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key cannot be in the gateway's configuration."),
 		}), mediaForm),
 		Answers: map[int]Answer{
-			http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status."),
+			http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status.").streamed(),
 			http.StatusBadRequest:            plainResult("There is no such destination, or the URL cannot be used."),
 			http.StatusForbidden:             plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a page of another site sent the request."),
 			http.StatusNotFound:              plainResult(noSuchKey),
@@ -188,14 +188,61 @@ func Status() About {
 		Method: http.MethodGet, ID: "storage", Tag: ofConfiguration,
 		Summary: "Check the storage of saved keys",
 		Answers: map[int]Answer{
-			http.StatusOK: says("The storage works. The text is `OK`.", map[string]Schema{
-				mediaText: text(),
-				mediaJSON: object(nil),
+			http.StatusOK:                storage("The storage works. The text is `OK`."),
+			http.StatusExpectationFailed: storage("The storage cannot be read or written."),
+		},
+	}}}
+}
+
+// StatusOfKey describes /status/{KEY}.
+func StatusOfKey() About {
+	return About{Key: keyThatIsSaved, Operations: []Operation{{
+		Method: http.MethodGet, ID: "storageOfKey", Tag: ofConfiguration,
+		Summary:     "Check the storage of saved keys, for a client of a key",
+		Description: "The answer is that of `/status`. It does not tell whether there is the key.",
+		Answers: map[int]Answer{
+			http.StatusOK:                storage("The storage works. The text is `OK`."),
+			http.StatusUnauthorized:      plainResult(needsToken).with("WWW-Authenticate"),
+			http.StatusExpectationFailed: storage("The storage cannot be read or written."),
+		},
+	}}}
+}
+
+const needsToken = "The key needs a token, or one of the keys does and this key does not exist."
+
+// storage returns the answer that is the state of the storage.
+func storage(description string) Answer {
+	return says(description, map[string]Schema{
+		mediaText: text(),
+		mediaJSON: object(Schema{
+			"config_lock":       described(Schema{"type": "boolean"}, "The client may not change saved configurations."),
+			"attach_lock":       described(Schema{"type": "boolean"}, "Messages cannot have attachments."),
+			"stateful_enabled":  Schema{"type": "boolean"},
+			"stateless_enabled": described(Schema{"type": "boolean"}, "Messages can have URLs."),
+			"degraded":          described(Schema{"type": "boolean"}, "Neither of both is enabled."),
+			"max_attachments":   Schema{"type": "integer"},
+			"attach_size":       described(Schema{"type": "integer"}, "The maximum size of an attachment in bytes."),
+			"status":            described(object(nil), "What can be read and written."),
+			"privilege":         described(oneOf("admin", "user"), "`admin` for who may manage saved keys."),
+		}),
+	})
+}
+
+// QR describes /qr/{KEY}.
+func QR() About {
+	return About{Key: "The name of a key. Upper and lower case differ.", Operations: []Operation{{
+		Method: http.MethodGet, ID: "qr", Tag: ofConfiguration,
+		Summary:     "The address of a key for Apprise Mobile",
+		Description: "For the QR code on the page of a key. It has no secret.",
+		Answers: map[int]Answer{
+			http.StatusOK: says("The `apprise://` URL. An `@` alone stands for a token of the key, and `:NAME@` for a login of the site.", map[string]Schema{
+				mediaJSON: object(Schema{
+					"url":                    text(),
+					"uses_admin_credentials": described(Schema{"type": "boolean"}, "The URL needs the login of the site."),
+				}),
 			}),
-			http.StatusExpectationFailed: says("The storage cannot be read or written.", map[string]Schema{
-				mediaText: text(),
-				mediaJSON: object(nil),
-			}),
+			http.StatusUnauthorized: plainResult(needsToken).with("WWW-Authenticate"),
+			http.StatusNotFound:     plainResult(noSuchKey),
 		},
 	}}}
 }

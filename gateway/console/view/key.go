@@ -70,6 +70,7 @@ type CopiedLine struct {
 	Name string // what it is for
 	Note string // how it is used; "" if that is clear
 	Text string
+	Code *QRCode // of Text; nil for none
 }
 
 // Destination is a destination with a button that tests it.
