@@ -284,11 +284,10 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	if beat, ok := beatQuery(r); ok {
 		return h.beats.takeBeat(r, p.q, a, beat, p.hops)
 	}
-	d, err := h.sender.readDelivery(r, p.q, a, p.hops)
+	d, err := h.sender.readDelivery(r, p.q, a, p.hops, k.token)
 	if err != nil {
 		return nil, err
 	}
-	bindKey(&d.Idempotency, k.token)
 	m.Warnings = p.q.Warnings()
 	format := k.source.Format
 	if format.HasAlerts() {
