@@ -20,6 +20,11 @@ type Target struct {
 	Chain  string
 	Number int
 
+	// Apart means that [TagExpr.Select] gives the target a chain beside those of others, unless
+	// a tag of its own gives it a place in one. It is for destinations that others than the
+	// operator can add.
+	Apart bool
+
 	// Attempts is the number of attempts to send the message. 0 means the number
 	// that the URL asks for.
 	Attempts int

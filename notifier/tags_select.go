@@ -8,7 +8,8 @@ package notifier
 // it. A tag without a number has the number 0. Each term of an OR is a separate
 // chain, and a target belongs to the first one whose tag it has. Targets that
 // were matched by an AND, by all or by their tag always are one chain together,
-// with the lowest number of any tag that the expression names.
+// with the lowest number of any tag that the expression names. Without a number, those that
+// are apart are a chain of their own, so that they do not come before the numbers of others.
 //
 // An expression that has a number itself, such as 2:ops, matches only the tags
 // with this number, and there are no chains: all targets get the message at
@@ -24,12 +25,17 @@ func (e TagExpr) Select(targets []Target) (out []Target) {
 		}
 		t.Attempts = e.attempts(t.Tags)
 		if !numbered {
-			t.Chain, t.Number = e.chain(t.Tags)
+			if t.Chain, t.Number = e.chain(t.Tags); t.Apart && t.Chain == "" && t.Number == 0 && !e.Empty() {
+				t.Chain = chainApart
+			}
 		}
 		out = append(out, t)
 	}
 	return out
 }
+
+// chainApart is the chain of targets that are apart. No tag has this name.
+const chainApart = " apart"
 
 // hasNumber reports whether a term has a number before it.
 func (e TagExpr) hasNumber() bool {

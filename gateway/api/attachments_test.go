@@ -70,7 +70,7 @@ func TestBadAttachments(t *testing.T) {
 	files := fileServer(t)
 	limit := func(change func(l *Limits)) *gateway {
 		return newGateway(t, func(g *gateway) {
-			g.limits.MaxFileSize, g.limits.MaxFiles, g.limits.FetchTimeout = 1<<10, 2, 300*time.Millisecond
+			g.limits.MaxFileSize, g.limits.MaxFiles, g.limits.FetchTimeout = 1<<10, 2, time.Minute
 			change(&g.limits)
 		})
 	}
@@ -81,6 +81,7 @@ func TestBadAttachments(t *testing.T) {
 	g := limit(func(*Limits) {})
 	off := limit(func(l *Limits) { l.RemoteFiles = false })
 	none := limit(func(l *Limits) { l.MaxFiles = 0 })
+	hurried := limit(func(l *Limits) { l.FetchTimeout = 300 * time.Millisecond })
 	guarded := limit(func(l *Limits) { l.Egress = public })
 	file := `{"base64":"MQ==","filename":"a.txt"}`
 	for name, tt := range map[string]struct {
@@ -100,7 +101,7 @@ func TestBadAttachments(t *testing.T) {
 		"an address without a host":    {g, `"http://"`, 400, "the attachment attach"},
 		"not found":                    {g, `"` + files.URL + `/none"`, 400, "404"},
 		"fetched too large":            {g, `"` + files.URL + `/large.txt"`, 400, "larger than 1.0 KiB"},
-		"fetched too slowly":           {g, `["` + files.URL + `/f.txt","` + files.URL + `/hangs"]`, 400, "attach[1]: "},
+		"fetched too slowly":           {hurried, `[` + file + `,"` + files.URL + `/hangs"]`, 400, "attach[1]: "},
 		"too large":                    {g, `{"base64":"` + strings.Repeat("AAAA", 512) + `"}`, 413, "larger than 1.0 KiB"},
 		"too many":                     {g, "[" + file + "," + file + "," + file + "]", 400, "at most 2"},
 		"remote off":                   {off, `"` + files.URL + `/f.txt"`, 400, "turned off"},

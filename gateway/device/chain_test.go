@@ -2,6 +2,8 @@ package device_test
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,5 +43,25 @@ func TestDeviceTakesNoChain(t *testing.T) {
 	a := g.PostForm("/notify/k", "body=b&tag=duty").JSON(t)
 	if len(a.Results) != 2 || a.Results[0].Status != "delivered" || len(s.Got()) != 0 {
 		t.Errorf("%+v, %d pushes", a, len(s.Got()))
+	}
+}
+
+// TestDeviceBesideChain checks that a device is told beside a chain that an expression with an
+// AND, or with all, makes of the numbers of several tags. It was number 0 there, so that the
+// numbers got nothing.
+func TestDeviceBesideChain(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewPushService(t)
+	station := gatewaytest.NewStation(t)
+	g := newOpenGateway(t, t.TempDir(), gatewaytest.Key("k", station.NotifyURL("/one")+" 1:duty 1:eu", station.NotifyURL("/two")+" 2:duty 2:eu"))
+	s.Subscribe(t, g, "phone", "night", "lab")
+	for _, tag := range []string{"duty eu, all", "duty eu, night lab"} {
+		var got []string
+		for _, r := range g.PostForm("/notify/k", url.Values{"body": {"b"}, "tag": {tag}}.Encode()).JSON(t).Results {
+			got = append(got, string(r.Status))
+		}
+		if want := []string{"delivered", "skipped", "delivered"}; !slices.Equal(got, want) { // the last is the device
+			t.Errorf("%s: %q, want %q", tag, got, want)
+		}
 	}
 }

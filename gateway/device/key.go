@@ -89,7 +89,7 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	for i := range devices.All {
 		t := x.target(q, devices, i, known)
 		if t.Tags = devices.tagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
-			k.Log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("key", k.Name), zap.String("device", devices.All[i].Name))
+			k.Log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("device", devices.All[i].Name))
 		}
 		after.Targets = append(after.Targets, t)
 	}
@@ -106,7 +106,7 @@ func (x *KeyDevices) target(q *Registry, devices *List, i int, known keyWithDevi
 		return known.after.Targets[len(known.before.Targets)+i]
 	}
 	service := &deviceService{devices: x, queue: q, key: devices.Place, device: d, endpoint: d.Subscription.Endpoint}
-	return notifier.Target{Destination: notifier.NewPrivate(service, d.shown(), d.ID, x.Settings.Limits.Egress)}
+	return notifier.Target{Destination: notifier.NewPrivate(service, d.shown(), d.ID, x.Settings.Limits.Egress), Apart: true}
 }
 
 // numberedTags returns the tags with a number of the URLs of k.

@@ -209,7 +209,7 @@ func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *
 		e.Leave()
 		return nil, err
 	}
-	d, err := h.sender.readDelivery(r, q, at, hops)
+	d, err := h.sender.readDelivery(r, q, at, hops, at.Lookup().Token(r))
 	if err != nil {
 		e.Leave()
 		return nil, err

@@ -30,8 +30,10 @@ func (h *Base) Lookup(name string) *Lookup { return &Lookup{Name: name, site: h.
 // open returns the key for a client that may have no secret, as [site.Site.OpenKey] does.
 func (l *Lookup) open(ctx context.Context) (k *site.Key, exists bool, err error) {
 	if !l.found {
-		l.found = true
-		l.key, l.exists, l.err = l.site.OpenKey(ctx, l.Name)
+		l.found, l.err = true, site.ErrNoKey
+		if l.Name != "" {
+			l.key, l.exists, l.err = l.site.OpenKey(ctx, l.Name)
+		}
 	}
 	return l.key, l.exists, l.err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -150,6 +151,10 @@ func TestIdempotencyKeyOfToken(t *testing.T) {
 		t.Helper()
 		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 		r.Header = http.Header{"Content-Type": {contentType}, "Accept": {gatewaytest.TypeJSON}, "Idempotency-Key": {"1"}}
+		if path, _, _ = strings.Cut(path, "?"); path == "/notify" {
+			r.Header.Set(httpapi.ConfigIDHeader, "k")
+			r.Header.Set("Idempotency-Key", "named in the header")
+		}
 		for i := 0; i < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
 		}
@@ -162,6 +167,7 @@ func TestIdempotencyKeyOfToken(t *testing.T) {
 	for _, tt := range []struct{ path, contentType, guess, alert string }{
 		{"/notify/k", gatewaytest.TypeForm, "body=guess", "body=alert"},
 		{"/notify/k/grafana", gatewaytest.TypeJSON, payload("guess"), payload("alert")},
+		{"/notify", gatewaytest.TypeForm, "body=guess", "body=alert"},
 	} {
 		status, guess := post(tt.path, tt.contentType, tt.guess, "Authorization", "Bearer "+aliceToken)
 		if status != 200 {
@@ -180,7 +186,7 @@ func TestIdempotencyKeyOfToken(t *testing.T) {
 			t.Errorf("%s: another request of the same client: status %d", tt.path, status)
 		}
 	}
-	gatewaytest.Eventually(t, func() bool { return p.Count() == 4 })
+	gatewaytest.Eventually(t, func() bool { return p.Count() == 6 })
 }
 
 // Each device of a key knows the IDs of the messages that it has got, also when it has been

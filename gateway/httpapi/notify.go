@@ -87,11 +87,7 @@ func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) 
 	if err != nil {
 		return dispatch.Delivery{}, err
 	}
-	d, err := h.sender.readDelivery(r, q, at, hops)
-	if err == nil && d.Idempotency.Key != "" && at.Key != "" {
-		bindKey(&d.Idempotency, at.Lookup().Token(r))
-	}
-	return d, err
+	return h.sender.readDelivery(r, q, at, hops, at.Lookup().Token(r))
 }
 
 // notSent records that a message was refused because of err, and returns the answer.
@@ -116,9 +112,10 @@ func (h *Sender) readRequest(w http.ResponseWriter, r *http.Request, client bool
 }
 
 // readDelivery returns the message of a request that has been read, and where it
-// goes. It closes q if there is an error; otherwise the delivery's Release does.
-func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops int) (dispatch.Delivery, error) {
-	d, err := h.readMessage(r, q, at, hops)
+// goes. It closes q if there is an error; otherwise the delivery's Release does. token is the
+// hash of the key's token that the request has, or "".
+func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops int, token string) (dispatch.Delivery, error) {
+	d, err := h.readMessage(r, q, at, hops, token)
 	if err != nil {
 		q.Close()
 		return dispatch.Delivery{}, err
@@ -128,7 +125,7 @@ func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops i
 }
 
 // readMessage returns the message of a request and where it goes.
-func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops int) (d dispatch.Delivery, err error) {
+func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops int, token string) (d dispatch.Delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
 		return d, h.withSource(r, q, at, err)
@@ -149,7 +146,7 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops in
 	if err := to.Check(m); err != nil {
 		return d, err
 	}
-	if d.Idempotency, err = h.idempotency(r, q, at); err != nil {
+	if d.Idempotency, err = h.idempotency(r, q, at, token); err != nil {
 		return d, err
 	}
 	if m.Attachments, err = h.attachments(r, q, at.Key != ""); err != nil {
@@ -178,9 +175,10 @@ func (h *Sender) withSource(r *http.Request, q *api.Request, at *Route, err erro
 	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s/%s", e.Err, f.Program, StrippedPrefix(r), site.PathOf(site.RouteNotifyKey, cmp.Or(at.Key, "{KEY}")), f.Name)
 }
 
-// idempotency returns the idempotency key of a request, if there is a queue that
-// keeps it.
-func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route) (i dispatch.Idempotency, err error) {
+// idempotency returns the idempotency key of a request, if there is a queue that keeps it. It
+// is one of the clients that have the token of the key with the hash token, "" for none, so
+// that another client that guesses it has one of its own. It ends with a saved key.
+func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route, token string) (i dispatch.Idempotency, err error) {
 	if h.App.Engine.QueueSettings == nil {
 		return i, nil
 	}
@@ -188,17 +186,16 @@ func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route) (i disp
 	if err != nil || text == "" {
 		return i, err
 	}
-	i.Key = strings.Join([]string{h.Site(), at.Key, at.Source, RequestUser(r), text}, "\x00")
+	parts := []string{h.Site(), at.Key, at.Source, RequestUser(r), text}
+	if token != "" {
+		parts = append(parts, token)
+	}
+	if k, _, err := at.Lookup().open(r.Context()); err == nil && k.ID != "" {
+		parts = append(parts, "saved "+k.ID)
+	}
+	i.Key = strings.Join(parts, "\x00")
 	i.Request, err = q.Fingerprint()
 	return i, err
-}
-
-// bindKey makes the idempotency key one of the clients that have a token of the key, whose
-// hash is sum; "" for none. Another client that guesses it has one of its own.
-func bindKey(i *dispatch.Idempotency, sum string) {
-	if i.Key != "" && sum != "" {
-		i.Key += "\x00" + sum
-	}
 }
 
 // Limits returns the limits of a request. client means that it may have URLs.

@@ -149,6 +149,32 @@ func TestSavedAgain(t *testing.T) {
 	s.check("deleted and saved again", false)
 }
 
+// TestSavedAgainSendsAgain checks that an idempotency key ends with the saved key that it was
+// sent to: the message goes to the URLs of the later key of the same name.
+func TestSavedAgainSendsAgain(t *testing.T) {
+	t.Parallel()
+	s := newSavedAgain(t)
+	send := func() string {
+		t.Helper()
+		got := s.PostForm("/notify/ops", "body=b", "Idempotency-Key", "1")
+		if got.Status != http.StatusOK {
+			t.Fatalf("%d %s", got.Status, got.Body)
+		}
+		return got.JSON(t).ID
+	}
+	s.save()
+	first := send()
+	s.save()
+	if again := send(); again != first || s.station.Paths() != "ops" {
+		t.Errorf("saved again: the message %s was sent as %s", first, again)
+	}
+	s.deleteKey()
+	s.save()
+	if later := send(); later == first || s.station.Paths() != "ops" {
+		t.Errorf("deleted and saved again: the message is %s, and was not sent", later)
+	}
+}
+
 // TestSavedWithoutID checks that a key which was saved before keys had IDs keeps what it has,
 // and that a later one of its name has nothing of it.
 func TestSavedWithoutID(t *testing.T) {

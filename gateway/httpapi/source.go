@@ -299,11 +299,10 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	if beat, ok := beatQuery(r); ok || m.Beat != "" {
 		return h.beats.takeBeat(r, p.q, a, cmp.Or(m.Beat, beat), p.hops)
 	}
-	d, err := h.sender.readDelivery(r, p.q, a, p.hops)
+	d, err := h.sender.readDelivery(r, p.q, a, p.hops, k.token)
 	if err != nil {
 		return nil, err
 	}
-	bindKey(&d.Idempotency, k.token)
 	m.Warnings, d.Published = p.q.Warnings(), m.Published
 	format := k.source.Format
 	if format.HasAlerts() {
