@@ -240,24 +240,12 @@ func (s *Slots) Free(f Full) int {
 	return max(free, 0)
 }
 
-// Full returns the destinations and hosts whose limits are reached, for a store
-// that leaves them out of a query. For each of these hosts, a known destination
-// of the operator's may still have its own slot.
-func (s *Slots) Full() (destinations, hosts []Hash) {
+// Known reports whether a destination is known, so that a store offers its jobs before
+// those of others.
+func (s *Slots) Known(destination Hash) bool {
 	if s == nil {
-		return nil, nil
+		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, d := range s.destinations {
-		if _, down := s.health.state(id); d.n >= perDestination(down) {
-			destinations = append(destinations, id)
-		}
-	}
-	for id, n := range s.hosts {
-		if n >= perHost {
-			hosts = append(hosts, id)
-		}
-	}
-	return destinations, hosts
+	known, _ := s.health.state(destination)
+	return known
 }
