@@ -240,12 +240,15 @@ func (s *Slots) Free(f Full) int {
 	return max(free, 0)
 }
 
-// Known reports whether a destination is known, so that a store offers its jobs before
-// those of others.
-func (s *Slots) Known(destination Hash) bool {
-	if s == nil {
+// HasOwn reports whether a job's destination has a slot of its own that is free. A store
+// offers its job before those of others: it begins within a second of being due, and takes
+// no room from them.
+func (s *Slots) HasOwn(c Candidate) bool {
+	if s == nil || c.Client {
 		return false
 	}
-	known, _ := s.health.state(destination)
-	return known
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, _ := s.health.state(c.Destination)
+	return known && !s.destinations[c.Destination].own
 }

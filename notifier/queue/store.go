@@ -50,7 +50,7 @@ type Store interface {
 	// Claim returns jobs that are due, and marks them as Sending. It takes a slot
 	// of c.Slots for each of them, and leaves out those for which there is none.
 	// Slots that it takes for jobs that it does not return are given back by the
-	// caller. Destinations that [Slots.Known] names are first, and the others take turns,
+	// caller. Jobs that have a slot of their own ([Slots.HasOwn]) are first, and destinations take turns,
 	// which the next claim goes on with. None waits for one that has no slot: the
 	// store puts aside what has no room, and does not look at it again with each
 	// claim. A job that waits after a [SharedFailure] is not looked at either, until its

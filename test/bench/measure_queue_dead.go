@@ -93,7 +93,7 @@ func (b *bench) besideDead(name, option string) error {
 	if !good.wait(hangWait, first...) {
 		return errors.New("the first messages to the good destinations have not arrived")
 	}
-	filled, err := (&queueRow{processes: []*caddy{c}, paths: dead, async: true}).fill(b.queued, fillTime)
+	filled, err := (&queueRow{processes: []*caddy{c}, paths: dead, async: true}).fill(b.queued, backlogTime)
 	if err != nil {
 		return err
 	}

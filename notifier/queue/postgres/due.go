@@ -144,15 +144,15 @@ func (d *due) waits() bool {
 	return len(d.known) > 0 || d.partial || d.stale
 }
 
-// choose takes slots for jobs and returns these. Known destinations are asked first, and all
-// take turns, with which the next call goes on: those that had no room keep theirs. It
+// choose takes slots for jobs and returns these. Those that have slots of their own are
+// first, and destinations take turns, with which the next call goes on: those that had no room keep theirs. It
 // leaves out jobs for which held returns true. empty are destinations that may
 // have more jobs in the tables.
 func (d *due) choose(c queue.Claim, n int, held func(queue.JobID) bool) (chosen []candidate, empty [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.round++
-	turns := knownFirst(d.turns, c.Slots)
+	turns := ownFirst(d.turns, c.Slots)
 	var blocked, served []*lane // that have no room, without and with a job in this round
 	for len(turns) > 0 && len(chosen) < n {
 		l := turns[0]
@@ -188,13 +188,13 @@ func (d *due) choose(c queue.Claim, n int, held func(queue.JobID) bool) (chosen 
 	return chosen, empty
 }
 
-// knownFirst returns the lanes of known destinations and then the others, each in the order
-// of their turns.
-func knownFirst(turns []*lane, slots *queue.Slots) []*lane {
+// ownFirst returns the lanes that have slots of their own and then the others, each in the
+// order of their turns.
+func ownFirst(turns []*lane, slots *queue.Slots) []*lane {
 	sorted := make([]*lane, 0, 2*len(turns))
 	var others []*lane
 	for _, l := range turns {
-		if slots.Known(l.hash) {
+		if len(l.jobs) > 0 && slots.HasOwn(l.jobs[0].Candidate) {
 			sorted = append(sorted, l)
 		} else {
 			others = append(others, l)
@@ -220,10 +220,11 @@ func (d *due) skip(l *lane, now int64, held func(queue.JobID) bool) {
 }
 
 // parked removes what is parked of a destination, because an attempt that began at a time
-// counts for it.
-func (d *due) parked(destination seal.Hash, began int64) {
+// counts for it. next is when some of it is due.
+func (d *due) parked(destination seal.Hash, began, next int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.later(time.UnixMicro(next))
 	l := d.lanes[destination]
 	if l == nil {
 		return

@@ -29,6 +29,8 @@ type failing struct {
 	destination seal.Hash
 	client      bool
 	shared      *queue.Job // a claimed job that the attempt counts for; nil for none
+
+	next int64 // when something of what was parked is due; park sets it
 }
 
 // fail parks what an attempt counts for that was made for a job. shared reports whether
@@ -40,7 +42,7 @@ func (s *Store) fail(j *queue.Job, f *queue.SharedFailure, shared, linger bool) 
 	}
 	err := s.failures.do(v, linger)
 	if err == nil {
-		s.due.parked(v.destination, f.Began.UnixMicro())
+		s.due.parked(v.destination, f.Began.UnixMicro(), v.next)
 	}
 	return err
 }
@@ -50,9 +52,8 @@ func (s *Store) fail(j *queue.Job, f *queue.SharedFailure, shared, linger bool) 
 func (s *Store) park(all []*failing) []error {
 	errs := make([]error, len(all))
 	err := s.do(context.Background(), func(ctx context.Context, c *conn, _ bool) error {
-		calls := []call{begin, s.parkShared(all)}
 		last := lastFailures(all)
-		calls = append(calls, postponeTurns(last))
+		calls := []call{begin, s.parkShared(all), postponeTurns(last)}
 		for _, f := range last {
 			now := f.now.UnixMicro()
 			calls = append(calls,
@@ -67,7 +68,18 @@ func (s *Store) park(all []*failing) []error {
 		for _, row := range results[1].Rows {
 			parked[queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}] = true
 		}
+		expire := map[seal.Hash]int64{}
+		for i, f := range last {
+			expire[f.destination] = number(results[3+2*i].Rows[0][0])
+		}
 		for i, f := range all {
+			f.next = f.failure.Until.UnixMicro()
+			if e := expire[f.destination]; e != 0 {
+				f.next = min(f.next, e)
+			}
+			if f.shared != nil && !f.shared.Expires.IsZero() {
+				f.next = min(f.next, f.shared.Expires.UnixMicro())
+			}
 			if errs[i] = nil; f.shared != nil && !parked[f.shared.JobID] {
 				errs[i] = queue.ErrNotClaimed
 			}
@@ -154,13 +166,16 @@ const postpone = `INSERT INTO notify_queue_destinations AS d (hash, changed, sto
 		WHEN d.failed >= excluded.failed AND d.until > 0 THEN d.until
 		ELSE excluded.until END`
 
-// parkJobs parks jobs of a destination that were due before an attempt began.
+// parkJobs parks jobs of a destination that were due before an attempt began. It returns when
+// the first of them expires, or 0.
 const parkJobs = `WITH c AS (
 		SELECT q.message, q.idx FROM notify_queue_jobs q
 		WHERE q.status = 1 AND q.parked = 0 AND q.destination = $1 AND q.due <= $3 AND q.expires > $2
-		ORDER BY q.due LIMIT $4 FOR UPDATE SKIP LOCKED)
-	UPDATE notify_queue_jobs j SET parked = 1, due = j.expires, not_before = 0, updated = $2
-	FROM c WHERE j.message = c.message AND j.idx = c.idx AND j.status = 1 AND j.parked = 0`
+		ORDER BY q.due LIMIT $4 FOR UPDATE SKIP LOCKED),
+	u AS (
+		UPDATE notify_queue_jobs j SET parked = 1, due = j.expires, not_before = 0, updated = $2
+		FROM c WHERE j.message = c.message AND j.idx = c.idx AND j.status = 1 AND j.parked = 0 RETURNING j.due)
+	SELECT coalesce(min(due), 0) FROM u`
 
 // unparkExpired lets claims find the parked jobs of a destination that have expired. Each
 // ends with its last attempt, or with one that began after it expired.
