@@ -538,13 +538,14 @@ const claimJobs = `WITH t AS (
 			SELECT d.hash FROM notify_queue_destinations d WHERE d.hash = ANY ($6::BYTEA[]) AND d.parks = 1 AND d.until <= $5 FOR UPDATE SKIP LOCKED)
 		RETURNING hash),
 	c AS (
-		SELECT q.message, q.idx, q.parked, least(q.due, $5) AS due, greatest(q.updated, d.failed) AS updated
+		SELECT q.message, q.idx, CASE WHEN q.parked = 1 AND q.destination IN (SELECT hash FROM t) THEN 1 ELSE 0 END AS turn,
+			least(q.due, $5) AS due, greatest(q.updated, d.failed) AS updated
 		FROM unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx) JOIN notify_queue_jobs q ON q.message = k.message AND q.idx = k.idx
 			LEFT JOIN notify_queue_destinations d ON d.hash = q.destination AND q.parked = 1
 		WHERE q.status = 1 AND (q.due <= $5 OR q.parked = 1 AND q.destination IN (SELECT hash FROM t)) FOR UPDATE OF q SKIP LOCKED)
 	UPDATE notify_queue_jobs j SET status = 2, owner = $3, lease = ` + serverTime + ` + $4::BIGINT, due = c.due, parked = 0
 	FROM c, notify_queue_messages m WHERE j.message = c.message AND j.idx = c.idx AND m.id = c.message
-	RETURNING j.message, j.idx, j.due, j.record, m.head, CASE WHEN length(m.body) <= 65536 AND m.files = 0 THEN m.body END, c.parked, c.updated`
+	RETURNING j.message, j.idx, j.due, j.record, m.head, CASE WHEN length(m.body) <= 65536 AND m.files = 0 THEN m.body END, c.turn, c.updated`
 
 // take records that this handle has claimed jobs, and opens their records. A
 // job with a damaged record has the status Lost.
@@ -554,7 +555,7 @@ func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 	for _, row := range rows {
 		jid := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
 		s.claim(jid)
-		s.claimed[jid].parked = number(row[6]) != 0
+		s.claimed[jid].turn = number(row[6]) != 0
 		j, err := s.openJob(jid, int64(queue.Sending), row[3])
 		if err != nil {
 			_ = s.damaged(jobName(jid))
@@ -654,7 +655,7 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		s.due.mu.Unlock()
 	}
 	if err == nil {
-		s.turnEnded(ctx, t, c.parked)
+		s.turnEnded(ctx, t, c.turn)
 	}
 	if st.files > 0 {
 		s.deleteFiles(ctx, j.Message)
@@ -670,13 +671,14 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 }
 
 // turnEnded stores what the outcome of a job means for others that wait for its destination.
-func (s *Store) turnEnded(ctx context.Context, t *queue.Settlement, parked bool) {
+// turn reports whether it was claimed because the destination had its turn.
+func (s *Store) turnEnded(ctx context.Context, t *queue.Settlement, turn bool) {
 	switch {
 	case t.Failure != nil:
 		if err := s.fail(t.Job, t.Failure, false, t.Deferrable); err != nil && !errors.Is(err, queue.ErrClosed) {
 			s.log.Warn("what waits for a destination that is down is tried one by one, because the queue's store failed", zap.Error(err))
 		}
-	case parked && !t.Job.Status.Waits():
+	case turn && !t.Job.Status.Waits():
 		s.nextTurn(ctx, s.Hash(t.Job.Destination))
 	}
 }

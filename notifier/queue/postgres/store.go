@@ -117,7 +117,7 @@ type Store struct {
 // claim is a job that this handle has claimed.
 type claim struct {
 	settling bool
-	parked   bool // before it was claimed
+	turn     bool // its destination had its turn
 
 	// tokens identify settlements that failed after the server may have
 	// committed them.
