@@ -32,7 +32,7 @@
 //
 // [Slots] says how many deliveries run at once and to which destinations. A
 // slow or dead destination does not delay others: a delivery to one whose last
-// attempt succeeded begins at once if no other to it is under way.
+// attempt succeeded begins at once if no other to it is under way, before all others.
 //
 // A job that fails is tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, and
 // then each hour, ±20 %, and not earlier than the Retry-After of the destination
@@ -43,9 +43,10 @@
 //
 // A success wakes its destination: the next eight jobs that wait for it are due
 // at once. While a destination is down, one attempt at a time is made. If it
-// fails, the jobs that were due before it began wait as long again as the
-// destination has been down, 5 s to 1 h ±20 %. That is not written to the store:
-// after a crash these jobs are due earlier.
+// fails, the jobs that were due before it began wait until the next turn of the
+// destination: as long again as it has been down, 5 s to 1 h ±20 %, and at least as long as
+// it has asked for. Then one of them is tried, for all. Package postgres stores the turn with
+// the destination, and package bolt not: after a crash these jobs are due earlier.
 //
 // [Health] is the state of a destination. The queue keeps it from the outcomes of
 // attempts, and the store keeps which destinations are known or down.

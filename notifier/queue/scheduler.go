@@ -268,11 +268,21 @@ func (q *Queue) apply(a attempt, r *Job, now time.Time) (states []Health) {
 	return states
 }
 
-// share makes a failure that is that of another job count for all jobs that wait for the
-// destination, unless it changes more than the time of the job.
+// share makes a failure count for all jobs that wait for the destination. One that is that
+// of another job does so unless it changes more than the time of the job.
 func (q *Queue) share(a attempt, s *Settlement, now time.Time) {
-	if r := s.Job; a.shared != nil && r.Status == Queued && r.Spared == a.job.Spared && !q.followed(r) {
-		s.Shared = &SharedFailure{Began: a.began, Until: now.Add(sharedDelay(now.Sub(a.shared.since)))}
+	if r := s.Job; a.shared != nil {
+		if r.Status == Queued && r.Spared == a.job.Spared && !q.followed(r) {
+			s.Shared = &SharedFailure{Began: a.began, Until: now.Add(sharedDelay(now.Sub(a.shared.since)))}
+		}
+		return
+	}
+	if !a.made || a.out.Status != Queued || a.out.Postponed || a.out.Unknown || a.out.NotSent {
+		return
+	}
+	if f := q.health.failure(q.store.Hash(s.Job.Destination)); f != nil {
+		delay := max(sharedDelay(now.Sub(f.since)), min(a.out.RetryAfter, MaxRetryAfter))
+		s.Failure = &SharedFailure{Began: a.began, Until: now.Add(delay)}
 	}
 }
 

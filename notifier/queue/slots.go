@@ -240,24 +240,15 @@ func (s *Slots) Free(f Full) int {
 	return max(free, 0)
 }
 
-// Full returns the destinations and hosts whose limits are reached, for a store
-// that leaves them out of a query. For each of these hosts, a known destination
-// of the operator's may still have its own slot.
-func (s *Slots) Full() (destinations, hosts []Hash) {
-	if s == nil {
-		return nil, nil
+// HasOwn reports whether a job's destination has a slot of its own that is free. A store
+// offers its job before those of others: it begins within a second of being due, and takes
+// no room from them.
+func (s *Slots) HasOwn(c Candidate) bool {
+	if s == nil || c.Client {
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, d := range s.destinations {
-		if _, down := s.health.state(id); d.n >= perDestination(down) {
-			destinations = append(destinations, id)
-		}
-	}
-	for id, n := range s.hosts {
-		if n >= perHost {
-			hosts = append(hosts, id)
-		}
-	}
-	return destinations, hosts
+	known, _ := s.health.state(c.Destination)
+	return known && !s.destinations[c.Destination].own
 }

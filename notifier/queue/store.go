@@ -50,12 +50,12 @@ type Store interface {
 	// Claim returns jobs that are due, and marks them as Sending. It takes a slot
 	// of c.Slots for each of them, and leaves out those for which there is none.
 	// Slots that it takes for jobs that it does not return are given back by the
-	// caller. Destinations take turns, and none waits for one that has no slot: the
+	// caller. Jobs that have a slot of their own ([Slots.HasOwn]) are first, and destinations take turns,
+	// which the next claim goes on with. None waits for one that has no slot: the
 	// store puts aside what has no room, and does not look at it again with each
-	// claim. A destination without a free slot may have one again when one of its
+	// claim. A job that waits after a [SharedFailure] is not looked at either, until its
+	// destination has its turn. A destination without a free slot may have one again when one of its
 	// jobs is settled or when Wake names it; for other limits, [Slots.Free] tells.
-	// A store whose queries cannot call Slots.Take leaves out what [Slots.Full]
-	// names, and reads from the stored states which destinations are known.
 	//
 	// next is the earliest known time when another call can return more jobs; it
 	// does not consider jobs without a slot. next is the zero time if no other job
@@ -233,9 +233,12 @@ type Settlement struct {
 	Deferrable bool
 	// Shared, if not nil, means that another job to the same destination had the
 	// attempt that failed. Job is Queued, and only Due, NotBefore and Updated have
-	// changed, which the store may lose in a crash. It may do the same with other
+	// changed, which the store may lose in a crash. It does the same with other
 	// jobs, so that they need not be claimed.
 	Shared *SharedFailure
+	// Failure, if not nil, is the attempt of Job, which has failed. It counts for the
+	// other jobs for which it can.
+	Failure *SharedFailure
 	// Update changes records in the same transaction. Its Decide may change Job and
 	// Next.
 	Update *Update
@@ -243,10 +246,10 @@ type Settlement struct {
 
 // SharedFailure is a failed attempt to a destination that is down. It counts for
 // all jobs without OwnAttempts that were due before it began and have not
-// expired.
+// expired. A store may leave some of them as they are, if they are many.
 type SharedFailure struct {
 	Began time.Time
-	Until time.Time // these jobs wait until then, or until they expire
+	Until time.Time // when the destination has its next turn; each of these jobs is due then, or when it expires
 }
 
 // Update is a change of records in a transaction. A record is a text that a store

@@ -5,7 +5,7 @@
 // machine and in one run. It needs Linux. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures everything
-//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, backlog, full, postgres, rules, sizes, config, saved, binary
+//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, dead, backlog, full, postgres, rules, sizes, config, saved, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
 // All traffic stays on the loopback interface. CPU time and allocations are
@@ -52,6 +52,7 @@ var groups = []struct {
 	{"sources", (*bench).sources},
 	{"queue", (*bench).queue},
 	{"hang", (*bench).queueHang},
+	{"dead", (*bench).queueDead},
 	{"backlog", (*bench).queueBacklog},
 	{"full", (*bench).queueFull},
 	{"postgres", (*bench).queuePostgres},
@@ -69,7 +70,7 @@ func main() {
 	flag.IntVar(&b.requests, "requests", 5000, "requests in each round of a row")
 	flag.IntVar(&b.clients, "clients", 32, "requests under way at once")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often the rows of a table are measured in turn; the median counts")
-	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the queue in the last rows about it")
+	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the queue in the last rows about it, and for destinations that are down")
 	flag.IntVar(&b.incidents, "incidents", 100000, "incidents that are open in the last rows about rules")
 	flag.IntVar(&b.silences, "silences", 10000, "silences in the last rows about rules")
 	flag.IntVar(&b.backlog, "backlog", 200000, "the maximum number of messages that wait for a destination that is down, for rows with 0, 200000 and 800000")

@@ -22,7 +22,7 @@ type index struct {
 	destinations map[seal.Hash]*destination
 
 	timed  timedHeap                 // destinations with a queued job, by the due time of their first
-	ready  []*destination            // destinations with a due job, in order of their turns
+	ready  [2][]*destination         // destinations with a due job, those with slots of their own and others, in order of their turns
 	parked map[queue.Full]*list.List // destinations with a due job that wait for a limit other than their own
 
 	latest int64 // no queued job has a later time updated
@@ -294,8 +294,32 @@ func (x *index) leave(d *destination) {
 		delete(x.parked, d.limit)
 	}
 	d.parked = nil
+	x.makeReady(d, false)
+}
+
+// makeReady lets a destination have a turn after the others that have slots of their own, or
+// after all.
+func (x *index) makeReady(d *destination, own bool) {
 	d.turn = readyTurn
-	x.ready = append(x.ready, d)
+	list := &x.ready[1]
+	if own {
+		list = &x.ready[0]
+	}
+	*list = append(*list, d)
+}
+
+// nextReady removes and returns the destination whose turn it is, or nil.
+func (x *index) nextReady() *destination {
+	for i := range x.ready {
+		if len(x.ready[i]) > 0 {
+			d := x.ready[i][0]
+			x.ready[i][0] = nil
+			x.ready[i] = x.ready[i][1:]
+			d.turn = noTurn
+			return d
+		}
+	}
+	return nil
 }
 
 func (x *index) count(m *message, status queue.Status, n int) {
@@ -341,20 +365,23 @@ func (x *index) reschedule(d *destination) {
 	}
 }
 
-// claim marks jobs that are due and have a slot as Sending. Destinations take
-// turns. next is the time when more jobs are due, or 0 if none is queued.
+// claim marks jobs that are due and have a slot as Sending. Those that have slots
+// of their own are first, and destinations take turns. next is the time when more jobs are due, or 0 if none is queued.
 func (x *index) claim(now int64, n int, slots *queue.Slots) (claimed []*job, next int64) {
 	x.correct(now)
 	for len(x.timed) > 0 && x.timed[0].first().due <= now {
 		d := heap.Pop(&x.timed).(*destination)
-		d.turn = readyTurn
-		x.ready = append(x.ready, d)
+		x.makeReady(d, slots.HasOwn(d.candidate(d.first())))
 	}
-	for x.unpark(slots); len(x.ready) > 0 && len(claimed) < n; {
-		d := x.ready[0]
-		x.ready[0] = nil
-		x.ready = x.ready[1:]
-		d.turn = noTurn
+	x.unpark(slots)
+	for len(claimed) < n {
+		d := x.nextReady()
+		if d == nil {
+			if x.unpark(slots); x.idle() { // those that were ready may not have used all room
+				break
+			}
+			continue
+		}
 		if d.len() == 0 || d.first().due > now {
 			x.reschedule(d)
 			continue
@@ -367,7 +394,7 @@ func (x *index) claim(now int64, n int, slots *queue.Slots) (claimed []*job, nex
 			d.turn = readyTurn // so that set does not move it
 			x.set(j, queue.Sending)
 			if d.len() > 0 && d.first().due <= now {
-				x.ready = append(x.ready, d)
+				x.makeReady(d, false) // others have their first turn before it
 			} else {
 				d.turn = noTurn
 				x.reschedule(d)
@@ -376,18 +403,21 @@ func (x *index) claim(now int64, n int, slots *queue.Slots) (claimed []*job, nex
 		default:
 			x.park(d, full)
 		}
-		if len(x.ready) == 0 {
-			x.unpark(slots) // those that were ready may not have used all room
-		}
+	}
+	if x.idle() {
+		x.unpark(slots)
 	}
 	switch {
-	case len(x.ready) > 0:
+	case !x.idle():
 		next = now
 	case len(x.timed) > 0:
 		next = x.timed[0].first().due
 	}
 	return claimed, next
 }
+
+// idle reports whether no destination is ready.
+func (x *index) idle() bool { return len(x.ready[0])+len(x.ready[1]) == 0 }
 
 func (d *destination) candidate(j *job) queue.Candidate {
 	return queue.Candidate{Job: j.id(), Destination: d.hash, Host: d.host, Client: d.client, Text: int64(j.message.text)}

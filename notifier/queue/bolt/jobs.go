@@ -219,6 +219,9 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	if x.dropped {
 		s.removeFiles(files)
 	}
+	if t.Failure != nil {
+		s.fail(t.Job, t.Failure)
+	}
 	return nil
 }
 
@@ -310,10 +313,24 @@ func (s *Store) postpone(r *queue.Job, f *queue.SharedFailure) error {
 	j.setTimes(timesOf(r))
 	s.recent.changed(r.JobID)
 	s.index.set(j, queue.Queued)
-	for _, j := range s.index.postpone(j.destination, f.Began.UnixMicro(), r.Updated.UnixMicro(), f.Until.UnixMicro(), postponeAtOnce) {
+	s.postponeOthers(j.destination, r, f)
+	return nil
+}
+
+// fail postpones other jobs for which the attempt of a job counts.
+func (s *Store) fail(r *queue.Job, f *queue.SharedFailure) {
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	if d := s.index.destinations[s.Hash(r.Destination)]; d != nil {
+		s.postponeOthers(d, r, f)
+	}
+}
+
+// postponeOthers does the work of fail. The caller holds the lock of the index.
+func (s *Store) postponeOthers(d *destination, r *queue.Job, f *queue.SharedFailure) {
+	for _, j := range s.index.postpone(d, f.Began.UnixMicro(), r.Updated.UnixMicro(), f.Until.UnixMicro(), postponeAtOnce) {
 		s.recent.changed(j.id())
 	}
-	return nil
 }
 
 // beginSettling marks a job as being settled. It reports false if the job is

@@ -313,13 +313,13 @@ func (s *Store) insertion(c *conn, entries []*queue.Entry) call {
 	}
 	return call{insertEntries, append(args,
 		j.message, j.index, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.notBefore, j.updated, j.record,
-		s.owner, lease.Microseconds(),
+		s.owner, lease.Microseconds(), j.expires,
 	)}
 }
 
 // jobColumns are the columns of jobs that are inserted.
 type jobColumns struct {
-	message, index, shard, created, destination, host, client, text, status, due, notBefore, updated, record array
+	message, index, shard, created, destination, host, client, text, status, due, notBefore, updated, record, expires array
 }
 
 // add adds a job of a message that was created at a time.
@@ -338,6 +338,7 @@ func (j *jobColumns) add(s *Store, sealer *seal.Batch, id queue.JobID, created i
 	j.notBefore.bigint(micro(job.NotBefore))
 	j.updated.bigint(job.Updated.UnixMicro())
 	j.record.bytes(sealJob(sealer, id, job))
+	j.expires.bigint(expiresOf(job))
 }
 
 // counts is what a transaction adds to the counts of the store.
@@ -369,12 +370,12 @@ const insertEntries = `WITH n AS (
 		INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
 		SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[],
 			$8::BIGINT[], $9::BIGINT[], $10::BYTEA[], $11::BYTEA[], $12::BYTEA[]) RETURNING 1)
-	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, owner, lease)
+	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, owner, lease, expires)
 	SELECT j.message, j.idx, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.not_before, j.updated, j.record,
-		CASE WHEN j.status = 2 THEN $31::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $32::BIGINT END
+		CASE WHEN j.status = 2 THEN $31::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $32::BIGINT END, j.expires
 	FROM unnest($18::UUID[], $19::BIGINT[], $20::BIGINT[], $21::BIGINT[], $22::BYTEA[], $23::BYTEA[], $24::BIGINT[], $25::BIGINT[], $26::BIGINT[],
-		$27::BIGINT[], $28::BIGINT[], $29::BIGINT[], $30::BYTEA[])
-		AS j (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record)`
+		$27::BIGINT[], $28::BIGINT[], $29::BIGINT[], $30::BYTEA[], $33::BIGINT[])
+		AS j (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, expires)`
 
 // bit returns 1 if v is true, and else 0.
 func bit(v bool) int64 {
@@ -540,7 +541,7 @@ func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t 
 // settlement returns the statements that update jobs, their messages, and the
 // states of their destinations.
 func (s *Store) settlement(c *conn, jobs []*settling, token uuid.UUID) []call {
-	var message, index, status, due, notBefore, sealed, updated array
+	var message, index, status, due, notBefore, sealed, updated, expires array
 	var states []jobHealth
 	sealer := s.sealer.Batch()
 	for _, j := range jobs {
@@ -551,21 +552,22 @@ func (s *Store) settlement(c *conn, jobs []*settling, token uuid.UUID) []call {
 		notBefore.bigint(micro(j.job.NotBefore))
 		sealed.bytes(sealJob(sealer, j.job.JobID, j.job))
 		updated.bigint(j.job.Updated.UnixMicro())
+		expires.bigint(expiresOf(j.job))
 		for i := range j.health {
 			states = append(states, jobHealth{&j.health[i], j.job.JobID})
 		}
 	}
 	calls := []call{
-		{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, s.owner, token}},
+		{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, s.owner, token, expires}},
 		{settleMessages, []any{message, index, updated, token, c.counter}},
 	}
 	return append(calls, s.settledHealth(states, token)...)
 }
 
 const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, not_before = k.not_before, updated = k.updated, record = k.record,
-		owner = $9, lease = NULL
-	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BYTEA[])
-		AS k (message, idx, status, due, not_before, updated, record)
+		expires = k.expires, owner = $9, lease = NULL
+	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BYTEA[], $10::BIGINT[])
+		AS k (message, idx, status, due, not_before, updated, record, expires)
 	WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $8
 	RETURNING j.message, j.idx`
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -28,19 +29,24 @@ type due struct {
 	shard   int           // the shard that is read first
 	cursor  []byte        // the destination after which destinations are read
 	changes int           // of stale, to know whether it was set while the tables were read
+	reads   int           // of the tables
+	round   int           // calls of choose
 }
 
 // lane holds due jobs of one destination.
 type lane struct {
-	hash seal.Hash
-	jobs []candidate
-	more bool // the tables may have more
+	hash  seal.Hash
+	jobs  []candidate
+	more  bool // the tables may have more
+	round int  // the last call of choose that has chosen a job of it
 }
 
 // candidate is a job that is due.
 type candidate struct {
 	queue.Candidate
-	due int64
+	due  int64
+	turn bool // it is parked, and its destination has its turn
+	read int  // due.reads when it was added
 }
 
 // The bounds of what is read at once.
@@ -51,7 +57,9 @@ const (
 	refillJobs      = 16   // jobs of one destination
 	refillLanes     = 64   // destinations
 	maxDue          = 4 * dueAtOnce
-	restOfLaneReads = 10 // part of the time, one in so many, for reading destinations
+	turnsAtOnce     = 512                    // destinations that have their turn
+	readPause       = 200 * time.Millisecond // between two reads, while there are enough jobs
+	restOfLaneReads = 10                     // part of the time, one in so many, for reading destinations
 )
 
 // changed notes that other jobs may be due.
@@ -81,6 +89,7 @@ func (d *due) add(c candidate, more bool) {
 		d.lanes[c.Destination] = l
 		d.turns = append(d.turns, l)
 	}
+	c.read = d.reads
 	l.jobs = append(l.jobs, c)
 	l.more = l.more || more
 	d.known[c.Job] = struct{}{}
@@ -109,9 +118,9 @@ func (d *due) accepted(s *Store, entries []*queue.Entry) {
 					continue
 				}
 			}
-			d.add(candidate{queue.Candidate{
+			d.add(candidate{Candidate: queue.Candidate{
 				Job: queue.JobID{Message: e.Message.ID, Index: i}, Destination: s.Hash(j.Destination), Host: s.Hash(j.Host), Client: j.Client, Text: int64(j.Text),
-			}, j.Due.UnixMicro()}, false)
+			}, due: j.Due.UnixMicro()}, false)
 		}
 	}
 }
@@ -135,52 +144,98 @@ func (d *due) waits() bool {
 	return len(d.known) > 0 || d.partial || d.stale
 }
 
-// choose takes slots for jobs and returns these. Destinations take turns. It
+// choose takes slots for jobs and returns these. Those that have slots of their own are
+// first, and destinations take turns, with which the next call goes on: those that had no room keep theirs. It
 // leaves out jobs for which held returns true. empty are destinations that may
 // have more jobs in the tables.
 func (d *due) choose(c queue.Claim, n int, held func(queue.JobID) bool) (chosen []candidate, empty [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := c.Now.UnixMicro()
-	turns := d.turns
-	var blocked []*lane
+	d.round++
+	turns := ownFirst(d.turns, c.Slots)
+	var blocked, served []*lane // that have no room, without and with a job in this round
 	for len(turns) > 0 && len(chosen) < n {
 		l := turns[0]
 		turns = turns[1:]
-		for len(l.jobs) > 0 && held(l.jobs[0].Job) {
-			d.pop(l)
-		}
+		d.skip(l, c.Now.UnixMicro(), held)
 		if len(l.jobs) == 0 {
-			if l.more && len(empty) < refillLanes {
-				empty = append(empty, slices.Clone(l.hash[:]))
-			}
-			if !l.more || len(empty) < refillLanes {
+			switch {
+			case !l.more:
 				delete(d.lanes, l.hash)
-			} else {
+			case len(empty) < refillLanes:
+				empty = append(empty, slices.Clone(l.hash[:]))
+				delete(d.lanes, l.hash)
+			default:
 				blocked = append(blocked, l)
 			}
 			continue
 		}
 		first := l.jobs[0]
-		if first.due > now {
-			// It was accepted with a later time, or the clock was set back.
-			if d.next == 0 || first.due < d.next {
-				d.next = first.due
-			}
-			d.pop(l)
-			turns = append([]*lane{l}, turns...)
-			continue
-		}
 		if _, ok := c.Slots.Take(first.Candidate); !ok {
-			blocked = append(blocked, l)
+			if l.round == d.round {
+				served = append(served, l)
+			} else {
+				blocked = append(blocked, l)
+			}
 			continue
 		}
 		chosen = append(chosen, first)
 		d.pop(l)
+		l.round = d.round
 		turns = append(turns, l)
 	}
-	d.turns = append(slices.Clone(turns), blocked...)
+	d.turns = slices.Concat(blocked, turns, served)
 	return chosen, empty
+}
+
+// ownFirst returns the lanes that have slots of their own and then the others, each in the
+// order of their turns.
+func ownFirst(turns []*lane, slots *queue.Slots) []*lane {
+	sorted := make([]*lane, 0, 2*len(turns))
+	var others []*lane
+	for _, l := range turns {
+		if len(l.jobs) > 0 && slots.HasOwn(l.jobs[0].Candidate) {
+			sorted = append(sorted, l)
+		} else {
+			others = append(others, l)
+		}
+	}
+	return append(sorted, others...)
+}
+
+// skip removes jobs from the start of a lane that are held or not due: they were accepted
+// with a later time, or the clock was set back.
+func (d *due) skip(l *lane, now int64, held func(queue.JobID) bool) {
+	for len(l.jobs) > 0 {
+		first := l.jobs[0]
+		if first.due > now {
+			if d.next == 0 || first.due < d.next {
+				d.next = first.due
+			}
+		} else if !held(first.Job) {
+			return
+		}
+		d.pop(l)
+	}
+}
+
+// parked removes what is parked of a destination, because an attempt that began at a time
+// counts for it. next is when some of it is due.
+func (d *due) parked(destination seal.Hash, began, next int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.later(time.UnixMicro(next))
+	l := d.lanes[destination]
+	if l == nil {
+		return
+	}
+	l.jobs = slices.DeleteFunc(l.jobs, func(c candidate) bool {
+		if c.due <= began {
+			delete(d.known, c.Job)
+			l.more = true // some may not be parked
+		}
+		return c.due <= began
+	})
 }
 
 // pop removes the first job of a lane.
@@ -191,9 +246,11 @@ func (d *due) pop(l *lane) {
 
 // The parts of the tables that a claim reads.
 type reading struct {
-	jobs         bool // those that are due, and when the next is
-	destinations bool // with a job that is due, because not all jobs can be read
+	jobs         bool // those that are due, whose turn it is, and when the next is
+	known        bool // due jobs of known destinations, because not all jobs can be read
+	destinations bool // with a job that is due, for the same reason
 	changes      int
+	number       int // of the read
 	shard        int
 	cursor       []byte
 }
@@ -204,10 +261,106 @@ func (d *due) toRead(c queue.Claim, every time.Duration) (r reading) {
 	defer d.mu.Unlock()
 	now, age := c.Now.UnixMicro(), time.Since(d.asked)
 	r = reading{changes: d.changes, shard: d.shard, cursor: d.cursor}
-	r.jobs = d.stale || d.asked.IsZero() || d.next != 0 && now >= d.next || now < d.now || age >= every ||
-		d.partial && (len(d.known) < c.Max || age >= max(pollEvery, restOfLaneReads*d.took))
-	r.destinations = r.jobs && d.partial && age >= min(pollEvery, restOfLaneReads*d.took)
+	few := len(d.known) < c.Max
+	r.jobs = d.stale || d.asked.IsZero() || now < d.now || age >= every ||
+		d.next != 0 && now >= d.next && (few || age >= readPause) ||
+		d.partial && (few || age >= max(pollEvery, restOfLaneReads*d.took))
+	r.known = r.jobs && d.partial
+	r.destinations = r.known && age >= min(pollEvery, restOfLaneReads*d.took)
+	if r.jobs {
+		d.reads++
+		r.number = d.reads
+	}
 	return r
+}
+
+// replace replaces the jobs by those read from the tables: those that are due, and those of
+// destinations that have their turn. It keeps jobs that came meanwhile and, if not all could
+// be read, some of each destination. The order of turns goes on.
+func (d *due) replace(c queue.Claim, r reading, rows, turns [][][]byte, next int64) {
+	before, partial := d.turns, d.partial
+	d.reset()
+	d.partial = len(rows) >= dueAtOnce || len(turns) >= turnsAtOnce
+	n, last := 0, int64(-1)
+	for _, row := range rows {
+		if shard := number(row[7]); shard != last {
+			n, last = 0, shard
+		}
+		n++
+		d.partial = d.partial || n >= perShard
+	}
+	d.keep(before, r.number)
+	for _, row := range rows {
+		d.add(candidateOf(row), d.partial)
+	}
+	for _, row := range turns {
+		t := candidateOf(row)
+		t.turn = true
+		d.add(t, false)
+	}
+	d.turns = slices.DeleteFunc(d.turns, func(l *lane) bool {
+		gone := len(l.jobs) == 0 && !l.more
+		if gone {
+			delete(d.lanes, l.hash)
+		}
+		return gone
+	})
+	if len(rows) >= dueAtOnce {
+		d.shard = int(last) // the next read begins where this one has ended
+	}
+	d.asked, d.now, d.next = time.Now(), c.Now.UnixMicro(), next
+	d.stale = d.changes != r.changes || d.partial && !partial // known destinations were not read
+}
+
+// keep adds lanes in the order of their turns, with those of their jobs that were added since
+// a read began. If not all jobs could be read, it keeps as many others of each as can be
+// delivered at once.
+func (d *due) keep(before []*lane, read int) {
+	for _, old := range before {
+		l := &lane{hash: old.hash, round: old.round}
+		d.lanes[l.hash] = l
+		d.turns = append(d.turns, l)
+		for _, o := range old.jobs {
+			if o.read < read && (!d.partial || o.turn || len(l.jobs) >= queue.PerDestination) {
+				l.more = l.more || d.partial
+				continue
+			}
+			if _, ok := d.known[o.Job]; !ok {
+				l.jobs = append(l.jobs, o)
+				d.known[o.Job] = struct{}{}
+			}
+		}
+	}
+}
+
+// addKnown adds jobs of known destinations.
+func (d *due) addKnown(rows [][][]byte) {
+	for _, row := range rows {
+		d.add(candidateOf(row), true)
+	}
+}
+
+// addLanes adds the first job of each destination.
+func (d *due) addLanes(rows [][][]byte, took time.Duration) {
+	d.took, d.cursor = took, nil
+	if len(rows) >= maxLanes {
+		d.cursor = rows[len(rows)-1][2]
+	}
+	slices.SortFunc(rows, func(a, b [][]byte) int { return cmp.Compare(number(a[6]), number(b[6])) })
+	for _, row := range rows {
+		d.add(candidateOf(row), true)
+	}
+}
+
+// refill adds more jobs of destinations.
+func (d *due) refill(rows [][][]byte) {
+	count := map[string]int{}
+	for _, row := range rows {
+		count[string(row[2])]++
+	}
+	for _, row := range rows {
+		d.add(candidateOf(row), count[string(row[2])] >= refillJobs)
+	}
 }
 
 // nextTime returns when another claim can find more.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -413,20 +412,28 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 		calls = append(calls, call{sql, args})
 		return len(calls) - 1
 	}
-	claim, refill, due, next, lanes, clock := -1, -1, -1, -1, -1, -1
+	claim, refill, due, turns, known, next, lanes, clock := -1, -1, -1, -1, -1, -1, -1, -1
 	if len(chosen) > 0 {
 		var message, index array
+		turns := array{oid: oidBytea}
 		for _, o := range chosen {
 			message.uuid(o.Job.Message)
 			index.bigint(int64(o.Job.Index))
+			if o.turn {
+				turns.bytes(slices.Clone(o.Destination[:]))
+			}
 		}
-		claim = add(claimJobs, message, index, s.owner, c.Lease.Microseconds(), now)
+		claim = add(claimJobs, message, index, s.owner, c.Lease.Microseconds(), now, turns)
 	}
 	if r.jobs {
 		s.recover(c.Now, func(sql string, args ...any) { add(sql, args...) })
 		due = add(dueJobs, allShards(r.shard), now, perShard, dueAtOnce)
+		turns = add(dueTurns, now, turnsAtOnce)
 		next = add(nextDue, allShards(0), now)
 		clock = add(readTime.sql)
+	}
+	if r.known {
+		known = add(knownJobs, now, queue.PerDestination, maxLanes)
 	}
 	if r.destinations {
 		lanes = add(dueDestinations, append([]byte{}, r.cursor...), now, maxLanes)
@@ -454,7 +461,10 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 		s.due.mu.Lock()
 		defer s.due.mu.Unlock()
 		if due >= 0 {
-			s.due.replace(c, r, results[due].Rows, number(results[next].Rows[0][0]))
+			s.due.replace(c, r, results[due].Rows, results[turns].Rows, number(results[next].Rows[0][0]))
+		}
+		if known >= 0 {
+			s.due.addKnown(results[known].Rows)
 		}
 		if lanes >= 0 {
 			s.due.addLanes(results[lanes].Rows, time.Since(began))
@@ -467,59 +477,14 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 	return jobs, err
 }
 
-// replace replaces the jobs by those read from the tables.
-func (d *due) replace(c queue.Claim, r reading, rows [][][]byte, next int64) {
-	d.reset()
-	d.partial = len(rows) >= dueAtOnce
-	n, last := 0, int64(-1)
-	for _, row := range rows {
-		if shard := number(row[7]); shard != last {
-			n, last = 0, shard
-		}
-		n++
-		d.partial = d.partial || n >= perShard
-	}
-	for _, row := range rows {
-		d.add(candidateOf(row), d.partial)
-	}
-	if len(rows) >= dueAtOnce {
-		d.shard = int(last) // the next read begins where this one has ended
-	}
-	d.asked, d.now, d.next = time.Now(), c.Now.UnixMicro(), next
-	d.stale = d.changes != r.changes
-}
-
-// addLanes adds the first job of each destination.
-func (d *due) addLanes(rows [][][]byte, took time.Duration) {
-	d.took, d.cursor = took, nil
-	if len(rows) >= maxLanes {
-		d.cursor = rows[len(rows)-1][2]
-	}
-	slices.SortFunc(rows, func(a, b [][]byte) int { return cmp.Compare(number(a[6]), number(b[6])) })
-	for _, row := range rows {
-		d.add(candidateOf(row), true)
-	}
-}
-
-// refill adds more jobs of destinations.
-func (d *due) refill(rows [][][]byte) {
-	count := map[string]int{}
-	for _, row := range rows {
-		count[string(row[2])]++
-	}
-	for _, row := range rows {
-		d.add(candidateOf(row), count[string(row[2])] >= refillJobs)
-	}
-}
-
 // candidateColumns are the columns that candidateOf reads. j are the jobs.
 const candidateColumns = "j.message, j.idx, j.destination, j.host, j.client, j.text, j.due"
 
 func candidateOf(row [][]byte) candidate {
-	return candidate{queue.Candidate{
+	return candidate{Candidate: queue.Candidate{
 		Job: queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}, Destination: seal.Hash(row[2]), Host: seal.Hash(row[3]),
 		Client: number(row[4]) != 0, Text: number(row[5]),
-	}, number(row[6])}
+	}, due: number(row[6])}
 }
 
 // dueJobs returns the first jobs that are due of each shard. It ends when it has
@@ -529,25 +494,28 @@ const dueJobs = `SELECT ` + candidateColumns + `, j.shard FROM unnest($1::BIGINT
 		ORDER BY q.due LIMIT $3) j
 	LIMIT $4`
 
-// nextDue returns when the next job is due, or 0.
-const nextDue = `SELECT coalesce(min(j.due), 0) FROM unnest($1::BIGINT[]) AS s (shard), LATERAL (
-		SELECT q.due FROM notify_queue_jobs q WHERE q.shard = s.shard AND q.status = 1 AND q.due > $2
-		ORDER BY q.due LIMIT 1) j`
+// nextDue returns when the next job is due or the next destination has its turn, or 0.
+const nextDue = `SELECT coalesce(min(t), 0) FROM (
+		SELECT min(j.due) AS t FROM unnest($1::BIGINT[]) AS s (shard), LATERAL (
+			SELECT q.due FROM notify_queue_jobs q WHERE q.shard = s.shard AND q.status = 1 AND q.due > $2
+			ORDER BY q.due LIMIT 1) j
+		UNION ALL SELECT min(until) FROM notify_queue_destinations WHERE parks = 1 AND until > $2) n`
 
 // firstJobs returns the first jobs of each destination that are due.
 const firstJobs = `SELECT ` + candidateColumns + ` FROM unnest($1::BYTEA[]) AS d (destination), LATERAL (
-		SELECT * FROM notify_queue_jobs q WHERE q.destination = d.destination AND q.status = 1 AND q.due <= $2
+		SELECT * FROM notify_queue_jobs q WHERE q.parked = 0 AND q.destination = d.destination AND q.status = 1 AND q.due <= $2
 		ORDER BY q.due LIMIT $3) j`
 
 // dueDestinations returns the first job of each destination that is due. It skips
 // from one destination to the next in the index, so that its cost does not depend
-// on the number of jobs.
+// on the number of jobs, and reads nothing that is parked.
 const dueDestinations = `WITH RECURSIVE j (message, idx, destination, host, client, text, due) AS (
-		(SELECT message, idx, destination, host, client, text, due FROM notify_queue_jobs WHERE status = 1 AND destination > $1
+		(SELECT message, idx, destination, host, client, text, due FROM notify_queue_jobs WHERE status = 1 AND parked = 0 AND destination > $1
 			ORDER BY destination, due LIMIT 1)
 		UNION ALL
 		SELECT n.message, n.idx, n.destination, n.host, n.client, n.text, n.due FROM j, LATERAL (
-			SELECT q.message, q.idx, q.destination, q.host, q.client, q.text, q.due FROM notify_queue_jobs q WHERE q.status = 1 AND q.destination > j.destination
+			SELECT q.message, q.idx, q.destination, q.host, q.client, q.text, q.due FROM notify_queue_jobs q
+			WHERE q.status = 1 AND q.parked = 0 AND q.destination > j.destination
 			ORDER BY q.destination, q.due LIMIT 1) n
 	) SELECT ` + candidateColumns + ` FROM j WHERE j.due <= $2 LIMIT $3`
 
@@ -567,13 +535,22 @@ func (s *Store) endDamaged(ctx context.Context, jobs []queue.Job) []queue.Job {
 }
 
 // claimJobs claims jobs, except those that another statement claims at the same
-// time.
-const claimJobs = `WITH c AS (
-		SELECT q.message, q.idx FROM notify_queue_jobs q, unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx)
-		WHERE q.message = k.message AND q.idx = k.idx AND q.status = 1 AND q.due <= $5 FOR UPDATE OF q SKIP LOCKED)
-	UPDATE notify_queue_jobs j SET status = 2, owner = $3, lease = ` + serverTime + ` + $4::BIGINT
+// time. A parked job is claimed if its destination has its turn, of which there is one: the
+// next comes when the lease is over, unless the outcome changes it. A failed attempt of the
+// destination counts as one of a parked job.
+const claimJobs = `WITH t AS (
+		UPDATE notify_queue_destinations SET until = $5 + $4::BIGINT WHERE hash IN (
+			SELECT d.hash FROM notify_queue_destinations d WHERE d.hash = ANY ($6::BYTEA[]) AND d.parks = 1 AND d.until <= $5 FOR UPDATE SKIP LOCKED)
+		RETURNING hash),
+	c AS (
+		SELECT q.message, q.idx, CASE WHEN q.parked = 1 AND q.destination IN (SELECT hash FROM t) THEN 1 ELSE 0 END AS turn,
+			least(q.due, $5) AS due, greatest(q.updated, d.failed) AS updated
+		FROM unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx) JOIN notify_queue_jobs q ON q.message = k.message AND q.idx = k.idx
+			LEFT JOIN notify_queue_destinations d ON d.hash = q.destination AND q.parked = 1
+		WHERE q.status = 1 AND (q.due <= $5 OR q.parked = 1 AND q.destination IN (SELECT hash FROM t)) FOR UPDATE OF q SKIP LOCKED)
+	UPDATE notify_queue_jobs j SET status = 2, owner = $3, lease = ` + serverTime + ` + $4::BIGINT, due = c.due, parked = 0
 	FROM c, notify_queue_messages m WHERE j.message = c.message AND j.idx = c.idx AND m.id = c.message
-	RETURNING j.message, j.idx, j.due, j.record, m.head, CASE WHEN length(m.body) <= 65536 AND m.files = 0 THEN m.body END`
+	RETURNING j.message, j.idx, j.due, j.record, m.head, CASE WHEN length(m.body) <= 65536 AND m.files = 0 THEN m.body END, c.turn, c.updated`
 
 // take records that this handle has claimed jobs, and opens their records. A
 // job with a damaged record has the status Lost.
@@ -583,12 +560,13 @@ func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 	for _, row := range rows {
 		jid := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
 		s.claim(jid)
+		s.claimed[jid].turn = number(row[6]) != 0
 		j, err := s.openJob(jid, int64(queue.Sending), row[3])
 		if err != nil {
 			_ = s.damaged(jobName(jid))
 			j = &queue.Job{JobID: jid, Status: queue.Lost}
 		}
-		j.Due = time.UnixMicro(number(row[2])) // it may have been woken
+		j.Due, j.Updated = time.UnixMicro(number(row[2])), time.UnixMicro(number(row[7])) // it may have been woken or parked
 		if row[5] != nil {
 			m := s.messages[jid.Message]
 			if m == nil {
@@ -610,6 +588,7 @@ func (s *Store) recover(now time.Time, add func(sql string, args ...any)) {
 	if time.Since(s.recovered) >= recoverEvery {
 		s.recovered = time.Now()
 		add(`UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE status = 2 AND lease < ` + serverTime)
+		recoverTurns(now, add)
 	}
 	back := s.correctedAt.Add(time.Since(s.corrected)).Sub(now) > queue.ClockTolerance/2
 	if time.Since(s.corrected) >= correctEvery || back {
@@ -656,9 +635,12 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	}
 	st := &settling{job: j, health: t.Health, tokens: c.tokens}
 	var err error
-	if t.Next == nil && t.Update == nil {
+	switch {
+	case t.Shared != nil:
+		err = s.fail(j, t.Shared, true, t.Deferrable)
+	case t.Next == nil && t.Update == nil:
 		err = s.settlings.do(st, t.Deferrable)
-	} else {
+	default:
 		err = s.settle(ctx, []*settling{st}, t)[0]
 	}
 	s.mu.Lock()
@@ -677,6 +659,9 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		s.due.later(j.Due)
 		s.due.mu.Unlock()
 	}
+	if err == nil {
+		s.turnEnded(ctx, t, c.turn)
+	}
 	if st.files > 0 {
 		s.deleteFiles(ctx, j.Message)
 	}
@@ -688,6 +673,19 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		signal(s.dirty)
 	}
 	return err
+}
+
+// turnEnded stores what the outcome of a job means for others that wait for its destination.
+// turn reports whether it was claimed because the destination had its turn.
+func (s *Store) turnEnded(ctx context.Context, t *queue.Settlement, turn bool) {
+	switch {
+	case t.Failure != nil:
+		if err := s.fail(t.Job, t.Failure, false, t.Deferrable); err != nil && !errors.Is(err, queue.ErrClosed) {
+			s.log.Warn("what waits for a destination that is down is tried one by one, because the queue's store failed", zap.Error(err))
+		}
+	case turn && !t.Job.Status.Waits():
+		s.nextTurn(ctx, s.Hash(t.Job.Destination))
+	}
 }
 
 // Cancel implements [queue.Store].
@@ -761,7 +759,7 @@ func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.
 }
 
 const (
-	changeJob     = `UPDATE notify_queue_jobs SET status = $3, due = $4, not_before = $5, updated = $6, record = $7, owner = NULL, lease = NULL WHERE message = $1 AND idx = $2`
+	changeJob     = `UPDATE notify_queue_jobs SET status = $3, due = $4, not_before = $5, updated = $6, record = $7, expires = $8, parked = 0, owner = NULL, lease = NULL WHERE message = $1 AND idx = $2`
 	changeMessage = `UPDATE notify_queue_messages SET waiting = $2, dead = $3, finished = $4, kept = $5,
 		body = CASE WHEN $2::INT + $3::INT = 0 THEN NULL ELSE body END WHERE id = $1`
 )

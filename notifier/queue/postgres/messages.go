@@ -62,7 +62,7 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (e *queue.Entry, err erro
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		results, err := c.exec(ctx,
 			call{"SELECT head FROM notify_queue_messages WHERE id = $1", []any{id}},
-			call{"SELECT idx, status, record, due FROM notify_queue_jobs WHERE message = $1", []any{id}})
+			call{"SELECT j.idx, j.status, j.record, " + dueColumn + " FROM " + jobsWithDue + " WHERE j.message = $1", []any{id}})
 		if err != nil {
 			return err
 		}
@@ -82,9 +82,9 @@ func (s *Store) Messages(ctx context.Context, before uuid.UUID, n int) (entries 
 	}
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		entries, next = nil, uuid.UUID{}
-		rows, err := c.query(ctx, `SELECT m.id, m.head, j.idx, j.status, j.record, j.due
+		rows, err := c.query(ctx, `SELECT m.id, m.head, j.idx, j.status, j.record, `+dueColumn+`
 			FROM (SELECT id, head FROM notify_queue_messages WHERE id < $1 ORDER BY id DESC LIMIT $2) AS m
-			LEFT JOIN notify_queue_jobs AS j ON j.message = m.id ORDER BY m.id DESC`, before, n+1)
+			LEFT JOIN (`+jobsWithDue+`) ON j.message = m.id ORDER BY m.id DESC`, before, n+1)
 		found := 0
 		for len(rows) > 0 && err == nil {
 			at, end := id(rows[0][0]), 1
@@ -176,8 +176,8 @@ func (s *Store) List(ctx context.Context, after queue.JobID, n int, statuses ...
 		in[i] = strconv.Itoa(int(status))
 	}
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, `SELECT message, idx, record, status, due FROM notify_queue_jobs
-			WHERE status IN (`+strings.Join(in, ", ")+`) AND (message, idx) > ($1, $2) ORDER BY message, idx LIMIT $3`, after.Message, index, n)
+		rows, err := c.query(ctx, `SELECT j.message, j.idx, j.record, j.status, `+dueColumn+` FROM `+jobsWithDue+`
+			WHERE j.status IN (`+strings.Join(in, ", ")+`) AND (j.message, j.idx) > ($1, $2) ORDER BY j.message, j.idx LIMIT $3`, after.Message, index, n)
 		if err != nil {
 			return err
 		}

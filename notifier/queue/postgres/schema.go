@@ -20,7 +20,9 @@ const shards = 16
 // queue.Status.
 //
 // A message waits as long as finished is NULL. The shard of a job comes from the
-// ID of its message. A count is the sum of a column of all rows of
+// ID of its message. A job with the status Queued is parked if it waits for its destination,
+// which is down; then it is due when it expires. A destination parks such jobs; until is when
+// it has its next turn, and failed is when its last failed attempt began. A count is the sum of a column of all rows of
 // notify_queue_counts; each transaction changes one of the rows.
 var migrations = [][]string{{
 	`CREATE TABLE IF NOT EXISTS notify_queue_messages (
@@ -99,7 +101,25 @@ var migrations = [][]string{{
 	`UPDATE notify_queue_counts SET records = 0, record_bytes = 0`,
 	`UPDATE notify_queue_counts SET records = n.records, record_bytes = n.bytes FROM (
 		SELECT count(*) AS records, coalesce(sum(` + updateSize + `), 0)::BIGINT AS bytes FROM notify_queue_records) n WHERE shard = 0`,
+}, {
+	// Jobs that waited before have no time at which they expire. Each is parked when it has
+	// failed once more.
+	`ALTER TABLE notify_queue_jobs ADD COLUMN IF NOT EXISTS expires BIGINT NOT NULL DEFAULT 0`,
+	`ALTER TABLE notify_queue_jobs ADD COLUMN IF NOT EXISTS parked SMALLINT NOT NULL DEFAULT 0`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_turn ON notify_queue_jobs (parked, destination, due) WHERE status = 1`,
+	`DROP INDEX IF EXISTS notify_queue_jobs_destination`,
+	`ALTER TABLE notify_queue_destinations ADD COLUMN IF NOT EXISTS client SMALLINT NOT NULL DEFAULT 0`,
+	`ALTER TABLE notify_queue_destinations ADD COLUMN IF NOT EXISTS known SMALLINT NOT NULL DEFAULT 0`,
+	`ALTER TABLE notify_queue_destinations ADD COLUMN IF NOT EXISTS failed BIGINT NOT NULL DEFAULT 0`,
+	`ALTER TABLE notify_queue_destinations ADD COLUMN IF NOT EXISTS until BIGINT NOT NULL DEFAULT 0`,
+	`ALTER TABLE notify_queue_destinations ADD COLUMN IF NOT EXISTS parks SMALLINT NOT NULL DEFAULT 0`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_destinations_until ON notify_queue_destinations (until) WHERE parks = 1`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_destinations_known ON notify_queue_destinations (hash) WHERE known = 1`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_destinations_clients ON notify_queue_destinations (stored) WHERE client = 1 AND parks = 0`,
 }}
+
+// turnsVersion is the version whose tables have the turns of destinations.
+const turnsVersion = 4
 
 // updateSize is the size of a record as record.UpdateSize returns it.
 const updateSize = `128 + length(data)`
@@ -193,6 +213,11 @@ func (s *Store) createTables(ctx context.Context, c *conn) error {
 	}
 	for _, m := range migrations[version:] {
 		if err := execAll(ctx, c, m...); err != nil {
+			return err
+		}
+	}
+	if version < turnsVersion {
+		if err := s.fillDestinations(ctx, c); err != nil {
 			return err
 		}
 	}

@@ -89,6 +89,7 @@ type Store struct {
 
 	accepting batch[*queue.Entry]
 	settlings batch[*settling]
+	failures  batch[*failing]
 	loseReply func() error // of Options
 
 	changed chan struct{}
@@ -122,6 +123,7 @@ type Store struct {
 // claim is a job that this handle has claimed.
 type claim struct {
 	settling bool
+	turn     bool // its destination had its turn
 
 	// tokens identify settlements that failed after the server may have
 	// committed them.
@@ -179,8 +181,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.accepting = batch[*queue.Entry]{in: make(chan item[*queue.Entry]), stop: s.stop}
 	s.settlings = batch[*settling]{in: make(chan item[*settling]), stop: s.stop}
+	s.failures = batch[*failing]{in: make(chan item[*failing]), stop: s.stop}
 	for range batches {
 		s.loops.Go(func() { s.accepting.run(s.accept) })
+		s.loops.Go(func() { s.failures.run(s.park) })
 		s.loops.Go(func() {
 			s.settlings.run(func(jobs []*settling) []error { return s.settle(context.Background(), jobs, nil) })
 		})

@@ -260,7 +260,7 @@ func (s *Store) changeRows(c *conn, id uuid.UUID, rows [][][]byte, row [][]byte,
 		case j.Status == queue.Dead:
 			dead++
 		}
-		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), micro(j.NotBefore), now.UnixMicro(), sealJob(sealer, jid, j)}})
+		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), micro(j.NotBefore), now.UnixMicro(), sealJob(sealer, jid, j), expiresOf(j)}})
 	}
 	var finished any
 	var kept int64
