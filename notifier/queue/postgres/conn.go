@@ -90,7 +90,7 @@ func newPool(dsn string) (*pool, error) {
 		config.RuntimeParams["application_name"] = "caddy-notify"
 	}
 	return &pool{
-		config: config, max: n, free: make(chan struct{}, 1), start: time.Now(), counter: rand.IntN(shards),
+		config: config, max: n, free: make(chan struct{}, 1), start: time.Now(), counter: rand.IntN(counters),
 		replied: map[string]time.Duration{}, all: map[*conn]bool{},
 	}, nil
 }
@@ -217,7 +217,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 			c, err := p.connect(ctx)
 			if err == nil {
 				p.mu.Lock()
-				c.counter = p.counter % shards
+				c.counter = p.counter % counters
 				if !p.oneCounter {
 					p.counter++
 				}
