@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -176,7 +177,7 @@ func TestCountersAreLockedLast(t *testing.T) {
 	defer wg.Wait()
 	for _, tt := range []struct {
 		name string
-		do   func(f *blockedFile) error
+		do   func(f *blockedFile) error // which waits until f is released
 	}{
 		{"a message about an incident, with a file", func(f *blockedFile) error {
 			e := withFile(f)
@@ -199,21 +200,25 @@ func TestCountersAreLockedLast(t *testing.T) {
 				return err
 			}
 			wg.Go(func() {
-				for !waits() {
+				defer c.Close(context.Background())
+				for end := time.Now().Add(time.Minute); !waits() && time.Now().Before(end); {
 					time.Sleep(5 * time.Millisecond)
 				}
-				close(f.began)
+				f.once.Do(func() { close(f.began) })
 				<-f.release
-				_ = c.Close(t.Context())
 			})
 			return s.Settle(t.Context(), &queue.Settlement{Job: claimed(), Health: []queue.Health{h}})
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &blockedFile{began: make(chan struct{}), release: make(chan struct{})}
-			done := make(chan error)
+			done := make(chan error, 1)
 			go func() { done <- tt.do(f) }()
-			<-f.began
+			select {
+			case <-f.began:
+			case err := <-done:
+				t.Fatalf("it does not wait: %v", err)
+			}
 			rows := execute(t, dsn, "SELECT shard::TEXT FROM notify_queue_counts FOR UPDATE SKIP LOCKED")[0].Rows
 			if len(rows) != counters {
 				t.Errorf("%d of %d rows of counts are locked", counters-len(rows), counters)

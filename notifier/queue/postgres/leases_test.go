@@ -27,9 +27,10 @@ func TestWorkOfOne(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t)
 	a, b := open(t, dsn), open(t, dsn)
-	inStep, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan time.Time)
+	inStep, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan time.Time, 1)
 	steps := 0
 	go func() {
+		defer close(inStep)
 		done, err := a.doWork(t.Context(), work{name: "test", step: func(context.Context) (bool, error) {
 			steps++
 			inStep <- struct{}{}
@@ -41,6 +42,13 @@ func TestWorkOfOne(t *testing.T) {
 		}
 		ended <- done
 	}()
+	// wait waits until a is in a step.
+	wait := func() {
+		t.Helper()
+		if _, ok := <-inStep; !ok {
+			t.Fatal("the work has ended")
+		}
+	}
 	doB := func() bool {
 		t.Helper()
 		done, err := b.doWork(t.Context(), work{name: "test", step: func(context.Context) (bool, error) { return true, nil }})
@@ -50,13 +58,13 @@ func TestWorkOfOne(t *testing.T) {
 		return !done.IsZero()
 	}
 	for range 2 { // a renews its lease after each step
-		<-inStep
+		wait()
 		if doB() {
 			t.Error("two gateways do the same work")
 		}
 		goOn <- struct{}{}
 	}
-	<-inStep
+	wait()
 	execute(t, dsn, "UPDATE notify_queue_leases SET ends = 1 WHERE name = 'test'") // as if a had hung for long
 	if !doB() {
 		t.Error("nobody takes over the work of a gateway whose lease has ended")
@@ -229,7 +237,10 @@ func TestClockSetBackOfServer(t *testing.T) {
 	if _, err := s.Stats(t.Context()); err != nil { // the tables are there
 		t.Fatal(err)
 	}
-	for execute(t, dsn, "SELECT count(*)::TEXT FROM notify_queue_leases WHERE name = 'clock' AND done > 0")[0].Rows[0][0][0] != '1' {
+	looked := func() bool {
+		return len(execute(t, dsn, "SELECT name FROM notify_queue_leases WHERE name = 'clock' AND done > 0")[0].Rows) > 0
+	}
+	for end := time.Now().Add(time.Minute); !looked() && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	e := newEntry("text", "a")
