@@ -150,7 +150,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		pool: p, log: o.Logger, owner: uuid.New(), loseReply: o.loseReply,
 		changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
 		claimed: map[queue.JobID]*claim{}, messages: map[uuid.UUID]*loaded{},
-		waitingCounts: waitingCounts{turn: make(chan struct{}, 1)},
+		waitingCounts: waitingCounts{turn: make(chan struct{}, 1), requests: make(chan chan<- counted)},
 		clock:         serverClock{start: time.Now()},
 	}
 	s.due.shard = rand.IntN(shards)
@@ -183,6 +183,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.loops.Go(func() { s.notify(ctx) })
 	s.loops.Go(func() { s.keepDue(ctx) })
+	s.loops.Go(func() { s.countRequested(ctx) })
 	return s, nil
 }
 

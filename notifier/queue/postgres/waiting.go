@@ -18,13 +18,24 @@ type waitingCounts struct {
 	turn chan struct{} // has room for the one that uses the other fields
 	all  map[queue.Hash]queue.Waiting
 	end  time.Time // when to look for newer ones
+
+	requests chan chan<- counted // to count
+}
+
+// counted is the result of a count. n is nil if another gateway counts.
+type counted struct {
+	n   *count
+	err error
 }
 
 // restOfCounts is the time between two counts of what waits, in multiples of the time that
-// a count takes. To count 800,000 jobs takes about 2 s.
+// a count takes. To count 800,000 jobs takes some seconds.
 const restOfCounts = 20
 
-// countAgain is how long this handle uses old counts while another one counts.
+// countPatience is how long a caller waits for a count if there are old ones.
+const countPatience = 2 * time.Second
+
+// countAgain is how long this handle uses old counts while somebody counts.
 const countAgain = time.Second
 
 // Waiting implements [queue.Store]. One gateway counts what waits for all of them, and
@@ -65,12 +76,12 @@ func (s *Store) refreshWaiting(ctx context.Context, w *waitingCounts) error {
 			w.all, w.end = kept.all, time.Now().Add(rest)
 			return nil
 		}
-		counted, err := s.countWaiting(ctx)
+		r := s.requestCount(ctx, kept != nil)
 		switch {
-		case err != nil:
-			return err
-		case counted != nil:
-			w.all, w.end = counted.all, time.Now().Add(counted.rest())
+		case r.err != nil:
+			return r.err
+		case r.n != nil:
+			w.all, w.end = r.n.all, time.Now().Add(r.n.rest())
 			return nil
 		case kept != nil:
 			w.all, w.end = kept.all, time.Now().Add(countAgain)
@@ -82,6 +93,44 @@ func (s *Store) refreshWaiting(ctx context.Context, w *waitingCounts) error {
 		case <-s.stop:
 			return queue.ErrClosed
 		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// requestCount lets countRequested count, and returns the result. If the caller has old
+// counts, it does not wait for long, and the others get what is counted.
+func (s *Store) requestCount(ctx context.Context, hasOld bool) counted {
+	var late <-chan time.Time
+	if hasOld {
+		late = time.After(countPatience)
+	}
+	result := make(chan counted, 1)
+	requests := s.waitingCounts.requests
+	for {
+		select {
+		case requests <- result:
+			requests = nil
+		case r := <-result:
+			return r
+		case <-late:
+			return counted{}
+		case <-ctx.Done():
+			return counted{err: context.Cause(ctx)}
+		case <-s.stop:
+			return counted{err: queue.ErrClosed}
+		}
+	}
+}
+
+// countRequested counts what waits whenever a caller has requested that.
+func (s *Store) countRequested(ctx context.Context) {
+	for {
+		select {
+		case result := <-s.waitingCounts.requests:
+			n, err := s.countWaiting(ctx)
+			result <- counted{n, err}
+		case <-ctx.Done():
+			return
 		}
 	}
 }
