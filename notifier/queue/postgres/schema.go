@@ -114,13 +114,11 @@ var migrations = [][]string{{
 // versions of a row on its page, where no index has to know of them, and a vacuum after
 // 5 % of the rows have changed instead of 20 %. Other servers have neither. An operator's
 // own settings stay, because these are made only when the tables are brought up to date.
-var storage = []string{
-	`ALTER TABLE notify_queue_counts SET (fillfactor = 50)`,
-	`ALTER TABLE notify_queue_messages SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05)`,
-	`ALTER TABLE notify_queue_jobs SET (autovacuum_vacuum_scale_factor = 0.05)`, // each change of a job changes an index
-	`ALTER TABLE notify_queue_destinations SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)`,
-	`ALTER TABLE notify_queue_records SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)`,
-}
+const storage = `ALTER TABLE notify_queue_counts SET (fillfactor = 50);
+	ALTER TABLE notify_queue_messages SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05);
+	ALTER TABLE notify_queue_jobs SET (autovacuum_vacuum_scale_factor = 0.05); -- each change of a job changes an index
+	ALTER TABLE notify_queue_destinations SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+	ALTER TABLE notify_queue_records SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)`
 
 // updateSize is the size of a record as record.UpdateSize returns it.
 const updateSize = `128 + length(data)`
@@ -173,8 +171,13 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 		return err
 	}
 	defer func() {
-		// If this fails, the lock ends with the connection.
-		_, _ = c.query(ctx, "SELECT pg_advisory_unlock($1)::TEXT", int64(advisoryLock))
+		// The time of ctx may have ended between two statements, so that the connection
+		// goes back to the pool with its lock.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
+		defer cancel()
+		if _, err := c.query(ctx, "SELECT pg_advisory_unlock($1)::TEXT", int64(advisoryLock)); err != nil {
+			closeConn(c) // which ends the lock
+		}
 	}()
 	return s.createTables(ctx, c)
 }
@@ -209,11 +212,9 @@ func (s *Store) createTables(ctx context.Context, c *conn) error {
 			return err
 		}
 	}
-	for _, sql := range storage {
-		_, err := c.pg.Exec(ctx, sql).ReadAll()
-		if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused {
-			return err
-		}
+	_, err = c.pg.Exec(ctx, storage).ReadAll()
+	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused {
+		return err
 	}
 	var rows array
 	for i := range counters {
