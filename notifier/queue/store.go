@@ -63,7 +63,7 @@ type Store interface {
 	//
 	// A job whose Updated is more than [ClockTolerance] after c.Now was written
 	// before the clock was set back. It is due now, because its Due is worth
-	// nothing.
+	// nothing; a shared store may notice it some seconds later.
 	Claim(ctx context.Context, c Claim) (jobs []Job, next time.Time, err error)
 
 	// Wake makes jobs due that wait for destinations. It returns the destinations
@@ -155,7 +155,7 @@ type Store interface {
 	// before the given time, then the oldest until the rest takes at most maxSize
 	// bytes. Those with a dead job or a Key are removed for their size only when no
 	// others are left, and Forget logs how many. It returns the number of messages
-	// removed.
+	// removed. In a shared store, it does nothing while another handle does so.
 	Forget(ctx context.Context, before time.Time, maxSize int64) (int, error)
 
 	// Stats returns counts, which may be some seconds old in a shared store.

@@ -274,9 +274,8 @@ func (b *bench) acceptedWhileDown() error {
 	defer c.stop()
 	fmt.Printf("%-44s %12s %12s %12s %12s\n", fmt.Sprintf("respond-async, %d clients, a folder", queueClients), "accepted/s", "p50 ms", "p99 ms", "CPU µs")
 	waiting, end := 0, time.Now().Add(backlogTime)
-	for _, n := range []int{0, 200_000, 800_000} {
-		if n > b.backlog {
-			fmt.Printf("%d wait: not measured; use -backlog %d\n", n, n)
+	for _, n := range backlogs {
+		if !b.reaches(n) {
 			continue
 		}
 		r := &queueRow{processes: []*caddy{c}, paths: []string{"/notify/down"}, async: true}

@@ -57,6 +57,10 @@ func (b *bench) queuePostgres() error {
 		}
 	}
 	fmt.Println()
+	if err := b.queueIncidents(server); err != nil {
+		return err
+	}
+	fmt.Println()
 	if err := b.queueDrained(server); err != nil {
 		return err
 	}
@@ -67,6 +71,56 @@ func (b *bench) queuePostgres() error {
 // postgresConfig returns a configuration with a queue in a database.
 func postgresConfig(dsn, keys string) siteConfig {
 	return siteConfig{keys: keys, global: "notify {\n\t\tqueue postgres " + dsn + " {\n\t\t\tsecret a-secret-of-the-bench\n\t\t}\n\t}"}
+}
+
+// queueIncidents measures messages to 16 keys, with and without an incident of its own each.
+func (b *bench) queueIncidents(server *postgresServer) error {
+	var keys strings.Builder
+	var paths []string
+	for i := range 16 {
+		name := fmt.Sprintf("k%d", i)
+		keys.WriteString(b.destinationKey(name, "/"+name, 1))
+		paths = append(paths, "/notify/"+name)
+	}
+	fmt.Printf("%-44s %12s %12s %12s\n", fmt.Sprintf("respond-async, %d clients, Postgres", queueClients), "accepted/s", "p50 ms", "p99 ms")
+	for _, gateways := range []int{1, 3} {
+		for _, incidents := range []bool{false, true} {
+			database := fmt.Sprintf("incidents%d%v", gateways, incidents)
+			if err := server.execute("CREATE DATABASE " + database); err != nil {
+				return err
+			}
+			m, err := b.acceptedBy(gateways, postgresConfig(server.dsn(database), keys.String()), &queueRow{paths: paths, async: true, drained: true, incidents: incidents})
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("gateways: %d, no incidents", gateways)
+			if incidents {
+				name = fmt.Sprintf("gateways: %d, an incident each", gateways)
+			}
+			fmt.Printf("%-44s %12.0f %12.2f %12.2f\n", name, m.perSecond, ms(m.p50), ms(m.p99))
+		}
+	}
+	return nil
+}
+
+// acceptedBy measures a row with new gateways.
+func (b *bench) acceptedBy(gateways int, config siteConfig, r *queueRow) (measure, error) {
+	for range gateways {
+		c, err := b.start(b.binary, config)
+		if err != nil {
+			return measure{}, err
+		}
+		defer c.stop()
+		r.processes = append(r.processes, c)
+	}
+	for range b.rounds {
+		m, err := b.rawLoad(r, queueClients, b.requests)
+		if err != nil {
+			return measure{}, err
+		}
+		r.rounds = append(r.rounds, m)
+	}
+	return medianOf(r.rounds), nil
 }
 
 // drainedMessages is the number of messages that gateways find when they start.
@@ -158,7 +212,10 @@ func (b *bench) drainedRate(server *postgresServer, database, keys string, paths
 // which are due much later.
 func (b *bench) queueFilled(server *postgresServer) error {
 	fmt.Printf("%-44s %12s %12s %12s\n", fmt.Sprintf("respond-async, %d clients, Postgres", queueClients), "accepted/s", "p50 ms", "p99 ms")
-	for _, n := range []int{0, 200_000, 800_000} {
+	for _, n := range backlogs {
+		if !b.reaches(n) {
+			continue
+		}
 		database := fmt.Sprintf("filled%d", n)
 		if err := server.execute("CREATE DATABASE " + database); err != nil {
 			return err
@@ -170,8 +227,7 @@ func (b *bench) queueFilled(server *postgresServer) error {
 			if err != nil {
 				return err
 			}
-			r.processes = []*caddy{c}
-			_, err = b.rawLoad(r, 1, 1)
+			_, err = b.rawLoad(&queueRow{processes: []*caddy{c}, paths: r.paths, async: true}, 1, 1)
 			c.stop()
 			if err != nil {
 				return err
@@ -180,21 +236,10 @@ func (b *bench) queueFilled(server *postgresServer) error {
 				return err
 			}
 		}
-		c, err := b.start(b.binary, config)
+		m, err := b.acceptedBy(1, config, r)
 		if err != nil {
 			return err
 		}
-		r.processes = []*caddy{c}
-		for range b.rounds {
-			m, err := b.rawLoad(r, queueClients, b.requests)
-			if err != nil {
-				c.stop()
-				return err
-			}
-			r.rounds = append(r.rounds, m)
-		}
-		c.stop()
-		m := medianOf(r.rounds)
 		fmt.Printf("%-44s %12.0f %12.2f %12.2f\n", fmt.Sprintf("%d wait", n), m.perSecond, ms(m.p50), ms(m.p99))
 	}
 	return nil
@@ -204,7 +249,7 @@ func (b *bench) queueFilled(server *postgresServer) error {
 // be delivered, and are due in a year.
 const fillQueue = `UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL, due = created + 31536000000000;
 	INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, head, body)
-		SELECT md5('copy' || i)::UUID, created, size, kept, jobs, waiting, dead, files, finished, head, body
+		SELECT md5('copy' || i)::UUID, created + i, size, kept, jobs, waiting, dead, files, finished, head, body
 		FROM notify_queue_messages, generate_series(2, %[1]d) i;
 	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record)
 		SELECT md5('copy' || i)::UUID, idx, i %% 16, created, destination, host, client, text, status, due, not_before, updated, record

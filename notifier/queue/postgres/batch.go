@@ -152,15 +152,25 @@ func (s *Store) accept(entries []*queue.Entry) []error {
 // acceptOnce stores entries without files in one transaction.
 func (s *Store) acceptOnce(ctx context.Context, entries []*queue.Entry) error {
 	return s.storing(ctx, func(ctx context.Context, c *conn, repeated bool) error {
-		_, err := c.exec(ctx, s.insertion(c, entries))
+		err := s.insertAlone(ctx, c, entries)
 		if err == nil && s.loseReply != nil {
 			err = s.loseReply()
 		}
 		if len(entries) == 1 && isDuplicate(err) {
+			if err := c.rollback(); err != nil {
+				return err
+			}
 			return s.duplicate(ctx, c, entries, repeated)
 		}
 		return err
 	})
+}
+
+// insertAlone stores entries without files in a transaction that does nothing else.
+func (s *Store) insertAlone(ctx context.Context, c *conn, entries []*queue.Entry) error {
+	insert, n := s.insertion(entries)
+	_, err := c.exec(ctx, slices.Concat([]call{begin, insert}, n.calls(c), []call{commit})...)
+	return err
 }
 
 // unclearError is returned when the connection was lost while messages were
@@ -236,8 +246,11 @@ func (s *Store) keyHash(e *queue.Entry) *seal.Hash {
 // already, because the connection can be lost after a successful commit.
 func (s *Store) acceptAgain(ctx context.Context, e *queue.Entry) error {
 	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		_, err := c.exec(ctx, s.insertion(c, []*queue.Entry{e}))
+		err := s.insertAlone(ctx, c, []*queue.Entry{e})
 		if isDuplicate(err) {
+			if err := c.rollback(); err != nil {
+				return err
+			}
 			return s.duplicate(ctx, c, []*queue.Entry{e}, true)
 		}
 		return err
@@ -251,11 +264,11 @@ func isDuplicate(err error) bool {
 	return ok && e.Code == "23505" // unique_violation
 }
 
-// insertion returns the statement that stores messages and their jobs.
-func (s *Store) insertion(c *conn, entries []*queue.Entry) call {
+// insertion returns the statement that stores messages and their jobs, and what they add
+// to the counts.
+func (s *Store) insertion(entries []*queue.Entry) (insert call, all counts) {
 	var m struct{ id, created, size, kept, jobs, waiting, dead, files, finished, key, head, body array }
 	var j jobColumns
-	var all counts
 	sealer := s.sealer.Batch()
 	for _, e := range entries {
 		id, created := e.Message.ID, e.Message.Created.UnixMicro()
@@ -307,14 +320,13 @@ func (s *Store) insertion(c *conn, entries []*queue.Entry) call {
 	}
 	m.finished.oid = oidBigint // all can be NULL
 	args := []any{m.id, m.created, m.size, m.kept, m.jobs, m.waiting, m.dead, m.files, m.finished, m.key, m.head, m.body}
-	args = append(args, c.counter, all.waiting, all.dead, all.bytes, all.kept)
 	if len(j.index.items) == 0 {
-		return call{insertMessages, args}
+		return call{insertMessages, args}, all
 	}
 	return call{insertEntries, append(args,
 		j.message, j.index, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.notBefore, j.updated, j.record,
 		s.owner, lease.Microseconds(), j.expires,
-	)}
+	)}, all
 }
 
 // jobColumns are the columns of jobs that are inserted.
@@ -341,40 +353,16 @@ func (j *jobColumns) add(s *Store, sealer *seal.Batch, id queue.JobID, created i
 	j.expires.bigint(expiresOf(job))
 }
 
-// counts is what a transaction adds to the counts of the store.
-type counts struct {
-	waiting, dead int64 // jobs
-	bytes         int64 // of messages that wait
-	kept          int64 // bytes of those that do not
-}
-
-// call returns the statement that adds to a row of counts.
-func (n counts) call(c *conn) call {
-	return call{addCounts, []any{c.counter, n.waiting, n.dead, n.bytes, n.kept}}
-}
-
-const addCounts = `UPDATE notify_queue_counts SET waiting = waiting + $2::BIGINT, dead = dead + $3::BIGINT, bytes = bytes + $4::BIGINT, kept = kept + $5::BIGINT
-	WHERE shard = $1`
-
-const insertMessages = `WITH n AS (
-		UPDATE notify_queue_counts SET waiting = waiting + $14::BIGINT, dead = dead + $15::BIGINT, bytes = bytes + $16::BIGINT, kept = kept + $17::BIGINT
-		WHERE shard = $13 RETURNING 1)
-	INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
+const insertMessages = `INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
 	SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[],
 		$8::BIGINT[], $9::BIGINT[], $10::BYTEA[], $11::BYTEA[], $12::BYTEA[])`
 
-const insertEntries = `WITH n AS (
-		UPDATE notify_queue_counts SET waiting = waiting + $14::BIGINT, dead = dead + $15::BIGINT, bytes = bytes + $16::BIGINT, kept = kept + $17::BIGINT
-		WHERE shard = $13 RETURNING 1),
-	m AS (
-		INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
-		SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[],
-			$8::BIGINT[], $9::BIGINT[], $10::BYTEA[], $11::BYTEA[], $12::BYTEA[]) RETURNING 1)
+const insertEntries = `WITH m AS (` + insertMessages + ` RETURNING 1)
 	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, owner, lease, expires)
 	SELECT j.message, j.idx, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.not_before, j.updated, j.record,
-		CASE WHEN j.status = 2 THEN $31::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $32::BIGINT END, j.expires
-	FROM unnest($18::UUID[], $19::BIGINT[], $20::BIGINT[], $21::BIGINT[], $22::BYTEA[], $23::BYTEA[], $24::BIGINT[], $25::BIGINT[], $26::BIGINT[],
-		$27::BIGINT[], $28::BIGINT[], $29::BIGINT[], $30::BYTEA[], $33::BIGINT[])
+		CASE WHEN j.status = 2 THEN $26::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $27::BIGINT END, j.expires
+	FROM unnest($13::UUID[], $14::BIGINT[], $15::BIGINT[], $16::BIGINT[], $17::BYTEA[], $18::BYTEA[], $19::BIGINT[], $20::BIGINT[], $21::BIGINT[],
+		$22::BIGINT[], $23::BIGINT[], $24::BIGINT[], $25::BYTEA[], $28::BIGINT[])
 		AS j (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, expires)`
 
 // bit returns 1 if v is true, and else 0.
@@ -501,12 +489,14 @@ func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t 
 		j.tokens = append(j.tokens, token)
 	}
 	if t == nil {
-		results, err := c.exec(ctx, slices.Concat([]call{begin}, s.settlement(c, jobs, token), []call{commit})...)
+		settle, health, finish := s.settlement(jobs, token)
+		finish = call{finishMessages, append(finish.args, c.counter)}
+		results, err := c.exec(ctx, slices.Concat([]call{begin, settle}, health, []call{finish, commit})...)
 		if err != nil {
 			return nil, err
 		}
 		note(results[1].Rows)
-		return results[2].Rows, nil
+		return results[len(results)-2].Rows, nil
 	}
 	d := new(decision)
 	if t.Update != nil {
@@ -517,7 +507,8 @@ func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t 
 	if err != nil {
 		return nil, err
 	}
-	results, err := c.exec(ctx, s.settlement(c, jobs, token)...)
+	settle, health, finish := s.settlement(jobs, token)
+	results, err := c.exec(ctx, slices.Concat([]call{settle}, health, []call{finish})...)
 	if err != nil {
 		return nil, err
 	}
@@ -525,22 +516,24 @@ func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t 
 	if len(rows) == 0 { // the job is not claimed
 		return nil, c.rollback()
 	}
+	messages = results[len(results)-1].Rows
+	n := settledCounts(messages)
+	n.add(d.counts)
+	var next []*queue.Entry
 	if t.Next != nil {
-		if err := s.insertAll(ctx, c, []*queue.Entry{t.Next}); err != nil {
-			return nil, err
-		}
+		next = []*queue.Entry{t.Next}
 	}
-	if _, err := c.exec(ctx, append(d.calls, commit)...); err != nil {
+	if err := s.insertLast(ctx, c, next, d.calls, n); err != nil {
 		return nil, err
 	}
 	note(rows)
 	jobs[0].decided = d
-	return results[1].Rows, nil
+	return messages, nil
 }
 
-// settlement returns the statements that update jobs, their messages, and the
-// states of their destinations.
-func (s *Store) settlement(c *conn, jobs []*settling, token uuid.UUID) []call {
+// settlement returns the statements that update jobs, the states of their destinations,
+// and their messages. The last of them is settleMessages.
+func (s *Store) settlement(jobs []*settling, token uuid.UUID) (settle call, health []call, finish call) {
 	var message, index, status, due, notBefore, sealed, updated, expires array
 	var states []jobHealth
 	sealer := s.sealer.Batch()
@@ -557,11 +550,8 @@ func (s *Store) settlement(c *conn, jobs []*settling, token uuid.UUID) []call {
 			states = append(states, jobHealth{&j.health[i], j.job.JobID})
 		}
 	}
-	calls := []call{
-		{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, s.owner, token, expires}},
-		{settleMessages, []any{message, index, updated, token, c.counter}},
-	}
-	return append(calls, s.settledHealth(states, token)...)
+	return call{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, s.owner, token, expires}},
+		s.settledHealth(states, token), call{settleMessages, []any{message, index, updated, token}}
 }
 
 const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, not_before = k.not_before, updated = k.updated, record = k.record,
@@ -576,8 +566,7 @@ const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.du
 // statement: if rows are joined with the result of another part of the same
 // statement, PostgreSQL does not see what another transaction has changed in
 // them meanwhile.
-const settleMessages = `WITH m AS (
-		UPDATE notify_queue_messages m SET waiting = m.waiting - k.n, dead = m.dead + k.dead,
+const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting - k.n, dead = m.dead + k.dead,
 			finished = CASE WHEN m.waiting = k.n THEN k.updated END,
 			kept = CASE WHEN m.waiting > k.n THEN 0 WHEN m.dead + k.dead = 0 THEN least(m.size, 512 + 512 * m.jobs) ELSE m.size END,
 			body = CASE WHEN m.waiting = k.n AND m.dead + k.dead = 0 THEN NULL ELSE m.body END
@@ -587,8 +576,20 @@ const settleMessages = `WITH m AS (
 			WHERE j.message = q.message AND j.idx = q.idx AND j.owner = $4 AND j.status <> 1
 			GROUP BY j.message) k
 		WHERE m.id = k.message
-		RETURNING m.id, k.n, k.dead, m.kept, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END AS ended,
-			CASE WHEN m.body IS NULL THEN m.files ELSE 0 END AS files),
+		RETURNING m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END AS ended, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END AS files,
+			k.n, k.dead, m.kept`
+
+// settledCounts returns what settleMessages has changed in the counts.
+func settledCounts(rows [][][]byte) (n counts) {
+	for _, row := range rows {
+		n.add(counts{bytes: -number(row[1]), waiting: -number(row[3]), dead: number(row[4]), kept: number(row[5])})
+	}
+	return n
+}
+
+// finishMessages is settleMessages, and counts what it has changed. It is for transactions
+// that end with it.
+const finishMessages = `WITH m AS (` + settleMessages + `),
 	n AS (
 		UPDATE notify_queue_counts c SET waiting = c.waiting - t.n, dead = c.dead + t.dead, bytes = c.bytes - t.ended, kept = c.kept + t.kept
 		FROM (SELECT coalesce(sum(n), 0)::BIGINT AS n, coalesce(sum(dead), 0)::BIGINT AS dead, coalesce(sum(ended), 0)::BIGINT AS ended,
@@ -596,7 +597,7 @@ const settleMessages = `WITH m AS (
 		WHERE c.shard = $5 RETURNING 1)
 	SELECT id, ended, files FROM m`
 
-// settledMessages returns the same columns as settleMessages, without an
+// settledMessages returns the same columns as finishMessages, without an
 // update.
 const settledMessages = `SELECT m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END
 	FROM notify_queue_messages m WHERE m.id = ANY($1::UUID[])`

@@ -105,3 +105,42 @@ func BenchmarkAcceptWaiting(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkIncidents accepts messages of 1 KB from 64 clients to each of some gateways,
+// with and without a record that each message changes, as one about an incident does.
+func BenchmarkIncidents(b *testing.B) {
+	for _, gateways := range []int{1, 3} {
+		for _, incident := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d gateways, incidents %v", gateways, incident), func(b *testing.B) {
+				dsn := ownServer(b).schema(b)
+				body, data := strings.Repeat("x", 1000), []byte(strings.Repeat("y", 300))
+				stores := make([]*Store, gateways)
+				for i := range stores {
+					stores[i] = open(b, dsn)
+				}
+				var left, next atomic.Int64
+				left.Store(int64(b.N))
+				b.ResetTimer()
+				var wg sync.WaitGroup
+				for i := range 64 * gateways {
+					s := stores[i%gateways]
+					wg.Go(func() {
+						for left.Add(-1) >= 0 {
+							e := newEntry(body, "json://host")
+							if incident {
+								e.Update = &queue.Update{Names: []queue.Hash{s.Hash(fmt.Sprint("incident ", next.Add(1)))}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+									return &queue.Change{Records: []queue.Record{{Data: data, Due: time.Now().Add(time.Hour)}}}, nil
+								}}
+							}
+							if err := s.Accept(b.Context(), 1<<40, e); err != nil {
+								b.Error(err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "accepted/s")
+			})
+		}
+	}
+}

@@ -49,6 +49,14 @@ func (c *serverClock) now() time.Time {
 	return c.base.Add(c.elapsed())
 }
 
+// startsAt returns the time of the server at the start of this handle. It changes when the
+// clock of the server is set.
+func (c *serverClock) startsAt() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.base
+}
+
 // readClock reads the clock of the server.
 func (s *Store) readClock(ctx context.Context, c *conn) error {
 	began := s.clock.elapsed()

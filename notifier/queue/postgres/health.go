@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -65,65 +64,6 @@ const wakeJobs = `WITH c AS (
 const otherJobs = `SELECT 1 FROM (
 		(SELECT 1 FROM notify_queue_jobs WHERE destination = $1 AND status = 1 AND parked = 0 AND due > $2 AND not_before < due LIMIT 1)
 		UNION ALL (SELECT 1 FROM notify_queue_jobs WHERE destination = $1 AND status = 1 AND parked = 1 LIMIT 1)) a`
-
-// waitingCounts is what waits for destinations, as it was last counted. Counts
-// that are kept with each change would cost every message more than people who
-// look at the destinations now and then.
-type waitingCounts struct {
-	turn chan struct{} // has room for the one that uses the other fields
-	all  map[queue.Hash]queue.Waiting
-	at   time.Time
-	took time.Duration
-}
-
-// restOfCounts is the time between two counts of what waits, in multiples of the
-// time that a count takes. To count 800,000 jobs takes about 0.1 s.
-const restOfCounts = 20
-
-// Waiting implements [queue.Store]. It reads all jobs that wait, but spends a
-// small part of the time on that, however often it is called.
-func (s *Store) Waiting(ctx context.Context, destinations ...queue.Hash) (some []queue.Waiting, err error) {
-	w := &s.waitingCounts
-	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if w.all == nil || time.Since(w.at) > restOfCounts*w.took {
-		began := time.Now()
-		if w.all, err = s.countWaiting(ctx); err != nil {
-			return nil, err
-		}
-		w.at = time.Now()
-		w.took = w.at.Sub(began)
-	}
-	if len(destinations) == 0 {
-		return slices.Collect(maps.Values(w.all)), nil
-	}
-	for _, d := range destinations {
-		if one, ok := w.all[d]; ok {
-			some = append(some, one)
-		}
-	}
-	return some, nil
-}
-
-func (s *Store) countWaiting(ctx context.Context) (all map[queue.Hash]queue.Waiting, err error) {
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, waitingJobs)
-		all = map[queue.Hash]queue.Waiting{}
-		for _, row := range rows {
-			d := seal.Hash(row[0])
-			all[d] = queue.Waiting{Destination: d, Client: number(row[1]) != 0, Jobs: int(number(row[2])), Since: time.UnixMicro(number(row[3]))}
-		}
-		return err
-	})
-	return all, err
-}
-
-const waitingJobs = `SELECT j.destination, max(j.client), count(*), min(j.created) FROM notify_queue_jobs j
-	WHERE j.status = 1 GROUP BY j.destination`
 
 // Health implements [queue.Store].
 func (s *Store) Health(ctx context.Context, age time.Duration) (all []queue.Health, err error) {

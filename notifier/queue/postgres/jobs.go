@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -109,7 +110,8 @@ func (s *Store) insert(ctx context.Context, entries []*queue.Entry) (decided []*
 
 // insertOrdered stores entries, their files and their updates in a transaction.
 func (s *Store) insertOrdered(ctx context.Context, c *conn, entries []*queue.Entry) (decided []*decision, err error) {
-	calls := []call{}
+	var calls []call
+	var n counts
 	for _, e := range entries {
 		if e.Update == nil {
 			continue
@@ -119,17 +121,44 @@ func (s *Store) insertOrdered(ctx context.Context, c *conn, entries []*queue.Ent
 			return nil, err
 		}
 		decided, calls = append(decided, d), append(calls, d.calls...)
+		n.add(d.counts)
 	}
 	if len(decided) == 0 {
 		if _, err := c.exec(ctx, begin); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.insertAll(ctx, c, entries); err != nil {
-		return nil, err
+	return decided, s.insertLast(ctx, c, entries, calls, n)
+}
+
+// insertLast ends a transaction: it stores entries with their files, makes the calls, adds
+// to the counts and commits. What needs no answer is one exchange with the server.
+func (s *Store) insertLast(ctx context.Context, c *conn, entries []*queue.Entry, calls []call, n counts) error {
+	var last []call
+	for part := range slices.Chunk(entries, batchSize) {
+		if len(last) > 0 {
+			if _, err := c.exec(ctx, last...); err != nil {
+				return err
+			}
+		}
+		insert, added := s.insertion(part)
+		last = []call{insert}
+		n.add(added)
 	}
-	_, err = c.exec(ctx, append(calls, commit)...)
-	return decided, err
+	for _, e := range entries {
+		if len(e.Message.Files) == 0 {
+			continue
+		}
+		if _, err := c.exec(ctx, last...); err != nil {
+			return err
+		}
+		last = nil
+		if err := s.insertFiles(ctx, c, e.Message); err != nil {
+			return err
+		}
+	}
+	_, err := c.exec(ctx, slices.Concat(last, calls, n.calls(c), []call{commit})...)
+	return err
 }
 
 // checkWritable returns an error if the tables cannot be written, for example
@@ -253,21 +282,6 @@ func (s *Store) setWaiting(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting, s.counted = bytes, time.Now()
-}
-
-// insertAll stores entries and their files within a transaction.
-func (s *Store) insertAll(ctx context.Context, c *conn, entries []*queue.Entry) error {
-	for part := range slices.Chunk(entries, batchSize) {
-		if _, err := c.exec(ctx, s.insertion(c, part)); err != nil {
-			return err
-		}
-	}
-	for _, e := range entries {
-		if err := s.insertFiles(ctx, c, e.Message); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func sealJob(b *seal.Batch, id queue.JobID, j *queue.Job) []byte {
@@ -426,7 +440,11 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 		claim = add(claimJobs, message, index, s.owner, c.Lease.Microseconds(), now, turns)
 	}
 	if r.jobs {
-		s.recover(c.Now, func(sql string, args ...any) { add(sql, args...) })
+		if time.Since(s.recovered) >= recoverEvery {
+			s.recovered = time.Now()
+			add(recoverJobs)
+			recoverTurns(c.Now, func(sql string, args ...any) { add(sql, args...) })
+		}
 		due = add(dueJobs, allShards(r.shard), now, perShard, dueAtOnce)
 		turns = add(dueTurns, now, turnsAtOnce)
 		next = add(nextDue, allShards(0), now)
@@ -580,22 +598,8 @@ func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 	return jobs
 }
 
-// recover adds the statements that queue jobs again whose lease has run out, and
-// that make those due that were written when the clock was ahead. The latter
-// reads all jobs that wait, so that it is only done at the start, when the clock
-// was set back, and now and then.
-func (s *Store) recover(now time.Time, add func(sql string, args ...any)) {
-	if time.Since(s.recovered) >= recoverEvery {
-		s.recovered = time.Now()
-		add(`UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE status = 2 AND lease < ` + serverTime)
-		recoverTurns(now, add)
-	}
-	back := s.correctedAt.Add(time.Since(s.corrected)).Sub(now) > queue.ClockTolerance/2
-	if time.Since(s.corrected) >= correctEvery || back {
-		s.corrected, s.correctedAt = time.Now(), now
-		add(`UPDATE notify_queue_jobs SET due = $1, updated = $1 WHERE status = 1 AND updated > $2`, now.UnixMicro(), now.Add(queue.ClockTolerance).UnixMicro())
-	}
-}
+// recoverJobs queues jobs again whose lease has run out.
+const recoverJobs = `UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE status = 2 AND lease < ` + serverTime
 
 // Renew implements [queue.Store].
 func (s *Store) Renew(ctx context.Context, lease time.Duration) error {
@@ -710,10 +714,8 @@ func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time)
 func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, err error) {
 	var size, files int64
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		return c.transaction(ctx, func() (err error) {
-			changed, size, files, err = s.changeJobs(ctx, c, id, now, statuses, f)
-			return err
-		})
+		changed, size, files, err = s.changeJobs(ctx, c, id, now, statuses, f)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -727,24 +729,25 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 	return changed, nil
 }
 
+// changeJobs does the work of change on a connection.
 func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, size, files int64, err error) {
 	var in array
 	for _, st := range statuses {
 		in.bigint(int64(st))
 	}
-	results, err := c.exec(ctx,
+	results, err := c.exec(ctx, begin,
 		call{"SELECT idx, status, record FROM notify_queue_jobs WHERE message = $1 AND status = ANY ($2::BIGINT[]) ORDER BY idx FOR UPDATE", []any{id, in}},
 		call{lockMessage, []any{id}})
 	if err != nil {
 		return nil, 0, 0, err
 	}
+	if len(results[2].Rows) == 0 {
+		return nil, 0, 0, cmp.Or(c.rollback(), queue.ErrNotFound)
+	}
 	if len(results[1].Rows) == 0 {
-		return nil, 0, 0, queue.ErrNotFound
+		return nil, 0, 0, c.rollback()
 	}
-	if len(results[0].Rows) == 0 {
-		return nil, 0, 0, nil
-	}
-	calls, e, err := s.changeRows(c, id, results[0].Rows, results[1].Rows[0], func(j *queue.Job) {
+	calls, n, e, err := s.changeRows(id, results[1].Rows, results[2].Rows[0], func(j *queue.Job) {
 		changed = append(changed, j.Status)
 		j.Updated = now
 		f(j)
@@ -752,7 +755,7 @@ func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	if _, err := c.exec(ctx, calls...); err != nil {
+	if _, err := c.exec(ctx, slices.Concat(calls, n.calls(c), []call{commit})...); err != nil {
 		return nil, 0, 0, err
 	}
 	return changed, e.size, e.files, nil
@@ -764,42 +767,52 @@ const (
 		body = CASE WHEN $2::INT + $3::INT = 0 THEN NULL ELSE body END WHERE id = $1`
 )
 
-// Forget implements [queue.Store].
+// Forget implements [queue.Store]. It does nothing while another gateway forgets.
 func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (total int, err error) {
 	lost := 0 // dead deliveries and idempotency keys that were forgotten early
-	defer func() {
-		if lost > 0 {
-			s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
-				zap.Int("messages", lost))
-		}
-	}()
-	for {
-		n, early := 0, 0
-		err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-			results, err := c.exec(ctx, call{"SELECT coalesce(sum(kept), 0)::BIGINT FROM notify_queue_counts", nil},
-				call{oldest + onlyResults + oldestFirst, []any{forgetAtOnce}}, call{oldest + lasting + oldestFirst, []any{forgetAtOnce}})
-			if err != nil {
-				return err
-			}
-			var ids array
-			ids, early = forgettable(results[1].Rows, results[2].Rows, before.UnixMicro(), number(results[0].Rows[0][0])-maxSize)
-			if n = 0; len(ids.items) == 0 {
-				return nil
-			}
-			// A message that is retried at the same time waits again, and is not
-			// removed.
-			rows, err := c.query(ctx, forget, ids, c.counter)
-			n = len(rows)
-			return err
-		})
-		if err != nil {
-			return total, err
-		}
+	_, err = s.doWork(ctx, work{name: workFinished, step: func(ctx context.Context) (last bool, err error) {
+		n, early, err := s.forgetSome(ctx, before, maxSize)
+		total += n
 		lost += early
-		if total += n; n == 0 {
-			return total, nil
-		}
+		return n == 0, err
+	}})
+	if lost > 0 {
+		s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
+			zap.Int("messages", lost))
 	}
+	return total, err
+}
+
+// forgetSome removes some of the messages that Forget removes, in one transaction. It
+// returns how many, and how many of them only results should have gone before.
+func (s *Store) forgetSome(ctx context.Context, before time.Time, maxSize int64) (total, early int, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		results, err := c.exec(ctx, call{"SELECT coalesce(sum(kept), 0)::BIGINT FROM notify_queue_counts", nil},
+			call{oldest + onlyResults + oldestFirst, []any{forgetAtOnce}}, call{oldest + lasting + oldestFirst, []any{forgetAtOnce}})
+		if err != nil {
+			return err
+		}
+		var ids array
+		ids, early = forgettable(results[1].Rows, results[2].Rows, before.UnixMicro(), number(results[0].Rows[0][0])-maxSize)
+		if total = 0; len(ids.items) == 0 {
+			return nil
+		}
+		// A message that is retried at the same time waits again, and is not
+		// removed.
+		results, err = c.exec(ctx, begin, call{forget, []any{ids}})
+		if err != nil {
+			return err
+		}
+		rows := results[1].Rows
+		var n counts
+		for _, row := range rows {
+			n.add(counts{kept: -number(row[1]), dead: -number(row[2])})
+		}
+		total = len(rows)
+		_, err = c.exec(ctx, append(n.calls(c), commit)...)
+		return err
+	})
+	return total, early, err
 }
 
 // forgetAtOnce is the number of messages of each kind that one transaction
@@ -840,12 +853,8 @@ const (
 
 	forget = `WITH m AS (DELETE FROM notify_queue_messages WHERE id = ANY ($1::UUID[]) AND finished IS NOT NULL RETURNING id, kept, dead),
 		j AS (DELETE FROM notify_queue_jobs WHERE message IN (SELECT id FROM m)),
-		f AS (DELETE FROM notify_queue_files WHERE message IN (SELECT id FROM m)),
-		n AS (
-			UPDATE notify_queue_counts c SET dead = c.dead - t.dead, kept = c.kept - t.kept
-			FROM (SELECT coalesce(sum(dead), 0)::BIGINT AS dead, coalesce(sum(kept), 0)::BIGINT AS kept FROM m) t
-			WHERE c.shard = $2 RETURNING 1)
-	SELECT id FROM m`
+		f AS (DELETE FROM notify_queue_files WHERE message IN (SELECT id FROM m))
+	SELECT id, kept, dead FROM m`
 )
 
 // Stats implements [queue.Store]. The jobs that are being sent are few, so that

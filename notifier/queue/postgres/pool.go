@@ -64,7 +64,7 @@ func newPool(dsn string) (*pool, error) {
 		return nil, err
 	}
 	p := &pool{
-		config: config, places: make(chan struct{}, config.MaxConns), start: time.Now(), counter: rand.IntN(shards),
+		config: config, places: make(chan struct{}, config.MaxConns), start: time.Now(), counter: rand.IntN(counters),
 		replied: map[string]time.Duration{}, all: map[*pgconn.PgConn]*conn{},
 	}
 	config.MaxConns *= 2 // those that are being closed count, which takes time if the server hangs
@@ -97,7 +97,7 @@ func (p *pool) add(ctx context.Context, pg *pgconn.PgConn, address string) error
 	p.hosts.noteAnswer(address)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.counter = p.counter % shards
+	c.counter = p.counter % counters
 	if !p.oneCounter {
 		p.counter++
 	}

@@ -175,7 +175,7 @@ func TestWithoutAdvisoryLocks(t *testing.T) {
 				return
 			}
 			defer p.close()
-			if err := p.do(t.Context(), func(ctx context.Context, c *conn, _ bool) error { return s.createTables(ctx, c) }); err != nil {
+			if err := p.do(t.Context(), func(ctx context.Context, c *conn, _ bool) error { _, err := s.createTables(ctx, c); return err }); err != nil {
 				t.Error(err)
 			}
 		})

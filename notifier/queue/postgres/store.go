@@ -3,8 +3,8 @@
 // gateway no longer renews it.
 //
 // The tables are notify_queue_messages, notify_queue_jobs, notify_queue_files,
-// notify_queue_destinations, notify_queue_counts, notify_queue_records and
-// notify_queue_version. The store creates and upgrades them in the first schema of the connection's search
+// notify_queue_destinations, notify_queue_counts, notify_queue_records,
+// notify_queue_leases and notify_queue_version. The store creates and upgrades them in the first schema of the connection's search
 // path, also when it finds them gone. Texts, destinations, states and results are
 // sealed (package seal); IDs, times, sizes, counts and keyed hashes are not.
 //
@@ -101,14 +101,12 @@ type Store struct {
 
 	clock serverClock
 
-	claiming    sync.Mutex // Claim runs once at a time
-	due         due
-	recovered   time.Time     // when leases were last checked; for Claim
-	corrected   time.Time     // when jobs of a clock that was ahead were last looked for; for Claim
-	correctedAt time.Time     // the same by the caller's clock
-	exchanged   time.Time     // when the last claim ended; for Claim
-	exchange    time.Duration // how long it took; for Claim
-	unclear     unclearClaims // for Claim
+	claiming  sync.Mutex // Claim runs once at a time
+	due       due
+	recovered time.Time     // when leases were last checked; for Claim
+	exchanged time.Time     // when the last claim ended; for Claim
+	exchange  time.Duration // how long it took; for Claim
+	unclear   unclearClaims // for Claim
 
 	counting      sync.Mutex // the counts are read once at a time
 	waitingCounts waitingCounts
@@ -160,7 +158,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		pool: p, log: o.Logger, owner: uuid.New(), loseReply: o.loseReply,
 		changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
 		claimed: map[queue.JobID]*claim{}, messages: map[uuid.UUID]*loaded{},
-		waitingCounts: waitingCounts{turn: make(chan struct{}, 1)},
+		waitingCounts: waitingCounts{turn: make(chan struct{}, 1), requests: make(chan chan<- counted)},
 		clock:         serverClock{start: time.Now()},
 	}
 	s.due.shard = rand.IntN(shards)
@@ -194,6 +192,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.loops.Go(func() { s.listen(ctx) })
 	}
 	s.loops.Go(func() { s.notify(ctx) })
+	s.loops.Go(func() { s.keepDue(ctx) })
+	s.loops.Go(func() { s.countRequested(ctx) })
 	return s, nil
 }
 
@@ -285,6 +285,9 @@ func (s *Store) Close() error {
 				rows, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx", s.owner)
 				if err == nil && len(rows) > 0 {
 					_, _ = c.query(ctx, sendNotification, channel, "") // the others look for themselves if this fails
+				}
+				if err == nil {
+					_, err = c.query(ctx, endLeases, s.owner)
 				}
 				return err
 			})

@@ -18,10 +18,9 @@ const placeRecord = "records"
 
 // decision is what an update has decided within a transaction.
 type decision struct {
-	calls []call // that make the changes
-	ended []ended
-	bytes int64 // by which the records grow
-	added int64 // records, less those that are removed
+	calls  []call // that make the changes
+	counts counts // that the transaction adds to, after them
+	ended  []ended
 }
 
 // ended is a message that waits no more, or waits again, because a decision has
@@ -56,11 +55,8 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 	}
 	d.records(s.sealer, u.Names, change.Records, old, sizes)
 	d.owned(s.sealer, c.counter, change.Owned)
-	if u.MaxSize > 0 && d.bytes > 0 && !s.fits(d.bytes, u.MaxSize) {
+	if grown := d.counts.recordBytes; u.MaxSize > 0 && grown > 0 && !s.fits(grown, u.MaxSize) {
 		return nil, queue.ErrFull
-	}
-	if d.bytes != 0 || d.added != 0 {
-		d.calls = append(d.calls, call{countRecords, []any{c.counter, d.added, d.bytes}})
 	}
 	return d, nil
 }
@@ -114,13 +110,13 @@ func (d *decision) records(sealer *seal.Sealer, names []queue.Hash, records []qu
 		switch {
 		case len(r.Data) == 0:
 			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
-			d.bytes -= sizes[i]
-			d.added -= min(sizes[i], 1)
+			d.counts.recordBytes -= sizes[i]
+			d.counts.records -= min(sizes[i], 1)
 		case !bytes.Equal(r.Data, old[i]):
 			sealed := sealer.Seal(r.Data, placeRecord, name[:])
 			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
-			d.bytes += record.UpdateSize(sealed) - sizes[i]
-			d.added += 1 - min(sizes[i], 1)
+			d.counts.recordBytes += record.UpdateSize(sealed) - sizes[i]
+			d.counts.records += 1 - min(sizes[i], 1)
 		}
 	}
 }
@@ -134,8 +130,8 @@ func (d *decision) owned(sealer *seal.Sealer, counter int, owned []queue.OwnedRe
 		}
 		sealed := sealer.Seal(r.Data, placeRecord, r.Name[:])
 		d.calls = append(d.calls, call{addOwned, []any{r.Name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
-		d.bytes += record.UpdateSize(sealed)
-		d.added++
+		d.counts.recordBytes += record.UpdateSize(sealed)
+		d.counts.records++
 	}
 }
 
@@ -147,10 +143,10 @@ const (
 	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
 
 	// removeOwned removes a record of which this transaction has read nothing, and counts it.
+	// Nobody else changes the record, so nothing waits between this and the end of the
+	// transaction.
 	removeOwned = `WITH gone AS (DELETE FROM notify_queue_records WHERE name = $2 RETURNING length(data) AS size)
 		UPDATE notify_queue_counts SET records = records - 1, record_bytes = record_bytes - (SELECT size + $3::BIGINT FROM gone) WHERE shard = $1 AND EXISTS (SELECT 1 FROM gone)`
-
-	countRecords = `UPDATE notify_queue_counts SET records = records + $2::BIGINT, record_bytes = record_bytes + $3::BIGINT WHERE shard = $1`
 )
 
 // lockJobs returns the statuses of jobs, which nobody else can change until the
@@ -218,10 +214,11 @@ func (s *Store) changes(ctx context.Context, c *conn, changes []queue.JobChange,
 			continue
 		}
 		// The update tells when it was made.
-		calls, e, err := s.changeRows(c, m, jobs, message[0], func(j *queue.Job) { byMessage[m][j.Index](j) })
+		calls, n, e, err := s.changeRows(m, jobs, message[0], func(j *queue.Job) { byMessage[m][j.Index](j) })
 		if err != nil {
 			return err
 		}
+		d.counts.add(n)
 		d.calls, d.ended = append(d.calls, calls...), append(d.ended, e)
 	}
 	return nil
@@ -233,19 +230,20 @@ const (
 )
 
 // changeRows returns the statements that change jobs of a message with f, which
-// sets Updated. rows are those of readJobs, and row is that of lockMessage.
-func (s *Store) changeRows(c *conn, id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, e ended, err error) {
+// sets Updated, and what they add to the counts. rows are those of readJobs, and row is
+// that of lockMessage.
+func (s *Store) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts, e ended, err error) {
 	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
 	e = ended{id: id, size: number(row[3]), files: number(row[4])}
 	before := waiting
-	all := counts{waiting: int64(-waiting), dead: int64(-dead), kept: -number(row[5])}
+	all = counts{waiting: int64(-waiting), dead: int64(-dead), kept: -number(row[5])}
 	sealer := s.sealer.Batch()
 	var now time.Time
 	for _, row := range rows {
 		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
 		j, err := s.openJob(jid, number(row[1]), row[2])
 		if err != nil {
-			return nil, e, s.damaged(jobName(jid))
+			return nil, all, e, s.damaged(jobName(jid))
 		}
 		if j.Status == queue.Dead {
 			dead--
@@ -279,7 +277,7 @@ func (s *Store) changeRows(c *conn, id uuid.UUID, rows [][][]byte, row [][]byte,
 	if waiting+dead > 0 {
 		e.files = 0
 	}
-	return append(calls, call{changeMessage, []any{id, waiting, dead, finished, kept}}, all.call(c)), e, nil
+	return append(calls, call{changeMessage, []any{id, waiting, dead, finished, kept}}), all, e, nil
 }
 
 // done takes note of what a decision has changed, after its transaction.
@@ -288,7 +286,7 @@ func (s *Store) done(ctx context.Context, d *decision) {
 		return
 	}
 	s.mu.Lock()
-	s.waiting += d.bytes
+	s.waiting += d.counts.recordBytes
 	for _, e := range d.ended {
 		s.waiting -= e.size
 	}
@@ -316,7 +314,7 @@ func (s *Store) Update(ctx context.Context, u *queue.Update) error {
 		if d, err = s.decide(ctx, c, u); err != nil {
 			return err
 		}
-		_, err = c.exec(ctx, append(d.calls, commit)...)
+		_, err = c.exec(ctx, slices.Concat(d.calls, d.counts.calls(c), []call{commit})...)
 		return err
 	})
 	if err == nil {
