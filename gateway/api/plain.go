@@ -23,9 +23,13 @@ func isPlain(text []byte) bool {
 // Apprise API has had X-Apprise-Title and its like since 2.0.2, as its release notes say.
 // The names follow those of its other headers; no document that lists them was found.
 var plainHeaders = []struct{ header, name string }{
-	{"Subject", fieldTitle}, {"Title", fieldTitle}, {"X-Apprise-Title", fieldTitle},
-	{"Priority", fieldType}, {"X-Apprise-Type", fieldType},
-	{"Tags", "tag"}, {"X-Apprise-Tag", "tag"},
+	{"Subject", fieldTitle},
+	{"Title", fieldTitle},
+	{"X-Apprise-Title", fieldTitle},
+	{"Priority", fieldType},
+	{"X-Apprise-Type", fieldType},
+	{"Tags", "tag"},
+	{"X-Apprise-Tag", "tag"},
 	{"X-Apprise-Format", fieldFormat},
 	{"Incident", fieldIncident},
 }

@@ -27,7 +27,7 @@ func TestClockJumps(t *testing.T) {
 				t.Run(fmt.Sprint("of the store ", ofStore, ", during an attempt ", during, ", after ", ms, " ms"), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						c, machine := newClock(), newClock()
-						var store queue.Store = open(t, t.TempDir())
+						store := open(t, t.TempDir())
 						if ofStore {
 							store = settableStore{store, c}
 						} else {

@@ -257,8 +257,11 @@ func TestUptime(t *testing.T) {
 func TestRestarts(t *testing.T) {
 	const startup = 500 * time.Millisecond
 	for _, e := range []Expect{
-		{"short", 5 * time.Second, time.Second}, {"second", time.Second, time.Second}, {"minute", time.Minute, 6 * time.Second},
-		{"hour", time.Hour, 6 * time.Minute}, {"day", 24 * time.Hour, time.Hour},
+		{"short", 5 * time.Second, time.Second},
+		{"second", time.Second, time.Second},
+		{"minute", time.Minute, 6 * time.Second},
+		{"hour", time.Hour, 6 * time.Minute},
+		{"day", 24 * time.Hour, time.Hour},
 	} {
 		for _, every := range []time.Duration{2 * time.Second, 4 * time.Second, 13 * time.Second} {
 			began := berlin(t, "2026-05-04")

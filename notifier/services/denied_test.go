@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	gosmpp "github.com/linxGnu/gosmpp/pdu"
-
 	"github.com/linxGnu/gosmpp/data"
+	gosmpp "github.com/linxGnu/gosmpp/pdu"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"

@@ -151,7 +151,6 @@ func (f *blockedFile) ReadAt(b []byte, _ int64) (int, error) {
 // TestCountersAreLockedLast checks that a transaction which waits for something has not
 // locked a row of counts yet, for which others would wait.
 func TestCountersAreLockedLast(t *testing.T) {
-	t.Parallel()
 	dsn := sharedServer(t).database(t)
 	s := open(t, dsn)
 	claimed := func() *queue.Job {
