@@ -216,6 +216,19 @@ func newDotSegment(before, after string) bool {
 	return false
 }
 
+// SetDefaults gives each variable without a default the value that the function has for its
+// name. value may be nil.
+func (v *VariableURL) SetDefaults(value func(name string) (string, bool)) {
+	for i := range v.Variables {
+		if v.Variables[i].Default != nil || value == nil {
+			continue
+		}
+		if text, ok := value(v.Variables[i].Name); ok {
+			v.Variables[i].Default = &text
+		}
+	}
+}
+
 // CheckFixed returns an error if a message could decide which server the URL leads to, or
 // which file it names. A URL of the operator must not let it: a message could send the
 // secrets of the URL, or a file, to a server of its own.
@@ -277,8 +290,8 @@ func (v *VariableURL) Schemes() ([]string, error) {
 }
 
 // probes make values that stand for variables while their URL is shown. Some places take
-// words only, and some numbers.
-var probes = []string{"zqvariable%zq", "907551204%7"}
+// numbers only, and some words.
+var probes = []string{"907551204%7", "zqvariable%zq"}
 
 // String returns the URL with its secrets masked. The variables are as they were written.
 func (v *VariableURL) String() string {
