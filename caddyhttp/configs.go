@@ -191,7 +191,7 @@ func (c *Configs) options() (o saved.Options, err error) {
 	if err != nil {
 		return o, errs.Prefix("variables", err)
 	}
-	o.Expand = expand(values)
+	o.Expand, o.Value = expand(values), values.Value
 	return o, nil
 }
 

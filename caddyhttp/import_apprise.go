@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
@@ -64,7 +65,7 @@ func (l *keyLoader) importFile(ctx context.Context, location string, variables *
 	}
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
-		d, err := l.importEntry(e, variables)
+		t, err := l.importEntry(e, variables)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
 			warn("apprise configuration", at+u.Error()+"; the URL is skipped")
 			continue
@@ -72,34 +73,72 @@ func (l *keyLoader) importFile(ctx context.Context, location string, variables *
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", at, err)
 		}
-		for _, w := range d.Warnings() {
+		for _, w := range t.Warnings() {
 			warn("apprise configuration", at+w)
 		}
-		targets = append(targets, notifier.Target{Destination: d, Tags: e.Tags})
+		targets = append(targets, t)
 	}
 	return targets, nil
 }
 
-// importEntry returns the destination of an entry. It replaces no placeholders:
+// importEntry returns the target of an entry. It replaces no placeholders:
 // a file from a server could otherwise read local files with {file.…}.
-func (l *keyLoader) importEntry(e appriseconfig.Entry, variables *placeholder.Variables) (*notifier.Destination, error) {
+func (l *keyLoader) importEntry(e appriseconfig.Entry, variables *placeholder.Variables) (t notifier.Target, err error) {
 	for _, tag := range e.Tags {
 		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
 			continue // it has no effect, but existing files have it
 		}
 		if err := site.CheckTag(tag); err != nil {
-			return nil, err
+			return t, err
 		}
 	}
-	url, err := variables.Expand(e.URL)
+	t.Tags = e.Tags
+	url, err := variables.Expand(e.URL, e.Template...)
 	if err != nil {
+		return t, err
+	}
+	if e.Template != nil {
+		t.Variable = &notifier.VariableURL{URL: url, Variables: slices.Clone(e.Template)}
+		t.Variable.SetDefaults(variables.Value)
+		t.Destination, err = l.importTemplate(t.Variable, notifier.Files{Dir: e.Dir})
+		return t, err
+	}
+	if t.Destination, err = l.parse(url, notifier.Files{Dir: e.Dir}); err != nil {
+		return t, notifier.WithSuggestion(url, err)
+	}
+	return t, l.services.Check(t.Destination)
+}
+
+// importTemplate returns the destination that v has for a message without values, and makes v
+// ready for messages with values. The values cannot lead to another server.
+func (l *keyLoader) importTemplate(v *notifier.VariableURL, files notifier.Files) (*notifier.Destination, error) {
+	schemes, err := v.Schemes()
+	switch {
+	case err != nil:
+		return nil, err
+	case schemes != nil && !l.services.Permits(schemes):
+		return nil, fmt.Errorf("the service of %s:// may not be used here; the setting services forbids it", schemes[0])
+	}
+	if err := v.CheckFixed(); err != nil {
 		return nil, err
 	}
-	d, err := l.parse(url, notifier.Files{Dir: e.Dir})
-	if err != nil {
-		return nil, notifier.WithSuggestion(url, err)
+	fill := func(values map[string]string, parse parseFunc) (*notifier.Destination, error) {
+		url, err := v.Fill(values)
+		if err != nil {
+			return nil, err
+		}
+		d, err := parse(url, files)
+		if err != nil {
+			return nil, err
+		}
+		return d, l.services.Check(d)
 	}
-	return d, l.services.Check(d)
+	v.Make = func(values map[string]string) (*notifier.Destination, error) { return fill(values, parseUnshared) }
+	d, err := fill(nil, l.parse)
+	if errors.Is(err, notifier.ErrNoValue) {
+		return notifier.Unfilled(v.URL, nil, err), nil
+	}
+	return d, err
 }
 
 // ImportApprise returns the entries of a configuration file of Apprise, at a path

@@ -28,15 +28,15 @@ func newSavedVariables(c *Configs) (*placeholder.Variables, error) {
 }
 
 // expand returns a function for saved.Options, or nil for no variables.
-func expand(values *placeholder.Variables) func(string) (string, bool, bool, error) {
+func expand(values *placeholder.Variables) func(string, []notifier.Variable) (string, bool, bool, error) {
 	if values == nil {
 		return nil
 	}
-	return func(url string) (expanded string, found, whole bool, err error) {
-		if !values.Has(url) {
+	return func(url string, declared []notifier.Variable) (expanded string, found, whole bool, err error) {
+		if !values.Has(url, declared...) {
 			return url, false, false, nil
 		}
-		expanded, err = values.Expand(url)
+		expanded, err = values.Expand(url, declared...)
 		return expanded, true, values.IsVariable(url), err
 	}
 }

@@ -76,7 +76,7 @@ func (d *Destination) WithPolicy(policy *egress.Policy) (*Destination, error) {
 		return d.withPolicy(policy), nil
 	}
 	if u, ok := d.service.(*unusable); ok {
-		return Unusable(d.text, policy, u.err), nil
+		return newUnusable(d.text, policy, u), nil
 	}
 	return Parse(d.text, policy)
 }

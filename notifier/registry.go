@@ -134,3 +134,9 @@ func SchemesOf(scheme string) []string {
 	}
 	return nil
 }
+
+// HasParam reports whether the service with a scheme has a parameter of this name.
+func HasParam(scheme, name string) bool {
+	e := registry.byScheme[strings.ToLower(scheme)]
+	return e != nil && e.schema.byName[strings.ToLower(name)] != nil
+}

@@ -38,6 +38,12 @@ type Target struct {
 	// Missed is what the destination did not get of the message's incident before.
 	// The message tells it.
 	Missed Missed
+
+	// Variable is the URL of the destination if that has variables, or nil. Values are
+	// those of the message, each after the name of its variable in lower case; nil if the
+	// destination has the defaults.
+	Variable *VariableURL
+	Values   []string
 }
 
 // Options are the options of [Sender.Send].

@@ -13,8 +13,9 @@ import (
 // unusable is the service of a destination that [Unusable] returns. URLs cannot
 // name it.
 type unusable struct {
-	url string
-	err error
+	url      string
+	err      error
+	unfilled bool // see Unfilled
 }
 
 func (u *unusable) Describe(s *Schema) {
@@ -35,11 +36,21 @@ var unusableEntry = sync.OnceValue(func() *entry { return newEntry(new(unusable)
 // If the URL can be parsed, the destination is shown and identified as the one
 // that [Parse] returns; otherwise only the scheme is shown, if a service has it.
 func Unusable(url string, policy *egress.Policy, err error) *Destination {
+	return newUnusable(url, policy, &unusable{err: permanent(err)})
+}
+
+// Unfilled is like [Unusable] for a URL whose variables have no values. Only its scheme is
+// shown, because the rest names the variables.
+func Unfilled(url string, policy *egress.Policy, err error) *Destination {
+	return newUnusable(url, policy, &unusable{err: permanent(err), unfilled: true})
+}
+
+func newUnusable(url string, policy *egress.Policy, u *unusable) *Destination {
 	e := unusableEntry()
 	own := *e.schema
 	sum := sha256.Sum256([]byte(url))
 	shown := &printed{hash: base64.RawURLEncoding.EncodeToString(sum[:])}
-	if d, parseErr := Parse(url, nil); parseErr == nil {
+	if d, err := Parse(url, nil); err == nil && !u.unfilled {
 		own.Name = d.Service()
 		shown = &printed{d.String(), d.Hash()}
 		d.Close()
@@ -49,7 +60,7 @@ func Unusable(url string, policy *egress.Policy, err error) *Destination {
 	}
 	t := e.schema.templates[0]
 	d := &Destination{
-		entry: e, schema: &own, service: &unusable{err: permanent(err)}, options: e.options, template: t, scheme: &t.schemes[0],
+		entry: e, schema: &own, service: u, options: e.options, template: t, scheme: &t.schemes[0],
 		text: url, policy: policy,
 	}
 	if shown.redacted == "" {

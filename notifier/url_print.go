@@ -9,13 +9,17 @@ import (
 
 // print returns the URL in its canonical form. With mask, secrets are masked.
 func (d *Destination) print(mask bool) string {
-	s, t, server, slash := d.schema, d.template, d.server(), d.slash()
-	shown := func(p *Param, v string) string {
+	return d.printWith(func(p *Param, v string) string {
 		if mask {
 			return p.masked(v)
 		}
 		return v
-	}
+	})
+}
+
+// printWith is like print. shown returns how a value of a parameter is shown.
+func (d *Destination) printWith(shown func(p *Param, v string) string) string {
+	s, t, server, slash := d.schema, d.template, d.server(), d.slash()
 	values := func(name string) []string {
 		p := s.byName[name]
 		texts := d.texts(p)

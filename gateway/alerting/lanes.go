@@ -124,7 +124,7 @@ func (l *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*he
 // findTarget finds the destination in the configuration, and its rules with silences.
 func (p *release) findTarget(ctx context.Context) (err error) {
 	p.decodeState()
-	p.target, err = p.lanes.outbox.Engine.Load().FindQueued(ctx, p.state.Site, p.state.Key, p.state.Hash)
+	p.target, err = p.lanes.outbox.Engine.Load().FindQueued(ctx, &p.state)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return err // saved keys cannot be read
 	}

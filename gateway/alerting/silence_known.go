@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -30,7 +31,7 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 		if home != "site "+siteID {
 			siteID = ""
 		}
-		t, err := app.FindQueued(ctx, siteID, key, target)
+		t, err := app.FindQueued(ctx, &queued.State{Site: siteID, Key: key, Hash: target})
 		if err != nil {
 			continue // it is gone
 		}

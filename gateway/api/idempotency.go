@@ -40,7 +40,7 @@ func (q *Request) Fingerprint() ([]byte, error) {
 	h := fingerprint{sha256.New()}
 	for _, name := range slices.Sorted(maps.Keys(q.content.fields)) {
 		f := q.content.fields[name]
-		if !isField(name) || f.absent() {
+		if !isField(name) && !templateField.MatchString(name) || f.absent() {
 			continue
 		}
 		h.add(name, string(f.json), fmt.Sprint(len(f.texts)))

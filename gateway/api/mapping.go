@@ -50,11 +50,14 @@ func newMapping(source, target string) (mapping, error) {
 	switch {
 	case target == "" && nested:
 		return m, m.wrap(errors.New("only a whole field can be removed, not a part of one"))
-	case target != "" && !isField(target) && (nested || !isField(source)):
+	case target != "" && !isMapped(target) && (nested || !isMapped(source)):
 		return m, m.wrap(errors.New("the target must be urls, body, title, type, format, incident, tag, tags, attach, attachment or attachments"))
 	}
 	return m, nil
 }
+
+// isMapped reports whether a mapping can set or read a field.
+func isMapped(name string) bool { return isField(name) && name != fieldTemplate }
 
 // nested reports whether the source is a path into a field.
 func (m mapping) nested() bool { return len(m.path) > 1 || m.path[0].json }
@@ -132,7 +135,7 @@ func (c *content) apply(m mapping, budget *int) error {
 	case m.target == "":
 		delete(c.fields, m.source)
 		return nil
-	case !isField(m.target):
+	case !isMapped(m.target):
 		c.fields[m.source] = field{texts: []string{m.target}}
 		return nil
 	case value.absent() && m.nested():
@@ -148,7 +151,7 @@ func (c *content) apply(m mapping, budget *int) error {
 	if err != nil {
 		return err
 	}
-	if isField(m.source) && m.source != m.target {
+	if isMapped(m.source) && m.source != m.target {
 		// The two fields swap their values, so that none is lost.
 		delete(c.fields, m.source)
 		if old := c.fields[m.target]; !old.absent() {

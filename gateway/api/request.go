@@ -66,7 +66,7 @@ type Request struct {
 	files    files             // reads its files
 	payload  payload           // of a request in another format
 	warnings warnings          // for the report
-	opened   []notifier.Target // destinations made from the request's URLs
+	opened   []notifier.Target // destinations made from the request's URLs, or with its values
 }
 
 // warnings are warnings for a client, in the order in which they occur.

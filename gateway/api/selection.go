@@ -29,7 +29,8 @@ type Selection struct {
 	warnings []notifier.Record
 }
 
-// SelectTags selects among the destinations of a key. choose returns those that
+// SelectTags selects among the destinations of a key, and gives those that have a template
+// the values of the request. choose returns those that
 // a tag expression matches; the empty expression stands for a request without
 // tags. An error of choose becomes a 424.
 func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, error)) (*Selection, error) {
@@ -37,16 +38,20 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 	if err != nil {
 		return nil, err
 	}
+	values, err := q.content.values()
+	if err != nil {
+		return nil, err
+	}
 	if tags.Empty() {
 		if targets := PreferredTargets(q.payload.preferred, choose); targets != nil {
-			return &Selection{Targets: targets, warnings: q.warningRecords()}, nil
+			return &Selection{Targets: q.fill(targets, values), warnings: q.warningRecords()}, nil
 		}
 	}
 	targets, err := choose(tags)
 	if err != nil {
 		return nil, Errorf(http.StatusFailedDependency, "%w", err)
 	}
-	return &Selection{Targets: targets, warnings: q.warningRecords()}, nil
+	return &Selection{Targets: q.fill(targets, values), warnings: q.warningRecords()}, nil
 }
 
 // warningRecords returns the warnings about the request for the report.

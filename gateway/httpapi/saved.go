@@ -185,14 +185,17 @@ func (h *SavedKeys) serveKeys(w http.ResponseWriter, r *http.Request, _ string) 
 
 // savedURL is an item of the response of /json/urls.
 type savedURL struct {
-	ID         *string    `json:"id"` // the same for the same URL; null while the storage cannot be read
-	Service    string     `json:"service_name"`
-	Enabled    bool       `json:"enabled"`
-	URL        string     `json:"url"` // with its secrets masked
-	Retry      int        `json:"retry"`
-	Optional   bool       `json:"optional"`
-	Tags       []string   `json:"tags"` // in lower case, without numbers
-	TagDetails []savedTag `json:"tag_details"`
+	ID      *string `json:"id"` // the same for the same URL; null while the storage cannot be read
+	Service string  `json:"service_name"`
+	Enabled bool    `json:"enabled"`
+	URL     string  `json:"url"` // with its secrets masked
+	// Template has the names of the variables in the URL that messages give values. The
+	// values are null, because defaults may be secrets.
+	Template   map[string]*string `json:"template"`
+	Retry      int                `json:"retry"`
+	Optional   bool               `json:"optional"`
+	Tags       []string           `json:"tags"` // in lower case, without numbers
+	TagDetails []savedTag         `json:"tag_details"`
 }
 
 // savedTag is a tag of a URL with its number.
@@ -242,8 +245,15 @@ func (h *SavedKeys) serveURLs(w http.ResponseWriter, r *http.Request, at *Route)
 	for _, t := range targets {
 		details, names := newSavedTags(t.Tags)
 		out.Tags = append(out.Tags, names...)
+		url, template := t.String(), map[string]*string{}
+		if t.Variable != nil {
+			url = t.Variable.String()
+			for _, v := range t.Variable.Variables {
+				template[v.Name] = nil
+			}
+		}
 		out.URLs = append(out.URLs, savedURL{
-			ID: id(t), Service: t.Service(), Enabled: true, URL: t.String(), Retry: t.Retry(), Optional: t.Optional(), Tags: names, TagDetails: details,
+			ID: id(t), Service: t.Service(), Enabled: true, URL: url, Template: template, Retry: t.Retry(), Optional: t.Optional(), Tags: names, TagDetails: details,
 		})
 	}
 	slices.Sort(out.Tags)

@@ -81,7 +81,7 @@ func TestSavedKeys(t *testing.T) {
 	list := getAccepting(g, "/json/urls/Home", "*/*").Body
 	_, rest, _ := strings.Cut(list, `"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
-	if want := `{"tags":["ops"],"urls":[{"id":"` + id + `","service_name":"JSON","enabled":true,"url":"` + s.NotifyURL("/a") + `","retry":0,"optional":false,"tags":["ops"],"tag_details":[{"name":"ops","priority":0,"token":"ops","exact":"0:ops"}]}]}` + "\n"; list != want || len(id) != 32 {
+	if want := `{"tags":["ops"],"urls":[{"id":"` + id + `","service_name":"JSON","enabled":true,"url":"` + s.NotifyURL("/a") + `","template":{},"retry":0,"optional":false,"tags":["ops"],"tag_details":[{"name":"ops","priority":0,"token":"ops","exact":"0:ops"}]}]}` + "\n"; list != want || len(id) != 32 {
 		t.Errorf("the URLs are %s, want %s", list, want)
 	}
 	if r := getAccepting(g, "/json/urls/Home?tag=other", "*/*"); r.Body != `{"tags":[],"urls":[]}`+"\n" {

@@ -152,7 +152,7 @@ func deliveryState(d *dispatch.Delivery, t notifier.Target, text []byte) queued.
 	if d.To.Transient {
 		s.URL = t.URL()
 	} else {
-		s.Hash = t.Hash()
+		s.Hash, s.Values = t.Hash(), t.Values
 	}
 	return s
 }

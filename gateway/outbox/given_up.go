@@ -347,7 +347,7 @@ func (q *Outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *
 // that have both keys, and where the key is defined. The hash in the state distinguishes
 // keys of the same name in several handlers.
 func (a *Engine) fallbackOf(state *queued.State) (settings *site.Site, fallback, home string) {
-	if t, err := a.FindQueued(context.Background(), state.Site, state.Key, state.Hash); err == nil {
+	if t, err := a.FindQueued(context.Background(), state); err == nil {
 		return t.Settings, t.fallback, t.Key.Home(state.Site)
 	}
 	for _, s := range a.Candidates(state.Site) {

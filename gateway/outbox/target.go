@@ -26,13 +26,14 @@ type QueueTarget struct {
 	Own      bool // the destination is for this delivery only, and is closed after it
 }
 
-// FindQueued returns the destination with a hash that a message to a site was
-// accepted for, from the configuration or a saved key. If several handlers have a
-// key of the same name, the hash selects the destination. FindQueued returns an
-// [*api.Error] with the status 503 if saved keys cannot be read at the moment.
-func (a *Engine) FindQueued(ctx context.Context, siteID, name, hash string) (QueueTarget, error) {
+// FindQueued returns the destination of a state that is not a client's URL, from the
+// configuration or a saved key. If several handlers have a key of the same name, the hash
+// selects the destination. FindQueued returns an [*api.Error] with the status 503 if saved
+// keys cannot be read at the moment.
+func (a *Engine) FindQueued(ctx context.Context, state *queued.State) (QueueTarget, error) {
+	name := state.Key
 	var unavailable error
-	for _, s := range a.Candidates(siteID) {
+	for _, s := range a.Candidates(state.Site) {
 		k := &site.Key{Targets: s.DefaultTargets, Log: a.Log}
 		if name != "" {
 			var err error
@@ -44,8 +45,12 @@ func (a *Engine) FindQueued(ctx context.Context, siteID, name, hash string) (Que
 			}
 		}
 		for _, t := range k.Targets {
-			if t.Hash() == hash {
-				return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules}, nil
+			t, made := t.WithStored(state.Values)
+			if t.Hash() == state.Hash {
+				return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules, Own: made}, nil
+			}
+			if made {
+				t.Close()
 			}
 		}
 	}
@@ -76,7 +81,7 @@ func (a *Engine) QueuedTarget(ctx context.Context, text *queued.Text, state *que
 		}
 		return a.clientTarget(text, state, then)
 	}
-	t, err := a.FindQueued(ctx, text.Site, text.Key, state.Hash)
+	t, err := a.FindQueued(ctx, &queued.State{Site: text.Site, Key: text.Key, Hash: state.Hash, Values: state.Values})
 	if err != nil {
 		return QueueTarget{}, err
 	}
@@ -120,6 +125,9 @@ func (t *QueueTarget) Restrict(policy *egress.Policy) error {
 	}
 	d, err := t.Target.WithPolicy(policy)
 	if err == nil {
+		if t.Own {
+			t.Target.Close()
+		}
 		t.Target.Destination, t.Own = d, true
 	}
 	return err

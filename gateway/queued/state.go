@@ -22,6 +22,9 @@ type State struct {
 	URL      string
 	Tags     []string
 	Progress []byte // as [notifier.Progress] encodes it
+	// Values are those of the message for the variables of the URL in the configuration (see
+	// [notifier.Target]).
+	Values []string
 	// Text identifies the text of a message to a key, so that of those that are given up
 	// an unchanged repeat replaces the one before.
 	Text []byte
@@ -38,6 +41,7 @@ func (s *State) fields(c *wire.Codec) {
 	wire.Text(c, 8, &s.Site)
 	wire.Text(c, 9, &s.Incident)
 	wire.Bytes(c, 10, &s.Text)
+	wire.Texts(c, 11, &s.Values)
 }
 
 // Encode is the inverse of Decode.

@@ -37,7 +37,7 @@ func exampleText() *Text {
 func exampleState() *State {
 	return &State{
 		Key: "ops", Source: "log", Site: "site", Incident: "disk db1", Reported: true, Hash: "hash", URL: "json://host", Tags: []string{"a", "b"},
-		Progress: []byte(`{"id":"x"}`), Text: []byte("sum"),
+		Progress: []byte(`{"id":"x"}`), Text: []byte("sum"), Values: []string{"room", "dev"},
 	}
 }
 
@@ -86,7 +86,7 @@ func forms() map[string]form {
 		},
 		"state": {
 			state, state.Encode, func(b []byte) (any, error) { v := new(State); return v, v.Decode(b) },
-			"\n\x03ops\x12\x03log\x18\x01\"\x04hash*\vjson://host2\x01a2\x01b:\n{\"id\":\"x\"}B\x04siteJ\bdisk db1R\x03sum",
+			"\n\x03ops\x12\x03log\x18\x01\"\x04hash*\vjson://host2\x01a2\x01b:\n{\"id\":\"x\"}B\x04siteJ\bdisk db1R\x03sumZ\x04roomZ\x03dev",
 		},
 		"result": {
 			result, func() []byte { return appendResult(nil, result) }, func(b []byte) (any, error) { v := DecodeResult(b); return &v, nil },

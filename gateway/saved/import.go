@@ -70,7 +70,9 @@ func (s *Keys) CheckText(ctx context.Context, k KeyText, report *KeyReport) (out
 		report.Warnings = append(report.Warnings, w.Error())
 	}
 	var lines strings.Builder
+	template := false
 	for _, e := range entries {
+		template = template || e.Template != nil
 		t, err := s.Target(e)
 		if err != nil {
 			mistakes = append(mistakes, newLineError(e.Line, e.Include, err))
@@ -95,6 +97,8 @@ func (s *Keys) CheckText(ctx context.Context, k KeyText, report *KeyReport) (out
 	switch {
 	case report.URLs == 0:
 		report.Refused = errors.New("it has no URL that can be used")
+	case len(mistakes) > 0 && template:
+		report.Refused = errors.New("it has a template, and mistakes; correct these first, and move it again")
 	case len(mistakes) > 0:
 		report.Rewritten = true
 		return configstore.Config{Format: configstore.FormatText, Text: lines.String()}

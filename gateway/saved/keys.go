@@ -72,9 +72,14 @@ type Options struct {
 	Inbox      time.Duration
 	Rules      *rules.Rules // of every key; nil for none
 
-	// Expand returns a URL without variables. found reports whether it has any, and whole
-	// whether one stands for the whole URL. nil if there are no variables.
-	Expand func(url string) (expanded string, found, whole bool, err error)
+	// Expand returns a URL without variables, apart from those that its template declares. found
+	// reports whether it has any, and whole whether one stands for the whole URL. nil if
+	// there are no variables.
+	Expand func(url string, declared []notifier.Variable) (expanded string, found, whole bool, err error)
+
+	// Value returns the value of a variable. It is used for templates if the URLs have the
+	// rights of the operator's. nil if there are no variables.
+	Value func(name string) (value string, ok bool)
 }
 
 // New returns the saved keys of a site. saves means that the site lets clients save keys if
@@ -278,7 +283,11 @@ func (s *Keys) IDOf(ctx context.Context) func(notifier.Target) *string {
 	}
 	return func(t notifier.Target) *string {
 		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(t.URL()))
+		url := t.URL()
+		if t.Variable != nil {
+			url = t.Variable.URL
+		}
+		mac.Write([]byte(url))
 		id := hex.EncodeToString(mac.Sum(nil)[:16])
 		return &id
 	}

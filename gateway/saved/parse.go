@@ -199,6 +199,9 @@ func (s parser) load(ctx context.Context, name, format, text string) (*site.Key,
 		if err != nil {
 			k.Log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newLineError(e.Line, e.Include, err)))
 			t = notifier.Target{Destination: notifier.Unusable(e.URL, s.keys.policy, err), Tags: e.Tags}
+			if e.Template != nil {
+				t.Destination = notifier.Unfilled(e.URL, s.keys.policy, err)
+			}
 		}
 		k.Targets = append(k.Targets, t)
 	}
@@ -232,9 +235,12 @@ func (s *Keys) Target(e appriseconfig.Entry) (notifier.Target, error) {
 // use returns the target of an entry, for messages. Its address is checked when it
 // is dialled.
 func (s parser) use(e appriseconfig.Entry) (notifier.Target, error) {
-	url, policy, err := s.expand(e.URL)
+	url, policy, err := s.expand(e)
 	if err != nil {
 		return notifier.Target{}, err
+	}
+	if e.Template != nil {
+		return s.useTemplate(e, url, policy)
 	}
 	d, err := s.keys.Sender.Parse(url, policy)
 	if err != nil {
@@ -271,16 +277,16 @@ func (s parser) fetch(ctx context.Context, location string) ([]byte, error) {
 // client that saves the URL could send the value to a server of its own.
 var errVariablePart = errors.New("a variable stands for a whole URL here; write it alone, as in ops=${NAME}")
 
-// expand replaces the variables of a saved URL. The policy is that for the URL: a
+// expand replaces the variables of a saved URL that its template does not declare. The policy is that for the URL: a
 // variable that is the whole URL is the operator's.
-func (s parser) expand(url string) (string, *egress.Policy, error) {
+func (s parser) expand(e appriseconfig.Entry) (string, *egress.Policy, error) {
 	if s.keys.Expand == nil {
-		return url, s.keys.policy, nil
+		return e.URL, s.keys.policy, nil
 	}
-	expanded, found, whole, err := s.keys.Expand(url)
+	expanded, found, whole, err := s.keys.Expand(e.URL, e.Template)
 	switch {
 	case !found:
-		return url, s.keys.policy, nil
+		return e.URL, s.keys.policy, nil
 	case !s.keys.Trusted && !whole:
 		return "", nil, errVariablePart
 	}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // Limits of a configuration with all its includes.
@@ -31,11 +33,15 @@ const MaxErrors = 100
 type Entry struct {
 	// URL is the notification URL. Options of the entry, except tags, are in its
 	// query. It may be invalid: Load does not check it. It may have variables such as
-	// ${NAME}, which the caller replaces.
+	// ${NAME}, which the caller replaces, or [notifier.VariableURL] if they are in Template.
 	URL string
 
-	// Tags are the tags of the entry, the tags that the file gives to all its
-	// entries, and the groups that contain one of these.
+	// Template has the variables of the URL that the template of a YAML file declares.
+	// Messages give them values.
+	Template []notifier.Variable
+
+	// Tags are the tags of the entry, those in its URL, the tags that the file gives to
+	// all its entries, and the groups that contain one of these.
 	Tags []string
 
 	// File and Line are the position of the entry.
@@ -185,6 +191,7 @@ type file struct {
 	entries  []Entry
 	includes []include
 	groups   []group
+	template []notifier.Variable
 }
 
 type include struct {
@@ -223,8 +230,11 @@ func (f *file) add(line int, url string, tags []string) {
 		f.fail(line, fmt.Sprintf("there are more than %d destinations", maxEntries))
 		return
 	}
-	if tags, ok := f.entryTags(line, tags); ok {
-		f.entries = append(f.entries, Entry{URL: url, Tags: tags, File: f.name, Line: line, Include: f.include, Dir: f.dir()})
+	url, inURL := cutTags(url)
+	if tags, ok := f.entryTags(line, append(slices.Clip(tags), inURL...)); ok {
+		f.entries = append(f.entries, Entry{
+			URL: url, Template: notifier.VariablesIn(url, f.template), Tags: tags, File: f.name, Line: line, Include: f.include, Dir: f.dir(),
+		})
 	}
 }
 

@@ -157,7 +157,7 @@ func TestMistakes(t *testing.T) {
 		{"/f.yml", "urls:\n  - *s3cret\n", "/f.yml: the YAML is malformed: unknown anchor"},
 		{"/f.yml", "urls: []\n---\nurls: []", "/f.yml:2: the file has a second YAML document"},
 		{"/f.yml", "- json://s3cret", "/f.yml:1: the file must be a map"},
-		{"/f.yml", "version: 2", "/f.yml:1: version must be 1"},
+		{"/f.yml", "version: 3", "/f.yml:1: version must be 1 or 2"},
 		{"/f.yml", "version: 1\nurls: json://s3cret", "/f.yml:2: urls must be a list"},
 		{"/f.yml", "[a]: b", "/f.yml:1: the key of a map must be a text"},
 		{"/f.yml", "urls:\n- json://a\n- s3cret", "/f.yml:3: the item is not a notification URL"},
@@ -192,7 +192,7 @@ func TestMistakes(t *testing.T) {
 func TestAllMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, content, entries, want string }{
 		{"/f", "s3cret\njson://a\n!=json://b\nops=json://c\n=ops\n", "/f:2 [] json://a\n/f:4 [ops] json://c\n", "1 3 5"},
-		{"/f.yml", "version: 2\nurls:\n- s3cret\n- json://a:\n  - tag: ops\n  - 5\n- json://b:\n    tag: 'c:2'\ngroups:\n- [s3cret]\n- ops: {a: b}\n", "/f.yml:5 [ops] json://a\n", "1 3 6 7 10 11"},
+		{"/f.yml", "version: 3\nurls:\n- s3cret\n- json://a:\n  - tag: ops\n  - 5\n- json://b:\n    tag: 'c:2'\ngroups:\n- [s3cret]\n- ops: {a: b}\n", "/f.yml:5 [ops] json://a\n", "1 3 6 7 10 11"},
 	} {
 		entries, _, err := load(tt.name, map[string]string{tt.name: tt.content})
 		all, _ := errors.AsType[Errors](err)
@@ -219,7 +219,7 @@ func TestWarnings(t *testing.T) {
 		{"/f.yml", "urls:\n- json://a:\n    tag: a\n    tags: b", "/f.yml:4: tags is ignored"},
 		{"/f", "# c\n_x=json://a", "/f:2: a tag begins with a letter or digit"},
 		{"/f", "json://a\n-a=b", "/f:2: a tag begins with a letter or digit"},
-		{"/f.yml", "urls:\n- json://a\nurls: []\nurls: [json://a]", "/f.yml:3: the map has the key twice"},
+		{"/f.yml", "urls:\n- json://a\ntag: a\ntag: b", "/f.yml:4: the map has the key twice"},
 		{"/f.yml", "urls:\n- json://a: s3cret", "/f.yml:2: the text below the URL is ignored"},
 		{"/f.yml", "tag: s3cret.b\nurls:\n- json://a\n- json://b", "/f.yml:1: a tag begins with a letter or digit"},
 		{"/f.yml", "urls: [json://a]\ngroups:\n- s3cret", "/f.yml:3: the group has no tags"},

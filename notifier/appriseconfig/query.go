@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // option is an option of an entry in a YAML file.
@@ -114,4 +116,31 @@ func escape(s string) string {
 func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // variable matches a variable that the caller of Load replaces in the URLs.
-var variable = lazyregexp.New(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+var variable = lazyregexp.New(`\$\{[A-Za-z0-9_]+\}`)
+
+// cutTags returns a URL without the parameters tag and tags of its query, and the tags in
+// them. A service that has such a parameter itself keeps it.
+func cutTags(text string) (rest string, tags []string) {
+	base, query, ok := strings.Cut(text, "?")
+	if !ok || !strings.Contains(strings.ToLower(query), "tag") {
+		return text, nil
+	}
+	scheme, _, _ := strings.Cut(strings.TrimSpace(base), "://")
+	var parts []string
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		key, value, _ := strings.Cut(part, "=")
+		name := strings.ToLower(percent.DecodeText(key))
+		if name != "tag" && name != "tags" || notifier.HasParam(scheme, name) {
+			parts = append(parts, part)
+			continue
+		}
+		tags = append(tags, splitTags(percent.DecodeForm(value))...)
+	}
+	switch {
+	case tags == nil:
+		return text, nil
+	case parts == nil:
+		return base, tags
+	}
+	return base + "?" + strings.Join(parts, "&"), tags
+}

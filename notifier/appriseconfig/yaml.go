@@ -54,13 +54,16 @@ func (f *file) parseRoot(root *yaml.Node) {
 		f.fail(root.Line, "the file must be a map with the key urls")
 		return
 	}
+	f.checkSections(root)
 	var urls, tag, tags *yaml.Node
 	for _, p := range f.pairs(root) {
 		switch v := p.value; p.key.Value {
 		case "version":
-			if !isOne(v) {
-				f.fail(v.Line, "version must be 1")
+			if !isVersion(v) {
+				f.fail(v.Line, "version must be 1 or 2")
 			}
+		case "template":
+			f.parseTemplate(v)
 		case "urls":
 			urls = v
 		case "tag":
@@ -74,7 +77,7 @@ func (f *file) parseRoot(root *yaml.Node) {
 		case "asset":
 			f.warn(p.key.Line, "asset is ignored; the gateway's identity has the sender's name and pictures")
 		default:
-			f.warn(p.key.Line, "unknown key is ignored; the keys are version, urls, tag, tags, groups, include and asset")
+			f.warn(p.key.Line, "unknown key is ignored; the keys are version, template, urls, tag, tags, groups, include and asset")
 		}
 	}
 	if tag != nil && tags != nil {
@@ -333,10 +336,10 @@ func deref(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// isOne reports whether n is the number 1, as in "version: 1.0".
-func isOne(n *yaml.Node) bool {
+// isVersion reports whether n is the number 1 or 2, as in "version: 1.0".
+func isVersion(n *yaml.Node) bool {
 	v, err := strconv.ParseFloat(n.Value, 64)
-	return n.Kind == yaml.ScalarNode && err == nil && v == 1
+	return n.Kind == yaml.ScalarNode && err == nil && (v == 1 || v == 2)
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

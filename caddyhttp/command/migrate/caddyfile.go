@@ -33,7 +33,9 @@ func migratedFiles(out string, s *settings, keys []migratedKey, defaultURLs []mi
 		}
 	}
 	w.Open("notify")
-	writeKeys(w, keys, secret)
+	if err := writeKeys(w, keys, secret); err != nil {
+		return nil, err
+	}
 	for i, u := range defaultURLs {
 		w.Comment(u.label)
 		w.Line("default_urls " + secret(fmt.Sprintf("default_urls-%d", i+1), u.url))
@@ -105,17 +107,25 @@ also allows private addresses: allow those that your clients need.`)
 
 // writeKeys writes the keys. secret returns the placeholder for a secret in a file with a
 // name.
-func writeKeys(w *folder.CaddyfileWriter, keys []migratedKey, secret func(name, text string) string) {
+func writeKeys(w *folder.CaddyfileWriter, keys []migratedKey, secret func(name, text string) string) error {
 	taken := map[string]int{}
 	for _, k := range keys {
 		name := strings.ToLower(k.name) // file systems may ignore case
 		if taken[name]++; taken[name] > 1 {
 			name = fmt.Sprintf("%s.%d", name, taken[name])
 		}
+		if len(k.templates) > 0 {
+			text, err := templateFile(k.templates)
+			if err != nil {
+				return err
+			}
+			k.file = strings.TrimSuffix(strings.TrimPrefix(secret(name+".yml", text), "{file."), "}")
+		}
 		writeKey(w, k, func(kind string, i int, text string) string {
 			return secret(fmt.Sprintf("%s.%s%d", name, kind, i+1), text)
 		})
 	}
+	return nil
 }
 
 // writeKey writes a key. secret returns the placeholder for a secret.
@@ -124,6 +134,10 @@ func writeKey(w *folder.CaddyfileWriter, k migratedKey, secret func(kind string,
 	for i, u := range k.urls {
 		w.Comment(u.label)
 		w.Line(strings.Join(append([]string{"url", secret("url", i, u.url)}, u.tags...), " "))
+	}
+	if k.file != "" {
+		w.Comment("URLs with a template, which messages give values.")
+		w.Line("import_apprise " + k.file)
 	}
 	for i, location := range k.includes {
 		w.Line("import_apprise " + secret("include", i, location))

@@ -47,9 +47,16 @@ func (e environment) stateless() bool {
 	return !slices.Contains([]string{"", hashMode, simpleMode}, e.mode())
 }
 
-// mode returns APPRISE_STATEFUL_MODE, or "" if it is not set.
+// mode returns APPRISE_STATEFUL_MODE, or "" if it is not set. Apprise API takes the first
+// letter of a mode for its name.
 func (e environment) mode() string {
-	return strings.ToLower(strings.TrimSpace(e["APPRISE_STATEFUL_MODE"]))
+	mode := strings.ToLower(strings.TrimSpace(e["APPRISE_STATEFUL_MODE"]))
+	for _, name := range []string{hashMode, simpleMode} {
+		if mode != "" && strings.HasPrefix(name, mode) {
+			return name
+		}
+	}
+	return mode
 }
 
 // defaultKey returns the key that the pages of the Apprise API open first.

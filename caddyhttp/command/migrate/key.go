@@ -21,7 +21,9 @@ import (
 type migratedKey struct {
 	name       string
 	urls       []migratedURL
-	includes   []string // addresses of configuration files
+	templates  []appriseconfig.Entry // URLs with variables
+	file       string                // with templates; set when the Caddyfile is written
+	includes   []string              // addresses of configuration files
 	defaultTag string
 	comment    string // on the URLs that a message without a tag goes to, or ""
 }
@@ -73,7 +75,7 @@ func (c *converter) keys(ctx context.Context, saved []savedConfig) (out []migrat
 			continue
 		}
 		out = append(out, k)
-		moved := fmt.Sprintf("key %s: %s", k.name, words.Count(len(k.urls), "URL"))
+		moved := fmt.Sprintf("key %s: %s", k.name, words.Count(len(k.urls)+len(k.templates), "URL"))
 		if n := len(k.includes); n > 0 {
 			moved += ", " + words.Count(n, "include")
 		}
@@ -92,6 +94,13 @@ func (c *converter) key(ctx context.Context, s savedConfig) (k migratedKey, ok b
 	entries, includes := c.loadSaved(s)
 	withTag, without := false, false
 	for _, e := range entries {
+		if e.Template != nil && c.settings.env.templates() {
+			if e, ok := c.template(s.key, e); ok {
+				k.templates = append(k.templates, e)
+				withTag, without = withTag || len(e.Tags) > 0, without || len(e.Tags) == 0
+			}
+			continue
+		}
 		if u, ok := c.entry(s.key, e); ok {
 			k.urls = append(k.urls, u)
 			withTag, without = withTag || len(u.tags) > 0, without || len(u.tags) == 0

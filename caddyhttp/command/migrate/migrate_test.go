@@ -498,3 +498,33 @@ func TestMigrateMistakes(t *testing.T) {
 		t.Error("the folder was created")
 	}
 }
+
+// TestMigrateTemplate checks that a key with a template becomes a file that import_apprise
+// reads, with the values of the environment.
+func TestMigrateTemplate(t *testing.T) {
+	dir := t.TempDir()
+	config, out := filepath.Join(dir, "config"), filepath.Join(dir, "out")
+	if err := os.Mkdir(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(config, "ops.yml"), "version: 2\ntemplate: [ROOM, token, level: low]\nurls:\n- json://h.example/${room}/${level}?tag=a\n- gotify://g.example/${TOKEN}\n- json://${room}/x\n- json://h.example/plain\n")
+	env := filepath.Join(dir, "env")
+	writeFile(t, env, "APPRISE_STATEFUL_MODE=S\nAPPRISE_TEMPLATE_TOKEN=secretsecret\nAPPRISE_TEMPLATE_LEVEL=no\nAPPRISE_STREAM_QUEUE_SIZE=9\nAPPRISE_WEB_AUTH_SECRET=x\nAPPRISE_PRUNE_INTERVAL_SECONDS=1\nAPPRISE_CONNECTION_TIMEOUT=9\n")
+	report, code := migrate(t, out, "--env-file", env, config)
+	if code != exit.PartialCode || !strings.Contains(report, "key ops, line 6: a variable of the template decides which server") || !strings.Contains(report, "not moved: 1") {
+		t.Fatalf("exit %d, %s", code, report)
+	}
+	text, err := os.ReadFile(filepath.Join(out, folder.Caddyfile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(string(text)); err != nil || strings.Contains(string(text), "secretsecret") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	file, err := os.ReadFile(filepath.Join(out, folder.Secrets, "ops.yml"))
+	for _, want := range []string{"version: 2", "ROOM: null", "token: secretsecret", "level: low", "json://h.example/${room}/${level}", "gotify://g.example/${TOKEN}"} {
+		if err != nil || !strings.Contains(string(file), want) {
+			t.Errorf("%v, the file has no %q:\n%s", err, want, file)
+		}
+	}
+}

@@ -20,6 +20,7 @@ func (s *settings) setVariables() {
 		switch {
 		case set != nil:
 			set(s, name, s.env[name])
+		case strings.HasPrefix(name, templatePrefix): // see checkTemplate
 		case !known && strings.HasPrefix(name, "APPRISE_"):
 			s.report.skip("%s: the variable is unknown", name)
 		}
@@ -64,14 +65,22 @@ var variables = map[string]setter{
 	"APPRISE_USER":             nil, // setLogin
 
 	"APPRISE_ADMIN":                          nil,
+	"APPRISE_ALLOW_TEMPLATES":                nil, // environment.templates
 	"APPRISE_ATTACH_DIR":                     nil,
 	"APPRISE_AUTH_PRUNE_INTERVAL_SECONDS":    nil,
 	"APPRISE_AUTH_PRUNE_SECONDS":             nil,
+	"APPRISE_CONNECTION_TIMEOUT":             nil,
 	"APPRISE_PRUNE_ENABLED":                  nil,
+	"APPRISE_PRUNE_INTERVAL_SECONDS":         nil,
 	"APPRISE_PRUNE_TIMEOUT_SECONDS":          nil,
 	"APPRISE_STORAGE_PRUNE_INTERVAL_SECONDS": nil,
 	"APPRISE_STREAM_DISK_SIZE":               nil,
+	"APPRISE_STREAM_HEARTBEAT_SECONDS":       nil,
 	"APPRISE_STREAM_MEMORY_SIZE":             nil,
+	"APPRISE_STREAM_QUEUE_SIZE":              nil,
+	"APPRISE_STREAM_RETRY_AFTER_SECONDS":     nil,
+	"APPRISE_STREAM_WORKER_COUNT":            nil,
+	"APPRISE_WEB_AUTH_SECRET":                nil,
 	"APPRISE_CONFIG_DIR":                     nil,
 	"APPRISE_CONFIG_LOCK":                    nil,
 	"APPRISE_CONFIG_MAX_LENGTH":              nil,

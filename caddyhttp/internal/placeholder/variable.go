@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // Variables are values by their names, for ${NAME} in configuration files of
@@ -67,15 +68,32 @@ func (v *Variables) IsVariable(url string) bool {
 	return v != nil && variable.FindString(url) == url && url != ""
 }
 
-// Has reports whether a URL has a variable in it.
-func (v *Variables) Has(url string) bool { return v != nil && variable.MatchString(url) }
+// Has reports whether a URL has a variable in it besides those that a template declares.
+func (v *Variables) Has(url string, declared ...notifier.Variable) bool {
+	return v != nil && slices.ContainsFunc(variable.FindAllStringSubmatch(url, -1), func(m []string) bool { return !isDeclared(m[1], declared) })
+}
 
-// Expand replaces the variables in a URL, as ResolveURL replaces placeholders.
-func (v *Variables) Expand(url string) (string, error) {
-	if !v.Has(url) {
+func isDeclared(name string, declared []notifier.Variable) bool {
+	return slices.ContainsFunc(declared, func(d notifier.Variable) bool { return strings.EqualFold(d.Name, name) })
+}
+
+// Value returns the value of a variable. v may be nil.
+func (v *Variables) Value(name string) (value string, ok bool) {
+	if v != nil {
+		value, ok = v.values[strings.ToLower(name)]
+	}
+	return value, ok
+}
+
+// Expand replaces the variables in a URL, as ResolveURL replaces placeholders, but not those
+// that a template declares.
+func (v *Variables) Expand(url string, declared ...notifier.Variable) (string, error) {
+	if !v.Has(url, declared...) {
 		return url, nil
 	}
-	url, err := substitute(strings.TrimSpace(url), variable, func(int) bool { return true }, v.value, strings.NewReplacer())
+	url = strings.TrimSpace(url)
+	isOne := func(begin int) bool { return !isDeclared(variable.FindStringSubmatch(url[begin:])[1], declared) }
+	url, err := substitute(url, variable, isOne, v.value, strings.NewReplacer())
 	if err != nil {
 		return "", err
 	}
