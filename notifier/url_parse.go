@@ -222,7 +222,7 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 func (d *Destination) assignQuery(params []paramTexts, places placeValues, query []queryParam, i int) error {
 	s, q := d.schema, query[i]
 	p := s.byName[strings.ToLower(q.key)]
-	if p == nil {
+	if p == nil || p.kind == KindMap { // entries of a map are named by their prefix
 		p = s.mapOf(q.key)
 	}
 	if p == nil {

@@ -113,7 +113,7 @@ func TestDetails(t *testing.T) {
 	if got := ntfy.Tokens["schema"]; got.Type != "choice:string" || !slices.Equal(got.Values, []string{"ntfy", "ntfys"}) || !got.Required {
 		t.Errorf("schema: %+v", got)
 	}
-	if i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "JSON" }); d.Schemas[i].Details.Kwargs["header"].Prefix != "+" {
+	if i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "JSON" }); d.Schemas[i].Details.Kwargs["headers"].Prefix != "+" {
 		t.Errorf("kwargs: %+v", d.Schemas[i].Details.Kwargs)
 	}
 	if a := ntfy.Args; a["to"].AliasOf != "targets" || a["priority"].Type != "choice:string" || a["priority"].Default != "default" || a["image"].Default != true || a["retry"].Default != float64(0) || !a["token"].Private {
