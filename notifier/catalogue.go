@@ -165,7 +165,11 @@ func (s *Schema) example(t *template) string {
 		return []string{p.name}
 	}
 	var out strings.Builder
-	out.WriteString(t.print(t.exampleScheme(values(t.host.name)), values, false))
+	scheme := ""
+	if t.address == "" {
+		scheme = t.exampleScheme(values(t.host.name))
+	}
+	out.WriteString(t.print(scheme, values, false))
 	separator := "?"
 	for _, p := range s.params {
 		if p.required && !t.has(p.name) {

@@ -35,7 +35,7 @@ func parse(text string) (*Destination, error) {
 // parseURL reads a URL whose scheme is that of a service.
 func parseURL(text string, u *rawURL) (*Destination, error) {
 	e := registry.byScheme[u.scheme]
-	if e == nil {
+	if e == nil || e.schema.templates[0].address != "" {
 		return nil, errUnknownScheme(u.scheme)
 	}
 	if r, ok := e.service.(Rewriter); ok {

@@ -108,7 +108,12 @@ func TestDetails(t *testing.T) {
 			}
 		}
 	}
-	i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "ntfy" })
+	i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "Squadcast" }) // without a scheme
+	if s := d.Schemas[i]; !slices.Equal(s.Details.Templates, []string{"{schema}://api.squadcast.com/v2/incidents/api/{token}"}) ||
+		!slices.Equal(s.Details.Tokens["schema"].Values, []string{"https"}) || !slices.Equal(s.Protocols, []string{"https"}) {
+		t.Errorf("%+v", s)
+	}
+	i = slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "ntfy" })
 	ntfy := d.Schemas[i].Details
 	if got := ntfy.Tokens["schema"]; got.Type != "choice:string" || !slices.Equal(got.Values, []string{"ntfy", "ntfys"}) || !got.Required {
 		t.Errorf("schema: %+v", got)

@@ -86,14 +86,11 @@ func (g *goalert) Finish(s *notifier.Schema) error {
 }
 
 func (g *goalert) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	summary, details := m.Title, m.Body
-	switch {
-	case m.Format == notifier.Markdown && m.Source == notifier.Text:
-		summary, details = cmp.Or(summary, m.Body), goalertEscape(m.Body)
-	case summary == "":
-		summary = markup.Convert(m.Body, m.Format, notifier.Text)
+	details := m.Body
+	if m.Format == notifier.Markdown && m.Source == notifier.Text {
+		details = goalertEscape(details)
 	}
-	payload := map[string]any{"summary": markup.Truncate(summary, goalertSummary), "details": details}
+	payload := map[string]any{"summary": alertSummary(m, goalertSummary), "details": details}
 	if dedup := cmp.Or(g.dedup, m.Incident.ID); dedup != "" {
 		payload["dedup"] = dedup
 	}
