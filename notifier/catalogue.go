@@ -82,7 +82,9 @@ func (e *entry) info() ServiceInfo {
 		info.Examples = append(info.Examples, s.example(t))
 	}
 	for _, n := range s.natives {
-		info.Natives = append(info.Natives, n.text)
+		if !slices.Contains(info.URLs, n.text) { // it is a template, too
+			info.Natives = append(info.Natives, n.text)
+		}
 	}
 	for _, p := range s.params {
 		i := s.paramInfo(p)
