@@ -82,7 +82,9 @@ func (e *entry) info() ServiceInfo {
 		info.Examples = append(info.Examples, s.example(t))
 	}
 	for _, n := range s.natives {
-		info.Natives = append(info.Natives, n.text)
+		if !slices.Contains(info.URLs, n.text) { // it is a template, too
+			info.Natives = append(info.Natives, n.text)
+		}
 	}
 	for _, p := range s.params {
 		i := s.paramInfo(p)
@@ -165,7 +167,11 @@ func (s *Schema) example(t *template) string {
 		return []string{p.name}
 	}
 	var out strings.Builder
-	out.WriteString(t.print(t.exampleScheme(values(t.host.name)), values, false))
+	scheme := ""
+	if t.address == "" {
+		scheme = t.exampleScheme(values(t.host.name))
+	}
+	out.WriteString(t.print(scheme, values, false))
 	separator := "?"
 	for _, p := range s.params {
 		if p.required && !t.has(p.name) {

@@ -60,7 +60,7 @@ func examples(t *testing.T) map[string][]example {
 
 // notHTTP lists the services without a golden case for their example, because
 // golden files contain HTTP requests only. Their own tests use servers.
-var notHTTP = []string{"Aprs", "E-Mail", "Growl", "IRC", "MQTT", "Remote Syslog", "SMPP", "Syslog", "XMPP"}
+var notHTTP = []string{"Aprs", "Delta Chat", "E-Mail", "Growl", "IRC", "MQTT", "Remote Syslog", "SMPP", "Syslog", "XMPP"}
 
 // TestExamples parses the example URLs and checks that the golden files contain
 // them.

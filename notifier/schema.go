@@ -163,6 +163,10 @@ func newSchema(svc Service, o *options) *Schema {
 //	  - gotify[s] stands for the schemes gotify and gotifys. With the longer one,
 //	    [Server.Secure] is true.
 //	  - | separates schemes with the same meaning.
+//
+// A template that begins with https:// is an address that the service gives out, for a
+// service without a scheme of its own. Its host has no place of a parameter. Lists and
+// settings name the service by that host, as if it were the scheme.
 func (s *Schema) URL(templates ...string) {
 	for _, text := range templates {
 		t, err := compileTemplate(text)
@@ -170,6 +174,9 @@ func (s *Schema) URL(templates ...string) {
 			panic(s.Name + ": " + err.Error())
 		}
 		s.templates = append(s.templates, t)
+		if t.address != "" {
+			s.Native(text)
+		}
 	}
 }
 

@@ -58,6 +58,9 @@ func WithSuggestion(url string, err error) error {
 func similarSchemes(word string) []string {
 	best := distances{}
 	for _, e := range registry.entries {
+		if e.schema.templates[0].address != "" {
+			continue // no URL begins so
+		}
 		for _, scheme := range e.schemes {
 			best.add(scheme, strings.ToLower(word), scheme)
 		}

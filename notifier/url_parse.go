@@ -35,7 +35,7 @@ func parse(text string) (*Destination, error) {
 // parseURL reads a URL whose scheme is that of a service.
 func parseURL(text string, u *rawURL) (*Destination, error) {
 	e := registry.byScheme[u.scheme]
-	if e == nil {
+	if e == nil || e.schema.templates[0].address != "" {
 		return nil, errUnknownScheme(u.scheme)
 	}
 	if r, ok := e.service.(Rewriter); ok {
@@ -222,7 +222,7 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 func (d *Destination) assignQuery(params []paramTexts, places placeValues, query []queryParam, i int) error {
 	s, q := d.schema, query[i]
 	p := s.byName[strings.ToLower(q.key)]
-	if p == nil {
+	if p == nil || p.kind == KindMap { // entries of a map are named by their prefix
 		p = s.mapOf(q.key)
 	}
 	if p == nil {

@@ -72,7 +72,11 @@ func (t *template) print(scheme string, values func(name string) []string, colon
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString(scheme + "://")
+	if t.address != "" {
+		b.WriteString(t.address)
+	} else {
+		b.WriteString(scheme + "://")
+	}
 	user, password := one(t.user.name, escapeUser), one(t.password.name, escapeUser)
 	b.WriteString(user)
 	if password != "" || colon && t.password.name != "" && user != "" {

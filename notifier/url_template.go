@@ -12,6 +12,7 @@ import (
 // the notation.
 type template struct {
 	text       string
+	address    string // the beginning of the address, without a place in it; "" for a URL with a scheme of ours
 	schemes    []scheme
 	user       place
 	password   place
@@ -23,6 +24,9 @@ type template struct {
 	needs      []*Param // those whose places must not be empty
 	way        string   // see Schema.Way
 }
+
+// addressScheme begins a template that is an address of the service.
+const addressScheme = "https://"
 
 // A scheme is a name before "://". Of a pair such as gotify[s], gotifys is the
 // secure one.
@@ -60,6 +64,15 @@ var (
 // description.
 func compileTemplate(text string) (*template, error) {
 	t := &template{text: text}
+	if rest, ok := strings.CutPrefix(text, addressScheme); ok {
+		host, path, _ := strings.Cut(rest, "/")
+		t.address, t.schemes = addressScheme+host, []scheme{{name: host, secure: true}}
+		var err error
+		if t.path, path, err = compilePath("/" + path); err != nil || path != "" {
+			return nil, fmt.Errorf("template %q: cannot read the path at %q", text, path)
+		}
+		return t, nil
+	}
 	schemes, rest, ok := strings.Cut(text, "://")
 	if !ok || !schemesPattern.MatchString(schemes) {
 		return nil, fmt.Errorf("template %q does not begin with schemes and ://", text)

@@ -138,7 +138,7 @@ func TestBuilderKeepsValues(t *testing.T) {
 	g := gatewaytest.New(t, openConfigs())
 	form := url.Values{
 		"form": {"1"}, "scheme": {"jsons"}, "p.host": {"example.com"}, "p.port": {"8443"}, "p.user": {"a/b?c#d@e:f"}, "p.password": {" x%2F y&z "},
-		"p.path": {"/hooks/ü%2Fx/a b/"}, "k.header": {"X-Key", "", "X-Other"}, "v.header": {"a=b;c", "unused", "1"}, "p.method": {"PUT"}, "p.verify": {"no"},
+		"p.path": {"/hooks/ü%2Fx/a b/"}, "k.headers": {"X-Key", "", "X-Other"}, "v.headers": {"a=b;c", "unused", "1"}, "p.method": {"PUT"}, "p.verify": {"no"},
 	}
 	made := strings.TrimPrefix(urlLine(t, g, "json", form), "url ")
 	d, err := notifier.Parse(made, nil)
@@ -169,7 +169,7 @@ func TestBuilderMistakes(t *testing.T) {
 		"a local file":                  {"fcm", url.Values{"form": {"1"}, "p.apikey": {"x"}, "p.targets": {"y"}, "p.keyfile": {"/etc/passwd"}, "p.project": {"p"}}, []string{`id="p-keyfile-problem"`}},
 		"a wrong tag":                   {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "tags": {"a,b.c"}}, []string{`id="own-tags-problem"`, `value="a,b.c"`}},
 		"another service's scheme":      {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "scheme": {"xml"}}, []string{"does not have the scheme"}},
-		"a header":                      {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "k.header": {"a b"}, "v.header": {"s3cret"}}, []string{`id="p-header-problem"`}},
+		"a header":                      {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "k.headers": {"a b"}, "v.headers": {"s3cret"}}, []string{`id="p-headers-problem"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +250,7 @@ func TestBuilderRecognises(t *testing.T) {
 		"a scheme":                  {url.Values{"text": {"pover://"}}, []string{`Add Pushover to`}},
 		"nothing known":             {url.Values{"text": {"t0ken hello"}}, []string{`id="text-problem">No service gives out a text of this form, as far as the gateway knows; search for the name`, `value="t0ken hello"`}},
 		"an unknown address":        {url.Values{"text": {"https://nobody.example/#t0ken"}}, []string{`id="text-problem">The URL is a web address that belongs to none of the services`, `value="https://nobody.example/#t0ken"`}},
-		"a webhook of one's own":    {url.Values{"text": {"http://nobody.example/a?t0ken=1"}, "as": {"json"}}, []string{`Add JSON to`, `name="p.path" value="a"`, `name="k.param" value="t0ken"`, `<option value="json" selected>`}},
+		"a webhook of one's own":    {url.Values{"text": {"http://nobody.example/a?t0ken=1"}, "as": {"json"}}, []string{`Add JSON to`, `name="p.path" value="a"`, `name="k.params" value="t0ken"`, `<option value="json" selected>`}},
 		"a retired service":         {url.Values{"text": {"msteams://t0ken"}}, []string{`Microsoft has switched off the connectors`, `value="msteams://t0ken"`}},
 		"not of the service":        {url.Values{"text": {"t0ken hello"}, "as": {"discord"}}, []string{`Add Discord to`, `What you pasted is not recognised as something of Discord; write it into its field below.`, `name="text" type="text" value="t0ken hello"`}},
 		"of another service":        {url.Values{"text": {token}, "as": {"discord"}}, []string{`Add Discord to`, `not recognised as something of Discord`, `value="` + token + `"`}},

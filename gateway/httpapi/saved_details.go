@@ -108,8 +108,12 @@ func newServiceDetail(s notifier.ServiceInfo) serviceDetail {
 	if s.Site != "" {
 		d.Site = &s.Site
 	}
-	for _, scheme := range s.Schemes {
-		if plain, ok := strings.CutSuffix(scheme, "s"); ok && slices.Contains(s.Schemes, plain) {
+	schemes := s.Schemes
+	if strings.HasPrefix(s.URLs[0], "https://") { // it has no scheme, but addresses
+		schemes = []string{"https"}
+	}
+	for _, scheme := range schemes {
+		if plain, ok := strings.CutSuffix(scheme, "s"); ok && slices.Contains(schemes, plain) {
 			d.SecureProtocols = append(d.SecureProtocols, scheme)
 		} else {
 			d.Protocols = append(d.Protocols, scheme)
@@ -119,7 +123,7 @@ func newServiceDetail(s notifier.ServiceInfo) serviceDetail {
 		d.Details.Templates = append(d.Details.Templates, DetailTemplates(url)...)
 	}
 	d.Details.Tokens = map[string]any{
-		"schema": detailField{Name: "service", Type: "choice:string", Values: s.Schemes, MapTo: "schema", Required: true},
+		"schema": detailField{Name: "service", Type: "choice:string", Values: schemes, MapTo: "schema", Required: true},
 	}
 	d.Details.Args, d.Details.Kwargs = map[string]any{}, map[string]detailField{}
 	for _, p := range s.Params {

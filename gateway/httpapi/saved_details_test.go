@@ -108,12 +108,17 @@ func TestDetails(t *testing.T) {
 			}
 		}
 	}
-	i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "ntfy" })
+	i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "Squadcast" }) // without a scheme
+	if s := d.Schemas[i]; !slices.Equal(s.Details.Templates, []string{"{schema}://api.squadcast.com/v2/incidents/api/{token}"}) ||
+		!slices.Equal(s.Details.Tokens["schema"].Values, []string{"https"}) || !slices.Equal(s.Protocols, []string{"https"}) {
+		t.Errorf("%+v", s)
+	}
+	i = slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "ntfy" })
 	ntfy := d.Schemas[i].Details
 	if got := ntfy.Tokens["schema"]; got.Type != "choice:string" || !slices.Equal(got.Values, []string{"ntfy", "ntfys"}) || !got.Required {
 		t.Errorf("schema: %+v", got)
 	}
-	if i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "JSON" }); d.Schemas[i].Details.Kwargs["header"].Prefix != "+" {
+	if i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "JSON" }); d.Schemas[i].Details.Kwargs["headers"].Prefix != "+" {
 		t.Errorf("kwargs: %+v", d.Schemas[i].Details.Kwargs)
 	}
 	if a := ntfy.Args; a["to"].AliasOf != "targets" || a["priority"].Type != "choice:string" || a["priority"].Default != "auto" || a["image"].Default != true || a["retry"].Default != float64(0) || !a["token"].Private {

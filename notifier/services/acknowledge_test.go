@@ -19,8 +19,7 @@ func TestAcknowledge(t *testing.T) {
 	tried, sends := map[string]bool{}, map[string]bool{}
 	for _, file := range servicetest.Files(t, ".") {
 		for _, c := range servicetest.ReadCases(t, file) {
-			scheme, _, _ := strings.Cut(c.URL, ":")
-			s := notifier.FindService(scheme)
+			s := serviceOf(c.URL)
 			if s == nil || !strings.Contains(c.Want, "\ndelivered") {
 				continue
 			}

@@ -39,7 +39,7 @@ func (a *apprise) Describe(s *notifier.Schema) {
 	s.Secret(&a.key, "token", "key of the configuration").Match(`^[A-Z0-9_-]{1,128}$`).Alias("to").Example("ops")
 	s.List(&a.tags, "tags", "tags to send to").Alias("tag")
 	s.Choice(&a.method, "method", "form", []string{"form", "json"}, "encoding of the request")
-	s.Headers(&a.header, "header", "HTTP header to add")
+	s.Headers(&a.header, "headers", "HTTP header to add")
 	s.Param("host").Example("apprise.example.com")
 }
 

@@ -31,7 +31,7 @@ func (e *enigma2) Describe(s *notifier.Schema) {
 	s.Server(&e.Server)
 	s.Path(&e.path, "path", "path of OpenWebif on the receiver")
 	s.Int(&e.timeout, "timeout", 13, "seconds to show the message; -1 for no limit").Normalize(enigma2Timeout).Range(-1, 86400).Lenient()
-	s.Headers(&e.header, "header", "HTTP header to add")
+	s.Headers(&e.header, "headers", "HTTP header to add")
 	s.Param("host").Example("vuplus.local")
 }
 

@@ -30,8 +30,8 @@ func (i *ifttt) Describe(s *notifier.Schema) {
 	)
 	s.Secret(&i.key, "webhook_id", "key of the Webhooks service").Example("bAbCdEf0123456789GhIjKl")
 	s.List(&i.events, "events", "names of events").Alias("to").Example("disk_full")
-	s.Map(&i.set, "+", "set", "text for value1, value2 or value3").Example("value3=disk")
-	s.Map(&i.drop, "-", "drop", "value1, value2 or value3 to leave out").Example("value3=")
+	s.Map(&i.set, "+", "add_tokens", "text for value1, value2 or value3").Example("value3=disk")
+	s.Map(&i.drop, "-", "del_tokens", "value1, value2 or value3 to leave out").Example("value3=")
 }
 
 func (i *ifttt) Finish(*notifier.Schema) error {

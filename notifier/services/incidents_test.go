@@ -20,8 +20,7 @@ func TestIncidents(t *testing.T) {
 	told := map[string][]notifier.IncidentState{} // by service
 	for _, file := range servicetest.Files(t, ".") {
 		for _, c := range servicetest.ReadCases(t, file) {
-			scheme, _, _ := strings.Cut(c.URL, ":")
-			s := notifier.FindService(scheme)
+			s := serviceOf(c.URL)
 			if s == nil {
 				continue
 			}

@@ -28,7 +28,7 @@ func (x *msg91) Describe(s *notifier.Schema) {
 	s.Secret(&x.template, "template", "ID of the template").Match(`^[a-z0-9 _-]+$`).Example("6512a0b1c2d3e4f5a6b7c8d9")
 	s.Secret(&x.key, "authkey", "authentication key").Match(`^[a-z0-9]+$`).Example("012345A6bCdEf0123456P1")
 	s.Bool(&x.short, "short_url", false, "shorten addresses in the text")
-	s.Map(&x.fields, ":", "variable", "variable to add, or new name for body or type").Public("body", "type")
+	s.Map(&x.fields, ":", "template_mapping", "variable to add, or new name for body or type").Public("body", "type")
 }
 
 // variables returns the variables of the template: body and type of the message,

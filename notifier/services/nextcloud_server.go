@@ -20,7 +20,7 @@ func (n *nextcloudServer) describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Title: 255, Body: 4000}
 	s.Server(&n.Server)
 	s.String(&n.prefix, "url_prefix", "", "path of Nextcloud on the server")
-	s.Headers(&n.header, "header", "HTTP header to add")
+	s.Headers(&n.header, "headers", "HTTP header to add")
 }
 
 // request returns a request to a path of the server.

@@ -32,7 +32,7 @@ func (n *notica) Describe(s *notifier.Schema) {
 	s.Server(&n.Server)
 	s.Path(&n.path, "path", "path of Notica on the server")
 	s.Secret(&n.token, "token", "part of the page's address after the ?").Normalize(noticaToken).Example("AbCdEf")
-	s.Headers(&n.header, "header", "HTTP header to add for a self-hosted server")
+	s.Headers(&n.header, "headers", "HTTP header to add for a self-hosted server")
 	s.Param("host").Example("notica.example.com")
 }
 

@@ -117,7 +117,7 @@ func TestRecognize(t *testing.T) {
 		"http://10.0.0.5:8123":                                                                     "HomeAssistant hassio:// host=10.0.0.5 port=8123",
 		"10.0.0.5:8123":                                                                            "HomeAssistant hassio:// host=10.0.0.5 port=8123",
 		"homeassistant.local:8123":                                                                 "HomeAssistant hassio:// host=homeassistant.local port=8123",
-		"https://me:pw@flow.example.com/hooks/a%2Fb/?x=1&y=a%20b":                                  "Form forms:// host=flow.example.com password=pw path=hooks,a/b user=me param=x:1,y:a b slash?; JSON jsons:// host=flow.example.com password=pw path=hooks,a/b user=me param=x:1,y:a b slash?",
+		"https://me:pw@flow.example.com/hooks/a%2Fb/?x=1&y=a%20b":                                  "Form forms:// host=flow.example.com password=pw path=hooks,a/b user=me params=x:1,y:a b slash?; JSON jsons:// host=flow.example.com password=pw path=hooks,a/b user=me params=x:1,y:a b slash?",
 		// URLs
 		"tgram://123456789:AAabcdefghijklmnopqrstuvwxyz0123456/42": "Telegram tgram:// bot_token=123456789:AAabcdefghijklmnopqrstuvwxyz0123456 targets=42",
 		"url gotifys://push.example.com/AbCdEf":                    "Gotify gotifys:// host=push.example.com token=AbCdEf",

@@ -90,7 +90,7 @@ func TestSearch(t *testing.T) {
 		"n8n":                    `JSON (known for "n8n")`,
 		"pager":                  `Dapnet (known for "pager"), PagerDuty (known for "pager"), PagerTree (its name)`,
 		"on-call":                `Opsgenie (known for "on-call"), PagerDuty (known for "on-call"), PagerTree (known for "on-call")`,
-		"chat":                   `Google Chat (its name), Rocket.Chat (its name), Synology Chat (its name)`,
+		"chat":                   `Delta Chat (its name), Google Chat (its name), Rocket.Chat (its name), Synology Chat (its name)`,
 		"tv":                     `Enigma2 (known for "tv"), Kodi/XBMC (known for "tv")`,
 		"企业微信":                   `WeChat (WeCom) (known for "企业微信"), WeCom Bot (known for "企业微信")`,
 		"wechat":                 `WeChat (WeCom) (the scheme wechat://)`,

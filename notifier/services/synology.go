@@ -37,7 +37,7 @@ func (y *synology) Describe(s *notifier.Schema) {
 	s.Path(&y.path, "path", "path on the server before /webapi")
 	s.TrailingSlash(&y.slash)
 	s.String(&y.fileURL, "file_url", "", "URL of a file for Synology Chat to fetch and show")
-	s.Headers(&y.header, "header", "HTTP header to add")
+	s.Headers(&y.header, "headers", "HTTP header to add")
 	s.Param("host").Example("nas.local")
 }
 

@@ -30,8 +30,8 @@ func (w *webhook) describe(s *notifier.Schema, schemes string, fields ...string)
 	s.Path(&w.path, "path", "path of the URL; parts of 16 or more characters are treated as secrets").SecretPart(webhookToken).Example("hooks", "alerts")
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
-	s.Headers(&w.header, "header", "HTTP header to add")
-	s.Map(&w.payload, ":", "field", "field to add, or new name of a field of the message").Public(fields...)
+	s.Headers(&w.header, "headers", "HTTP header to add")
+	s.Map(&w.payload, ":", "payload", "field to add, or new name of a field of the message").Public(fields...)
 }
 
 // webhookToken treats a path segment of 16 or more characters as a secret: the URL of
@@ -54,7 +54,7 @@ func (w *webhook) request(body *notifier.Body) notifier.Request {
 
 // describeParams binds the query parameters of a webhook's URL.
 func describeParams(s *notifier.Schema, v *map[string]string) {
-	s.Map(v, "-", "param", "query parameter to add to the URL")
+	s.Map(v, "-", "params", "query parameter to add to the URL")
 }
 
 // field is one field of a webhook's message.

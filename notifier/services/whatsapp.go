@@ -52,7 +52,7 @@ func (w *whatsApp) Describe(s *notifier.Schema) {
 		Example("10123456789")
 	s.String(&w.template, "template", "", "name of the template to use").Match(`^\S+$`).Example("alert")
 	s.String(&w.language, "language", "en_US", "language of the template").Alias("lang").Match(`^[^0-9\s]+$`)
-	s.Map(&w.mapping, ":", "component", "value in the template: number=text, body=number or type=number").Example("1=text")
+	s.Map(&w.mapping, ":", "template_mapping", "value in the template: number=text, body=number or type=number").Example("1=text")
 }
 
 var whatsAppGroup = lazyregexp.New(`(?i)^#?([0-9]{16,})(@g\.us)?$`)

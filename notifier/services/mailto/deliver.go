@@ -24,9 +24,13 @@ func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.
 	if content, err = m.protect(ctx, c, rcpt, content); err != nil {
 		return err
 	}
+	chat, err := m.chatHeader(ctx, c, msg)
+	if err != nil {
+		return err
+	}
 	return m.deliver(ctx, c, &envelope{
 		from: m.sender.Address, to: mail.Addresses(rcpt.All()),
-		mail: m.mail(msg, rcpt, id, content), id: id, steps: c.Steps,
+		mail: m.mail(msg, rcpt, id, content, chat), id: id, steps: c.Steps,
 	})
 }
 

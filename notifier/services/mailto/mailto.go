@@ -26,6 +26,7 @@ type service struct {
 	pgp            int
 	pgppub, pgpprv notifier.FileParam
 	wkd            bool
+	chat           bool // the mails are messages of Delta Chat
 
 	sender  mail.Address
 	unnamed bool                 // from is an address without a name
@@ -43,8 +44,14 @@ func (m *service) Describe(s *notifier.Schema) {
 	s.Hints(
 		notifier.Hint{Text: `(?<user>[^\s@:/?#]+)@(?<host>[\w-]+(?:\.[\w-]+)+)`, Is: "an e-mail address, to send from and to", Note: "the password is that of the mail account; providers with two-factor login want an app password", Guess: true},
 	)
-	s.Format, s.Attachments = notifier.HTML, true
+	s.Format = notifier.HTML
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
+	m.describe(s)
+}
+
+// describe binds the server, the addresses and the keys.
+func (m *service) describe(s *notifier.Schema) {
+	s.Attachments = true
 	s.Server(&m.Server)
 	s.Param("user").Example("alice")
 	s.Param("password").Example("app-password")
@@ -54,7 +61,7 @@ func (m *service) Describe(s *notifier.Schema) {
 	addressList(s, &m.cc, "cc", "addresses that get a copy").DropInvalid()
 	addressList(s, &m.bcc, "bcc", "addresses that get a blind copy").DropInvalid()
 	addressList(s, &m.reply, "reply", "addresses that replies go to").DropInvalid()
-	s.Map(&m.header, "+", "header", "header field to add, or to set in place of the mail's own").Example("Auto-Submitted=auto-generated")
+	s.Map(&m.header, "+", "headers", "header field to add, or to set in place of the mail's own").Example("Auto-Submitted=auto-generated")
 	s.Bool(&m.inline, "inline", false, "show pictures inside an HTML text")
 	s.Host(&m.smtp, "smtp", "mail server; default: that of a known provider, or host").Dialled()
 	s.Choice(&m.mode, "mode", "", []string{modeStartTLS, modeTLS, modePlain}, "encryption; default: the provider's, or starttls for mailtos")

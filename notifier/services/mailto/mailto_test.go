@@ -406,7 +406,7 @@ func TestParameters(t *testing.T) {
 	}
 	with := map[string]string{
 		"from": "from=you@example.net", "name": "name=Jo", "cc": "cc=al@example.org", "bcc": "bcc=al@example.org", "reply": "reply=al@example.org",
-		"header": "+X-Origin=gateway", "inline": "inline=yes", "smtp": "smtp=127.0.0.2", "mode": "mode=starttls", "auth": "auth=login",
+		"headers": "+X-Origin=gateway", "inline": "inline=yes", "smtp": "smtp=127.0.0.2", "mode": "mode=starttls", "auth": "auth=login",
 		"pgp": "pgp=encrypt&pgppub=" + public, "pgppub": "pgppub=" + public, "pgpprv": "pgpprv=" + private, "wkd": "wkd=yes",
 	}
 	for _, service := range notifier.Services() {

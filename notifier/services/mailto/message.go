@@ -20,7 +20,7 @@ func (m *service) messageID() string {
 
 // mail returns the mail with this content (RFC 5322). A header field of the URL
 // replaces the field of the same name.
-func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, content mail.Part) mail.Part {
+func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, content mail.Part, chat chatHeader) mail.Part {
 	sender := m.sender
 	if sender.Name == "" && !m.unnamed && msg.Identity != nil {
 		sender.Name = mail.OneLine(msg.Identity.Name)
@@ -41,10 +41,16 @@ func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, c
 	field("Cc", mail.AddressField(rcpt.CC))
 	field("Reply-To", mail.AddressField(parseAddresses(m.reply)))
 	field("Message-ID", "<"+id+">")
-	for _, name := range mail.ThreadFields {
-		field(name, mail.Thread(msg, m.sender.Address))
+	if m.chat {
+		field("Chat-Version", "1.0")
+		field("Autocrypt", chat.autocrypt)
+		field("Subject", mail.EncodeText(chat.subject))
+	} else {
+		for _, name := range mail.ThreadFields {
+			field(name, mail.Thread(msg, m.sender.Address))
+		}
+		field("Subject", mail.EncodeText(msg.Title))
 	}
-	field("Subject", mail.EncodeText(msg.Title))
 	if msg.Identity != nil {
 		field("X-Application", mail.EncodeText(msg.Identity.Name))
 	}

@@ -35,7 +35,7 @@ const (
 func (t *Template) Describe(s *notifier.Schema) {
 	s.File(&t.file, "template", "JSON file to send, with {{app_body}}, {{app_title}} and other places", maxTemplate).
 		Web().SecretPart(secretAddress).Example("https://example.com/template.json")
-	s.Map(&t.values, ":", "value", "value for the template, which has it as {{name}}").Example("name=value")
+	s.Map(&t.values, ":", "tokens", "value for the template, which has it as {{name}}").Example("name=value")
 }
 
 // secretAddress is a function for SecretPart. The address of a template may
