@@ -180,7 +180,8 @@ type unclearError struct{ error }
 // Unwrap returns the cause.
 func (e *unclearError) Unwrap() error { return e.error }
 
-// storing is do for a transaction that stores messages.
+// storing is do for a transaction that stores messages. An error that is unclear means that
+// another look can find out.
 func (s *Store) storing(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
 	unclear := false
 	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
@@ -188,7 +189,7 @@ func (s *Store) storing(ctx context.Context, f func(ctx context.Context, c *conn
 		unclear = unclear || err != nil && broken(err)
 		return err
 	})
-	if _, failed := errors.AsType[*queue.UnavailableError](err); failed && unclear {
+	if _, failed := errors.AsType[*queue.UnavailableError](err); failed && unclear && !errors.Is(err, errUnconfirmed) {
 		return &unclearError{err}
 	}
 	return err

@@ -27,6 +27,7 @@ type conn struct {
 	pooler     bool          // its statements may reach several sessions of the server
 	inUse      bool          // by a caller of the pool; guarded by its lock
 	patient    atomic.Bool   // it waits for longer than other exchanges may take
+	alone      atomic.Bool   // a commit was not confirmed by the synchronous standby
 	statements map[string]*pgconn.StatementDescription
 	counter    int // the row of counts that its transactions change
 }
@@ -82,7 +83,11 @@ func (c *conn) execFor(ctx context.Context, limit time.Duration, calls ...call) 
 			return nil, err
 		}
 	}
-	return c.pg.ExecBatch(ctx, batch).ReadAll()
+	results, err = c.pg.ExecBatch(ctx, batch).ReadAll()
+	if alone := c.alone.Swap(false); alone && err == nil {
+		return nil, errAlone
+	}
+	return results, err
 }
 
 // add adds a statement to a batch. It is prepared once for each session, which saves a

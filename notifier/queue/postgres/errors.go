@@ -48,7 +48,7 @@ func broken(err error) bool {
 		return strings.HasPrefix(e.Code, "57P") // the server is shut down
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
-	return !connecting && !known(err) && !errors.Is(err, errStalled)
+	return !connecting && !known(err) && !errors.Is(err, errStalled) && !errors.Is(err, errUnconfirmed)
 }
 
 // known reports whether err has a meaning for callers of the store.

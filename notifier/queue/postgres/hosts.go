@@ -134,6 +134,9 @@ func lookUp(ctx context.Context, lookUp pgconn.LookupFunc, timeout time.Duration
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			n.ips, n.err = lookUp(ctx, w.Host)
 			cancel()
+			if n.err == nil && len(n.ips) == 0 { // as for names that end in .onion
+				n.err = &net.DNSError{Err: "no such host", Name: w.Host, IsNotFound: true}
+			}
 		}
 		names[w.Host] = n
 	}

@@ -310,7 +310,8 @@ func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error
 }
 
 // duplicate returns an error for the entry that is stored already. repeated
-// reports whether an earlier attempt may have stored the entries.
+// reports whether an earlier attempt may have stored the entries. Only what is stored for
+// good counts, see [conn.confirm].
 func (s *Store) duplicate(ctx context.Context, c *conn, entries []*queue.Entry, repeated bool) error {
 	stored := 0
 	for _, e := range entries {
@@ -338,11 +339,14 @@ func (s *Store) duplicate(ctx context.Context, c *conn, entries []*queue.Entry, 
 			if err != nil {
 				return s.damaged("the record of message " + first.String())
 			}
+			if err := c.confirm(ctx); err != nil {
+				return err
+			}
 			return &queue.DuplicateError{ID: first, SameRequest: bytes.Equal(m.Request, e.Message.Request)}
 		}
 	}
 	if stored == len(entries) {
-		return nil
+		return c.confirm(ctx)
 	}
 	// The stored message has been forgotten meanwhile.
 	return &pgconn.PgError{Code: "40001", Message: "a message with the same key was removed at the same time"}

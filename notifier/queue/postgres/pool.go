@@ -80,17 +80,20 @@ func (p *pool) beforeConnect(ctx context.Context, config *pgx.ConnConfig) error 
 	began := time.Since(p.start)
 	config.ConnectTimeout = p.config.ConnConfig.ConnectTimeout // pgxpool sets one if there is none
 	a := p.hosts.attempt(ctx, &config.Config, func(address string) { p.unreachable(address, began) })
+	notice := func(*pgconn.Notice) {} // before there is a conn
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { notice(n) }
 	config.AfterConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
 		ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
 		defer cancel()
-		return p.add(ctx, pg, a.connected())
+		return p.add(ctx, pg, a.connected(), &notice)
 	}
 	return nil
 }
 
 // add adds a new connection.
-func (p *pool) add(ctx context.Context, pg *pgconn.PgConn, address string) error {
+func (p *pool) add(ctx context.Context, pg *pgconn.PgConn, address string, notice *func(*pgconn.Notice)) error {
 	c := &conn{pg: pg, pool: p, address: address, statements: map[string]*pgconn.StatementDescription{}}
+	*notice = c.noteNotice
 	if err := c.askSession(ctx); err != nil {
 		return err
 	}

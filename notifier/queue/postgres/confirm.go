@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errAlone is returned for a transaction that the server has committed without its
+// synchronous standby, because somebody cancelled the statement. It is handled like a lost
+// connection: the standby may get the transaction later, or never.
+var errAlone = errors.New("the server has committed without its synchronous standby")
+
+// errUnconfirmed is returned for what a server has stored and its synchronous standby may not
+// have. It is lost if the server is. Another attempt would wait as long again.
+var errUnconfirmed = errors.New("the server does not confirm in time what it has stored; its synchronous standby may hang")
+
+// confirm returns nil if what the connection can read is also on the synchronous standbys,
+// if there are any. A transaction can be visible without that: when a connection is lost
+// during a commit, the server no longer waits for a standby. The commit of a later write
+// confirms all that was written before it.
+func (c *conn) confirm(ctx context.Context) error {
+	rows, err := c.query(ctx, "UPDATE notify_queue_counts SET waiting = waiting WHERE shard = $1 RETURNING shard", c.counter)
+	switch {
+	case err == nil && len(rows) == 1:
+		return nil
+	case err == nil, pgconn.Timeout(err), errors.Is(err, errAlone):
+		return errUnconfirmed
+	}
+	return err
+}
+
+// noteNotice is the hook of pgconn for notices of the server. The name of the function does
+// not depend on the language of the server, as the text does. Its code is that of any warning.
+func (c *conn) noteNotice(n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		c.alone.Store(true)
+	}
+}
