@@ -28,24 +28,23 @@ type QueueTarget struct {
 
 // FindQueued returns the destination with a hash that a message to a site was
 // accepted for, from the configuration or a saved key. If several handlers have a
-// key of the same name, the hash selects the destination. FindQueued returns an
+// key of the same name, the hash selects the destination. A saved key that was moved is found
+// by the name that it had. FindQueued returns an
 // [*api.Error] with the status 503 if saved keys cannot be read at the moment.
 func (a *Engine) FindQueued(ctx context.Context, siteID, name, hash string) (QueueTarget, error) {
 	var unavailable error
-	for _, s := range a.Candidates(siteID) {
-		k := &site.Key{Targets: s.DefaultTargets, Log: a.Log}
-		if name != "" {
-			var err error
-			if k, err = s.Key(ctx, name); err != nil {
-				if !errors.Is(err, site.ErrNoKey) {
-					unavailable = err
-				}
-				continue
+	for _, moved := range []bool{false, true} { // first the keys that have the name now
+		for _, s := range a.Candidates(siteID) {
+			keys, err := a.keysNamed(ctx, s, name, moved)
+			if err != nil && !errors.Is(err, site.ErrNoKey) {
+				unavailable = err
 			}
-		}
-		for _, t := range k.Targets {
-			if t.Hash() == hash {
-				return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules}, nil
+			for _, k := range keys {
+				for _, t := range k.Targets {
+					if t.Hash() == hash {
+						return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules}, nil
+					}
+				}
 			}
 		}
 	}
@@ -53,6 +52,24 @@ func (a *Engine) FindQueued(ctx context.Context, siteID, name, hash string) (Que
 		return QueueTarget{}, unavailable
 	}
 	return QueueTarget{}, &goneError{name}
+}
+
+// keysNamed returns the key of a site with a name or, with moved, the saved keys that had it.
+// Without a name, it is one with the destinations of the site itself.
+func (a *Engine) keysNamed(ctx context.Context, s *site.Site, name string, moved bool) ([]*site.Key, error) {
+	switch {
+	case name == "" && moved:
+		return nil, nil
+	case name == "":
+		return []*site.Key{{Targets: s.DefaultTargets, Log: a.Log}}, nil
+	case moved:
+		return s.Moved(ctx, name)
+	}
+	k, err := s.Key(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return []*site.Key{k}, nil
 }
 
 // goneError is returned for a delivery whose destination is not in the
