@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // TestMoveKey checks the answers of /move/{KEY}, and what is recorded of a move.
@@ -245,6 +246,51 @@ func TestMoveTwoGateways(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		if state, r := two.State(id); state != "delivered" {
 			t.Errorf("%s after %d attempts: %+v", state, r.Attempts, r)
+		}
+	})
+}
+
+// TestMoveIncident checks that an incident that is open when its key is moved goes on: it is
+// listed under the new name, and the message that resolves it belongs to it.
+func TestMoveIncident(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Site:  site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback()},
+			Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true, Rules: &rules.Rules{Escalate: &rules.Escalate{}}}, Storage: storagetest.New(t.TempDir()),
+		})
+		if got := g.PostForm("/add/a", "urls="+p.NotifyURL()); got.Status != http.StatusOK {
+			t.Fatal(got.Body)
+		}
+		list := func(key string) (out []struct{ ID, Key, State string }) {
+			var body struct {
+				Incidents []struct{ ID, Key, State string }
+			}
+			got := g.Ask(http.MethodGet, "/notify/incidents?key="+key, nil)
+			if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
+				t.Fatal(got.Body, err)
+			}
+			return body.Incidents
+		}
+		g.PostForm("/notify/a", gatewaytest.AlertForm("failure", "x", "disk"))
+		time.Sleep(time.Second)
+		before := list("a")
+		if len(before) != 1 || before[0].State != "open" {
+			t.Fatalf("before the move: %+v", before)
+		}
+		moveOf(t, g, "a", "b")
+		g.PostForm("/add/a", "urls=json://127.0.0.1:1/new")
+		if got := list("b"); len(got) != 1 || got[0].Key != "b" || got[0].ID != before[0].ID {
+			t.Errorf("after the move: %+v", got)
+		}
+		g.PostForm("/notify/b", gatewaytest.AlertForm("success", "x", "disk"))
+		time.Sleep(time.Second)
+		if got := list("b"); len(got) != 1 || got[0].State != "resolved" || got[0].ID != before[0].ID {
+			t.Errorf("after the resolution: %+v", got)
+		}
+		if got := list("a"); len(got) > 0 {
+			t.Errorf("the new key has %+v", got)
 		}
 	})
 }
