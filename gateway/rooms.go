@@ -195,11 +195,9 @@ const forgetTimeout = 10 * time.Second
 // ForgetKey removes what is kept for a saved key that was deleted: its devices and the
 // texts of its inbox. Its silences, incidents and invitations end by themselves; no other
 // key has them. who is the user who has deleted the key; "" if nobody is known.
-func (q *Rooms) ForgetKey(ctx context.Context, space, id, name, who string) {
+func (q *Rooms) ForgetKey(ctx context.Context, at site.Place, name, who string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
-	k := &site.Key{Name: name, Saved: true, Space: space, ID: id}
-	at := k.Place("")
 	_, err := q.Devices.RemoveAll(ctx, at, who)
 	if err := errors.Join(err, q.Inboxes.Clear(ctx, at.String())); err != nil {
 		q.Outbox.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))

@@ -32,7 +32,8 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return faultError(err)
 	}
-	return writeJSON(w, alerting.NewIncidentsJSON(list, r.URL.Path, &by, next))
+	nameOf := func(x *rules.Incident) string { return q.Outbox.Engine.Load().NameOfIncident(ctx, x) }
+	return writeJSON(w, alerting.NewIncidentsJSON(list, nameOf, r.URL.Path, &by, next))
 }
 
 // faultError returns err as the admin API answers it: with its own status, or with 503
@@ -87,7 +88,7 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alert
 	if err != nil && changed {
 		return faultError(err)
 	}
-	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x)})
+	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x, q.Outbox.Engine.Load().NameOfIncident(ctx, x))})
 }
 
 // serveForget forgets the incident in the path of r.
@@ -105,7 +106,7 @@ func serveForget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return faultError(err)
 	}
-	return writeJSON(w, alerting.NewIncidentJSON(at.Incident))
+	return writeJSON(w, alerting.NewIncidentJSON(at.Incident, q.Outbox.Engine.Load().NameOfIncident(ctx, at.Incident)))
 }
 
 // serveForgetAll forgets the incidents of a key.

@@ -94,7 +94,7 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key.Home(app.Engine.SiteID(d.Site)), d.Key.Name, httpapi.ParseSilenceID(r.PathValue("id")), "")
+		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key, app.Engine.SiteID(d.Site), httpapi.ParseSilenceID(r.PathValue("id")), "")
 		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}

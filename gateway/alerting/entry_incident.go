@@ -112,7 +112,7 @@ func (i *entryIncident) forget(c *queue.RuledChange) {
 func (i *entryIncident) open() *rules.Incident {
 	m := i.d.Message
 	x := &rules.Incident{
-		ID: i.fresh, Home: i.d.Home, Key: i.d.Key, Source: cmp.Or(i.d.Format, i.d.Source), Name: m.Incident.Name, Derived: m.Incident.ID,
+		ID: i.fresh, Home: i.d.At.Home, Key: i.d.At.Key, Source: cmp.Or(i.d.Format, i.d.Source), Name: m.Incident.Name, Derived: m.Incident.ID,
 		State: notifier.Open, Opened: m.Time,
 	}
 	if i.own {

@@ -139,15 +139,16 @@ func (i *Incidents) tell(what string, x *rules.Incident, by string) {
 	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other
 	}
+	key := app.NameOfIncident(context.Background(), x)
 	app.Emit(event.Incident, func() map[string]any {
 		return map[string]any{
-			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
+			"change": what, "key": key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
 			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,
 		}
 	})
 	if what == event.IncidentExhausted {
 		i.outbox.Log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the first step",
-			zap.String("key", x.Key), zap.String("incident", x.Name), zap.Int("rounds", x.Escalation.Round))
+			zap.String("key", key), zap.String("incident", x.Name), zap.Int("rounds", x.Escalation.Round))
 	}
 }
 

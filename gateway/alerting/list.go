@@ -228,10 +228,10 @@ type begunStepJSON struct {
 	Outcome string    `json:"outcome"` // sending, told, failed or silenced
 }
 
-// NewIncidentJSON returns an incident as clients see it.
-func NewIncidentJSON(x *rules.Incident) IncidentJSON {
+// NewIncidentJSON returns an incident of the key with a name as clients see it.
+func NewIncidentJSON(x *rules.Incident, key string) IncidentJSON {
 	out := IncidentJSON{
-		ID: x.ID, Key: x.Key, State: string(x.Stage()), Type: string(x.Type), Title: x.Title, Incident: x.Name, Source: x.Source,
+		ID: x.ID, Key: key, State: string(x.Stage()), Type: string(x.Type), Title: x.Title, Incident: x.Name, Source: x.Source,
 		Tags: append([]string{}, x.Tags...), Opened: x.Opened, Changed: x.Changed, Resolved: x.Resolved.UTC(), ResolvedBy: x.ResolvedBy,
 	}
 	if a := x.Acknowledged; x.IsAcknowledged() {
@@ -257,11 +257,12 @@ type IncidentsJSON struct {
 	Next      string         `json:"next,omitempty"` // address of the next page
 }
 
-// NewIncidentsJSON returns a page of incidents whose address has the path.
-func NewIncidentsJSON(list []StoredIncident, path string, by *IncidentQuery, next IncidentCursor) IncidentsJSON {
+// NewIncidentsJSON returns a page of incidents whose address has the path. nameOf returns the
+// name of the key of one.
+func NewIncidentsJSON(list []StoredIncident, nameOf func(*rules.Incident) string, path string, by *IncidentQuery, next IncidentCursor) IncidentsJSON {
 	out := IncidentsJSON{Incidents: make([]IncidentJSON, len(list))}
 	for i, x := range list {
-		out.Incidents[i] = NewIncidentJSON(x.Incident)
+		out.Incidents[i] = NewIncidentJSON(x.Incident, nameOf(x.Incident))
 	}
 	if next != (IncidentCursor{}) {
 		out.Next = by.Address(path, next)

@@ -69,7 +69,7 @@ func (s *Silences) change(ctx context.Context, home, key string, adds bool, f fu
 
 // Make adds a silence to those of a key.
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
-	err := s.change(ctx, k.Home(siteID), k.Name, true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) })
+	err := s.change(ctx, k.Home(siteID), k.FirstName(), true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) })
 	if err == nil {
 		s.changed(silenceMade, k.Name, x)
 	}
@@ -78,7 +78,8 @@ func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules
 
 // End ends a silence of a key before its time. What it has held and is still open
 // is told. If that takes too long, or the process ends, the rest is told later.
-func (s *Silences) End(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
+func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string) (ended rules.Silence, err error) {
+	home, key := k.Home(siteID), k.FirstName()
 	err = s.change(ctx, home, key, false, func(now time.Time, of *rules.KeySilences) (err error) {
 		ended, err = of.End(now, id)
 		return err
@@ -88,9 +89,9 @@ func (s *Silences) End(ctx context.Context, home, key string, id uuid.UUID, who 
 	}
 	by := ended
 	by.Who = who
-	s.changed(silenceEnded, key, by)
+	s.changed(silenceEnded, k.Name, by)
 	if err := s.release(ctx, home, key); err != nil {
-		s.outbox.Log.Warn("what a silence has held cannot be told now; it is tried again", zap.String("key", key), zap.Error(err))
+		s.outbox.Log.Warn("what a silence has held cannot be told now; it is tried again", zap.String("key", k.Name), zap.Error(err))
 	}
 	return ended, nil
 }
@@ -121,7 +122,7 @@ func (s *Silences) due(ctx context.Context, data []byte) error {
 	}
 	for _, x := range ended {
 		x.Who = ""
-		s.changed(silenceEnded, before.Key, x)
+		s.changed(silenceEnded, s.outbox.Engine.Load().NameOf(ctx, site.Place{Home: before.Home, Key: before.Key}), x)
 	}
 	return s.release(ctx, before.Home, before.Key)
 }

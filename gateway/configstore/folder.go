@@ -23,6 +23,7 @@ type folder string
 const (
 	objectSuffix = ".json"  // with a configuration
 	markSuffix   = ".token" // the mark of a key with a token
+	movedSuffix  = ".moved" // with the names of keys that were moved from this name
 )
 
 // encoding makes names of lower-case letters and digits. They stay unique in
@@ -43,6 +44,11 @@ func (f folder) markName(key string) string {
 	return strings.TrimSuffix(f.objectName(key), objectSuffix) + markSuffix
 }
 
+// movedName returns the name of the object that tells where the keys are that had a name.
+func (f folder) movedName(key string) string {
+	return strings.TrimSuffix(f.objectName(key), objectSuffix) + movedSuffix
+}
+
 // keyOf is the inverse of objectName. It reports whether the object is a
 // configuration of this space. A storage may list names without their folder, or
 // those of folders whose names begin alike.
@@ -58,10 +64,10 @@ func (f folder) keyOf(name string) (string, bool) {
 	return string(key), err == nil
 }
 
-// markedKey returns the key whose mark is an object, and reports whether the object is
-// one of this space.
-func (f folder) markedKey(name string) (string, bool) {
-	text, ok := strings.CutSuffix(path.Base(name), markSuffix)
+// markedKey returns the key of whose name an object with a suffix is, and reports whether the
+// object is one of this space.
+func (f folder) markedKey(name, suffix string) (string, bool) {
+	text, ok := strings.CutSuffix(path.Base(name), suffix)
 	if !ok {
 		return "", false
 	}

@@ -17,6 +17,7 @@ type Index struct {
 	mu      sync.Mutex
 	keys    map[string]bool // nil until they are listed
 	marked  map[string]bool // the names of keys with a token, which need not exist
+	moved   map[string]bool // the names from which keys were moved
 	ids     map[string]knownID
 	listed  time.Time
 	listing bool
@@ -84,7 +85,7 @@ func (x *Index) mayList(refresh time.Duration) bool {
 
 // endList stores a list that was begun when the number of changes was before.
 // It drops the list if this process has made a change since then.
-func (x *Index) endList(keys, marked []string, err error, before int64) {
+func (x *Index) endList(names *names, err error, before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.listing = false
@@ -95,12 +96,43 @@ func (x *Index) endList(keys, marked []string, err error, before int64) {
 	if err != nil {
 		return
 	}
-	x.keys = make(map[string]bool, len(keys))
-	for _, k := range keys {
-		x.keys[k] = true
+	x.keys, x.marked, x.moved = setOf(names.keys), setOf(names.marked), setOf(names.moved)
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
 	}
-	x.marked = make(map[string]bool, len(marked))
-	for _, k := range marked {
-		x.marked[k] = true
+	return set
+}
+
+// mayBeMoved reports whether a key may have been moved from a name.
+func (x *Index) mayBeMoved(name string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.keys == nil || x.moved[name]
+}
+
+// setMoved records that this process has moved a key from a name, or that none is left that was.
+func (x *Index) setMoved(name string, moved bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.keys == nil:
+	case moved:
+		x.moved[name] = true
+	default:
+		delete(x.moved, name)
+	}
+	x.changes.Add(1)
+}
+
+// found records that a key exists that another process has saved or moved.
+func (x *Index) found(key string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.keys != nil {
+		x.keys[key] = true
 	}
 }

@@ -10,38 +10,39 @@ import (
 // newID returns the ID of a new key.
 func newID() string { return rand.Text() }
 
-// ID returns the ID of a key (see [Config]) as it was at most refresh ago.
-func (s *Store) ID(ctx context.Context, key string, refresh time.Duration) (string, error) {
+// ID returns the ID and the first name of a key (see [Config]) as they were at most refresh
+// ago.
+func (s *Store) ID(ctx context.Context, key string, refresh time.Duration) (id, first string, err error) {
 	before := s.index.Changes()
-	if id, ok := s.index.id(key, refresh); ok {
-		return id, nil
+	if known, ok := s.index.id(key, refresh); ok {
+		return known.id, known.first, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	o, _, err := s.read(ctx, key)
 	if err == nil || errors.Is(err, ErrNotFound) {
-		s.index.setID(key, o.ID, err == nil, before)
+		s.index.setID(key, knownID{o.ID, o.first(), time.Now()}, err == nil, before)
 	}
-	return o.ID, err
+	return o.ID, o.first(), err
 }
 
-// knownID is the ID of a key when it was read.
+// knownID is the ID of a key, with its first name, when it was read.
 type knownID struct {
-	id   string
-	read time.Time
+	id, first string
+	read      time.Time
 }
 
 // id returns the ID of a key, and reports whether it was read at most refresh ago.
-func (x *Index) id(key string, refresh time.Duration) (string, bool) {
+func (x *Index) id(key string, refresh time.Duration) (knownID, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known, ok := x.ids[key]
-	return known.id, ok && time.Since(known.read) < refresh
+	return known, ok && time.Since(known.read) < refresh
 }
 
 // setID remembers the ID of a key, or that the key does not exist. It does nothing if this
 // process has made a change since the number of changes was before.
-func (x *Index) setID(key, id string, exists bool, before int64) {
+func (x *Index) setID(key string, known knownID, exists bool, before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -52,6 +53,6 @@ func (x *Index) setID(key, id string, exists bool, before int64) {
 		if x.ids == nil {
 			x.ids = map[string]knownID{}
 		}
-		x.ids[key] = knownID{id, time.Now()}
+		x.ids[key] = known
 	}
 }

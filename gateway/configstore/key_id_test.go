@@ -22,7 +22,7 @@ func TestID(t *testing.T) {
 	s, other := newStore(), newStore()
 	id := func(refresh time.Duration) string {
 		t.Helper()
-		id, err := s.ID(t.Context(), "ops", refresh)
+		id, _, err := s.ID(t.Context(), "ops", refresh)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.ID(t.Context(), "ops", time.Hour); !errors.Is(err, ErrNotFound) {
+	if _, _, err := s.ID(t.Context(), "ops", time.Hour); !errors.Is(err, ErrNotFound) {
 		t.Errorf("there is none: %v", err)
 	}
 	save(s)
@@ -55,7 +55,7 @@ func TestID(t *testing.T) {
 	if got := id(0); got != first {
 		t.Errorf("saved again it has the ID %s, before %s", got, first)
 	}
-	if got, err := other.Delete(t.Context(), "ops"); err != nil || got != first {
+	if got, err := other.Delete(t.Context(), "ops"); err != nil || got != (Deleted{first, "ops"}) {
 		t.Errorf("deleted: %q, %v", got, err)
 	}
 	save(other)

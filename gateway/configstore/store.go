@@ -34,6 +34,9 @@ type Config struct {
 	// key that was saved before keys had IDs.
 	ID string
 
+	// First is the first name of the key. It differs from its name if the key was moved.
+	First string
+
 	Format  string // FormatText or FormatYAML
 	Text    string // as it was saved, byte for byte
 	Changed time.Time
@@ -51,6 +54,9 @@ type Revision [sha256.Size]byte
 var (
 	// ErrNotFound is returned for a key without a configuration.
 	ErrNotFound = errors.New("nothing is saved under this key")
+
+	// ErrExists is returned when a key would be moved to the name of another one.
+	ErrExists = errors.New("a configuration is saved under this key")
 
 	// ErrTooMany is returned when a new key would exceed the maximum.
 	ErrTooMany = errors.New("as many keys are saved as are allowed")
@@ -131,6 +137,8 @@ type object struct {
 	Version int       `json:"version"` // of this form
 	Key     string    `json:"key"`
 	ID      string    `json:"id,omitempty"`
+	Names   []string  `json:"names,omitempty"` // of a key that was moved: all that it had, the first one first
+	Moves   int       `json:"moves,omitempty"` // how often the key was moved
 	Format  string    `json:"format"`
 	Changed time.Time `json:"changed"`
 	Created time.Time `json:"created,omitzero"`
@@ -152,25 +160,56 @@ func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{ID: o.ID, Format: o.Format, Text: o.Text, Changed: o.Changed, Created: o.Created, Revision: revision}
+	c := &Config{ID: o.ID, First: o.first(), Format: o.Format, Text: o.Text, Changed: o.Changed, Created: o.Created, Revision: revision}
 	for _, hash := range o.Tokens {
 		c.Tokens = append(c.Tokens, TokenHash(hash))
 	}
-	switch {
-	case len(o.Sealed) > 0 && s.sealer == nil:
-		return nil, ErrSealed
-	case len(o.Sealed) > 0:
-		text, err := s.sealer.Open(o.Sealed, s.table, []byte(key))
-		if err != nil {
-			return nil, ErrSealed
-		}
-		c.Text = string(text)
+	c.Text, err = s.textOf(key, o)
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-// read returns the object of a key.
+// textOf returns the text of the object of a key.
+func (s *Store) textOf(key string, o object) (string, error) {
+	switch {
+	case len(o.Sealed) == 0:
+		return o.Text, nil
+	case s.sealer == nil:
+		return "", ErrSealed
+	}
+	text, err := s.sealer.Open(o.Sealed, s.table, []byte(key))
+	if err != nil {
+		return "", ErrSealed
+	}
+	return string(text), nil
+}
+
+// seal sets the text of the object of a key, encrypted if there is a secret.
+func (s *Store) seal(key string, o *object, text string) {
+	o.Text, o.Sealed = text, nil
+	if s.sealer != nil {
+		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), s.table, []byte(key))
+	}
+}
+
+// read returns the object of a key. One that was moved away, and that its move has not
+// removed because the process ended, does not exist.
 func (s *Store) read(ctx context.Context, key string) (o object, revision Revision, err error) {
+	o, revision, err = s.readObject(ctx, key)
+	if err != nil || !s.index.mayBeMoved(key) {
+		return o, revision, err
+	}
+	left, err := s.isLeft(ctx, key, &o)
+	if left {
+		err = ErrNotFound
+	}
+	return o, revision, err
+}
+
+// readObject returns the object of a key, also one that is left of a move.
+func (s *Store) readObject(ctx context.Context, key string) (o object, revision Revision, err error) {
 	content, err := s.storage.Load(ctx, s.folder.objectName(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, revision, ErrNotFound
@@ -216,14 +255,11 @@ const importTimeout = 10 * time.Minute
 // returns ErrTooMany.
 func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys int, replace bool) (existing []string, err error) {
 	err = s.write(ctx, importTimeout, func(ctx context.Context) error {
-		keys, _, err := s.list(ctx)
+		saved, err := s.list(ctx)
 		if err != nil {
 			return fmt.Errorf("listing the saved keys: %w", err)
 		}
-		exists := map[string]bool{}
-		for _, key := range keys {
-			exists[key] = true
-		}
+		exists := setOf(saved.keys)
 		var names []string
 		added := 0
 		for _, name := range slices.Sorted(maps.Keys(configs)) {
@@ -236,7 +272,7 @@ func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys i
 			}
 			names = append(names, name)
 		}
-		if len(keys)+added > maxKeys {
+		if len(saved.keys)+added > maxKeys {
 			return ErrTooMany
 		}
 		for _, name := range names {
@@ -255,10 +291,8 @@ func (s *Store) store(ctx context.Context, key, format, text string) error {
 	if err != nil {
 		return err
 	}
-	o.Format, o.Changed, o.Text = format, time.Now().UTC(), text
-	if s.sealer != nil {
-		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), s.table, []byte(key))
-	}
+	o.Format, o.Changed = format, time.Now().UTC()
+	s.seal(key, &o, text)
 	return s.storeObject(ctx, key, o)
 }
 
@@ -281,27 +315,47 @@ func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 		return false, nil
 	}
 	before := s.index.Changes()
-	keys, marked, err := s.list(ctx)
-	s.index.endList(keys, marked, err, before)
-	return len(keys) >= maxKeys, err
+	names, err := s.list(ctx)
+	s.index.endList(&names, err, before)
+	return len(names.keys) >= maxKeys, err
 }
 
-// Delete removes the configuration of a key, and returns its ID; "" if that cannot be read.
-func (s *Store) Delete(ctx context.Context, key string) (id string, err error) {
+// Deleted identifies a key that was deleted.
+type Deleted struct {
+	ID, First string // as in [Config]; "" if they cannot be read
+}
+
+// Delete removes the configuration of a key.
+func (s *Store) Delete(ctx context.Context, key string) (was Deleted, err error) {
 	err = s.write(ctx, storageTimeout, func(ctx context.Context) error {
 		if !s.storage.Exists(ctx, s.folder.objectName(key)) {
 			return ErrNotFound
 		}
-		if o, _, err := s.read(ctx, key); err == nil {
-			id = o.ID
+		o, _, readErr := s.read(ctx, key)
+		if readErr == nil {
+			if err := s.forgetNames(ctx, &o); err != nil {
+				return err
+			}
+			was = Deleted{o.ID, o.first()}
 		}
-		if err := s.storage.Delete(ctx, s.folder.objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing the configuration: %w", err)
+		if err := s.remove(ctx, key); err != nil {
+			return err
 		}
-		s.index.set(key, false, false)
-		return s.removeMark(ctx, key)
+		if errors.Is(readErr, ErrNotFound) {
+			return ErrNotFound // it was left of a move
+		}
+		return nil
 	})
-	return id, err
+	return was, err
+}
+
+// remove removes the object of a key with its mark.
+func (s *Store) remove(ctx context.Context, key string) error {
+	if err := s.storage.Delete(ctx, s.folder.objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the configuration: %w", err)
+	}
+	s.index.set(key, false, false)
+	return s.removeMark(ctx, key)
 }
 
 // write runs a change. One change runs at a time over all processes. A change
@@ -325,27 +379,36 @@ func (s *Store) write(ctx context.Context, timeout time.Duration, change func(co
 func (s *Store) Keys(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	keys, _, err := s.list(ctx)
+	names, err := s.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the saved keys: %w", err)
 	}
-	return keys, nil
+	return names.keys, nil
 }
 
-// list returns the keys, and which names of keys have the mark of a token.
-func (s *Store) list(ctx context.Context) (keys, marked []string, err error) {
-	names, err := s.storage.List(ctx, string(s.folder), false)
+// names are names of keys.
+type names struct {
+	keys   []string // those that exist
+	marked []string // those with the mark of a token, which need not exist
+	moved  []string // those from which a key was moved
+}
+
+// list returns the names that have an object.
+func (s *Store) list(ctx context.Context) (out names, err error) {
+	files, err := s.storage.List(ctx, string(s.folder), false)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
+		return out, err
 	}
-	for _, name := range names {
+	for _, name := range files {
 		if key, ok := s.folder.keyOf(name); ok {
-			keys = append(keys, key)
-		} else if key, ok := s.folder.markedKey(name); ok {
-			marked = append(marked, key)
+			out.keys = append(out.keys, key)
+		} else if key, ok := s.folder.markedKey(name, markSuffix); ok {
+			out.marked = append(out.marked, key)
+		} else if key, ok := s.folder.markedKey(name, movedSuffix); ok {
+			out.moved = append(out.moved, key)
 		}
 	}
-	return keys, marked, nil
+	return out, nil
 }
 
 // Has reports whether a key exists, from a list of the keys that is at most
@@ -369,8 +432,8 @@ func (s *Store) refreshList(ctx context.Context, refresh time.Duration) {
 	before := x.Changes()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storageTimeout)
 	defer cancel()
-	keys, marked, err := s.list(ctx)
-	x.endList(keys, marked, err, before)
+	names, err := s.list(ctx)
+	x.endList(&names, err, before)
 }
 
 // Check reads and writes the storage, and returns an error if that does not work.

@@ -60,7 +60,7 @@ func (s *Store) RemoveOldTokens(ctx context.Context, key string) (removed int, e
 }
 
 // kept returns an object with what a key keeps that is about to be saved: its ID, which is
-// a new one if the key is new, when it was made, and its tokens. An object that is damaged
+// a new one if the key is new, when it was made, the names that it had, and its tokens. An object that is damaged
 // has none, unless its mark says that it had.
 func (s *Store) kept(ctx context.Context, key string) (object, error) {
 	fresh := object{Version: objectVersion, Key: key, ID: newID(), Created: time.Now().UTC()}
@@ -70,7 +70,7 @@ func (s *Store) kept(ctx context.Context, key string) (object, error) {
 	o, _, err := s.read(ctx, key)
 	switch {
 	case err == nil:
-		return object{Version: objectVersion, Key: key, ID: o.ID, Created: o.Created, Tokens: o.Tokens}, nil
+		return object{Version: objectVersion, Key: key, ID: o.ID, Created: o.Created, Names: o.Names, Moves: o.Moves, Tokens: o.Tokens}, nil
 	case errors.Is(err, ErrNotFound):
 		return fresh, nil
 	case errors.Is(err, ErrDamaged) && s.storage.Exists(ctx, s.folder.markName(key)):

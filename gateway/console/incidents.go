@@ -53,7 +53,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 		p.Action = root + httpapi.RouteConsoleIncidents[1:]
 	}
 	for _, x := range list {
-		listed := httpapi.ListedIncident(r, x.Incident)
+		listed := h.ListedIncident(r, x.Incident)
 		listed.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x.Incident)
 		if alerting.IsQuiet(x.Incident) {
 			listed.ID = x.Incident.ID
@@ -114,7 +114,7 @@ func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id stri
 	if err != nil {
 		return err
 	}
-	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), at.Incident.Key, nil)
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), h.App.Engine.NameOfIncident(ctx, at.Incident), nil)
 	if err != nil {
 		return err
 	}

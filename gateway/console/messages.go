@@ -338,7 +338,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 		p.Inbox = inboxAt(r, &p.Message)
 	}
 	if x := q.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
-		p.Incident = httpapi.ListedIncident(r, x).Address
+		p.Incident = h.ListedIncident(r, x).Address
 	}
 	for i, result := range queued.Message(e).Results {
 		j := &e.Jobs[i]

@@ -87,7 +87,7 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	after.Targets = slices.Clone(k.Targets)
 	numbered := numberedTags(k)
 	for i := range devices.All {
-		t := x.target(q, devices, i, known)
+		t := x.target(q, devices, i, known, k.Name)
 		if t.Tags = devices.tagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
 			k.Log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("device", devices.All[i].Name))
 		}
@@ -99,13 +99,13 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 }
 
 // target returns the destination of the device with an index, without its tags. It is the
-// one of before if the device has not changed.
-func (x *KeyDevices) target(q *Registry, devices *List, i int, known keyWithDevices) notifier.Target {
+// one of before if neither the device nor the name of the key has changed.
+func (x *KeyDevices) target(q *Registry, devices *List, i int, known keyWithDevices, name string) notifier.Target {
 	d := &devices.All[i]
-	if old := known.devices; old != nil && i < len(old.All) && old.All[i].same(d) {
+	if old := known.devices; old != nil && known.before.Name == name && i < len(old.All) && old.All[i].same(d) {
 		return known.after.Targets[len(known.before.Targets)+i]
 	}
-	service := &deviceService{devices: x, queue: q, key: devices.Place, device: d, endpoint: d.Subscription.Endpoint}
+	service := &deviceService{devices: x, queue: q, key: devices.Place, keyName: name, device: d, endpoint: d.Subscription.Endpoint}
 	return notifier.Target{Destination: notifier.NewPrivate(service, d.shown(), d.ID, x.Settings.Limits.Egress), Apart: true}
 }
 

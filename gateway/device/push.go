@@ -22,6 +22,7 @@ type deviceService struct {
 	devices  *KeyDevices
 	queue    *Registry
 	key      site.Place
+	keyName  string // the name that the key has now
 	device   *Device
 	name     string
 	endpoint string
@@ -39,7 +40,7 @@ func (d *deviceService) Describe(s *notifier.Schema) {
 
 // payload returns the payload of a message.
 func (d *deviceService) payload(ctx context.Context, m *notifier.Message) ([]byte, error) {
-	p := d.device.payload(d.key.Key, m)
+	p := d.device.payload(d.keyName, m)
 	if m.ID != "" {
 		p.Receipt = d.queue.Receipts.token(d.device.ID, m.ID)
 		p.Badge = d.badge(ctx)
@@ -77,7 +78,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 		return err
 	}
 	if err := d.queue.Receipts.pushed(context.WithoutCancel(ctx), d.key, d.device, m, began); err != nil {
-		d.queue.outbox.Log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		d.queue.outbox.Log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
 	}
 	return nil
 }
@@ -110,9 +111,9 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 	}})
 	switch {
 	case err != nil:
-		q.outbox.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		q.outbox.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
 	case tell:
-		q.changed(refused, d.key.Key, d.device.Name, "")
+		q.changed(refused, d.keyName, d.device.Name, "")
 		q.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.notTaken(d.device.Name), nil)
 	}
 }
@@ -125,9 +126,9 @@ func (d *deviceService) gone(ctx context.Context) {
 	case errors.Is(err, ErrUnknown):
 		return // another message has found that
 	case err != nil:
-		d.queue.outbox.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.key.Key), zap.String("device", d.device.Name), zap.Error(err))
+		d.queue.outbox.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
 		return
 	}
-	d.queue.changed(gone, d.key.Key, was.Name, "")
+	d.queue.changed(gone, d.keyName, was.Name, "")
 	d.queue.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, was.ID, was.gone(), nil)
 }

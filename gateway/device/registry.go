@@ -195,7 +195,7 @@ func (q *Registry) Remove(ctx context.Context, key site.Place, id, by string) (*
 	if err != nil {
 		return nil, err
 	}
-	q.changed(removed, key.Key, d.Name, by)
+	q.changed(removed, q.outbox.Engine.Load().NameOf(ctx, key), d.Name, by)
 	return d, nil
 }
 
@@ -240,7 +240,7 @@ func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
 		return l, nil, nil // another gateway may have restored them meanwhile
 	})
 	if err == nil {
-		q.outbox.Log.Warn("devices that cannot be read are removed", zap.String("key", key.Key))
+		q.outbox.Log.Warn("devices that cannot be read are removed", zap.String("key", q.outbox.Engine.Load().NameOf(ctx, key)))
 	}
 	return err
 }

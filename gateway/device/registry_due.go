@@ -66,7 +66,7 @@ func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 		}
 	}
 	if told {
-		q.changed(silent, before.Key, d.Name, "")
+		q.changed(silent, q.outbox.Engine.Load().NameOf(ctx, before.Place), d.Name, "")
 	}
 	return nil
 }

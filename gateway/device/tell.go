@@ -45,15 +45,15 @@ type SiteSettings struct {
 // other destination, or be gone.
 func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
 	app := q.outbox.Engine.Load()
-	settings, siteID := app.FindPlace(ctx, of)
-	if settings == nil {
+	k, settings, siteID := app.FindPlace(ctx, of)
+	if k == nil && at.Settings != nil {
 		settings, siteID = at.Settings, at.Site
+		k, _ = settings.Key(ctx, of.Key)
 	}
-	if settings == nil {
-		return false
+	if k != nil && k.Saved && k.Place(siteID) != of {
+		return false // another key has the name now
 	}
-	k, err := settings.Key(ctx, of.Key)
-	if err != nil {
+	if k == nil {
 		return false
 	}
 	var targets []notifier.Target
@@ -71,7 +71,7 @@ func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id 
 	e, _ := q.outbox.Entry(&d)
 	e.Unlimited = true
 	if err := q.outbox.Queue.Accept(ctx, e); err != nil {
-		q.outbox.Log.Warn("a key cannot be told what happens to its device", zap.String("key", of.Key), zap.Error(err))
+		q.outbox.Log.Warn("a key cannot be told what happens to its device", zap.String("key", k.Name), zap.Error(err))
 		return false
 	}
 	return true

@@ -68,7 +68,8 @@ type Origin struct {
 	Format string // the name of the source whose format the message has; "" for the gateway's own
 	Key    string // "" for a message without a key
 	Site   string // the ID of the site that the message came to
-	Home   string // where the key is defined: with Key, it names the key among those of all sites and spaces
+
+	At site.Place // of the key; it names the key among those of all sites and spaces
 }
 
 // Answer is how the client of a request is answered.
@@ -103,12 +104,12 @@ func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message
 	if settings.Push != nil && m.ID == "" {
 		m.ID = queue.NewID().String()
 	}
-	return Delivery{Message: m, To: to, Settings: settings, Origin: Origin{Source: source, Site: siteID, Home: "site " + siteID}}
+	return Delivery{Message: m, To: to, Settings: settings, Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}}}
 }
 
 // ToKey returns d as a delivery for a key, with its logger, rules, inbox and limits.
 func (d Delivery) ToKey(k *site.Key) Delivery {
-	d.Key, d.Logger, d.Home, d.Rules = k.Name, k.Log, k.Home(d.Site), k.Rules
+	d.Key, d.Logger, d.At, d.Rules = k.Name, k.Log, k.Place(d.Site), k.Rules
 	d.Inbox = k.Inbox
 	if k.Rules.IsStep() && d.Source != site.SourceTest {
 		d.setSteps()
@@ -231,7 +232,7 @@ func (d *Delivery) IncidentOf() string {
 	if i.ID == "" {
 		return ""
 	}
-	return strings.Join([]string{d.Home, d.Key, i.ID}, "\x00")
+	return strings.Join([]string{d.At.Home, d.At.Key, i.ID}, "\x00")
 }
 
 // StateOf returns what a message says about its incident.
@@ -243,7 +244,7 @@ func StateOf(m *notifier.Message) notifier.IncidentState {
 }
 
 // Place names the key of a message among those of all sites and spaces.
-func (d *Delivery) Place() string { return d.Home + "\x00" + d.Key }
+func (d *Delivery) Place() string { return d.At.String() }
 
 // A message that escalates has a job for each destination with a number and each round.
 // The first step is sent at once. The other jobs are held, and the record of the incident

@@ -62,7 +62,7 @@ const (
 //
 //	key           the name of the key
 //	space         the name of its space, or default
-//	change        saved, deleted, token_added or tokens_removed
+//	change        saved, deleted, moved, token_added or tokens_removed
 //	destinations  how many it has now
 //	user          who made the change; "" if Caddy's authentication has found nobody
 const ConfigChanged = "notify_config_changed"

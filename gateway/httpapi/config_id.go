@@ -42,6 +42,7 @@ func ConfigIDRoutes() []ConfigIDRoute {
 		{strings.TrimSuffix(RouteAdd, "/{KEY}"), RouteAdd, http.MethodPost},
 		{strings.TrimSuffix(RouteGet, "/{KEY}"), RouteGet, http.MethodPost},
 		{strings.TrimSuffix(RouteDel, "/{KEY}"), RouteDel, http.MethodPost},
+		{strings.TrimSuffix(RouteMove, "/{KEY}"), RouteMove, http.MethodPost},
 		{RouteKeys, RouteGet, http.MethodPost},
 		{strings.TrimSuffix(RouteURLs, "/{KEY}"), RouteURLs, http.MethodGet},
 		{strings.TrimSuffix(RouteQR, "/{KEY}"), RouteQR, http.MethodGet},
@@ -52,7 +53,7 @@ func ConfigIDRoutes() []ConfigIDRoute {
 // route: on Apprise's own, and never for sources, devices and messages.
 func hasConfigID(pattern string) bool {
 	switch pattern {
-	case site.RouteNotifyKey, RouteAdd, RouteGet, RouteDel, RouteKey, RouteURLs, RouteStatusKey, RouteQR:
+	case site.RouteNotifyKey, RouteAdd, RouteGet, RouteDel, RouteMove, RouteKey, RouteURLs, RouteStatusKey, RouteQR:
 		return true
 	}
 	return false

@@ -102,6 +102,30 @@ func (h *Devices) DeviceKey(ctx context.Context, name string) (k *site.Key, q *g
 	return k, q, err
 }
 
+// keyOfDevice is [Devices.DeviceKey] for a request about the device with an ID. The device of a
+// key that was moved goes on using the name that the key had when it subscribed.
+func (h *Devices) keyOfDevice(ctx context.Context, name, id string) (*site.Key, *gateway.Rooms, error) {
+	k, q, err := h.DeviceKey(ctx, name)
+	if q == nil || err != nil && !errors.Is(err, site.ErrNoKey) || !h.Resolved.Saved.On() || !h.Resolved.Saved.MayHaveMoved(name) {
+		return k, q, err
+	}
+	if k != nil {
+		if d, err := q.Devices.Find(ctx, h.DevicePlace(k), id); d != nil || err != nil {
+			return k, q, err
+		}
+	}
+	moved, movedErr := h.Resolved.Moved(ctx, name)
+	if movedErr != nil {
+		return nil, nil, movedErr
+	}
+	for _, m := range moved {
+		if d, err := q.Devices.Find(ctx, h.DevicePlace(m), id); d != nil || err != nil {
+			return m, q, err
+		}
+	}
+	return k, q, err
+}
+
 func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
@@ -112,7 +136,7 @@ func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) e
 	if at.ID == "" {
 		return h.listDevices(w, r, at.Key)
 	}
-	k, q, err := h.DeviceKey(r.Context(), at.Key)
+	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
 	if errors.Is(err, site.ErrNoKey) {
 		return device.ErrNone
 	}
@@ -309,7 +333,7 @@ func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) e
 	if err := readDeviceRequest(w, r, &x, errReceiptBody); err != nil {
 		return err
 	}
-	k, q, err := h.DeviceKey(r.Context(), at.Key)
+	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
 	if errors.Is(err, site.ErrNoKey) {
 		return device.ErrNone
 	}
@@ -328,7 +352,7 @@ func (h *Devices) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return nil, err
 	}
-	k, q, err := h.DeviceKey(r.Context(), at.Key)
+	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
 	if errors.Is(err, site.ErrNoKey) {
 		return nil, device.ErrNone
 	}

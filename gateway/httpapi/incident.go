@@ -65,7 +65,7 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 		return nil
 	}
 	header.Add("Vary", "Accept")
-	if err := WriteJSON(w, http.StatusOK, alerting.NewIncidentJSON(x)); err != nil {
+	if err := WriteJSON(w, http.StatusOK, alerting.NewIncidentJSON(x, h.NameOfIncident(r)(x))); err != nil {
 		return h.ErrorResponse(err)
 	}
 	return nil
@@ -186,7 +186,7 @@ func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incid
 	if err := h.MayManage(r); err != nil {
 		return "", err
 	}
-	k, q, err := h.silences.SilencedKey(r.Context(), x.Key)
+	k, q, err := h.silences.SilencedKey(r.Context(), h.NameOfIncident(r)(x))
 	if err != nil {
 		return "", err
 	}
@@ -244,7 +244,7 @@ func userOf(r *http.Request) string {
 // incidentPage returns the page of an incident.
 func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done, problem string) view.IncidentPage {
 	p := view.IncidentPage{
-		Root: RootOf(r.URL.Path), Incident: ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
+		Root: RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
 	p.Console = h.Has.Console && h.MayManage(r) == nil

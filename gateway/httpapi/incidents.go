@@ -58,7 +58,7 @@ func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Rout
 	if err != nil {
 		return err
 	}
-	return WriteJSON(w, http.StatusOK, alerting.NewIncidentsJSON(list, AddressOf(r, site.RouteIncidents), &by, next))
+	return WriteJSON(w, http.StatusOK, alerting.NewIncidentsJSON(list, h.NameOfIncident(r), AddressOf(r, site.RouteIncidents), &by, next))
 }
 
 // SiteIncidents returns a page of the incidents of the keys that the site has.
@@ -80,10 +80,16 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 	return list, next, err
 }
 
+// NameOfIncident returns a function that returns the name that the key of an incident has now.
+func (h *Base) NameOfIncident(r *http.Request) func(*rules.Incident) string {
+	return func(x *rules.Incident) string { return h.App.Engine.NameOfIncident(r.Context(), x) }
+}
+
 // ListedIncident returns an incident as the pages show it.
-func ListedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
+func (h *Base) ListedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
+	key := h.NameOfIncident(r)(x)
 	out := view.ListedIncident{
-		Title: x.Title, Key: x.Key, KeyAddress: ConsoleKey(r, x.Key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
+		Title: x.Title, Key: key, KeyAddress: ConsoleKey(r, key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
 		Steps: len(alerting.IncidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
 	out.Address = AddressOf(r, site.RouteIncidents+"/"+x.ID)

@@ -84,7 +84,7 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	}
 	m := queued.Message(e)
 	q.Devices.Receipts.Set(ctx, m)
-	if x := q.Alerts.Incidents.OfMessage(ctx, e.Message); x != nil && h.mayActOn(r, x.Key) {
+	if x := q.Alerts.Incidents.OfMessage(ctx, e.Message); x != nil && h.mayActOn(r, h.NameOfIncident(r)(x)) {
 		m.IncidentID = x.ID
 	}
 	return m.Response(), nil
@@ -109,7 +109,25 @@ func (h *Messages) mayCancel(r *http.Request, e *queue.Entry) error {
 	if s.Decode(e.Message.Summary) != nil || s.Key == "" || h.MayManage(r) == nil {
 		return nil //nolint:nilerr // what cannot be read has no key
 	}
-	k, err := h.Lookup(s.Key).toSend(r)
+	if err := h.mayCancelAt(r, e, s.Key); err != nil {
+		return err
+	}
+	moved, err := h.Resolved.Moved(r.Context(), s.Key) // to one of which the message may belong
+	if err != nil {
+		return err
+	}
+	for _, k := range moved {
+		if err := h.mayCancelAt(r, e, k.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayCancelAt returns an error if the client of r may not cancel a message to the key with a
+// name.
+func (h *Messages) mayCancelAt(r *http.Request, e *queue.Entry, name string) error {
+	k, err := h.Lookup(name).toSend(r)
 	switch {
 	case errors.Is(err, site.ErrNoKey):
 		return nil // it is gone, with its token

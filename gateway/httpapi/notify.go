@@ -136,7 +136,11 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops in
 		return d, err
 	}
 	if m.Incident.Name != "" {
-		m.Incident = m.Incident.For(at.Key, at.Source)
+		name := at.Key
+		if k != nil {
+			name = k.FirstName() // an incident goes on when its key is moved
+		}
+		m.Incident = m.Incident.For(name, at.Source)
 	}
 	d = dispatch.NewDelivery(h.Resolved, site.SourceHTTP, h.Site(), m, to)
 	d.Format = at.Source

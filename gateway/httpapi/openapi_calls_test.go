@@ -115,6 +115,15 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 		"POST /get/{KEY}": {
 			{g: g, target: "/get/ops", before: savedThere}, {g: locked, target: "/get/ops"}, {g: g, target: "/get/none"}, {g: broken, target: "/get/ops"},
 		},
+		"POST /move/{KEY}": {
+			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved", before: func() func() { g.Post("/del/moved", "", ""); return savedThere() }},
+			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved", before: func() func() { g.PostForm("/add/moved", urls); return savedThere() }},
+			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=a.b", before: savedThere},
+			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=" + strings.Repeat("x", 9000), before: savedThere},
+			{g: g, target: "/move/none", contentType: gatewaytest.TypeForm, body: "to=moved"},
+			{g: locked, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved"},
+			{g: broken, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved"},
+		},
 		"POST /del/{KEY}": {
 			{g: g, target: "/del/ops", before: savedThere}, {g: locked, target: "/del/ops"}, {g: g, target: "/del/none"}, {g: broken, target: "/del/ops"},
 		},

@@ -70,6 +70,7 @@ func TestRouteTable(t *testing.T) {
 		"/json/urls/ops":                 {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteURLs}, Key: "ops"},
 		"/status":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteStatus}},
 		"/status/ops":                    {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteStatusKey}, Key: "ops"},
+		"/move/ops":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteMove}, Key: "ops"},
 		"/qr/ops":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteQR}, Key: "ops"},
 		"/details/":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDetails}},
 	} {

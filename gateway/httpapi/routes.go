@@ -114,6 +114,7 @@ func RouteSpecs() []RouteSpec {
 		{RouteAdd, post, accessManage, withConfigs, keys, openapi.Add},
 		{RouteGet, post, accessManage, withConfigs, keys, openapi.Get},
 		{RouteDel, post, accessManage, withConfigs, keys, openapi.Del},
+		{RouteMove, post, accessManage, withConfigs, keys, openapi.Move},
 		{RouteKeys, get, accessManage, withConfigs, keys, openapi.Keys},
 		{RouteKey, both, accessManage, withConfigs, keys, openapi.SavedKey},
 		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, keys, openapi.Token},
@@ -163,6 +164,7 @@ const (
 	RouteAdd     = "/add/{KEY}"
 	RouteGet     = "/get/{KEY}"
 	RouteDel     = "/del/{KEY}"
+	RouteMove    = "/move/{KEY}"
 	RouteKeys    = "/cfg"
 	RouteKey     = "/cfg/{KEY}"
 	routeToken   = "/cfg/{KEY}/token"

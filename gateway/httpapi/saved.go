@@ -34,7 +34,7 @@ func (h *SavedKeys) serveConfig(w http.ResponseWriter, r *http.Request, at *Rout
 	}
 	resp := h.ErrorResponse(err)
 	switch {
-	case at.Pattern == RouteAdd || at.Pattern == RouteDel:
+	case at.Pattern == RouteAdd || at.Pattern == RouteDel || at.Pattern == RouteMove:
 		resp.Title, resp.BackURL = "Not changed", ConfigPage(r, at.Key)
 	case (at.Pattern == RouteKey || at.Pattern == routeToken) && r.Method == http.MethodPost:
 		resp.BackURL = ConfigPage(r, at.Key)
@@ -79,6 +79,7 @@ func (h *SavedKeys) configActions(pages []ConfigAction) []ConfigAction {
 		{RouteAdd, true, checkQuery, false, named(h.checkConfig)},
 		{RouteAdd, true, "", false, named(h.addConfig)},
 		{RouteDel, true, "", false, named(h.deleteConfig)},
+		{RouteMove, true, "", false, named(h.moveConfig)},
 	}...)
 }
 
@@ -95,8 +96,8 @@ func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) 
 		if err := CheckOwnOrigin(r); err != nil {
 			return err
 		}
-		// A key that was saved before its name was reserved can be read and deleted.
-		moves := (at.Pattern == RouteGet || at.Pattern == RouteDel) && site.IsKeyName(at.Key)
+		// A key that was saved before its name was reserved can be read, moved and deleted.
+		moves := slices.Contains([]string{RouteGet, RouteDel, RouteMove}, at.Pattern) && site.IsKeyName(at.Key)
 		if err := site.CheckKeyName(at.Key); err != nil && !moves {
 			return api.Errorf(http.StatusNotFound, "%w", err)
 		}
@@ -137,13 +138,13 @@ func ErrKeyFixed(key string) error {
 }
 
 func (h *SavedKeys) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	id, err := h.Saved.Delete(r.Context(), name)
+	at, err := h.Saved.Delete(r.Context(), name)
 	if err != nil {
 		return err
 	}
 	h.configChanged(r, name, changeDeleted, 0)
 	if q, _ := h.App.Open(nil); q != nil {
-		q.ForgetKey(r.Context(), h.Resolved.Saved.Space, id, name, RequestUser(r))
+		q.ForgetKey(r.Context(), at, name, RequestUser(r))
 	}
 	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
 	return nil
@@ -265,6 +266,7 @@ func (h *SavedKeys) serveURLs(w http.ResponseWriter, r *http.Request, at *Route)
 const (
 	changeSaved         = "saved"
 	changeDeleted       = "deleted"
+	changeMoved         = "moved" // to the name in the line
 	changeTokenAdded    = "token_added"
 	changeTokensRemoved = "tokens_removed"
 )

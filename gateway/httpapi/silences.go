@@ -122,7 +122,7 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 
 // EndSilence ends a silence of a key for the client of r.
 func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k.Home(h.Site()), k.Name, ParseSilenceID(id), RequestUser(r))
+	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k, h.Site(), ParseSilenceID(id), RequestUser(r))
 	return &ended, Answer(err)
 }
 

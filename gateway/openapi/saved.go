@@ -69,6 +69,28 @@ func Del() About {
 	}}}
 }
 
+// Move describes /move/{KEY}.
+func Move() About {
+	return About{Key: keyThatIsSaved, Operations: []Operation{{
+		Method: http.MethodPost, ID: "moveKey", Tag: ofConfiguration,
+		Summary:     "Give a saved key another name",
+		Description: "What belongs to the key stays with it: its tokens, devices, silences, incidents and inbox, and what waits for its destinations. Clients do not find it under the old name any more.",
+		Body: forms(object(Schema{
+			"to":   described(text(), "The new name."),
+			"from": described(text(), "The old name, which the address has, too."),
+		}, "to"), mediaJSON, mediaForm),
+		Answers: map[int]Answer{
+			http.StatusOK:                    plainResult("The key has the new name."),
+			http.StatusBadRequest:            plainResult("The new name is missing, malformed or reserved, or the key has it already."),
+			http.StatusForbidden:             plainResult(savedForbidden),
+			http.StatusNotFound:              plainResult(noSuchKey),
+			http.StatusConflict:              plainResult("Another saved key has the new name."),
+			http.StatusRequestEntityTooLarge: plainResult("The request is larger than 8 KiB."),
+			http.StatusServiceUnavailable:    plainResult(storageUnusable),
+		},
+	}}}
+}
+
 // Keys describes /cfg.
 func Keys() About {
 	return About{Operations: []Operation{{

@@ -189,7 +189,8 @@ func (a *attempt) delivery() dispatch.Delivery {
 	if a.text.Source == site.SourceLog {
 		d.Logger = nil // an entry of the log would become another message
 	}
-	d.Home, _, _ = strings.Cut(j.Incident, "\x00")
+	d.At.Home, d.At.Key, _ = strings.Cut(j.Incident, "\x00")
+	d.At.Key, _, _ = strings.Cut(d.At.Key, "\x00")
 	d.Attempt = &dispatch.Attempt{Before: j.Attempts, Resumed: a.app.resumeTrace(a.text.Trace)}
 	d.Repeated = func(_ int, r *notifier.Result) zapcore.Level {
 		return a.q.countFailure(j.Destination, j.Client, a.text.Key, a.stored.ID, r)

@@ -106,7 +106,7 @@ func textSum(d *dispatch.Delivery) []byte {
 	}
 	sum := sha256.New()
 	m := d.Message
-	for _, text := range []string{d.Home, d.Key, string(m.Type), m.Title, m.Body} {
+	for _, text := range []string{d.At.Home, d.At.Key, string(m.Type), m.Title, m.Body} {
 		_, _ = fmt.Fprintf(sum, "%d:%s", len(text), text)
 	}
 	return sum.Sum(nil)[:16]

@@ -28,36 +28,61 @@ type QueueTarget struct {
 
 // FindQueued returns the destination of a state that is not a client's URL, from the
 // configuration or a saved key. If several handlers have a key of the same name, the hash
-// selects the destination. FindQueued returns an [*api.Error] with the status 503 if saved
-// keys cannot be read at the moment.
+// selects the destination. A saved key that was moved is found by the name that it had.
+// FindQueued returns an [*api.Error] with the status 503 if saved keys cannot be read at
+// the moment.
 func (a *Engine) FindQueued(ctx context.Context, state *queued.State) (QueueTarget, error) {
-	name := state.Key
 	var unavailable error
-	for _, s := range a.Candidates(state.Site) {
-		k := &site.Key{Targets: s.DefaultTargets, Log: a.Log}
-		if name != "" {
-			var err error
-			if k, err = s.Key(ctx, name); err != nil {
-				if !errors.Is(err, site.ErrNoKey) {
-					unavailable = err
+	for _, moved := range []bool{false, true} { // first the keys that have the name now
+		for _, s := range a.Candidates(state.Site) {
+			keys, err := a.keysNamed(ctx, s, state.Key, moved)
+			if err != nil && !errors.Is(err, site.ErrNoKey) {
+				unavailable = err
+			}
+			for _, k := range keys {
+				if t, own, ok := storedTarget(k, state); ok {
+					return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules, Own: own}, nil
 				}
-				continue
-			}
-		}
-		for _, t := range k.Targets {
-			t, made := t.WithStored(state.Values)
-			if t.Hash() == state.Hash {
-				return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules, Own: made}, nil
-			}
-			if made {
-				t.Close()
 			}
 		}
 	}
 	if unavailable != nil {
 		return QueueTarget{}, unavailable
 	}
-	return QueueTarget{}, &goneError{name}
+	return QueueTarget{}, &goneError{state.Key}
+}
+
+// storedTarget returns the target of a key that a state is about. own reports whether it was
+// made with the values of the message, so that the caller closes it.
+func storedTarget(k *site.Key, state *queued.State) (t notifier.Target, own, ok bool) {
+	for _, t := range k.Targets {
+		t, own := t.WithStored(state.Values)
+		if t.Hash() == state.Hash {
+			return t, own, true
+		}
+		if own {
+			t.Close()
+		}
+	}
+	return t, false, false
+}
+
+// keysNamed returns the key of a site with a name or, with moved, the saved keys that had it.
+// Without a name, it is one with the destinations of the site itself.
+func (a *Engine) keysNamed(ctx context.Context, s *site.Site, name string, moved bool) ([]*site.Key, error) {
+	switch {
+	case name == "" && moved:
+		return nil, nil
+	case name == "":
+		return []*site.Key{{Targets: s.DefaultTargets, Log: a.Log}}, nil
+	case moved:
+		return s.Moved(ctx, name)
+	}
+	k, err := s.Key(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return []*site.Key{k}, nil
 }
 
 // goneError is returned for a delivery whose destination is not in the

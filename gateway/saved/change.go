@@ -92,11 +92,21 @@ func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool)
 	return len(k.Targets), warnings, nil
 }
 
-// Delete deletes the configuration of a key, and returns the ID that the key had. The error
+// Delete deletes the configuration of a key, and returns the place that the key had. The error
 // is [site.ErrNoKey] if there is none.
-func (s *Keys) Delete(ctx context.Context, name string) (id string, err error) {
-	id, err = s.Store.Delete(ctx, name)
-	return id, storageError(err)
+func (s *Keys) Delete(ctx context.Context, name string) (of site.Place, err error) {
+	was, err := s.Store.Delete(ctx, name)
+	return (&site.Key{Name: name, Saved: true, Space: s.Space, ID: was.ID, First: was.First}).Place(""), storageError(err)
+}
+
+// Move gives a key another name. Everything that belongs to the key stays with it. The error is
+// [site.ErrNoKey] if there is none, and [configstore.ErrExists] if another one has the name.
+func (s *Keys) Move(ctx context.Context, from, to string) error {
+	err := s.Store.Move(ctx, from, to)
+	if errors.Is(err, configstore.ErrExists) {
+		return err
+	}
+	return storageError(err)
 }
 
 // NewToken makes a token of a key, and returns it with the number of tokens that the key has

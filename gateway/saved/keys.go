@@ -110,11 +110,33 @@ func (s *Keys) Finder() site.Finder {
 	if s == nil {
 		return site.Finder{}
 	}
-	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Space: s.Space, Rules: s.Rules, Inbox: s.Inbox}
+	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Moved: s.moved, MayHaveMoved: s.Store.MayHaveMoved, Space: s.Space, Rules: s.Rules, Inbox: s.Inbox}
 }
 
 // names returns the names of all keys.
 func (s *Keys) names(ctx context.Context) ([]string, error) { return s.Store.Keys(ctx) }
+
+// moved returns the keys that had a name and have another one now.
+func (s *Keys) moved(ctx context.Context, name string) (keys []*site.Key, err error) {
+	if !site.IsKeyName(name) {
+		return nil, nil
+	}
+	names, err := s.Store.Moved(ctx, name)
+	if err != nil {
+		return nil, ErrUnavailable(err)
+	}
+	for _, now := range names {
+		k, err := s.find(ctx, now)
+		if errors.Is(err, site.ErrNoKey) {
+			continue // it was deleted just now
+		}
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
 
 // Close releases the destinations.
 func (s *Keys) Close() {
@@ -231,7 +253,7 @@ func (s *Keys) refresh(ctx context.Context, name string, k *savedKey) error {
 	}
 	if fresh != nil {
 		s.release(k)
-		fresh.ID, fresh.Tokens = c.ID, c.Tokens
+		fresh.ID, fresh.First, fresh.Tokens = c.ID, c.First, c.Tokens
 		k.key, k.revision = fresh, c.Revision
 	}
 	return nil
@@ -267,7 +289,7 @@ func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (
 	if err != nil {
 		return "It has mistakes, or only includes others."
 	}
-	k.ID = c.ID
+	k.ID, k.First = c.ID, c.First
 	set(k)
 	s.releaseTargets(k)
 	return ""

@@ -25,12 +25,12 @@ func (s *Keys) places(ctx context.Context, names []string) (map[string]string, e
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			id, err := s.Store.ID(ctx, name, s.Refresh)
+			id, first, err := s.Store.ID(ctx, name, s.Refresh)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				out[name] = (&site.Key{Name: name, Saved: true, Space: s.Shared.name, ID: id}).Place("").String()
+				out[name] = (&site.Key{Name: name, Saved: true, Space: s.Shared.name, ID: id, First: first}).Place("").String()
 			case !errors.Is(err, configstore.ErrNotFound) && !errors.Is(err, configstore.ErrDamaged):
 				failed = ErrUnavailable(err)
 			}

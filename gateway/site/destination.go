@@ -29,10 +29,11 @@ func IsDevice(shown string) bool { return strings.HasPrefix(shown, DeviceScheme)
 // DeviceScheme begins what a device is shown as. No URL can have it.
 const DeviceScheme = "device://"
 
-// Place names a key among those of all sites and spaces.
+// Place names a key among those of all sites and spaces. It stays the same when a saved key is
+// moved to another name.
 type Place struct {
 	Home string // what [Key.Home] returns
-	Key  string // the name
+	Key  string // what [Key.FirstName] returns
 }
 
 // String returns the place as a part of the names of stored records.

@@ -100,17 +100,44 @@ func sameTarget(a, b notifier.Target) bool {
 	return a.Destination == b.Destination && slices.Equal(a.Tags, b.Tags)
 }
 
-// FindPlace returns a site that has the key of a place, and the ID of the site; nil if the key
-// is gone.
-func (d *Directory) FindPlace(ctx context.Context, of Place) (*Site, string) {
+// FindPlace returns the key of a place, a site that has it, and the ID of the site; nil if the
+// key is gone.
+func (d *Directory) FindPlace(ctx context.Context, of Place) (*Key, *Site, string) {
 	for _, s := range d.All() {
 		siteID := d.SiteID(s)
-		k, err := s.Key(ctx, of.Key)
-		if err == nil && k.Place(siteID) == of {
-			return s, siteID
+		if k, err := s.keyAt(ctx, of, siteID); err == nil && k != nil {
+			return k, s, siteID
 		}
 	}
-	return nil, ""
+	return nil, nil, ""
+}
+
+// keyAt returns the key of a place, or nil if the site with an ID does not have it.
+func (s *Site) keyAt(ctx context.Context, of Place, siteID string) (*Key, error) {
+	k, err := s.Key(ctx, of.Key)
+	if err == nil && k.Place(siteID) == of {
+		return k, nil
+	}
+	if err != nil && !errors.Is(err, ErrNoKey) {
+		return nil, err
+	}
+	moved, err := s.Moved(ctx, of.Key)
+	if i := slices.IndexFunc(moved, func(k *Key) bool { return k.Place(siteID) == of }); i >= 0 {
+		return moved[i], nil
+	}
+	return nil, err
+}
+
+// NameOf returns the name that the key of a place has now. It is that of the place for a key
+// that is gone.
+func (d *Directory) NameOf(ctx context.Context, of Place) string {
+	if !slices.ContainsFunc(d.All(), func(s *Site) bool { return s.Saved.On() && s.Saved.MayHaveMoved(of.Key) }) {
+		return of.Key
+	}
+	if k, _, _ := d.FindPlace(ctx, of); k != nil {
+		return k.Name
+	}
+	return of.Key
 }
 
 // Candidates returns the sites in which the destination of a stored message may be found:
@@ -147,12 +174,17 @@ func (d *Directory) SavedDefinitions(ctx context.Context, name string) (out []De
 	return out, nil
 }
 
+// NameOfIncident returns the name that the key of an incident has now.
+func (d *Directory) NameOfIncident(ctx context.Context, x *rules.Incident) string {
+	return d.NameOf(ctx, Place{Home: x.Home, Key: x.Key})
+}
+
 // KeyOfIncident returns the key of an incident, and a site that has it; nil if it is gone.
 // The error is one of saved keys that cannot be read.
 func (d *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key, *Site, error) {
 	for _, s := range d.Candidates(x.Site) {
-		k, err := s.Key(ctx, x.Key)
-		if err == nil && k.Home(x.Site) == x.Home {
+		k, err := s.keyAt(ctx, Place{Home: x.Home, Key: x.Key}, x.Site)
+		if k != nil {
 			return k, s, nil
 		}
 		if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,6 +85,7 @@ type Key struct {
 	Limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	Saved          bool             // it is a saved key, of the space
 	ID             string           // of a saved key; "" for one of an early version
+	First          string           // the first name of a saved key, by which its records are known; "" for Name
 	Space          string           // "" for the default one
 	OfSite         bool             // a site defines it, not the app
 	Log            *zap.Logger
@@ -181,9 +183,13 @@ func savedHome(space, id string) string {
 	return "space " + space + " " + id
 }
 
+// FirstName returns the name by which the records of k are known: a key that was moved keeps
+// its first one for that.
+func (k *Key) FirstName() string { return cmp.Or(k.First, k.Name) }
+
 // Place returns the place of k in the site with an ID.
 func (k *Key) Place(siteID string) Place {
-	return Place{Home: k.Home(siteID), Key: k.Name}
+	return Place{Home: k.Home(siteID), Key: k.FirstName()}
 }
 
 // ErrEmptyTag is returned for a tag expression that names no tag.

@@ -63,6 +63,12 @@ type Finder struct {
 	// that does not exist.
 	Places func(ctx context.Context, names []string) (map[string]string, error)
 
+	// Moved returns the keys that had a name and have another one now. It reads the storage.
+	Moved func(ctx context.Context, name string) ([]*Key, error)
+
+	// MayHaveMoved reports whether Moved may return a key. It reads no storage.
+	MayHaveMoved func(name string) bool
+
 	Space string        // to which they belong; "" for the default one
 	Rules *rules.Rules  // of every saved key; nil for none
 	Inbox time.Duration // how long every saved key keeps its messages readable; 0 for not at all
@@ -115,6 +121,22 @@ func (s *Site) Key(ctx context.Context, name string) (*Key, error) {
 		return nil, err
 	}
 	return s.Devices.With(k), nil
+}
+
+// Moved returns the saved keys that had a name and have another one now, with their devices.
+// No client is led to them by the old name alone; what has come in under it is.
+func (s *Site) Moved(ctx context.Context, name string) ([]*Key, error) {
+	if !s.Saved.On() {
+		return nil, nil
+	}
+	if err := s.Devices.wait(); err != nil {
+		return nil, err
+	}
+	keys, err := s.Saved.Moved(ctx, name)
+	for i, k := range keys {
+		keys[i] = s.Devices.With(k)
+	}
+	return keys, err
 }
 
 // Configured returns a key of the configuration with its devices, or nil.
