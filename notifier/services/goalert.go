@@ -52,11 +52,20 @@ func (g *goalert) Describe(s *notifier.Schema) {
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Server(&g.Server)
 	s.Param("host").Example("goalert.example.com")
-	s.Path(&g.segments, "targets", "path of GoAlert on the server, if it has one, and integration keys").SecretPart(goalertMask).Example("3c1d2a54-8f0b-4a3e-9d6c-5b7e1f2a8c90")
-	s.List(&g.more, "to", "more integration keys").Alias("token").Match(goalertKeyForm).SecretPart(goalertMask).DropInvalid().Example("9f8e7d6c-5b4a-4392-8170-6f5e4d3c2b1a")
+	s.Path(&g.segments, "targets", "path of GoAlert on the server, if it has one, and integration keys").SecretPart(goalertMask).Normalize(goalertSegment).Example("3c1d2a54-8f0b-4a3e-9d6c-5b7e1f2a8c90")
+	s.List(&g.more, "to", "more integration keys").Alias("token").Match(goalertKeyForm).SecretPart(goalertMask).Normalize(goalertSegment).DropInvalid().Example("9f8e7d6c-5b4a-4392-8170-6f5e4d3c2b1a")
 	s.Choice(&g.action, "action", goalertMap, []string{goalertMap, goalertTrigger, goalertClose}, "map: a success closes the alert and all else opens it")
 	s.String(&g.dedup, "dedup", "", "name of the alert, by which it is closed; default: by the incident")
 	s.Map(&g.meta, "+", "meta", "metadata of the alert").Example("env=prod")
+}
+
+// goalertSegment returns a key in lower case, as it is sent, so that errors mask it, and
+// any other part of the path as it is.
+func goalertSegment(segment string) (string, error) {
+	if goalertKey.MatchString(segment) {
+		return strings.ToLower(segment), nil
+	}
+	return segment, nil
 }
 
 // goalertMask returns a part of the path, or a key as a secret.
@@ -70,12 +79,11 @@ func goalertMask(segment string) (public, secret string) {
 // Finish divides the path into the keys and the path of GoAlert.
 func (g *goalert) Finish(s *notifier.Schema) error {
 	for _, segment := range append(slices.Clone(g.segments), g.more...) {
-		key := strings.ToLower(segment)
 		switch {
 		case !goalertKey.MatchString(segment):
 			g.path = append(g.path, segment)
-		case !slices.Contains(g.keys, key):
-			g.keys = append(g.keys, key)
+		case !slices.Contains(g.keys, segment):
+			g.keys = append(g.keys, segment)
 		}
 	}
 	s.Recipients = len(g.keys)
