@@ -94,15 +94,17 @@ const (
 
 var variableMark = lazyregexp.New(`\$\{(\w{1,32})\}`)
 
-// urlBounds returns where the parts of a URL begin, as [splitURL] divides it: the
-// authority, its host, the path and the query, which has its question mark. It returns
-// false if the URL has no scheme.
-func urlBounds(url string) (authority, host, path, query int, ok bool) {
+// urlBounds are where the parts of a URL begin, as [splitURL] divides it: the authority, its
+// host, the path and the query, which has its question mark.
+type urlBounds struct{ authority, host, path, query int }
+
+// boundsOf returns the bounds of a URL. It returns false if the URL has no scheme.
+func boundsOf(url string) (b urlBounds, ok bool) {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok || strings.Contains(scheme, "$") {
-		return 0, 0, 0, 0, false
+		return b, false
 	}
-	authority = len(url) - len(rest)
+	authority, path, query := len(url)-len(rest), 0, 0
 	if query = strings.IndexByte(url, '?'); query < 0 {
 		query = len(url)
 	}
@@ -110,34 +112,34 @@ func urlBounds(url string) (authority, host, path, query int, ok bool) {
 		authority++
 	}
 	if authority > query {
-		return 0, 0, 0, 0, false
+		return b, false
 	}
 	if path = strings.IndexByte(url[authority:query], '/') + authority; path < authority {
 		path = query
 	}
-	return authority, authority + lastAt(url[authority:path]) + 1, path, query, true
+	return urlBounds{authority, authority + lastAt(url[authority:path]) + 1, path, query}, true
 }
 
 // marksOf returns the places of a URL where a variable stands for a value.
 func marksOf(url string) (marks []mark) {
-	authority, host, path, query, ok := urlBounds(url)
+	bounds, ok := boundsOf(url)
 	if !ok {
 		return nil
 	}
 	for _, at := range variableMark.FindAllStringSubmatchIndex(url, -1) {
 		m := mark{begin: at[0], end: at[1], name: url[at[2]:at[3]]}
 		switch {
-		case m.begin < authority:
+		case m.begin < bounds.authority:
 			continue
-		case m.begin < host:
+		case m.begin < bounds.host:
 			m.part = partLogin
-		case m.begin < path:
+		case m.begin < bounds.path:
 			m.part = partHost
-		case m.begin < query:
+		case m.begin < bounds.query:
 			m.part = partPath
 		default:
 			m.part = partQuery
-			begin := strings.LastIndexAny(url[query:m.begin], "?&;") + query + 1
+			begin := strings.LastIndexAny(url[bounds.query:m.begin], "?&;") + bounds.query + 1
 			key, _, isValue := strings.Cut(url[begin:m.begin], "=")
 			if !isValue {
 				continue
@@ -204,8 +206,8 @@ func encodeValue(value string, part urlPart) string {
 // to another path.
 func newDotSegment(before, after string) bool {
 	segments := func(url string) []string {
-		_, _, path, query, _ := urlBounds(url)
-		return strings.Split(url[path:query], "/")
+		b, _ := boundsOf(url)
+		return strings.Split(url[b.path:b.query], "/")
 	}
 	old := segments(before)
 	for i, s := range segments(after) {
@@ -233,8 +235,8 @@ func (v *VariableURL) SetDefaults(value func(name string) (string, bool)) {
 // which file it names. A URL of the operator must not let it: a message could send the
 // secrets of the URL, or a file, to a server of its own.
 func (v *VariableURL) CheckFixed() error {
-	_, host, path, _, _ := urlBounds(v.URL)
-	hostOpen := path > host && strings.Contains(variableMark.ReplaceAllString(v.URL[host:path], ""), "_") // the user's address names the mail server
+	b, _ := boundsOf(v.URL)
+	hostOpen := b.path > b.host && strings.Contains(variableMark.ReplaceAllString(v.URL[b.host:b.path], ""), "_") // the user's address names the mail server
 	for _, m := range marksOf(v.URL) {
 		if findVariable(v.Variables, m.name) == nil {
 			continue
