@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -130,9 +129,7 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	if !strings.Contains(body, ">Delivered</strong>") {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
-	g.Gateway.Engine.SiteIndex = func() *site.Index {
-		return &site.Index{IDs: map[*site.Site]string{g.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {g.Resolved}}}
-	}
+	g.SetSiteID("other")
 	for _, address := range []string{"/cfg/ops", "/cfg"} {
 		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</strong>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {
 			t.Errorf("%s shows a message of another site: %s", address, body)

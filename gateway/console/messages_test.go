@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestConsoleMessages checks that the messages are listed with what became of them, from
@@ -74,9 +73,7 @@ func TestConsoleMessages(t *testing.T) {
 	if got := listed(page("")); !slices.Equal(got, []string{"queued ops", "delivered fine"}) {
 		t.Errorf("after a restart: %q", got)
 	}
-	g.Gateway.Engine.SiteIndex = func() *site.Index {
-		return &site.Index{IDs: map[*site.Site]string{g.Resolved: "other"}, ByID: map[string][]*site.Site{"other": {g.Resolved}}}
-	}
+	g.SetSiteID("other")
 	if got := listed(page("")); len(got) > 0 {
 		t.Errorf("messages of another site are listed: %q", got)
 	}

@@ -65,8 +65,14 @@ type Gateway struct {
 	Gateway gateway.Gateway
 	Process *Process
 
-	t    testing.TB
-	stop func()
+	t     testing.TB
+	stop  func()
+	index atomic.Pointer[site.Index]
+}
+
+// SetSiteID makes the site another one, as a new address does.
+func (g *Gateway) SetSiteID(id string) {
+	g.index.Store(&site.Index{IDs: map[*site.Site]string{g.Resolved: id}, ByID: map[string][]*site.Site{id: {g.Resolved}}})
 }
 
 // Process is what the gateways of a process share: connections, and what is counted. Those
@@ -204,8 +210,8 @@ func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
 	g.App, g.Shared = &g.Gateway, o.Process.Dispatcher
 	g.addDevices(s)
 	e.Sites = []*site.Site{s}
-	index := &site.Index{IDs: map[*site.Site]string{s: SiteID}, ByID: map[string][]*site.Site{SiteID: {s}}}
-	e.SiteIndex = func() *site.Index { return index }
+	g.SetSiteID(SiteID)
+	e.SiteIndex = g.index.Load
 	if o.Saved == nil {
 		return nil
 	}

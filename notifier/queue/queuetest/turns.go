@@ -8,7 +8,8 @@ import (
 )
 
 // turns is a store with destinations that are down, for each of which three jobs are due, and
-// one that is known. It has no clock but the time of the claims.
+// one that is known. It has no clock but the time of the claims, which stays behind that of a
+// server: what is written ahead of it is made due.
 type turns struct {
 	claimer
 	down int // destinations
@@ -16,6 +17,7 @@ type turns struct {
 
 func (s *suite) newTurns(down int) turns {
 	s.Helper()
+	s.now = s.now.Add(-6 * time.Hour)
 	states := []queue.Health{{Destination: s.Hash("known"), Known: true, LastSuccess: s.now, Changed: s.now}}
 	for i := range down {
 		states = append(states, queue.Health{Destination: s.Hash(fmt.Sprint("down ", i)), Failures: 3, DownSince: s.now.Add(-time.Minute), Changed: s.now})
