@@ -74,6 +74,10 @@ var active = map[string]string{
 // plainTitle has those of them that show the title as plain text.
 var plainTitle = []string{"DingTalk", "HomeAssistant", "Reddit", "ServerChan", "Twist", "Zulip"}
 
+// plainSummary has the services that show the beginning of a text without a title as plain
+// text, beside the text itself.
+var plainSummary = []string{"GoAlert"}
+
 const withoutLinks = "only a field of the API mentions people, and there are no links"
 
 // harmless has, for all other services, the reason why no text mentions anybody or
@@ -157,6 +161,9 @@ func checkForeign(t *testing.T, service, what, format string, m *notifier.Messag
 		}
 		text, _, _ = strings.Cut(text, "👉") // what the URL mentions
 		if m.Title != "" && strings.HasSuffix(text, m.Title) && (active[service] == "" || slices.Contains(plainTitle, service)) {
+			continue
+		}
+		if m.Title == "" && slices.Contains(plainSummary, service) && strings.HasPrefix(m.Body, text) {
 			continue
 		}
 		if found := re.FindString(text); isHostile(text) && found != "" {
