@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -128,7 +128,7 @@ func hasSource(r *site.Site, name string) bool {
 func errAcceptUnknown(r *site.Site, name string) error {
 	known := append(r.SourceNames(), site.SourceDirect, site.SourceSMTP)
 	slices.Sort(known)
-	if similar := notifier.Similar(name, known); len(similar) > 0 {
+	if similar := similar.Names(name, known); len(similar) > 0 {
 		return fmt.Errorf("there is no source %s; you may mean %s", markup.TruncateBytes(name, 64), strings.Join(similar, " or "))
 	}
 	return fmt.Errorf("there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"hash/maphash"
 	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // sharedBodies holds equal bodies of one message once. A message with a long
@@ -26,7 +28,7 @@ func (s *sharedBodies) share(b *Body) {
 		return
 	}
 	for i := range b.segments {
-		if data := b.segments[i].bytes; len(data) > SmallText {
+		if data := b.segments[i].bytes; len(data) > memory.SmallText {
 			b.segments[i].bytes = s.get(data)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // Sender sends messages to destinations, to all destinations of a message at
@@ -87,7 +88,7 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 	x.own.message = m.withDefaults()
 	x.message = &x.own.message
 	x.texts.m = x.message
-	if n := len(m.Title) + len(m.Body); n > SmallText {
+	if n := len(m.Title) + len(m.Body); n > memory.SmallText {
 		copies, free := takeCopies(o.Memory, n, len(targets))
 		x.free = free
 		x.slots, x.bodies = slices.Insert(x.slots, 0, copies), newSharedBodies()

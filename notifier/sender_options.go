@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // Target is a destination of one message.
@@ -70,9 +72,9 @@ type Options struct {
 	// Observers watch the deliveries.
 	Observers []Observer
 	// Memory counts the memory that the request holds. If the text is longer
-	// than [SmallText], as many deliveries run at once as Memory has room for
+	// than [memory.SmallText], as many deliveries run at once as Memory has room for
 	// copies of it, but at least one. nil means no limit.
-	Memory *Allocation
+	Memory *memory.Allocation
 	// Limits holds the limits of the message while it is sent. The caller has
 	// called [Limits.Check]. nil means no limits.
 	Limits *Limits

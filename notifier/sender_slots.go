@@ -1,6 +1,10 @@
 package notifier
 
-import "context"
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
+)
 
 // senderSlots limits the deliveries under way.
 type senderSlots struct {
@@ -37,7 +41,7 @@ const copiesOfText = 2
 // takeCopies returns the semaphore for the deliveries of one message with a text
 // of n bytes. The memory of the first one is taken with the text. free returns
 // what is taken for the others.
-func takeCopies(memory *Allocation, n, deliveries int) (s slots, free func()) {
+func takeCopies(memory *memory.Allocation, n, deliveries int) (s slots, free func()) {
 	size, room := copiesOfText*int64(n), 1
 	for room < deliveries && memory.Take(size) {
 		room++

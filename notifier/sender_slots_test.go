@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // heldTarget is a target that sends to begun for each request, and answers when
@@ -114,7 +115,7 @@ func TestLongTextsTakeTurns(t *testing.T) {
 			}
 			now.Add(-1)
 		})
-		var memory Memory
+		var memory memory.Budget
 		allocation := memory.Allocation(int64(tt.memory), false)
 		var urls []string
 		for i := range 8 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // Spool stores the attachments of one request until Close: those of up to 1 MiB
@@ -30,7 +31,7 @@ type Spool struct {
 	Dir string
 	// Memory counts the attachments in memory. Attachments that it has no room
 	// for go to temporary files. nil means no limit.
-	Memory *Allocation
+	Memory *memory.Allocation
 
 	mu    sync.Mutex
 	count int

@@ -1,12 +1,16 @@
 package notifier
 
-import "io"
+import (
+	"io"
+
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
+)
 
 // spoolChunks holds the content of an attachment in memory. It consists of
 // pieces because the size is not known before the end: a single buffer would be
 // copied each time it grows.
 type spoolChunks struct {
-	memory *Allocation
+	memory *memory.Allocation
 	list   [][]byte // all but the last one are full
 	size   int64
 }
@@ -52,7 +56,7 @@ func (c *spoolChunks) grow(max int64) (chunk []byte, ok bool) {
 		size = min(2*int64(cap(c.list[n-1])), maxChunk)
 	}
 	size = min(size, max)
-	if !c.memory.take(size, true) {
+	if !c.memory.TakeFile(size) {
 		return nil, false
 	}
 	return make([]byte, size), true
@@ -89,5 +93,5 @@ func (c *spoolChunks) release() {
 		n += int64(cap(chunk))
 	}
 	c.list = nil
-	c.memory.free(n, true)
+	c.memory.FreeFile(n)
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // TestAttachments checks that ten destinations read a large file from one copy,
@@ -95,7 +97,7 @@ func TestAttachmentName(t *testing.T) {
 // TestSpoolWithoutMemory checks that files are stored on disk when the memory
 // is used up, also within a file, and that their content is right.
 func TestSpoolWithoutMemory(t *testing.T) {
-	var memory Memory
+	var memory memory.Budget
 	allocation := memory.Allocation(1<<20, false) // half of it for files
 	dir := t.TempDir()
 	spool := &Spool{MaxSize: 2 << 20, MaxCount: 10, Dir: dir, Memory: &allocation}

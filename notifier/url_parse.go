@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -360,11 +361,11 @@ func (s *Schema) suggestParam(key string) string {
 	for _, p := range s.params {
 		names = append(names, p.name)
 	}
-	similar := Similar(strings.ToLower(key), names)
-	if len(similar) == 0 {
+	names = similar.Names(strings.ToLower(key), names)
+	if len(names) == 0 {
 		return ""
 	}
-	return "; you may mean " + strings.Join(similar, " or ")
+	return "; you may mean " + strings.Join(names, " or ")
 }
 
 // finish completes a destination whose parameters are set.

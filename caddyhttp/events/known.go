@@ -10,7 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 )
 
 // known are the events of Caddy 2.11, of CertMagic 0.25 and of the gateway, each with
@@ -50,7 +50,7 @@ func checkName(name string) error {
 		return nil
 	}
 	hint := "correct the name"
-	if similar := notifier.Similar(strings.ToLower(name), slices.Sorted(maps.Keys(known))); len(similar) > 0 {
+	if similar := similar.Names(strings.ToLower(name), slices.Sorted(maps.Keys(known))); len(similar) > 0 {
 		hint = "did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	return fmt.Errorf("Caddy has no event %s; %s (a plugin may emit it; if none does, nothing is sent)", name, hint)
@@ -79,7 +79,7 @@ func checkData(text string, events []string) error {
 			return nil
 		}
 		hint := "remove the placeholder, because the event has no data"
-		if similar := notifier.Similar(strings.ToLower(name), names); len(similar) > 0 {
+		if similar := similar.Names(strings.ToLower(name), names); len(similar) > 0 {
 			hint = "did you mean " + dataPlaceholders(similar, " or ") + "?"
 		} else if len(names) > 0 {
 			hint = "use " + dataPlaceholders(names, ", ")

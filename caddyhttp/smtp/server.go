@@ -30,6 +30,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // Server receives mails for the keys of a gateway and sends them.
@@ -291,7 +292,7 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 
 // sendTo sends a mail to one recipient. It calls release when the last delivery
 // ends.
-func (g *Server) sendTo(r smtpd.Recipient, message notifier.Message, memory *notifier.Allocation, release func()) recipientReport {
+func (g *Server) sendTo(r smtpd.Recipient, message notifier.Message, memory *memory.Allocation, release func()) recipientReport {
 	// What is over is a success wherever it is sent. How bad a problem is, the address
 	// knows better than the subject.
 	if r.Type != "" && message.Type != notifier.Success {

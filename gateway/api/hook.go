@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -260,7 +261,7 @@ func (w *warnings) addUnread(c *content) {
 		}
 		known := likelyFields[strings.ToLower(name)]
 		if known == "" {
-			if similar := notifier.Similar(strings.ToLower(name), fieldNames); len(similar) > 0 {
+			if similar := similar.Names(strings.ToLower(name), fieldNames); len(similar) > 0 {
 				known = similar[0]
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // Limits are the limits of one request and of its deliveries.
@@ -38,7 +39,7 @@ type Limits struct {
 
 	// Memory counts the memory that the request holds. Close frees it. The zero
 	// Allocation has no limit.
-	Memory notifier.Allocation
+	Memory memory.Allocation
 }
 
 // MinMemory returns the minimum memory limit for all requests together, in
@@ -109,7 +110,7 @@ func (q *Request) Close() {
 }
 
 // Memory returns what the request holds in memory.
-func (q *Request) Memory() *notifier.Allocation { return &q.limits.Memory }
+func (q *Request) Memory() *memory.Allocation { return &q.limits.Memory }
 
 // Distrust counts what the request holds as that of a client's message with URLs. If there
 // is no room for it, Distrust returns an [*Error].

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // textReader reads the texts of a request and counts the memory that they take.
@@ -100,7 +100,7 @@ func (t *textReader) readBuffer(r io.Reader, max int64) (*bytes.Buffer, error) {
 // for a text of up to limit bytes. Memory for a long text is only allocated as
 // the text arrives, because the Content-Length is a claim of the client.
 func bufferSize(n, limit int64) int64 {
-	size := max(2*n, notifier.SmallText)
+	size := max(2*n, memory.SmallText)
 	// Reading to the end needs room beyond it.
 	return min(size, max(limit, n)+bytes.MinRead)
 }
@@ -113,7 +113,7 @@ const textCopies = 4
 // countText counts n bytes of text that have arrived.
 func (t *textReader) countText(n int) error {
 	t.size += int64(n)
-	more := textCopies*max(t.size-notifier.SmallText, 0) - t.counted
+	more := textCopies*max(t.size-memory.SmallText, 0) - t.counted
 	if more <= 0 {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -41,10 +42,10 @@ type Delivery struct {
 	// which is stored before it is sent.
 	With *queue.Ruled
 
-	ID      uuid.UUID            // in the queue; zero without a queue
-	Trace   queued.Trace         // of the request, for the attempts of the queue
-	Attempt *Attempt             // if the queue makes the delivery; nil for a message that has come in
-	Memory  *notifier.Allocation // of the request; nil for no limit
+	ID      uuid.UUID          // in the queue; zero without a queue
+	Trace   queued.Trace       // of the request, for the attempts of the queue
+	Attempt *Attempt           // if the queue makes the delivery; nil for a message that has come in
+	Memory  *memory.Allocation // of the request; nil for no limit
 
 	// Release, if set, releases what the message holds. It is called when no
 	// delivery is under way.

@@ -5,6 +5,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // Dispatcher sends messages, and holds what all configurations of the process share: the
@@ -12,7 +13,7 @@ import (
 type Dispatcher struct {
 	Sender     *notifier.Sender
 	InFlight   site.InFlight
-	Memory     notifier.Memory
+	Memory     memory.Budget
 	Metrics    *metrics.Metrics
 	History    history.History
 	Background Background

@@ -20,12 +20,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // series has the labels of each metric of the gateway.
 func series(t *testing.T) map[string][]string {
 	t.Helper()
-	m := metrics.New(new(site.InFlight), new(notifier.Memory), func(context.Context) *metrics.QueueState { return nil })
+	m := metrics.New(new(site.InFlight), new(memory.Budget), func(context.Context) *metrics.QueueState { return nil })
 	descs := make(chan *prometheus.Desc, 100)
 	for _, c := range m.Collectors() {
 		c.Describe(descs)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -31,7 +32,7 @@ type Metrics struct {
 
 // New returns the collectors. f and memory are what the gauges of them read. queue returns
 // the state of the open queue, or nil if none is open.
-func New(f *site.InFlight, memory *notifier.Memory, queue func(context.Context) *QueueState) *Metrics {
+func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *QueueState) *Metrics {
 	const ns, sub = "caddy", "notify"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help}, labels)

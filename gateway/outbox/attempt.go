@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -45,7 +46,7 @@ type attempt struct {
 	message      *notifier.Message
 	incident     *rules.Incident // whose link the message shows; nil for none
 	target       QueueTarget
-	memory       notifier.Allocation
+	memory       memory.Allocation
 }
 
 // How long a delivery is postponed that cannot be made.
@@ -142,7 +143,7 @@ func (a *attempt) skipReplaced(context.Context) *queue.Outcome {
 // takeMemory takes the memory that a large text needs.
 func (a *attempt) takeMemory(context.Context) *queue.Outcome {
 	a.memory = a.app.Shared.Memory.Allocation(a.target.Settings.Limits.Memory, a.text.Untrusted)
-	if n := int64(len(a.message.Title) + len(a.message.Body)); n > notifier.SmallText && !a.memory.Take(copiesOfQueuedText*n) {
+	if n := int64(len(a.message.Title) + len(a.message.Body)); n > memory.SmallText && !a.memory.Take(copiesOfQueuedText*n) {
 		return postponed(postponeMemory)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -92,7 +93,7 @@ func newSource(c Config, roots *x509.CertPool) (*Source, error) {
 // format has.
 func noFormatError(name string) error {
 	names := slices.Sorted(maps.Keys(formats))
-	if similar := notifier.Similar(name, names); len(similar) > 0 {
+	if similar := similar.Names(name, names); len(similar) > 0 {
 		names = similar
 	}
 	return fmt.Errorf("there is no built-in source %s; give it a title or a body, or use one of %s", name, strings.Join(names, ", "))

@@ -14,7 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 )
 
 // Options are the subdirectives of a block, by name.
@@ -104,7 +104,7 @@ var directives = strings.Fields(`
 
 // instead returns what to write instead of an unknown subdirective of the block name.
 func (o Options) instead(sub, name string) string {
-	if similar := notifier.Similar(sub, slices.Sorted(maps.Keys(o))); len(similar) > 0 && Quote(sub) != "" {
+	if similar := similar.Names(sub, slices.Sorted(maps.Keys(o))); len(similar) > 0 && Quote(sub) != "" {
 		return "you may mean " + strings.Join(similar, " or ")
 	}
 	return "is a } missing above? " + name + " has the subdirectives " + o.names()

@@ -368,7 +368,7 @@ func (p *pool) takePlace(ctx context.Context) error {
 	}
 }
 
-// available returns an error if no connection is to be had now.
+// available returns an error if a caller cannot get a connection now.
 func (p *pool) available() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

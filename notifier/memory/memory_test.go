@@ -1,11 +1,11 @@
-package notifier
+package memory
 
 import "testing"
 
 // TestMemory checks that files can take half of the memory, and so can requests
 // with URLs of clients.
 func TestMemory(t *testing.T) {
-	var m Memory
+	var m Budget
 	key, other := m.Allocation(100, false), m.Allocation(100, true)
 	for _, tt := range []struct {
 		what string

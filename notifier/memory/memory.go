@@ -1,10 +1,11 @@
-package notifier
+// Package memory bounds what the requests under way in a process hold in memory.
+package memory
 
 import "sync"
 
-// Memory counts what the requests under way in a process hold in memory, in
-// bytes. The zero Memory is ready for use.
-type Memory struct {
+// Budget counts what the requests under way in a process hold in memory, in
+// bytes. The zero Budget is ready for use.
+type Budget struct {
 	mu     sync.Mutex
 	held   int64 // by all requests
 	files  int64 // of it, by files
@@ -12,20 +13,20 @@ type Memory struct {
 }
 
 // Held returns how many bytes the requests under way hold.
-func (m *Memory) Held() int64 {
+func (m *Budget) Held() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held
 }
 
 // SmallText is the length in bytes up to which a text is not counted in a
-// [Memory], so that an alert of the usual length never lacks memory.
+// [Budget], so that an alert of the usual length never lacks memory.
 const SmallText = 32 << 10
 
-// Allocation is the part of a [Memory] that one request holds. It is safe for
+// Allocation is the part of a [Budget] that one request holds. It is safe for
 // use by several goroutines. A nil Allocation has no limit.
 type Allocation struct {
-	memory *Memory
+	memory *Budget
 	max    int64
 	client bool
 	texts  int64 // bytes taken
@@ -38,7 +39,7 @@ type Allocation struct {
 // request with URLs of clients, and for one whose token or signature has not been
 // verified. These requests take at most half as well, so that they leave room for
 // messages to keys. The caller closes the allocation.
-func (m *Memory) Allocation(max int64, client bool) Allocation {
+func (m *Budget) Allocation(max int64, client bool) Allocation {
 	return Allocation{memory: m, max: max, client: client}
 }
 
@@ -47,6 +48,9 @@ func (a *Allocation) Max() int64 { return a.max }
 
 // Take adds n bytes for texts, or reports false if there is no room for them.
 func (a *Allocation) Take(n int64) bool { return a.take(n, false) }
+
+// TakeFile adds n bytes for files, or reports false if there is no room for them.
+func (a *Allocation) TakeFile(n int64) bool { return a.take(n, true) }
 
 func (a *Allocation) take(n int64, file bool) bool {
 	if a == nil || a.memory == nil {
@@ -64,6 +68,9 @@ func (a *Allocation) take(n int64, file bool) bool {
 
 // Free returns n bytes of texts.
 func (a *Allocation) Free(n int64) { a.free(n, false) }
+
+// FreeFile returns n bytes of files.
+func (a *Allocation) FreeFile(n int64) { a.free(n, true) }
 
 func (a *Allocation) free(n int64, file bool) {
 	if a == nil || a.memory == nil {
