@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
 
 // Base is what every resource of a site's API, and every page, is built on: the settings of
@@ -30,6 +31,7 @@ type Base struct {
 
 	Log      *zap.Logger
 	Refusals RefusalLog
+	faults   loglimit.Budget // of lines about requests that failed through no fault of the client
 }
 
 // Site returns the ID of the site.

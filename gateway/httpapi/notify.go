@@ -285,10 +285,15 @@ func (h *Sender) ParseClientURL(url string) (*notifier.Destination, error) {
 func (h *Base) ErrorResponse(err error) *api.Response {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if e.Fault != nil {
-			h.Log.Error("request failed", zap.Int("status", e.Status), zap.Error(e.Fault))
+			h.logFault(zap.Int("status", e.Status), zap.Error(e.Fault))
 		}
 		return e.Response()
 	}
-	h.Log.Error("request failed", zap.Error(err))
+	h.logFault(zap.Error(err))
 	return api.Errorf(http.StatusInternalServerError, "the gateway could not handle the request; its log has the reason").Response()
+}
+
+// logFault logs why a request failed. While a database is away, each request does.
+func (h *Base) logFault(fields ...zap.Field) {
+	h.faults.Write(h.Log, zap.ErrorLevel, "request failed", "more requests failed; their errors are logged at the level DEBUG", fields...)
 }

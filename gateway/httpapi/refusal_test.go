@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
 
 // TestRefusalLog checks that refusals with the same reason and key are logged
@@ -69,4 +71,37 @@ func TestRefusalReasons(t *testing.T) {
 			t.Errorf("%d: %s, want %s", tt.status, got, tt.want)
 		}
 	}
+}
+
+// TestFaultLog checks that a database that is away does not fill the log: requests that fail
+// for the gateway's own reasons have a bounded number of lines, and are counted.
+func TestFaultLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.ErrorLevel)
+		h := &Base{Log: zap.New(core)}
+		for range 1000 {
+			e := api.Errorf(http.StatusServiceUnavailable, "the queue cannot be written")
+			e.Fault = errors.New("connection refused")
+			if got := h.ErrorResponse(e).Status; got != http.StatusServiceUnavailable {
+				t.Fatalf("status %d", got)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		all := logs.All()
+		if n := len(all); n > loglimit.MaxLines+2 {
+			t.Errorf("%d lines", n)
+		}
+		lines := int64(0)
+		for _, e := range all {
+			if n, ok := e.ContextMap()["lines"].(int64); ok {
+				lines += n
+			} else {
+				lines++
+			}
+		}
+		if lines != 1000 {
+			t.Errorf("the log tells of %d requests, want 1000", lines)
+		}
+	})
 }

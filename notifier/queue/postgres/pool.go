@@ -80,32 +80,31 @@ func (p *pool) beforeConnect(ctx context.Context, config *pgx.ConnConfig) error 
 	began := time.Since(p.start)
 	config.ConnectTimeout = p.config.ConnConfig.ConnectTimeout // pgxpool sets one if there is none
 	a := p.hosts.attempt(ctx, &config.Config, func(address string) { p.unreachable(address, began) })
-	notice := func(*pgconn.Notice) {} // before there is a conn
-	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { notice(n) }
+	c := &conn{pool: p, statements: map[string]*pgconn.StatementDescription{}}
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.noteNotice(n) }
 	config.AfterConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
 		ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
 		defer cancel()
-		return p.add(ctx, pg, a.connected(), &notice)
+		c.pg, c.address = pg, a.connected()
+		return p.add(ctx, c)
 	}
 	return nil
 }
 
 // add adds a new connection.
-func (p *pool) add(ctx context.Context, pg *pgconn.PgConn, address string, notice *func(*pgconn.Notice)) error {
-	c := &conn{pg: pg, pool: p, address: address, statements: map[string]*pgconn.StatementDescription{}}
-	*notice = c.noteNotice
+func (p *pool) add(ctx context.Context, c *conn) error {
 	if err := c.askSession(ctx); err != nil {
 		return err
 	}
-	p.hosts.noteAnswer(address)
+	p.hosts.noteAnswer(c.address)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.counter = p.counter % counters
 	if !p.oneCounter {
 		p.counter++
 	}
-	p.all[pg] = c
-	if l := p.listener; l != nil && l.address != address {
+	p.all[c.pg] = c
+	if l := p.listener; l != nil && l.address != c.address {
 		p.hangUp(l) // other gateways notify on the host that answers now
 	}
 	return nil
