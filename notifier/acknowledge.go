@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"html"
 	"slices"
-	"strings"
-
-	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
-// AcknowledgePlace is the place in which a service shows the address on which an
-// incident can be acknowledged ([Message].AcknowledgeURL).
+// AcknowledgePlace is the place in which a service shows [Message].Link.
 type AcknowledgePlace string
 
 // The places. The zero AcknowledgePlace counts as [AcknowledgeInText].
@@ -31,19 +27,6 @@ func (m *Message) canAcknowledge() bool {
 	return m.Incident.State != Acknowledged && m.Incident.State != Resolved
 }
 
-// maskLink masks what is secret of the address of an incident in a text: the last
-// segment of its path, as it is in any encoding of the address.
-func maskLink(text, address string) string {
-	secret := address[strings.LastIndexByte(address, '/')+1:]
-	if len(secret) < minLinkSecret {
-		return text
-	}
-	return strings.ReplaceAll(text, secret, redact.Mask)
-}
-
-// minLinkSecret is the minimum length of a segment that is a secret: 96 bits in base64.
-const minLinkSecret = 16
-
 // minBesideLink is the minimum number of characters that a part of a message must have
 // beside the link. A destination without room for them shows no link.
 const minBesideLink = 40
@@ -55,11 +38,10 @@ const shortText = 400
 // before it, or "" if m has no address or the service shows it elsewhere. f is the form
 // of m.
 func (s *Schema) acknowledgeLine(m *Message, f form) string {
-	if m.AcknowledgeURL == "" || !f.LinkInText && cmp.Or(s.Acknowledge, AcknowledgeInText) != AcknowledgeInText {
+	if m.Link.URL == "" || !f.LinkInText && cmp.Or(s.Acknowledge, AcknowledgeInText) != AcknowledgeInText {
 		return ""
 	}
-	const word = "Acknowledge"
-	address := m.AcknowledgeURL
+	word, address := m.Link.Label, m.Link.URL
 	if f.LinkInText && m.Format == HTML {
 		// A service that refuses the address in a button may drop such a link, too.
 		return "<p>" + word + ": " + html.EscapeString(address) + "</p>"
@@ -92,7 +74,7 @@ func (s *Schema) hasRoomForLink(m *Message, f form) bool {
 func (d *delivery) movesLink(s *Schema, f form, parts []part) bool {
 	m := &d.rendered
 	button := s.Acknowledge == AcknowledgeByButton || s.Acknowledge == AcknowledgeByLink
-	if f.LinkInText || m.AcknowledgeURL == "" || !button || !nothingSent(parts) {
+	if f.LinkInText || m.Link.URL == "" || !button || !nothingSent(parts) {
 		return false
 	}
 	f.LinkInText = true

@@ -56,9 +56,9 @@ func (d *delivery) masked(text string) string {
 }
 
 // redact masks the secrets of the destination, and the link of the message: who has
-// that can acknowledge the incident, and some services repeat it in their errors.
+// that can act on its page, and some services repeat it in their errors.
 func (d *delivery) redact(text string) string {
-	return maskLink(d.target.redact(text), d.message.AcknowledgeURL)
+	return d.message.Link.mask(d.target.redact(text))
 }
 
 // add is like record for a text that cannot contain a secret.

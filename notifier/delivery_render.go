@@ -109,8 +109,8 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	texts.render(c, t)
 	c.Time = m.Time.In(t.location)
 	if !s.hasRoomForLink(c, form{}) {
-		d.record(LevelWarning, fmt.Sprintf("%s has no room for the link to acknowledge the incident; the message goes without it", s.Name))
-		c.AcknowledgeURL = ""
+		d.record(LevelWarning, fmt.Sprintf("%s has no room for the link; the message goes without it", s.Name))
+		c.Link, c.Choices = Link{}, nil
 	}
 	if !s.Attachments {
 		c.Attachments = nil
@@ -151,10 +151,10 @@ func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow, f form)
 		c := *m
 		c.Title, c.Body, c.Part = text.Title, text.Body, i
 		if i < len(texts)-1 {
-			c.Attachments, c.AcknowledgeURL = nil, ""
+			c.Attachments, c.Link, c.Choices = nil, Link{}, nil
 		}
 		if f.LinkInText {
-			c.AcknowledgeURL = "" // the service refuses it elsewhere
+			c.Link, c.Choices = Link{}, nil // the service refuses it elsewhere
 		}
 		parts = append(parts, &c)
 	}

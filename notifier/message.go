@@ -68,12 +68,16 @@ type Message struct {
 	// incidents (see [Schema.Incidents]).
 	Incident Incident
 
-	// AcknowledgeURL is the address of the page on which the incident of the message
-	// can be acknowledged; "" for none. A service shows it with a button if it has one
-	// (see [Schema.Acknowledge]), else the text ends with it already when the service
-	// gets the message. Only a failure or a warning has it, and of a message that is
-	// divided, only the last part.
-	AcknowledgeURL string
+	// Link leads to the page on which the incident of the message can be acknowledged, or
+	// its question answered. A service shows it with a button if it has one (see
+	// [Schema.Acknowledge]), else the text ends with it already when the service gets the
+	// message. Of a message that is divided, only the last part has it. Only a failure or a
+	// warning has one to acknowledge.
+	Link Link
+
+	// Choices lead to the page of a question, each with another answer chosen. See
+	// [Message.Buttons].
+	Choices []Link
 
 	// Digest means that the message lists several that a rule has held.
 	Digest bool
@@ -100,8 +104,8 @@ func (m *Message) withDefaults() Message {
 	} else {
 		c.Incident.State = cmp.Or(c.Incident.State, StateOf(c.Type))
 	}
-	if !c.canAcknowledge() {
-		c.AcknowledgeURL = ""
+	if !c.Asks() && !c.canAcknowledge() {
+		c.Link = Link{}
 	}
 	if c.Identity == nil {
 		id := DefaultIdentity()

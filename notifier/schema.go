@@ -85,7 +85,7 @@ type Schema struct {
 	// does not, a message without text fails.
 	Attachments bool
 
-	// Acknowledge is where the service shows [Message].AcknowledgeURL. By default, the
+	// Acknowledge is where the service shows [Message].Link. By default, the
 	// text ends with it. Finish may change it to that of the mode.
 	Acknowledge AcknowledgePlace
 

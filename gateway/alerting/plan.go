@@ -240,7 +240,7 @@ func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 	}
 	d.IncidentID = s.incident.known.ID
 	if s.escalates {
-		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
+		d.Message.Link = d.Settings.IncidentLink(s.incident.known)
 	}
 	for _, what := range s.incident.events {
 		s.planner.incidents.tell(what, s.incident.known, d.By)

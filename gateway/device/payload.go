@@ -14,25 +14,47 @@ import (
 
 // Payload is what the service worker of a device gets.
 type Payload struct {
-	Key         string        `json:"key"`
-	Title       string        `json:"title,omitempty"`
-	Text        string        `json:"text,omitempty"`
-	Type        notifier.Type `json:"type"`
-	Time        time.Time     `json:"time"`
-	Incident    string        `json:"incident,omitempty"`    // the tag of the notification
-	Renotify    bool          `json:"renotify,omitempty"`    // the incident opens
-	Link        string        `json:"link,omitempty"`        // the page of the incident
-	Acknowledge bool          `json:"acknowledge,omitempty"` // the incident can be acknowledged there
-	Badge       *int          `json:"badge,omitempty"`       // how many incidents of the key are open
-	Device      string        `json:"device"`
-	Receipt     string        `json:"receipt,omitempty"` // the token for the receipt
+	Key         string          `json:"key"`
+	Title       string          `json:"title,omitempty"`
+	Text        string          `json:"text,omitempty"`
+	Type        notifier.Type   `json:"type"`
+	Time        time.Time       `json:"time"`
+	Incident    string          `json:"incident,omitempty"`    // the tag of the notification
+	Renotify    bool            `json:"renotify,omitempty"`    // the incident opens
+	Link        string          `json:"link,omitempty"`        // the page of the incident
+	Acknowledge bool            `json:"acknowledge,omitempty"` // the incident can be acknowledged there
+	Actions     []PayloadAction `json:"actions,omitempty"`     // the answers to a question
+	Badge       *int            `json:"badge,omitempty"`       // how many incidents of the key are open
+	Device      string          `json:"device"`
+	Receipt     string          `json:"receipt,omitempty"` // the token for the receipt
+}
+
+// PayloadAction is a button of the notification: an answer to the question of the message.
+type PayloadAction struct {
+	Title string `json:"title"`
+	Link  string `json:"link"` // to the page, with the answer chosen
+}
+
+// maxActions is how many buttons the notification of every browser has room for.
+const maxActions = 2
+
+// actionsOf returns the buttons of a question. The page has the answers if there are more.
+func actionsOf(m *notifier.Message) (out []PayloadAction) {
+	if !m.Asks() || len(m.Choices) > maxActions {
+		return nil
+	}
+	for _, l := range m.Choices {
+		out = append(out, PayloadAction{l.Label, l.URL})
+	}
+	return out
 }
 
 // payload returns what d gets of a message to a key. Its Badge and Receipt are not set.
 func (d *Device) payload(key string, m *notifier.Message) *Payload {
 	return &Payload{
 		Key: key, Title: m.Title, Text: m.Body, Type: m.Type, Time: m.Time.UTC(), Device: d.ID,
-		Incident: m.Incident.ID, Renotify: m.Incident.State == notifier.Open, Link: m.AcknowledgeURL, Acknowledge: m.AcknowledgeURL != "",
+		Incident: m.Incident.ID, Renotify: m.Incident.State == notifier.Open, Link: m.Link.URL, Acknowledge: m.Link.URL != "" && !m.Asks(),
+		Actions: actionsOf(m),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // TestPayload checks what a device gets of a message.
 func TestPayload(t *testing.T) {
 	d := &Device{ID: "id"}
-	m := &notifier.Message{Title: "Disk", Body: "<full>", Type: notifier.Failure, Time: second(1), AcknowledgeURL: "https://alerts.example.com/notify/incidents/x"}
+	m := &notifier.Message{Title: "Disk", Body: "<full>", Type: notifier.Failure, Time: second(1), Link: notifier.Link{Label: notifier.AcknowledgeLabel, URL: "https://alerts.example.com/notify/incidents/x"}}
 	m.Incident.ID, m.Incident.State = "incident", notifier.Open
 	b, err := d.payload("ops", m).encode()
 	want := `{"key":"ops","title":"Disk","text":"<full>","type":"failure","time":"2026-03-01T12:00:01Z","incident":"incident","renotify":true,` +

@@ -155,13 +155,13 @@ func (s *Site) ConfiguredName(name string) string {
 	return name
 }
 
-// AcknowledgeURL returns the address of the page on which an incident can be acknowledged, or
-// "" if it cannot be, or if the address of the gateway is not known.
-func (s *Site) AcknowledgeURL(x *rules.Incident) string {
+// IncidentLink returns the link to the page on which an incident can be acknowledged. It has no
+// address if it cannot be, or if the address of the gateway is not known.
+func (s *Site) IncidentLink(x *rules.Incident) notifier.Link {
 	if x == nil || s.PublicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
-		return ""
+		return notifier.Link{}
 	}
-	return s.PublicURL + RouteIncidents + "/" + x.ID
+	return notifier.Link{Label: notifier.AcknowledgeLabel, URL: s.PublicURL + RouteIncidents + "/" + x.ID}
 }
 
 // Managers are those who may manage: use the console and, if configs has manage,

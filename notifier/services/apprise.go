@@ -68,9 +68,9 @@ func (a *apprise) body(m *notifier.Message) *notifier.Body {
 	if m.Incident.ID != "" {
 		fields = append(fields, [2]string{"incident", m.Incident.ID})
 	}
-	if m.AcknowledgeURL != "" {
+	if m.Link.URL != "" {
 		// The text has it, too, for gateways that do not know the field.
-		fields = append(fields, [2]string{"acknowledge_url", m.AcknowledgeURL})
+		fields = append(fields, [2]string{m.Link.Field(), m.Link.URL})
 	}
 	if a.method == "json" {
 		payload := map[string]any{}

@@ -150,18 +150,23 @@ func (d *discordHook) query(payload map[string]any) url.Values {
 	return query
 }
 
-// addButton adds the button to acknowledge the incident of m. Every webhook may send a
+// discordButtons is how many buttons a row has room for.
+const discordButtons = 5
+
+// addButton adds the buttons of m. Every webhook may send a
 // button with a link if its request has the parameter with_components.
 // See https://docs.discord.com/developers/resources/webhook#execute-webhook.
 func (d *discordHook) addButton(payload map[string]any, m *notifier.Message) {
-	if !d.buttons || m.AcknowledgeURL == "" {
+	if !d.buttons || m.Link.URL == "" {
 		return
 	}
 	type object = map[string]any
 	const row, button, link = 1, 2, 5
-	payload["components"] = []any{object{"type": row, "components": []any{
-		object{"type": button, "style": link, "label": "Acknowledge", "url": m.AcknowledgeURL},
-	}}}
+	var buttons []any
+	for _, l := range m.Buttons(discordButtons) {
+		buttons = append(buttons, object{"type": button, "style": link, "label": l.Label, "url": l.URL})
+	}
+	payload["components"] = []any{object{"type": row, "components": buttons}}
 }
 
 // fromTemplate returns the filled template, with the fields of every message.

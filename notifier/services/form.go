@@ -37,8 +37,8 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if m.Incident.ID != "" {
 		standard = append(standard, field{"incident", m.Incident.ID})
 	}
-	if m.AcknowledgeURL != "" {
-		standard = append(standard, field{"acknowledge_url", m.AcknowledgeURL})
+	if m.Link.URL != "" {
+		standard = append(standard, field{m.Link.Field(), m.Link.URL})
 	}
 	fields := f.fields(standard...)
 	form := map[string]string{}

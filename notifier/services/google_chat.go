@@ -47,7 +47,7 @@ func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		text = googleChatText(text)
 	}
 	payload, query := map[string]any{"text": text}, notifier.Fields("key", g.key, "token", g.token)
-	if m.AcknowledgeURL != "" {
+	if m.Link.URL != "" {
 		payload["cardsV2"] = googleChatCard(m)
 	}
 	thread := g.thread
@@ -66,12 +66,18 @@ func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	return err
 }
 
-// googleChatCard returns a card with the button to acknowledge the incident of m.
+// maxButtons is how many answers to a question have a button each.
+const maxButtons = 6
+
+// googleChatCard returns a card with the buttons of m.
 // See https://developers.google.com/workspace/chat/api/reference/rest/v1/cards#ButtonList.
 func googleChatCard(m *notifier.Message) any {
 	type object = map[string]any
-	button := object{"text": "Acknowledge", "onClick": object{"openLink": object{"url": m.AcknowledgeURL}}}
-	widget := object{"buttonList": object{"buttons": []any{button}}}
+	var buttons []any
+	for _, l := range m.Buttons(maxButtons) {
+		buttons = append(buttons, object{"text": l.Label, "onClick": object{"openLink": object{"url": l.URL}}})
+	}
+	widget := object{"buttonList": object{"buttons": buttons}}
 	return []any{object{"cardId": "acknowledge", "card": object{"sections": []any{object{"widgets": []any{widget}}}}}}
 }
 

@@ -58,10 +58,10 @@ func (g *gotify) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	if m.Format == notifier.Markdown {
 		extras["client::display"] = map[string]string{"contentType": "text/markdown"}
 	}
-	if m.AcknowledgeURL != "" {
+	if m.Link.URL != "" {
 		// The app for Android opens it with a tap; the text has it for others.
 		// See https://gotify.net/docs/msgextras#clientnotification.
-		extras["client::notification"] = map[string]any{"click": map[string]string{"url": m.AcknowledgeURL}}
+		extras["client::notification"] = map[string]any{"click": map[string]string{"url": m.Link.URL}}
 	}
 	if len(extras) > 0 {
 		payload["extras"] = extras

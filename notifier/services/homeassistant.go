@@ -85,15 +85,22 @@ func (h *homeAssistant) Finish(s *notifier.Schema) error {
 // hassApp is the beginning of the names of the services for phones.
 const hassApp = "notify/mobile_app_"
 
+// hassActions is how many actions the apps show on every phone.
+const hassActions = 3
+
 // hassData returns the data for the app of a phone.
 func hassData(m *notifier.Message) map[string]any {
 	data := map[string]any{}
 	if id := m.NotificationID(); id != "" {
 		data["tag"] = id // the app replaces the notification with this tag
 	}
-	if m.AcknowledgeURL != "" {
+	if m.Link.URL != "" {
 		// See https://companion.home-assistant.io/docs/notifications/actionable-notifications.
-		data["actions"] = []map[string]string{{"action": "URI", "title": "Acknowledge", "uri": m.AcknowledgeURL}}
+		var actions []map[string]string
+		for _, l := range m.Buttons(hassActions) {
+			actions = append(actions, map[string]string{"action": "URI", "title": l.Label, "uri": l.URL})
+		}
+		data["actions"] = actions
 	}
 	return data
 }

@@ -40,8 +40,8 @@ func (i *ilert) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	case m.Incident.State == notifier.Acknowledged:
 		event["eventType"] = "ACCEPT"
 	}
-	if m.AcknowledgeURL != "" {
-		event["links"] = []map[string]string{{"href": m.AcknowledgeURL, "text": "Acknowledge"}}
+	if m.Link.URL != "" {
+		event["links"] = []map[string]string{{"href": m.Link.URL, "text": m.Link.Label}}
 	}
 	return c.PostJSON(ctx, "https://api.ilert.com/api/events", event)
 }

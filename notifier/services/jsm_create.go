@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -68,8 +69,8 @@ func (j *jsm) post(ctx context.Context, c *notifier.Client, m *notifier.Message,
 
 func (j *jsm) alert(m *notifier.Message, alias string) map[string]any {
 	details := map[string]string{"type": string(m.Type)}
-	if m.AcknowledgeURL != "" {
-		details["acknowledge"] = m.AcknowledgeURL
+	if m.Link.URL != "" {
+		details[strings.TrimSuffix(m.Link.Field(), "_url")] = m.Link.URL
 	}
 	maps.Copy(details, j.details)
 	message := m.Title

@@ -35,6 +35,7 @@ func (j *jsonHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 // jsonPayload is the payload if the URL renames no field.
 type jsonPayload struct {
 	AcknowledgeURL string     `json:"acknowledge_url,omitempty"`
+	AnswerURL      string     `json:"answer_url,omitempty"`
 	Attachments    []jsonFile `json:"attachments"`
 	Incident       string     `json:"incident,omitempty"`
 	Message        string     `json:"message"`
@@ -51,7 +52,8 @@ type jsonFile struct {
 
 // message returns the message as the URL asks for it.
 func (j *jsonHook) message(m *notifier.Message) any {
-	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0", Incident: m.Incident.ID, AcknowledgeURL: m.AcknowledgeURL}
+	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0", Incident: m.Incident.ID}
+	p.AcknowledgeURL, p.AnswerURL = m.Link.Fields()
 	for i, a := range m.Attachments {
 		p.Attachments[i] = jsonFile{notifier.Base64(a), a.Name, a.ContentType}
 	}
@@ -71,6 +73,9 @@ func (j *jsonHook) message(m *notifier.Message) any {
 	}
 	if p.AcknowledgeURL != "" {
 		standard = append(standard, field{"acknowledge_url", p.AcknowledgeURL})
+	}
+	if p.AnswerURL != "" {
+		standard = append(standard, field{"answer_url", p.AnswerURL})
 	}
 	for _, f := range j.fields(standard...) {
 		renamed[f.name] = f.value

@@ -2,6 +2,7 @@ package services
 
 import (
 	"encoding/json"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"maps"
 	"slices"
 	"strings"
@@ -58,20 +59,28 @@ func ntfyFreeActions(text string) int {
 	return max(ntfyMaxActions-len(own), 0)
 }
 
-// ntfyActions returns the buttons of the URL with those to acknowledge an incident at
-// address: one that does it at once, and one that opens the page if there is room.
-func ntfyActions(text, address string) string {
-	if address == "" || ntfyFreeActions(text) == 0 {
+// ntfyActions returns the buttons of the URL with those of the link of m. To acknowledge an
+// incident, one does it at once, and one opens the page if there is room.
+func ntfyActions(text string, m *notifier.Message) string {
+	free := ntfyFreeActions(text)
+	if m.Link.URL == "" || free == 0 {
 		return text
 	}
 	own, isJSON, _ := ntfyOwnActions(text)
-	for _, a := range []ntfyAction{
+	actions := []ntfyAction{
 		{
-			Action: "http", Label: "Acknowledge", URL: address, Body: "do=acknowledge", Clear: true,
+			Action: "http", Label: m.Link.Label, URL: m.Link.URL, Body: "do=acknowledge", Clear: true,
 			Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
 		},
-		{Action: "view", Label: "Incident", URL: address},
-	} {
+		{Action: "view", Label: "Incident", URL: m.Link.URL},
+	}
+	if m.Asks() {
+		actions = nil
+		for _, l := range m.Buttons(free) {
+			actions = append(actions, ntfyAction{Action: "view", Label: l.Label, URL: l.URL})
+		}
+	}
+	for _, a := range actions {
 		if len(own) < ntfyMaxActions {
 			own = append(own, a.encode(isJSON))
 		}

@@ -102,7 +102,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 		"X-Click":   ntfyAddress(n.click),
 		"X-Email":   n.email,
 		"X-Tags":    cmp.Or(strings.Join(n.tags, ","), ntfyTag(m)),
-		"X-Actions": ntfyActions(n.actions, m.AcknowledgeURL),
+		"X-Actions": ntfyActions(n.actions, m),
 	}}
 	if sequence != "" {
 		q.Header["X-Sequence-ID"] = sequence

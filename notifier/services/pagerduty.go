@@ -75,8 +75,8 @@ func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	if p.link != "" {
 		links = append(links, map[string]string{"href": p.link})
 	}
-	if m.AcknowledgeURL != "" {
-		links = append(links, map[string]string{"href": m.AcknowledgeURL, "text": "Acknowledge"})
+	if m.Link.URL != "" {
+		links = append(links, map[string]string{"href": m.Link.URL, "text": m.Link.Label})
 	}
 	if links != nil {
 		event["links"] = links

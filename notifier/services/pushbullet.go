@@ -40,8 +40,8 @@ func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	var pushes []map[string]string
 	if m.Title+m.Body != "" || len(m.Attachments) == 0 {
 		push := map[string]string{"type": "note", "title": m.Title, "body": m.Body}
-		if m.AcknowledgeURL != "" {
-			push["type"], push["url"] = "link", m.AcknowledgeURL
+		if m.Link.URL != "" {
+			push["type"], push["url"] = "link", m.Link.URL
 		}
 		pushes = append(pushes, push)
 	}

@@ -28,8 +28,8 @@ func (p *pushjet) Describe(s *notifier.Schema) {
 
 func (p *pushjet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	var link any // null for none
-	if m.AcknowledgeURL != "" {
-		link = m.AcknowledgeURL
+	if m.Link.URL != "" {
+		link = m.Link.URL
 	}
 	body := notifier.JSON(map[string]any{"message": m.Body, "title": m.Title, "link": link, "level": nil})
 	// Existing clients send the JSON with the content type of a form.

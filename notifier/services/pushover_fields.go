@@ -51,10 +51,10 @@ func (p *pushover) fields(m *notifier.Message, group string, further bool, f *no
 	switch {
 	case p.link != "":
 		form.text("url", p.link)
-	case m.AcknowledgeURL != "" && p.linkTitle == "":
+	case m.Link.URL != "" && p.linkTitle == "":
 		// See https://pushover.net/api#urls.
-		form.text("url", m.AcknowledgeURL)
-		form.text("url_title", "Acknowledge")
+		form.text("url", m.Link.URL)
+		form.text("url_title", m.Link.Label)
 	}
 	if p.linkTitle != "" {
 		form.text("url_title", p.linkTitle)

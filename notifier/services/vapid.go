@@ -125,8 +125,9 @@ func (v *vapid) text(m *notifier.Message) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	var actions []vapidAction
-	if m.AcknowledgeURL != "" {
-		actions = []vapidAction{{"acknowledge", "Acknowledge"}}
+	acknowledge, answer := m.Link.Fields()
+	if acknowledge != "" {
+		actions = []vapidAction{{"acknowledge", m.Link.Label}}
 	}
 	err := e.Encode(struct {
 		Title          string        `json:"title"`
@@ -134,8 +135,9 @@ func (v *vapid) text(m *notifier.Message) ([]byte, error) {
 		Type           notifier.Type `json:"type"`
 		Tag            string        `json:"tag,omitempty"`
 		AcknowledgeURL string        `json:"acknowledge_url,omitempty"`
+		AnswerURL      string        `json:"answer_url,omitempty"`
 		Actions        []vapidAction `json:"actions,omitempty"`
-	}{m.Title, m.Body, m.Type, m.NotificationID(), m.AcknowledgeURL, actions})
+	}{m.Title, m.Body, m.Type, m.NotificationID(), acknowledge, answer, actions})
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 

@@ -138,8 +138,12 @@ func (w *workflows) card(m *notifier.Message) any {
 		"msteams": teams,
 		"body":    body,
 	}
-	if m.AcknowledgeURL != "" {
-		card["actions"] = []any{object{"type": "Action.OpenUrl", "title": "Acknowledge", "url": m.AcknowledgeURL}}
+	if m.Link.URL != "" {
+		var actions []any
+		for _, l := range m.Buttons(maxButtons) {
+			actions = append(actions, object{"type": "Action.OpenUrl", "title": l.Label, "url": l.URL})
+		}
+		card["actions"] = actions
 	}
 	return object{
 		"type": "message",

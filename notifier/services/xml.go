@@ -52,9 +52,10 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	}
 	b.WriteString(envelopeEnd)
 	q := x.request(notifier.Splice("application/xml", []byte(b.String()), m.Attachments...))
-	if m.Incident.ID != "" || m.AcknowledgeURL != "" {
+	if m.Incident.ID != "" || m.Link.URL != "" {
 		q.Header = map[string]string{}
-		for name, value := range map[string]string{"Incident": m.Incident.ID, "Acknowledge-Url": m.AcknowledgeURL} {
+		acknowledge, answer := m.Link.Fields()
+		for name, value := range map[string]string{"Incident": m.Incident.ID, "Acknowledge-Url": acknowledge, "Answer-Url": answer} {
 			if value != "" {
 				q.Header[name] = value
 			}

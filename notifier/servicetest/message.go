@@ -63,10 +63,10 @@ func Message(t testing.TB, name string) *notifier.Message {
 	case "worse":
 		m.Body, m.Type, m.Incident = "Volume /data is at 99% on host-7", notifier.Failure, incident("")
 	case "button":
-		m.Type, m.Incident, m.AcknowledgeURL = notifier.Failure, incident(""), AcknowledgeURL
+		m.Type, m.Incident, m.Link = notifier.Failure, incident(""), notifier.Link{Label: notifier.AcknowledgeLabel, URL: AcknowledgeURL}
 	case "longbutton":
 		m = Message(t, "long")
-		m.Type, m.Incident, m.AcknowledgeURL = notifier.Failure, incident(""), AcknowledgeURL
+		m.Type, m.Incident, m.Link = notifier.Failure, incident(""), notifier.Link{Label: notifier.AcknowledgeLabel, URL: AcknowledgeURL}
 	case "updated":
 		m.Title, m.Body, m.Incident = "Disk", "a larger one is ordered", incident("")
 	case "acknowledged":

@@ -1,7 +1,15 @@
 package slack
 
 import (
+	"fmt"
+
 	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// How many answers to a question have a button each.
+const (
+	maxActions = 5 // of an attachment
+	maxButtons = 6
 )
 
 // payload returns the message without a channel. body is what mrkdwn returns.
@@ -28,11 +36,15 @@ func (k *service) payload(m *notifier.Message, body string) map[string]any {
 	}
 	p["mrkdwn"] = m.Format == notifier.Markdown
 	attachment["title"], attachment["text"] = escaper.Replace(m.Title), body
-	if m.AcknowledgeURL != "" {
+	if m.Link.URL != "" {
 		// A link button of an attachment needs no answer of an app.
 		// See https://api.slack.com/legacy/interactive-message-field-guide#action_fields.
-		attachment["fallback"] = m.Text("\n") + "\n" + m.AcknowledgeURL
-		attachment["actions"] = []any{map[string]string{"type": "button", "text": "Acknowledge", "url": m.AcknowledgeURL}}
+		attachment["fallback"] = m.Text("\n") + "\n" + m.Link.URL
+		var actions []any
+		for _, l := range m.Buttons(maxActions) {
+			actions = append(actions, map[string]string{"type": "button", "text": l.Label, "url": l.URL})
+		}
+		attachment["actions"] = actions
 	}
 	if icon != "" {
 		p["icon_url"] = icon
@@ -69,10 +81,16 @@ func (k *service) layout(m *notifier.Message, body, icon string) (blocks []any) 
 	if body != "" {
 		blocks = append(blocks, object{"type": "section", "text": object{"type": textType, "text": body}})
 	}
-	if m.AcknowledgeURL != "" {
-		blocks = append(blocks, object{"type": "actions", "elements": []any{object{
-			"type": "button", "text": object{"type": "plain_text", "text": "Acknowledge"}, "url": m.AcknowledgeURL, "action_id": "acknowledge",
-		}}})
+	if m.Link.URL != "" {
+		var buttons []any
+		for i, l := range m.Buttons(maxButtons) {
+			id := "acknowledge"
+			if m.Asks() {
+				id = fmt.Sprint("answer", i)
+			}
+			buttons = append(buttons, object{"type": "button", "text": object{"type": "plain_text", "text": l.Label}, "url": l.URL, "action_id": id})
+		}
+		blocks = append(blocks, object{"type": "actions", "elements": buttons})
 	}
 	if k.footer {
 		elements := []any{object{"type": textType, "text": m.Identity.Name}}

@@ -54,7 +54,7 @@ func (t delivery) upload(ctx context.Context, kind string, f *notifier.Attachmen
 			add("parse_mode", mode)
 		}
 	}
-	if t.button && t.m.AcknowledgeURL != "" {
+	if t.button && t.m.Link.URL != "" {
 		text, err := json.Marshal(keyboard(t.m))
 		if err != nil {
 			return err

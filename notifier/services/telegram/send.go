@@ -134,7 +134,7 @@ func (t delivery) message(ctx context.Context, text, mode string) error {
 // Telegram cannot read that of m.
 func (t delivery) write(ctx context.Context, method string, m *notifier.Message, p map[string]any) (*notifier.Response, error) {
 	p["disable_web_page_preview"] = !t.preview
-	if m.AcknowledgeURL != "" {
+	if m.Link.URL != "" {
 		p["reply_markup"] = keyboard(m)
 	}
 	resp, err := t.call(ctx, t.c, method, notifier.JSON(p))
@@ -147,11 +147,17 @@ func (t delivery) write(ctx context.Context, method string, m *notifier.Message,
 	return resp, err
 }
 
-// keyboard returns the button to acknowledge the incident of m.
+// maxButtons is how many answers to a question have a button each.
+const maxButtons = 6
+
+// keyboard returns the buttons of m.
 // See https://core.telegram.org/bots/api#inlinekeyboardmarkup.
 func keyboard(m *notifier.Message) any {
-	button := map[string]string{"text": "Acknowledge", "url": m.AcknowledgeURL}
-	return map[string]any{"inline_keyboard": []any{[]any{button}}}
+	var rows []any // of one button each, which have room for long labels
+	for _, l := range m.Buttons(maxButtons) {
+		rows = append(rows, []any{map[string]string{"text": l.Label, "url": l.URL}})
+	}
+	return map[string]any{"inline_keyboard": rows}
 }
 
 func (t delivery) post(ctx context.Context, method string, v any) error {

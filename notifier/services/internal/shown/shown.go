@@ -79,12 +79,12 @@ func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	key := m.Incident.ID + " " + chat.Place
 	before, known := s.kept.Get(ctx, c, key)
 	now := before
-	if known && m.Incident.State == notifier.Updated && m.AcknowledgeURL == "" {
+	if known && m.Incident.State == notifier.Updated && m.Link.URL == "" {
 		c := *m
-		c.AcknowledgeURL = before.AcknowledgeURL
+		c.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: before.AcknowledgeURL}
 		m = &c
 	}
-	now.AcknowledgeURL = m.AcknowledgeURL
+	now.AcknowledgeURL = m.Link.URL
 	now.History = history(before.History, m)
 	if m.Incident.State == notifier.Open || m.Incident.State == notifier.Resolved {
 		now.Type, now.Over, now.Alerts = m.Type, m.Incident.State == notifier.Resolved, m.Incident.Alerts
@@ -95,7 +95,7 @@ func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Mes
 			err = c.Steps.Once("reply "+chat.Place, func() error { return chat.Reply(ctx, before.Ref, reply) })
 		}
 		if err == nil {
-			now.Button = m.AcknowledgeURL != ""
+			now.Button = m.Link.URL != ""
 			s.kept.Set(ctx, c, key, now)
 		}
 		if !errors.Is(err, ErrGone) {
@@ -114,7 +114,7 @@ func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		return Ref{}, err
 	}
 	now.History = history(nil, m)
-	now.Button = m.AcknowledgeURL != ""
+	now.Button = m.Link.URL != ""
 	if now.ID != "" {
 		s.kept.Set(ctx, c, key, now)
 	}
