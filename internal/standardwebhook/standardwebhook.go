@@ -91,7 +91,7 @@ func (k Key) Verify(id, timestamp, signatures string, body io.WriterTo) bool {
 // sum returns the HMAC-SHA256 of what is signed.
 func (k Key) sum(id, timestamp string, body io.WriterTo) ([]byte, error) {
 	m := hmac.New(sha256.New, k)
-	io.WriteString(m, id+"."+timestamp+".")
+	m.Write([]byte(id + "." + timestamp + "."))
 	if _, err := body.WriteTo(m); err != nil {
 		return nil, fmt.Errorf("signing the body: %w", err)
 	}
