@@ -58,7 +58,7 @@ func TestSourceConfigErrors(t *testing.T) {
 		"from mine {\ntype info\n}":                                  "there is no built-in source mine; give it a title or a body",
 		"from grafana {\nsign grafana\n}":                            "sign: the secret is missing; write sign grafana {env.NAME}",
 		"from mine {\ntitle x\nsign standard whsec_\n}":              "the secret is empty",
-		"from mine {\ntitle x\nsign standard whsec_QUJD\n}":          "the secret of the scheme standard has 3 bytes and must have at least 16",
+		"from mine {\ntitle x\nsign standard whsec_QUJD\n}":          "the secret of the scheme standard is 3 bytes long and must be at least 16",
 		"from grafana {\nsign sns x\n}":                              "sns takes no secret",
 		"from grafana {\nsign md5 x\n}":                              "there is no such signature scheme; use flux, github",
 		"from mine {\ntitle {{.a\n}":                                 "the template title, line 1: unclosed action",

@@ -126,6 +126,41 @@ func TestURLsInTables(t *testing.T) {
 	}
 }
 
+// TestExampleURLs parses the notification URLs that stand in the text of pages, or alone in a line of a block marked text. One with a place to fill in,
+// such as TOKEN, {env.TOKEN} or …, is the form of a URL and not an example.
+func TestExampleURLs(t *testing.T) {
+	address := regexp.MustCompile(`^[a-z0-9]+://\S+$`)
+	form := regexp.MustCompile(`[{}<>…$|]|\b[A-Z][A-Z_]+\b|^[a-z0-9]+://$`)
+	n := 0
+	for _, p := range userPages(t) {
+		if p.path == "docs/services.md" {
+			continue // it is made from what parses
+		}
+		var urls []string
+		for _, m := range codeSpan.FindAllStringSubmatch(p.prose, -1) {
+			urls = append(urls, m[1])
+		}
+		for _, b := range p.blocks {
+			if b.language == "text" {
+				urls = append(urls, strings.Split(b.text, "\n")...)
+			}
+		}
+		for _, u := range urls {
+			u = strings.TrimSpace(u)
+			if !address.MatchString(u) || form.MatchString(u) || strings.HasPrefix(u, "http") || strings.Contains(u, "alerts.example.com/") {
+				continue
+			}
+			n++
+			if _, err := notifier.Parse(u, nil); err != nil {
+				t.Errorf("%s: %s: %v", p.path, u, err)
+			}
+		}
+	}
+	if n < 35 {
+		t.Errorf("only %d URLs were found", n)
+	}
+}
+
 // TestQuotedErrors reports errors that a page quotes in a column "you see" and that no program returns.
 // TestTroubleshooting checks those of docs/troubleshooting.md.
 func TestQuotedErrors(t *testing.T) {

@@ -95,14 +95,14 @@ type Attempt struct {
 // NewDelivery returns the delivery of a message to targets under the settings of a site, whose
 // ID is siteID. All ways in use it and, for a key, [Delivery.ToKey]: what is set for every
 // message is set here. source is one of the sources of package site. The message gets the
-// identity of the site and, if it has none, the time.
+// identity of the site and, if it has none, the time and an ID.
 func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *api.Selection) Delivery {
 	m.Identity = settings.Identity
 	if m.Time.IsZero() {
 		m.Time = time.Now()
 	}
 	m.Digest = source == site.SourceDigest
-	if settings.Push != nil && m.ID == "" {
+	if m.ID == "" {
 		m.ID = queue.NewID().String()
 	}
 	return Delivery{Message: m, To: to, Settings: settings, Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}}}

@@ -34,7 +34,7 @@ type Inboxes struct {
 const (
 	listedMessages = 1000    // in JSON
 	listedSize     = 4 << 20 // bytes of their texts
-	shownMessages  = 200     // on the page
+	shownMessages  = 200     // on the page, and in the feed
 )
 
 // inboxSinceHeader is how browsers say where their stream has ended.
@@ -72,6 +72,9 @@ func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) err
 			return err
 		}
 		return x.stream(w, r, s)
+	}
+	if wantsAtom(r) {
+		return x.writeAtom(w, r, since)
 	}
 	if h.Resolved.Page && api.PrefersHTML(r) {
 		return x.writePage(w, r, since)
@@ -113,19 +116,54 @@ func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since st
 		return err
 	}
 	p := view.InboxPage{Key: x.name, Keep: rules.FormatTime(x.Keep), Since: since}
-	err = x.Each(r.Context(), s, func(m *inbox.Message, _ time.Time) bool {
-		if len(p.Messages) == shownMessages {
-			p.Messages, p.More = append(p.Messages[:0], p.Messages[1:]...), true
-		}
-		shown := view.InboxMessage{ID: m.Cursor.String(), Time: m.Time, Type: string(m.Type), Title: m.Title, Text: m.Text(), Cut: m.Cut}
-		p.Messages = append(p.Messages, shown)
-		return true
-	})
+	messages, more, err := x.newest(r.Context(), s)
 	if err != nil {
 		p.Problem = ErrQueueUnread
 	}
-	slices.Reverse(p.Messages)
+	for _, m := range slices.Backward(messages) {
+		p.Messages = append(p.Messages, view.InboxMessage{ID: m.Cursor.String(), Time: m.Time, Type: string(m.Type), Title: m.Title, Text: m.Text(), Cut: m.Cut})
+	}
+	p.More = more
 	return x.h.WritePage(w, r, http.StatusOK, "", p)
+}
+
+// newest returns the last messages that the client wants, in their order, and whether others
+// are before them.
+func (x *InboxReader) newest(ctx context.Context, s inbox.Since) (messages []*inbox.Message, more bool, err error) {
+	err = x.Each(ctx, s, func(m *inbox.Message, _ time.Time) bool {
+		if len(messages) == shownMessages {
+			messages, more = append(messages[:0], messages[1:]...), true
+		}
+		messages = append(messages, m)
+		return true
+	})
+	return messages, more, err
+}
+
+// feedSince is how old the messages are that the feed has if the client does not say.
+const feedSince = "7d"
+
+// wantsAtom reports whether the client of r asks for an Atom feed.
+func wantsAtom(r *http.Request) bool {
+	if format := r.URL.Query().Get("format"); format != "" {
+		return format == "atom"
+	}
+	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), inbox.MediaAtom) })
+}
+
+// writeAtom writes a feed with the last messages that the client wants, the newest first.
+func (x *InboxReader) writeAtom(w http.ResponseWriter, r *http.Request, since string) error {
+	s, err := x.since(cmp.Or(since, feedSince), inbox.Since{})
+	if err != nil {
+		return err
+	}
+	messages, _, err := x.newest(r.Context(), s)
+	if err != nil {
+		return Answer(err)
+	}
+	w.Header().Set("Content-Type", inbox.MediaAtom+"; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	return inbox.NewAtom(x.Place, x.name, messages, time.Now()).Encode(w)
 }
 
 // stream sends the client messages as they come in: as server-sent events if it accepts

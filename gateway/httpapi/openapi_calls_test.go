@@ -238,7 +238,9 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 			calls[op] = append(calls[op], describedCall{g: full, target: target})
 		}
 	}
-	op := "GET " + httpapi.RouteNtfyInbox
+	op := "GET " + httpapi.RouteInbox
+	calls[op] = append(calls[op], describedCall{g: g, target: "/notify/k/messages?format=atom"})
+	op = "GET " + httpapi.RouteNtfyInbox
 	socket := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Origin": {"https://evil.example"}}
 	calls[op] = append(calls[op],
 		describedCall{g: g, target: "/notify/k/ntfy/x/auth"}, describedCall{g: g, target: "/notify/k/ntfy/x/sse?poll=1"}, describedCall{g: g, target: "/notify/k/ntfy/x/raw?poll=1"}, describedCall{g: g, target: "/notify/k/ntfy/x/ws", header: socket})

@@ -124,6 +124,7 @@ const (
 	mediaHTML   = "text/html"
 	mediaStream = "application/x-ndjson"
 	mediaEvents = "text/event-stream"
+	mediaAtom   = "application/atom+xml"
 	mediaForm   = "application/x-www-form-urlencoded"
 )
 

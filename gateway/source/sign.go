@@ -1,11 +1,11 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
 )
 
 // The signature schemes, for Scheme of a [Format] and a [Config].
@@ -47,20 +49,13 @@ var (
 	errWrongSignature = errors.New("it does not match the body; compare the secrets of both sides")
 )
 
-// minSecret is the minimum length of a secret that is base64, in bytes, decoded.
-// Standard Webhooks asks for 24 to 64.
-const minSecret = 16
-
-// secretPrefix is before the secrets of Standard Webhooks and Stripe.
-const secretPrefix = "whsec_"
-
 // errEmptySecret is returned for a source whose secret or token is empty.
 var errEmptySecret = errors.New("the secret is empty")
 
 // newVerifier returns the verifier of a scheme, or nil if scheme is empty. roots are
 // what the certificates of Amazon SNS must lead to, or nil for those of the system.
 func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) {
-	if scheme != "" && NeedsSecret(scheme) && strings.TrimSpace(strings.TrimPrefix(secret, secretPrefix)) == "" {
+	if scheme != "" && NeedsSecret(scheme) && strings.TrimSpace(strings.TrimPrefix(secret, standardwebhook.SecretPrefix)) == "" {
 		return nil, errEmptySecret
 	}
 	key := []byte(secret)
@@ -104,14 +99,11 @@ func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) 
 	case SchemeStripe:
 		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStripe(key, r) }, nil
 	case SchemeStandard:
-		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+		key, err := standardwebhook.ParseKey(secret)
 		if err != nil {
-			return nil, errors.New("the secret of the scheme standard must be base64, with whsec_ before it or not")
+			return nil, fmt.Errorf("the secret of the scheme standard %w", err)
 		}
-		if len(raw) < minSecret {
-			return nil, fmt.Errorf("the secret of the scheme standard has %d bytes and must have at least %d; copy all of it from the program that sends", len(raw), minSecret)
-		}
-		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStandard(raw, r) }, nil
+		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStandard(key, r) }, nil
 	case SchemeSNS:
 		return newSNS(roots).verify, nil
 	}
@@ -187,31 +179,22 @@ func checkStripe(key []byte, r *Request) error {
 
 // checkStandard checks the headers of Standard Webhooks, or those of Svix, which have
 // the same values: svix-id, svix-timestamp and svix-signature.
-func checkStandard(key []byte, r *Request) error {
+func checkStandard(key standardwebhook.Key, r *Request) error {
 	prefix := "Webhook-"
 	if r.Header.Get("Webhook-Id") == "" {
 		prefix = "Svix-"
 	}
-	id, at := r.Header.Get(prefix+"Id"), r.Header.Get(prefix+"Timestamp")
-	var sums []string
-	for part := range strings.FieldsSeq(r.Header.Get(prefix + "Signature")) {
-		if sum, ok := strings.CutPrefix(part, "v1,"); ok {
-			sums = append(sums, sum)
-		}
-	}
-	if len(sums) == 0 || id == "" {
+	id, at, signatures := r.Header.Get(prefix+"Id"), r.Header.Get(prefix+"Timestamp"), r.Header.Get(prefix+"Signature")
+	if id == "" || signatures == "" {
 		return errNoSignature
 	}
 	if err := checkTime(at, r.Time); err != nil {
 		return err
 	}
-	want := sign(key, concat(id+"."+at+".", r.Body))
-	return checkAny(sums, func(sum string) error {
-		if got, err := base64.StdEncoding.DecodeString(sum); err != nil || !hmac.Equal(got, want) {
-			return errWrongSignature
-		}
-		return nil
-	})
+	if !key.Verify(id, at, signatures, bytes.NewReader(r.Body)) {
+		return errWrongSignature
+	}
+	return nil
 }
 
 // maxSignatures is the maximum number of signatures to check of one request. Programs

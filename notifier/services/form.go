@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -30,6 +31,13 @@ func (f *formHook) Describe(s *notifier.Schema) {
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	describeParams(s, &f.params)
 	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Normalize(fileField)
+}
+
+func (f *formHook) Finish(s *notifier.Schema) error {
+	if f.sign != "" && f.method == http.MethodGet {
+		return errors.New("sign needs a request with a body; leave out method=GET")
+	}
+	return f.webhook.Finish(s)
 }
 
 func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -66,8 +74,7 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	default:
 		q.Body = notifier.Form(values(form))
 	}
-	_, err := c.Do(ctx, &q)
-	return err
+	return f.do(ctx, c, m, q)
 }
 
 var fileFieldPattern = lazyregexp.New(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)

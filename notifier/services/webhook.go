@@ -1,10 +1,20 @@
 package services
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -17,6 +27,8 @@ type webhook struct {
 	header  map[string]string
 	payload map[string]string
 	slash   bool
+	sign    string
+	key     standardwebhook.Key // of sign
 }
 
 var webhookMethods = []string{"POST", "GET", "DELETE", "PUT", "HEAD", "PATCH", "UPDATE", "OPTIONS"}
@@ -31,6 +43,7 @@ func (w *webhook) describe(s *notifier.Schema, schemes string, fields ...string)
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
 	s.Headers(&w.header, "headers", "HTTP header to add")
+	s.String(&w.sign, "sign", "", "signs each request by Standard Webhooks: standard: and the secret of the receiver").Secret().Normalize(signature).Example("standard:whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	s.Map(&w.payload, ":", "payload", "field to add, or new name of a field of the message").Public(fields...)
 }
 
@@ -50,6 +63,52 @@ func (w *webhook) request(body *notifier.Body) notifier.Request {
 		address += "/"
 	}
 	return notifier.Request{Method: w.method, URL: address, Header: w.header, Login: &w.Server, Body: body}
+}
+
+// signStandard is before the secret in the parameter sign.
+const signStandard = "standard:"
+
+// signature checks the parameter sign.
+func signature(s string) (string, error) {
+	secret, ok := strings.CutPrefix(s, signStandard)
+	if !ok {
+		return "", errors.New("must be standard: and a secret")
+	}
+	if _, err := standardwebhook.ParseKey(secret); err != nil {
+		return "", fmt.Errorf("has a secret that %w", err)
+	}
+	return s, nil
+}
+
+// Finish reads the key of the signatures.
+func (w *webhook) Finish(*notifier.Schema) (err error) {
+	if w.sign != "" {
+		w.key, err = standardwebhook.ParseKey(strings.TrimPrefix(w.sign, signStandard))
+	}
+	return err
+}
+
+// do sends a request, which it signs if the URL asks for that. The ID is the same in all
+// attempts to send the message, or this part of it, and the time is that of this one.
+func (w *webhook) do(ctx context.Context, c *notifier.Client, m *notifier.Message, q notifier.Request) error {
+	if w.key != nil {
+		id := cmp.Or(m.ID, uuid.NewString())
+		if m.Part > 0 {
+			id = fmt.Sprint(id, "-", m.Part+1)
+		}
+		signed, err := w.key.Sign(id, time.Now(), q.Body)
+		if err != nil {
+			return err
+		}
+		for name, value := range q.Header {
+			if name = http.CanonicalHeaderKey(name); signed[name] == "" {
+				signed[name] = value
+			}
+		}
+		q.Header = signed
+	}
+	_, err := c.Do(ctx, &q)
+	return err
 }
 
 // describeParams binds the query parameters of a webhook's URL.

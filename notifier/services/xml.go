@@ -64,8 +64,7 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			q.Header[http.CanonicalHeaderKey(name)] = value
 		}
 	}
-	_, err := c.Do(ctx, &q)
-	return err
+	return x.do(ctx, c, m, q)
 }
 
 const (

@@ -24,6 +24,7 @@ const AcknowledgeURL = "https://alerts.example.com/notify/incidents/k4fzmoyq2xr6
 func Message(t testing.TB, name string) *notifier.Message {
 	t.Helper()
 	m := &notifier.Message{
+		ID:    "01a2c4e6-89ab-7cde-8f01-23456789abcd",
 		Title: "Disk almost full",
 		Body:  "Volume /data is at 91% on host-7",
 		Type:  notifier.Info,

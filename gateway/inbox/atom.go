@@ -1,0 +1,77 @@
+package inbox
+
+import (
+	"cmp"
+	"encoding/xml"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// MediaAtom is the media type of an Atom feed.
+const MediaAtom = "application/atom+xml"
+
+// Atom is the inbox of a key as an Atom feed (RFC 4287).
+type Atom struct {
+	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string      `xml:"id"`
+	Title   string      `xml:"title"`
+	Updated string      `xml:"updated"`
+	Author  string      `xml:"author>name"`
+	Entries []atomEntry `xml:"entry"`
+}
+
+type atomEntry struct {
+	ID       string       `xml:"id"`
+	Title    string       `xml:"title"`
+	Updated  string       `xml:"updated"`
+	Category atomCategory `xml:"category"`
+	Content  atomContent  `xml:"content"`
+}
+
+type atomCategory struct {
+	Term string `xml:"term,attr"`
+}
+
+type atomContent struct {
+	Type string `xml:"type,attr"`
+	Text string `xml:",chardata"`
+}
+
+// maxAtomTitle is the maximum number of characters of the title of an entry whose message
+// has none.
+const maxAtomTitle = 80
+
+// NewAtom returns the feed of messages of a key, which are sorted by time. The name of the
+// feed is that of its key. What identifies the feed and its entries for a reader is the
+// place of the key and the messages, and does not depend on the address or on time.
+func NewAtom(place, key string, messages []*Message, now time.Time) *Atom {
+	feed := &Atom{
+		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("inbox "+place)).URN(), Title: "Messages of " + key, Author: key,
+		Updated: now.UTC().Format(time.RFC3339),
+	}
+	for _, m := range slices.Backward(messages) {
+		text := m.Text()
+		title := cmp.Or(m.Title, markup.Truncate(markup.OneLine(text), maxAtomTitle), string(m.Type))
+		feed.Entries = append(feed.Entries, atomEntry{
+			ID: "urn:uuid:" + m.ID, Title: title, Updated: m.Time.UTC().Format(time.RFC3339),
+			Category: atomCategory{string(m.Type)}, Content: atomContent{"text", text},
+		})
+	}
+	if len(feed.Entries) > 0 {
+		feed.Updated = feed.Entries[0].Updated
+	}
+	return feed
+}
+
+// Encode writes the feed as XML. Characters that XML does not allow are replaced.
+func (a *Atom) Encode(w io.Writer) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	return xml.NewEncoder(w).Encode(a)
+}
