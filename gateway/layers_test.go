@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"gateway/outbox"},
 	{"gateway/saved", "gateway/inbox", "gateway/heartbeat"},
 	{"gateway/alerting"},
-	{"gateway/device"},
+	{"gateway/device", "gateway/ask"},
 	{"gateway"},
 	{"gateway/httpapi"},
 	{"gateway/console"},

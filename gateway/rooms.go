@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
@@ -46,6 +47,8 @@ type Rooms struct {
 	Devices *device.Registry   // the devices that have subscribed to keys
 	Beats   *heartbeat.Monitor // the beats that keys expect
 	Inboxes *inbox.Box         // the messages that keys keep for readers
+
+	Questions *ask.Questions // what messages ask
 }
 
 // RefreshTimeout is how long the start waits for what messages need. If it takes longer,
@@ -59,6 +62,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
 	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
 	q.Devices = device.NewRegistry(base, q.Alerts.Incidents)
+	q.Questions = ask.New(base, q.Alerts)
 	var store queue.Store
 	var err error
 	if s.DSN != "" {
@@ -77,7 +81,10 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q.Outbox.Engine.Store(a)
 	q.Outbox.Queue = queue.New(store, q.Options(s))
 	q.Inboxes = inbox.NewBox(base)
-	q.Outbox.Policy = outbox.Policy{Plan: q.Alerts.Plan, Before: q.Alerts.Before, MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft}
+	q.Outbox.Policy = outbox.Policy{
+		Plan: q.Alerts.Plan, Before: q.Alerts.Before, Ask: q.Questions.Links, Callback: q.Questions.Callback,
+		MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft,
+	}
 	return q, nil
 }
 
@@ -87,7 +94,7 @@ func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 	return queue.Options{
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
 		Ended: q.ended, Due: q.due, Recheck: q.Alerts.Recheck, Arm: q.Beats.Arm,
-		Punctual: func() bool { return punctual || q.Alerts.Silences.Any() }, Refresh: q.refresh,
+		Punctual: func() bool { return punctual || q.Alerts.Silences.Any() || q.Questions.Any() }, Refresh: q.refresh,
 		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Outbox.Log,
 	}
 }
@@ -102,6 +109,7 @@ func (q *Rooms) refresh(ctx context.Context) {
 	q.Alerts.Silences.Refresh(ctx)
 	q.Inboxes.Refresh(ctx)
 	q.Devices.Refresh(ctx)
+	q.Questions.Refresh(ctx)
 	q.Alerts.WatchShares(ctx)
 }
 
@@ -158,7 +166,7 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 	if len(data) == 0 {
 		return q.Outbox.RemoveRecord(ctx, name)
 	}
-	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord} {
+	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord, q.Questions.DueRecord} {
 		if ours, err := room(ctx, name, data, crowded); ours {
 			return err
 		}

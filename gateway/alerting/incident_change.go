@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -42,6 +44,11 @@ type incidentChange struct {
 // none. f changes the incident and jobs of its steps, and reports whether the record stays.
 // It may be called several times.
 func (i *Incidents) change(ctx context.Context, name queue.Hash, f func(*incidentChange) (stays bool)) (*rules.Incident, error) {
+	return i.changeWith(ctx, name, nil, f)
+}
+
+// changeWith is change together with a change of other records, which may be nil.
+func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue.Ruled, f func(*incidentChange) (stays bool)) (*rules.Incident, error) {
 	for range maxChanges {
 		c, err := i.prepare(ctx, name)
 		if err != nil {
@@ -51,14 +58,32 @@ func (i *Incidents) change(ctx context.Context, name queue.Hash, f func(*inciden
 		for _, j := range c.jobs {
 			held = append(held, *j)
 		}
-		err = i.outbox.Queue.Apply(ctx, &queue.Ruled{Names: c.names, Held: held, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{Names: c.names, Held: held, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
 			return c.decide(i.outbox.Queue.Now(), old, status, f)
-		}})
+		}}, with))
 		if !errors.Is(err, errIncidentChanged) {
 			return c.incident, err
 		}
 	}
 	return nil, errIncidentChanged
+}
+
+// EndOwn resolves the incident that a message of a key with a place is of its own, together
+// with a change of other records: both are made, or none. by is who. The incident may be
+// gone.
+func (i *Incidents) EndOwn(ctx context.Context, place string, message uuid.UUID, by string, with *queue.Ruled) error {
+	name := i.records.incidentName(place, dispatch.OwnIncident(message))
+	ended := false
+	x, err := i.changeWith(ctx, name, with, func(c *incidentChange) (stays bool) {
+		if ended = c.incident != nil && c.incident.IsOpen(); ended {
+			c.drop(slices.Concat(c.incident.Close(c.now, by), c.silenced), notifier.RuleAcknowledged)
+		}
+		return c.incident != nil
+	})
+	if err == nil && ended {
+		i.tell(event.IncidentResolved, x, by)
+	}
+	return err
 }
 
 // prepare reads what a change of an incident needs before its transaction.

@@ -36,8 +36,8 @@ type messagePlan struct {
 // plan is [Engine.Plan].
 func (p *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
-	if asked {
-		silences = p.silences.of(d)
+	if asked && d.Question == nil { // a question says itself which destinations are silent
+		silences = p.silences.Of(d)
 	}
 	if d.Rules.Empty() && len(silences) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
 // addRounds adds the jobs of the rounds after the first to an entry that escalates.
 func (s *messagePlan) addRounds() {
 	s.rounds, s.escalates = nil, false
-	if s.draft.Steps == nil || s.draft.Rules == nil || s.draft.Bypasses || !s.draft.Rules.Escalate.Covers(s.draft.Message.Type, dispatch.StateOf(s.draft.Message)) {
+	if s.draft.Steps == nil || s.draft.Rules == nil || s.draft.Bypasses || s.draft.Question == nil && !s.draft.Rules.Escalate.Covers(s.draft.Message.Type, dispatch.StateOf(s.draft.Message)) {
 		return
 	}
 	s.escalates = true

@@ -201,10 +201,10 @@ func (s *Silences) changed(change, key string, x rules.Silence) {
 	})
 }
 
-// of returns the silences of the key that may keep the message of a delivery from
+// Of returns the silences of the key that may keep the message of a delivery from
 // one of its destinations. Those of a message about an incident are all of them, because
 // the silence of an incident also holds for its later messages.
-func (s *Silences) of(d *dispatch.Delivery) rules.Silences {
+func (s *Silences) Of(d *dispatch.Delivery) rules.Silences {
 	all := s.cache.of(d)
 	if len(all) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
 		return nil

@@ -12,6 +12,9 @@ import (
 // again.
 const StatusQueued notifier.Status = "queued"
 
+// RuleDecided is why a question is not sent that was answered, withdrawn or is too old.
+const RuleDecided notifier.Rule = "decided"
+
 // Failed reports whether a required destination does not have the message and
 // will not get it.
 func Failed(r notifier.Result) bool { return r.Status != StatusQueued && !r.OK() }
@@ -56,6 +59,8 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 		text = "its step of the escalation has not begun, so that the destination knows nothing of the incident"
 	case rule == notifier.RuleEscalating:
 		text = "it waits for its step of the escalation, unless somebody acknowledges the incident"
+	case rule == RuleDecided:
+		text = "the question is not open any more"
 	case rule == notifier.RuleAcknowledged:
 		text = "somebody has acknowledged the incident"
 	case rule == notifier.RuleDigested && until.IsZero():
@@ -97,6 +102,12 @@ func (r *Response) SetQueued(id string, location func() string, p Preference) {
 	}
 }
 
+// SetAsked makes r the response for a message that asks, whose address is location: the client
+// hears of the answer there.
+func (r *Response) SetAsked(id, location string) {
+	r.ID, r.Status, r.location = id, http.StatusAccepted, location
+}
+
 // MessageState is the state of a message in the queue.
 type MessageState string
 
@@ -123,6 +134,9 @@ type QueuedMessage struct {
 
 	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
 	IncidentID string `json:"incident_id,omitempty"`
+
+	// Ask is the state of the question that the message asks; nil if it asks none.
+	Ask *AskState `json:"ask,omitempty"`
 }
 
 // QueuedResult is the state of one delivery.
@@ -143,7 +157,7 @@ func (m *QueuedMessage) SetState() {
 	has := map[notifier.Status]bool{}
 	for _, r := range m.Results {
 		switch {
-		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped && (r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced || r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged):
+		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped && (r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced || r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged || r.Rule == RuleDecided):
 			has[StatusCancelled] = true
 		case r.Status != notifier.Failed || !r.Optional:
 			has[r.Status] = true

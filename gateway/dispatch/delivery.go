@@ -38,6 +38,9 @@ type Delivery struct {
 	By         string            // who resolves the incident on its page; "" for a program
 	Steps      []int             // of an escalation, by the targets; nil for none
 
+	// Question is what the message asks; nil for a message that asks nothing.
+	Question *api.Ask
+
 	// With, if set, is a change of records in the transaction that stores the message,
 	// which is stored before it is sent.
 	With *queue.Ruled
@@ -275,7 +278,7 @@ func (d *Delivery) KnownIncident() string {
 	switch {
 	case d.Rules.Empty():
 		return ""
-	case d.Message.Incident.ID == "" && d.Rules.Escalate != nil && d.Message.Type != notifier.Info:
+	case d.Message.Incident.ID == "" && d.Rules.Escalate != nil && (d.Message.Type != notifier.Info || d.Question != nil):
 		return d.Place() + "\x00" + OwnIncident(d.ID) // if it escalates, it is an incident of its own
 	}
 	return d.IncidentOf()

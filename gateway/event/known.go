@@ -67,6 +67,17 @@ const (
 //	user          who made the change; "" if Caddy's authentication has found nobody
 const ConfigChanged = "notify_config_changed"
 
+// Answered is the event for each question that is decided. Its data are
+//
+//	key      the name of the key
+//	id       the ID of the message
+//	state    answered, expired or cancelled
+//	by       who has answered; "" if nobody is known
+//	through  the destination whose link was used
+//
+// They contain neither the question nor the answer.
+const Answered = "notify_answered"
+
 // Silence is the event for each silence that is made or ends. Its data are
 //
 //	key       the name of the key

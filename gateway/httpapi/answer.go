@@ -21,6 +21,9 @@ import (
 // Nothing is stored before the response if there is no queue or all
 // destinations are fast.
 func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
+	if d.Question != nil {
+		return h.ask(r, d)
+	}
 	prefer := api.ParsePrefer(r.Header)
 	var stream *api.Stream
 	o := outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {

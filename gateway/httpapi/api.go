@@ -28,6 +28,7 @@ type API struct {
 	Incidents *Incidents
 	Silences  *Silences
 	Devices   *Devices
+	Asks      *Asks
 	SavedKeys *SavedKeys
 
 	notifications *notifications
@@ -48,7 +49,8 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	h.description = sync.OnceValues(func() ([]byte, error) { return describeAPI(version.Current) })
 	h.Sender = &Sender{Base: base}
 	h.Beats = &Beats{Base: base, sender: h.Sender}
-	h.Messages = &Messages{Base: base}
+	h.Messages = &Messages{Base: base, streams: h.Streams}
+	h.Asks = &Asks{Base: base}
 	h.Silences = &Silences{Base: base}
 	h.Incidents = &Incidents{Base: base, silences: h.Silences}
 	h.Devices = &Devices{Base: base, sender: h.Sender}

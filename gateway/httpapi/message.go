@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -18,7 +20,10 @@ import (
 )
 
 // Messages shows and cancels the messages in the queue: /notify/messages/{ID}.
-type Messages struct{ *Base }
+type Messages struct {
+	*Base
+	streams *inbox.Streams
+}
 
 // messageAddress returns the address of a message for a client that has sent r
 // to the address of a key, or to /notify.
@@ -65,15 +70,29 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	if err != nil {
 		return nil, err
 	}
+	var x *ask.Question
+	if r.Method != http.MethodDelete {
+		if x, err = h.waitForAnswer(r, q.Questions, id); err != nil {
+			return nil, err
+		}
+	}
 	ctx := context.WithoutCancel(r.Context())
 	messages := q.Outbox.Messages()
 	e, err := messages.Get(ctx, h.Site(), id)
+	if errors.Is(err, outbox.ErrNoMessage) && x != nil { // the queue keeps results for a shorter time
+		m := x.Message()
+		m.Ask = h.askState(r, x)
+		return m.Response(), nil
+	}
 	if err != nil {
 		return nil, Answer(err)
 	}
 	if r.Method == http.MethodDelete {
 		if err := h.mayCancel(r, e); err != nil {
 			return nil, err
+		}
+		if x, err = q.Questions.Withdraw(ctx, id); err != nil && !errors.Is(err, ask.ErrNone) {
+			return nil, Answer(err)
 		}
 		if e, err = messages.Cancel(ctx, id); err != nil {
 			return nil, Answer(err)
@@ -86,6 +105,9 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	q.Devices.Receipts.Set(ctx, m)
 	if x := q.Alerts.Incidents.OfMessage(ctx, e.Message); x != nil && h.mayActOn(r, h.NameOfIncident(r)(x)) {
 		m.IncidentID = x.ID
+	}
+	if x != nil {
+		m.Ask = h.askState(r, x)
 	}
 	return m.Response(), nil
 }

@@ -147,6 +147,9 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops in
 	if d.Logger, d.Memory = h.Log, q.Memory(); k != nil {
 		d = d.ToKey(k)
 	}
+	if err := h.question(q, at, &d); err != nil {
+		return d, err
+	}
 	if err := to.Check(m); err != nil {
 		return d, err
 	}

@@ -65,6 +65,7 @@ func WithQueue(s *SiteRoutes) bool { return s.Queue }
 func withConfigs(s *SiteRoutes) bool { return s.Configs }
 func withPush(s *SiteRoutes) bool    { return s.Push }
 func withConsole(s *SiteRoutes) bool { return s.Console }
+func withLogin(s *SiteRoutes) bool   { return s.Queue && s.Console }
 func withInbox(s *SiteRoutes) bool   { return s.Inbox }
 
 // RouteSpecs returns the routes of the handler. If several match a path, the first
@@ -79,6 +80,7 @@ func RouteSpecs() []RouteSpec {
 	devices := func(h *API) handler { return h.Devices.serveDevices }
 	keys := func(h *API) handler { return h.SavedKeys.serveConfig }
 	console := func(h *API) handler { return h.pages.Console }
+	asks := func(h *API) handler { return h.Asks.serveAsk }
 	appFile := func(h *API) handler { return h.pages.AppFile }
 	return []RouteSpec{
 		{RouteNotify, both, accessSender, nil, messages, openapi.Notify},
@@ -87,6 +89,8 @@ func RouteSpecs() []RouteSpec {
 		{RouteMessage, getDelete, accessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }, openapi.Message},
 		{site.RouteIncidents, get, accessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }, openapi.Incidents},
 		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, openapi.Incident},
+		{RouteAsk, both, accessHolder, WithQueue, asks, openapi.Ask},
+		{RouteConsoleAsk, both, accessHolder, withLogin, asks, openapi.NotDescribed},
 		{RouteConsole, get, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleKey, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleMessages, get, accessManage, withConsole, console, openapi.NotDescribed},
@@ -142,6 +146,9 @@ const (
 	RouteConsole    = "/notify/console"
 
 	RouteIncident = "/notify/incidents/{ID}"
+
+	RouteAsk        = site.RouteAsks + "/{ID}"
+	RouteConsoleAsk = site.RouteConsoleAsks + "/{ID}"
 
 	RouteInbox       = "/notify/{KEY}/messages"
 	RouteInboxStream = "/notify/{KEY}/stream"

@@ -25,6 +25,7 @@ type Metrics struct {
 	attempts   *prometheus.CounterVec
 	bytes      prometheus.Counter
 	rules      *prometheus.CounterVec
+	questions  *prometheus.CounterVec
 	inFlight   prometheus.GaugeFunc
 	memory     prometheus.GaugeFunc
 	Queue      *queueMetrics
@@ -55,9 +56,10 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 			Namespace: ns, Subsystem: sub, Name: "attachment_bytes_total",
 			Help: "Bytes of the attachments of messages, counted once a message.",
 		}),
-		rules:    counter("rules_total", "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).", "rule", "outcome"),
-		inFlight: gauge("in_flight", "Messages of clients that are not answered yet, which max_in_flight bounds.", func() float64 { return float64(f.Load()) }),
-		memory:   gauge("memory_bytes", "Bytes that the requests under way hold in memory, which client_limits memory bounds.", func() float64 { return float64(memory.Held()) }),
+		rules:     counter("rules_total", "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).", "rule", "outcome"),
+		questions: counter("questions_total", "Questions that were decided, by state: answered, expired, cancelled.", "state"),
+		inFlight:  gauge("in_flight", "Messages of clients that are not answered yet, which max_in_flight bounds.", func() float64 { return float64(f.Load()) }),
+		memory:    gauge("memory_bytes", "Bytes that the requests under way hold in memory, which client_limits memory bounds.", func() float64 { return float64(memory.Held()) }),
 	}
 	m.Queue = newQueueMetrics(queue)
 	for _, outcome := range []string{site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError} {
@@ -71,12 +73,15 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 	for _, reason := range AllRefusalReasons {
 		m.refusals.WithLabelValues(reason)
 	}
+	for _, state := range []string{"answered", "expired", "cancelled"} {
+		m.questions.WithLabelValues(state)
+	}
 	return m
 }
 
 // Collectors returns all collectors, to be registered or read.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.inFlight, m.memory, m.Queue}
+	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.questions, m.inFlight, m.memory, m.Queue}
 }
 
 // Register adds the collectors to the registry of a configuration. Collectors
@@ -181,6 +186,9 @@ func (m *Metrics) count(key, outcome string) {
 		m.byKey.WithLabelValues(key, outcome).Inc()
 	}
 }
+
+// Asked counts a question that was decided.
+func (m *Metrics) Asked(state string) { m.questions.WithLabelValues(state).Inc() }
 
 // Refused counts a request that was answered with an error status and sent
 // nothing.

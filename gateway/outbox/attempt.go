@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -25,7 +26,7 @@ import (
 func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
 	a := attempt{q: q, app: q.Engine.Load(), stored: m, job: j}
 	defer a.release()
-	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.takeMemory} {
+	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask, a.takeMemory} {
 		if o := stage(ctx); o != nil {
 			return *o
 		}
@@ -118,7 +119,7 @@ func (a *attempt) compose(ctx context.Context) (o *queue.Outcome) {
 
 // findTarget finds the destination of the job in the configuration of now.
 func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
-	t, err := a.app.QueuedTarget(ctx, &a.text, &a.state)
+	t, err := a.queuedTarget(ctx)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return postponed(postponeSaved)
 	}
@@ -129,6 +130,28 @@ func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
 	}
 	a.target = t
 	return nil
+}
+
+// queuedTarget returns the destination of the job in the configuration of now.
+func (a *attempt) queuedTarget(ctx context.Context) (QueueTarget, error) {
+	if a.text.Source != site.SourceCallback {
+		return a.app.QueuedTarget(ctx, &a.text, &a.state)
+	}
+	then, err := PolicyThen(&a.text, nil)
+	if err != nil {
+		return QueueTarget{}, err
+	}
+	settings, now, _ := a.app.siteRules(a.text.Site, then)
+	d, err := a.q.Policy.Callback(ctx, a.text.Body, egress.Strictest(now, then))
+	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.app.Log}, err
+}
+
+// ask adds the links of a question to the message.
+func (a *attempt) ask(ctx context.Context) *queue.Outcome {
+	if !a.text.Asks {
+		return nil
+	}
+	return a.q.Policy.Ask(ctx, a.job, a.message, a.state.Hash, a.target.Settings.PublicURL)
 }
 
 // skipReplaced skips a message if its destination was told of a newer one while the store
@@ -184,7 +207,9 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 func (a *attempt) delivery() dispatch.Delivery {
 	m, j := a.message, a.job
 	m.ID, m.Expires = a.stored.ID.String(), j.Expires
-	m.Link = a.target.Settings.IncidentLink(a.incident)
+	if !a.text.Asks {
+		m.Link = a.target.Settings.IncidentLink(a.incident)
+	}
 	d := dispatch.NewDelivery(a.target.Settings, a.text.Source, a.text.Site, m, a.selection())
 	d.Key, d.Logger, d.Memory, d.ID = a.text.Key, a.target.logger, &a.memory, a.stored.ID
 	if a.text.Source == site.SourceLog {

@@ -110,7 +110,7 @@ func MessageOf(d *dispatch.Delivery) *queue.Message {
 	m := d.Message
 	text := queued.Text{
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,
-		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace,
+		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace, Asks: d.Question != nil,
 	}
 	for _, t := range d.To.Targets { // all devices have the same policy, and so have all others
 		if site.IsDevice(t.String()) {
@@ -142,7 +142,7 @@ func summaryOf(d *dispatch.Delivery) []byte {
 // finalSummaryOf returns the summary of a message that needs no chains, because it is
 // final.
 func finalSummaryOf(d *dispatch.Delivery) queued.Summary {
-	return queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type}
+	return queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type, Asks: d.Question != nil}
 }
 
 // deliveryState returns the state of a delivery to t before its first attempt. text is the

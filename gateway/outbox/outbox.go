@@ -11,6 +11,8 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -48,6 +50,14 @@ type Policy struct {
 	// Before is called before an attempt. It returns the incident whose link the message
 	// shows, or nil. An outcome that is not nil takes the place of the attempt.
 	Before func(context.Context, *queue.Job) (*rules.Incident, *queue.Outcome)
+
+	// Ask is called before an attempt of a question to the destination with a hash, and adds
+	// its links, which begin with publicURL, to the message. An outcome that is not nil takes the place of the attempt.
+	Ask func(ctx context.Context, j *queue.Job, m *notifier.Message, target, publicURL string) *queue.Outcome
+
+	// Callback returns the destination that is told the outcome of the question with an ID,
+	// under a policy.
+	Callback func(ctx context.Context, id string, policy *egress.Policy) (*notifier.Destination, error)
 
 	// MakeRoom removes what is dispensable from a queue that was full at a time, and reports
 	// whether it has removed something.

@@ -35,6 +35,9 @@ const (
 	KindPushKey        = 'K'
 )
 
+// KindQuestion is the kind of the record of a question.
+const KindQuestion = 'Q'
+
 // DecodeKind returns what decode reads in a record of a kind: nil for none, for one of
 // another kind and for a damaged one.
 func DecodeKind[T any](kind byte, record []byte, decode func([]byte) (*T, error)) *T {

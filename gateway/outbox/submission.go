@@ -101,7 +101,7 @@ func (s *submission) begin(ctx context.Context, waits bool) error {
 	s.d.Trace = dispatch.NewTraceOrigin(ctx)
 	s.log("message accepted", "destinations", len(s.targets))
 	chained := notifier.Chained(s.d.To.Targets)
-	if waits || chained {
+	if (waits || chained) && s.d.Question == nil { // the links of a question are made for each attempt
 		s.chooseDirect(chained)
 	}
 	fast := waits && len(s.direct) == len(s.targets) && s.d.Idempotency.Key == ""

@@ -19,6 +19,8 @@ type Summary struct {
 	// without rules.
 	Known string
 
+	Asks bool // the message is a question
+
 	Chains Chains // none for a message that is final
 }
 
@@ -31,6 +33,7 @@ func (s *Summary) fields(c *wire.Codec) {
 	wire.Text(c, 6, &s.Source)
 	wire.Text(c, 7, &s.Type)
 	wire.Text(c, 8, &s.Known)
+	wire.True(c, 20, &s.Asks)
 }
 
 func chainFields(chain *[][]int, c *wire.Codec) { wire.Records(c, 1, chain, numberFields) }

@@ -47,6 +47,9 @@ type Text struct {
 	// DevicePolicy is that for the devices of the key, which are no destinations of the
 	// operator; "" for none.
 	DevicePolicy string
+
+	// Asks means that the message is a question, whose record has the rest.
+	Asks bool
 }
 
 // File is a file of a message, without its content.
@@ -84,6 +87,7 @@ func (t *Text) fields(c *wire.Codec) {
 	wire.Text(c, 21, &t.Incident.Alerts)
 	wire.Text(c, 22, &t.Trace.Parent)
 	wire.Text(c, 23, &t.Trace.State)
+	wire.True(c, 30, &t.Asks)
 }
 
 func (f *File) fields(c *wire.Codec) {

@@ -10,6 +10,9 @@ const (
 	RouteNotifyKey = "/notify/{KEY}"
 
 	RouteIncidents = "/notify/incidents"
+
+	RouteAsks        = "/notify/asks"
+	RouteConsoleAsks = "/notify/console/asks"
 )
 
 // PathOf returns the path of a key on a route.

@@ -70,5 +70,7 @@ const (
 	SourceExpect   = "expect"    // a beat that is late, has failed, or is back
 
 	SourceDevice     = "device"     // a device that has subscribed, is gone, or does not answer
+	SourceAsk        = "ask"        // the outcome of a question, for those who were asked
+	SourceCallback   = "callback"   // the outcome of a question, for the client that has asked
 	SourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
 )

@@ -1,0 +1,87 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Answer stores an answer, which the caller has checked. by is who answers, as others see it;
+// "" if nobody is known: then it is the device, if the link is that of one. It returns the
+// question as it is then. first reports whether this answer counts.
+func (q *Questions) Answer(ctx context.Context, at *At, answer, by string) (x *Question, first bool, err error) {
+	x, first, err = q.change(ctx, at.ID, by, func(x *Question, now time.Time) {
+		x.decide(Outcome{State: Answered, Answer: answer, By: by, Through: at.Through.Name, At: now})
+	})
+	return x, first, err
+}
+
+// Device returns the name of the device whose link was used, or "".
+func (at *At) Device() string {
+	if !site.IsDevice(at.Through.Name) {
+		return ""
+	}
+	return at.Through.Name[len(site.DeviceScheme):]
+}
+
+// Withdraw ends a question on behalf of who has asked it, if it is open. It returns it as it
+// is then.
+func (q *Questions) Withdraw(ctx context.Context, id uuid.UUID) (*Question, error) {
+	x, _, err := q.change(ctx, id, "", func(x *Question, now time.Time) {
+		x.decide(Outcome{State: Cancelled, At: now})
+	})
+	return x, err
+}
+
+// DueRecord does what is due in a record, and reports whether it is that of a question.
+func (q *Questions) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	x := decode(data)
+	if x == nil {
+		return false, nil
+	}
+	now := q.outbox.Queue.Now()
+	switch {
+	case x.IsOpen() && !now.Before(x.Until):
+		_, _, err = q.change(ctx, x.ID, "", func(*Question, time.Time) {})
+		if errors.Is(err, ErrNone) {
+			err = nil
+		}
+	case x.IsOpen():
+	case x.ToCall || x.ToTell:
+		err = q.tell(ctx, x)
+	case crowded, !now.Before(x.forget(q.outbox.Engine.Load().QueueSettings.Keep)):
+		err = q.outbox.RemoveRecord(ctx, name)
+	}
+	return true, err
+}
+
+// follow does what follows from a decision that is stored: it writes a line, emits an event,
+// and tells who wants to know.
+func (q *Questions) follow(ctx context.Context, x *Question) {
+	app, o := q.outbox.Engine.Load(), x.Outcome
+	key := app.NameOf(ctx, x.Place)
+	app.Log.Info("question "+string(o.State), zap.String("key", key), zap.Stringer("id", x.ID), zap.String("by", o.By), zap.String("through", o.Through))
+	app.Shared.Metrics.Asked(string(o.State))
+	app.Emit(event.Answered, func() map[string]any {
+		return map[string]any{"key": key, "id": x.ID.String(), "state": string(o.State), "by": o.By, "through": o.Through}
+	})
+	if !x.ToCall && !x.ToTell {
+		return
+	}
+	if err := q.tell(context.WithoutCancel(ctx), x); err != nil {
+		q.outbox.Log.Warn("the outcome of a question cannot be told now; it is tried again", zap.Stringer("id", x.ID), zap.Error(err))
+	}
+}
+
+// waitsFor reports whether a question is open, for those who wait.
+func (q *Questions) waitsFor(ctx context.Context, id uuid.UUID) bool {
+	x, err := q.Get(ctx, id)
+	return err == nil && x.IsOpen()
+}

@@ -1,0 +1,185 @@
+package ask
+
+import (
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// State is the state of a question.
+type State string
+
+// The states of a question. All but Open are final.
+const (
+	Open      State = "open"
+	Answered  State = "answered"
+	Expired   State = "expired"
+	Cancelled State = "cancelled" // the client has withdrawn it
+)
+
+// Question is the question of a message.
+type Question struct {
+	api.Ask
+	ID         uuid.UUID // of the message
+	Site       string    // the ID of the site that the message came to
+	Place      site.Place
+	Key        string // the name of the key when it was asked
+	Title      string
+	Body       string // plain text
+	Type       notifier.Type
+	Created    time.Time
+	Until      time.Time
+	Escalates  bool     // it has an incident with steps
+	Targets    []Target // who can answer
+	Outcome    Outcome
+	ToCall     bool // the callback has to be made
+	ToTell     bool // those who were asked have to be told
+	linkSecret [16]byte
+}
+
+// Target is a destination that was asked.
+type Target struct {
+	Hash string
+	Name string // as it is shown
+}
+
+// Outcome is how a question was decided. The zero value is that of one that is open.
+type Outcome struct {
+	State   State
+	Answer  string
+	By      string // as it is shown; "" if nobody is known
+	Through string // the name of the destination
+	At      time.Time
+}
+
+// ErrNone is returned for a question that is not there, or no longer.
+var ErrNone = errors.New("there is no such question; it is forgotten a while after it was decided")
+
+// IsOpen reports whether the question can be answered.
+func (x *Question) IsOpen() bool { return x.Outcome.State == Open }
+
+// JSON returns what clients see of the question. full is for who may send to the key or
+// manage.
+func (x *Question) JSON(full bool) *api.AskState {
+	out := &api.AskState{State: string(x.Outcome.State), Until: x.Until.UTC()}
+	if !full || x.IsOpen() {
+		return out
+	}
+	if o := x.Outcome; o.State == Answered || o.State == Expired && x.Default != "" {
+		out.Answer = &o.Answer
+	}
+	at := x.Outcome.At.UTC()
+	out.By, out.Through, out.At = x.Outcome.By, x.Outcome.Through, &at
+	return out
+}
+
+// Message returns what clients see of a message that the queue has forgotten.
+func (x *Question) Message() *api.QueuedMessage {
+	return &api.QueuedMessage{ID: x.ID.String(), State: api.StateDelivered, Created: x.Created, Results: []api.QueuedResult{}}
+}
+
+// expire ends the question if its time is over, and reports whether it did.
+func (x *Question) expire(now time.Time) bool {
+	if !x.IsOpen() || now.Before(x.Until) {
+		return false
+	}
+	x.decide(Outcome{State: Expired, Answer: x.Default, At: x.Until})
+	return true
+}
+
+// decide sets the outcome, and what follows from it.
+func (x *Question) decide(o Outcome) {
+	x.Outcome = o
+	x.ToCall = x.Callback != "" && o.State != Cancelled
+	x.ToTell = x.Tell
+}
+
+func (x *Question) fields(c *wire.Codec) {
+	wire.Array(c, 1, x.ID[:])
+	wire.Text(c, 2, &x.Site)
+	wire.Text(c, 3, &x.Place.Home)
+	wire.Text(c, 4, &x.Place.Key)
+	wire.Text(c, 5, &x.Key)
+	wire.Text(c, 6, &x.Title)
+	wire.Text(c, 7, &x.Body)
+	wire.Text(c, 8, &x.Type)
+	wire.Time(c, 9, &x.Created)
+	wire.Time(c, 10, &x.Until)
+	wire.True(c, 11, &x.Escalates)
+	wire.Records(c, 12, &x.Targets, (*Target).fields)
+	wire.Record(c, 13, &x.Outcome, (*Outcome).fields)
+	wire.True(c, 14, &x.ToCall)
+	wire.True(c, 15, &x.ToTell)
+	wire.Array(c, 16, x.linkSecret[:])
+	wire.Texts(c, 17, &x.Options)
+	wire.True(c, 18, &x.Text)
+	wire.Text(c, 19, &x.Default)
+	wire.True(c, 20, &x.Login)
+	wire.True(c, 21, &x.Tell)
+	wire.Text(c, 22, &x.Callback)
+	wire.Text(c, 23, &x.Secret)
+}
+
+func (t *Target) fields(c *wire.Codec) {
+	wire.Text(c, 1, &t.Hash)
+	wire.Text(c, 2, &t.Name)
+}
+
+func (o *Outcome) fields(c *wire.Codec) {
+	wire.Text(c, 1, &o.State)
+	wire.Text(c, 2, &o.Answer)
+	wire.Text(c, 3, &o.By)
+	wire.Text(c, 4, &o.Through)
+	wire.Time(c, 5, &o.At)
+}
+
+// decode returns the question in a record, or nil.
+func decode(record []byte) *Question {
+	return outbox.DecodeKind(outbox.KindQuestion, record, func(b []byte) (*Question, error) {
+		x := new(Question)
+		err := wire.Decode(b, x, (*Question).fields)
+		return x, err
+	})
+}
+
+// keepDecided is the minimum time for which a decided question is kept, for clients that ask
+// for the outcome and for people who open the page late.
+const keepDecided = 24 * time.Hour
+
+// record returns the record of the question. It is due when it expires, when something has
+// to be told, and when it can be forgotten.
+func (q *Questions) record(x *Question, now time.Time) queue.Record {
+	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindQuestion, wire.Append(nil, x, (*Question).fields))}
+	switch {
+	case x.IsOpen():
+		r.Due, r.Group = x.Until, q.group(x.Place)
+	case x.ToCall || x.ToTell:
+		r.Due = now
+	default:
+		r.Due = x.forget(q.outbox.Engine.Load().QueueSettings.Keep)
+	}
+	return r
+}
+
+// forget returns when a decided question can be forgotten. keep is how long the queue keeps
+// results.
+func (x *Question) forget(keep time.Duration) time.Time {
+	return x.Outcome.At.Add(max(keep, keepDecided))
+}
+
+func (q *Questions) name(id uuid.UUID) queue.Hash {
+	return q.outbox.Queue.Hash("question\x00" + id.String())
+}
+
+// group is that of the open questions of a key.
+func (q *Questions) group(at site.Place) queue.Hash {
+	return q.outbox.Queue.Hash("open questions\x00" + at.String())
+}

@@ -1,0 +1,247 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Questions are the questions of all keys, as they are stored.
+type Questions struct {
+	outbox *outbox.Outbox
+	alerts *alerting.Engine
+
+	any     atomic.Bool // a question may be open
+	looked  atomic.Bool // whether one was open at the start is known
+	asking  asking
+	waiters waiters
+}
+
+// asking counts the questions of keys that are being stored.
+type asking struct {
+	mu     sync.Mutex
+	places map[site.Place]int
+}
+
+// New returns the questions of an outbox. The queue of the outbox may be set later.
+func New(o *outbox.Outbox, alerts *alerting.Engine) *Questions {
+	return &Questions{outbox: o, alerts: alerts}
+}
+
+const (
+	// MaxOpen is the maximum number of open questions of a key.
+	MaxOpen = 100
+
+	// maxShown is the length in bytes that a text is cut to on the page.
+	maxShown = 32 << 10
+
+	// postponed is when an attempt is made again for which the question cannot be read.
+	postponed = 2 * time.Second
+
+	ruleDecided = api.RuleDecided
+)
+
+// Any reports whether a question may be open. It reads no record.
+func (q *Questions) Any() bool { return q.any.Load() }
+
+// Get returns a question, or [ErrNone]. One whose time is over has expired, also if that is
+// not stored yet.
+func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
+	b, err := q.outbox.Queue.CallersRecord(ctx, q.name(id))
+	if err != nil {
+		return nil, err
+	}
+	x := decode(b)
+	if x == nil {
+		return nil, ErrNone
+	}
+	x.expire(q.outbox.Queue.Now())
+	return x, nil
+}
+
+// Ask stores the question of d, a message to a key, and asks it. It returns the report and
+// the ID of the message. If the report is nil, nothing was asked, and the caller releases
+// what the message holds: the error is an [*api.Error] that says why, or one of
+// [outbox.Outbox.Submit].
+func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*notifier.Report, string, error) {
+	if err := a.Check(); err != nil {
+		return nil, "", err
+	}
+	d.Question = a
+	if err := q.prepare(&d); err != nil {
+		return nil, "", err
+	}
+	done, err := q.reserve(ctx, d.At)
+	if err != nil {
+		return nil, "", err
+	}
+	defer done()
+	now := q.outbox.Queue.Now()
+	x := newQuestion(&d, now)
+	d.With = &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
+	}}
+	q.any.Store(true)
+	return q.outbox.Submit(ctx, d, outbox.Options{})
+}
+
+// errNoTarget is returned for a question that reaches nobody.
+var errNoTarget = api.Errorf(http.StatusFailedDependency, "no destination of the key can be asked; add one, or a device")
+
+// prepare makes d a question: of the rules of the key, only escalate applies, and
+// destinations that a silence keeps it from are not asked.
+func (q *Questions) prepare(d *dispatch.Delivery) error {
+	if len(d.To.Targets) == 0 {
+		return errNoTarget
+	}
+	if err := q.leaveSilent(d); err != nil {
+		return err
+	}
+	if d.ID == (uuid.UUID{}) {
+		d.ID = queue.NewID()
+	}
+	if d.Rules.IsStep() {
+		d.Rules = &rules.Rules{Escalate: d.Rules.Escalate}
+		d.Message.Incident.State = notifier.Open // it is an incident of its own, whatever its type
+	} else {
+		d.Rules = nil
+	}
+	return nil
+}
+
+// leaveSilent removes the destinations that silences keep the question from. If these are
+// all, the error says so.
+func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
+	silences := q.alerts.Silences.Of(d)
+	if len(silences) == 0 {
+		return nil
+	}
+	now, to := q.outbox.Queue.Now(), *d.To
+	steps := d.Steps
+	to.Targets, d.Steps = nil, nil
+	var by *rules.Silence
+	for i, t := range d.To.Targets {
+		if s := silences.Match(now, d.Message.Incident, d.Message.Title, t.Tags); s != nil {
+			by = s
+			continue
+		}
+		to.Targets = append(to.Targets, t)
+		if steps != nil {
+			d.Steps = append(d.Steps, steps[i])
+		}
+	}
+	if by == nil {
+		d.Steps = steps
+		return nil
+	}
+	if len(to.Targets) == 0 {
+		reason := ""
+		if by.Reason != "" {
+			reason = ": " + by.Reason
+		}
+		return api.Errorf(http.StatusConflict, "nobody was asked, because a silence until %s covers all destinations%s; end it, or ask again then", by.Until.UTC().Format(time.RFC3339), reason)
+	}
+	to.Warn(fmt.Sprintf("A silence keeps the question from %d of %d destinations", len(d.To.Targets)-len(to.Targets), len(d.To.Targets)))
+	d.To = &to
+	return nil
+}
+
+// reserve makes room for one more question of a key. The caller calls done when it is stored.
+func (q *Questions) reserve(ctx context.Context, at site.Place) (done func(), err error) {
+	q.asking.mu.Lock()
+	defer q.asking.mu.Unlock()
+	open, err := q.outbox.Queue.CallersGroup(ctx, q.group(at), queue.Hash{}, MaxOpen)
+	if err != nil {
+		return nil, err
+	}
+	if len(open)+q.asking.places[at] >= MaxOpen {
+		return nil, api.Errorf(http.StatusTooManyRequests, "the key has %d open questions already, which is the limit; wait until one is answered, or withdraw one with DELETE", MaxOpen)
+	}
+	if q.asking.places == nil {
+		q.asking.places = map[site.Place]int{}
+	}
+	q.asking.places[at]++
+	return func() {
+		q.asking.mu.Lock()
+		defer q.asking.mu.Unlock()
+		if q.asking.places[at]--; q.asking.places[at] == 0 {
+			delete(q.asking.places, at)
+		}
+	}, nil
+}
+
+// newQuestion returns the question of d, which is asked now.
+func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
+	m := d.Message
+	plain := func(text string) string {
+		if m.Format != markup.Text && m.Format != "" {
+			text = markup.Convert(text, m.Format, markup.Text)
+		}
+		return markup.TruncateBytes(text, maxShown)
+	}
+	x := &Question{
+		Ask: *d.Question, ID: d.ID, Site: d.Site, Place: d.At, Key: d.Key, Title: plain(m.Title), Body: plain(m.Body), Type: m.Type,
+		Created: now, Until: now.Add(d.Question.Timeout), Escalates: d.Rules.IsStep() && slices.ContainsFunc(d.Steps, func(n int) bool { return n != 0 }), Outcome: Outcome{State: Open},
+	}
+	for _, t := range d.To.Targets {
+		x.Targets = append(x.Targets, Target{t.Hash(), t.String()})
+	}
+	x.newLinkSecret()
+	return x
+}
+
+// errDecided is returned when a question is not open.
+var errDecided = errors.New("the question is decided")
+
+// change changes a question that is open, and returns it as it is then. changed reports
+// whether it was open. f may be called several times.
+func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(x *Question, now time.Time)) (x *Question, changed bool, err error) {
+	before, err := q.Get(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	u := &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := q.outbox.Queue.Now()
+		switch x = decode(old[0]); {
+		case x == nil:
+			return nil, ErrNone
+		case !x.IsOpen():
+			return nil, errDecided
+		}
+		if changed = !x.expire(now); changed {
+			f(x, now)
+		}
+		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
+	}}
+	if before.Escalates {
+		err = q.alerts.Incidents.EndOwn(ctx, before.Place.String(), id, by, u)
+	} else {
+		err = q.outbox.Queue.Apply(ctx, u)
+	}
+	if errors.Is(err, errDecided) {
+		return x, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	q.waiters.wake(id)
+	q.follow(ctx, x)
+	return x, changed, nil
+}

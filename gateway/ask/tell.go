@@ -1,0 +1,203 @@
+package ask
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// errTold is returned when another gateway has told an outcome.
+var errTold = errors.New("the outcome was told")
+
+// tell stores the messages about the outcome of a question, which the queue sends. Each is
+// stored with the record that says so.
+func (q *Questions) tell(ctx context.Context, x *Question) error {
+	app := q.outbox.Engine.Load()
+	settings := app.Global
+	if all := app.SitesWithID(x.Site); len(all) > 0 {
+		settings = all[0]
+	}
+	if x.ToCall {
+		d := q.callback(x, settings)
+		if err := q.accept(ctx, x.ID, d, func(x *Question) *bool { return &x.ToCall }); err != nil {
+			return err
+		}
+	}
+	if !x.ToTell {
+		return nil
+	}
+	return q.accept(ctx, x.ID, q.outcome(ctx, x), func(x *Question) *bool { return &x.ToTell })
+}
+
+// accept stores a message about a question, and that it is. Without a message, there is nobody
+// to tell any more.
+func (q *Questions) accept(ctx context.Context, id uuid.UUID, d *dispatch.Delivery, pending func(*Question) *bool) error {
+	u := &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		x := decode(old[0])
+		if x == nil || !*pending(x) {
+			return nil, errTold
+		}
+		*pending(x) = false
+		return &queue.RuledChange{Records: []queue.Record{q.record(x, q.outbox.Queue.Now())}}, nil
+	}}
+	var err error
+	if d == nil {
+		err = q.outbox.Queue.Apply(ctx, u)
+	} else {
+		d.With = u
+		e, stored := q.outbox.Entry(d)
+		e.Unlimited = true
+		if err = q.outbox.Queue.Accept(ctx, e); err == nil {
+			stored()
+		}
+	}
+	if errors.Is(err, errTold) {
+		return nil
+	}
+	return err
+}
+
+// outcome returns the message to those who were asked, or nil if nobody of them is left.
+func (q *Questions) outcome(ctx context.Context, x *Question) *dispatch.Delivery {
+	k, settings, siteID := q.outbox.Engine.Load().FindPlace(ctx, x.Place)
+	if k == nil {
+		return nil
+	}
+	targets := slices.DeleteFunc(slices.Clone(k.Targets), func(t notifier.Target) bool {
+		return !slices.ContainsFunc(x.Targets, func(o Target) bool { return o.Hash == t.Hash() })
+	})
+	if len(targets) == 0 {
+		return nil
+	}
+	for i := range targets {
+		targets[i].Chain, targets[i].Number = "", 0
+	}
+	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(), Foreign: true}
+	d := dispatch.NewDelivery(settings, site.SourceAsk, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
+	d.Rules, d.Steps, d.Inbox = nil, nil, 0
+	return &d
+}
+
+// Summary returns what was decided, in one sentence.
+func (x *Question) Summary() string {
+	o := x.Outcome
+	switch o.State {
+	case Answered:
+		by := o.By
+		if by == "" {
+			by = "somebody"
+		}
+		return fmt.Sprintf("%s, by %s, after %s.", o.Answer, by, rules.FormatTime(max(o.At.Sub(x.Created).Round(time.Second), time.Second)))
+	case Expired:
+		if x.Default != "" {
+			return "Nobody has answered in time, so this counts: " + x.Default
+		}
+		return "Nobody has answered in time."
+	case Cancelled:
+		return "The question was withdrawn."
+	case Open:
+	}
+	return "The question is open."
+}
+
+// callback returns the message to the address that the client has given.
+func (q *Questions) callback(x *Question, settings *site.Site) *dispatch.Delivery {
+	m := &notifier.Message{Body: x.ID.String(), Type: notifier.Info, Format: markup.Text, Time: time.Now()}
+	d := dispatch.NewDelivery(settings, site.SourceCallback, x.Site, m, &api.Selection{Targets: []notifier.Target{{Destination: q.destination(x, settings.Limits.Egress)}}})
+	d.Key = x.Key
+	return &d
+}
+
+// destination returns the destination that is told the outcome. Only its host is shown.
+func (q *Questions) destination(x *Question, policy *egress.Policy) *notifier.Destination {
+	host := ""
+	if u, err := url.Parse(x.Callback); err == nil {
+		host = u.Host
+	}
+	return notifier.NewPrivate(&callback{questions: q, id: x.ID, address: x.Callback, secret: x.Secret, host: host}, "callback://"+host, "callback "+x.ID.String(), policy)
+}
+
+// errCallbackGone is returned for a callback of a question that is forgotten.
+var errCallbackGone = errors.New("the question is forgotten, so that nothing can be told of it")
+
+// Callback returns the destination of a callback. See [outbox.Policy].
+func (q *Questions) Callback(ctx context.Context, id string, policy *egress.Policy) (*notifier.Destination, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return nil, errCallbackGone
+	}
+	x, err := q.Get(ctx, parsed)
+	if errors.Is(err, ErrNone) {
+		return nil, errCallbackGone
+	}
+	if err != nil {
+		return nil, outbox.ErrQueueUnavailable(err)
+	}
+	return q.destination(x, policy), nil
+}
+
+// callback is the service that posts the outcome of a question to its client.
+type callback struct {
+	questions *Questions
+	id        uuid.UUID
+	address   string
+	secret    string
+	host      string
+}
+
+// Describe implements notifier.Service.
+func (s *callback) Describe(x *notifier.Schema) {
+	x.Name = "Callback"
+	x.URL("callback://{host}")
+	x.String(&s.host, "host", s.host, "the host of the address")
+	x.String(&s.address, "address", s.address, "the address").Secret()
+	x.String(&s.secret, "secret", s.secret, "the secret of the signature").Secret()
+}
+
+// CallbackJSON is what the address of a client gets.
+type CallbackJSON struct {
+	ID  string        `json:"id"`
+	Ask *api.AskState `json:"ask"`
+}
+
+// Send implements notifier.Service.
+func (s *callback) Send(ctx context.Context, c *notifier.Client, _ *notifier.Message) error {
+	x, err := s.questions.Get(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(CallbackJSON{x.ID.String(), x.JSON(true)})
+	if err != nil {
+		return err
+	}
+	header := map[string]string{}
+	if s.secret != "" {
+		key, err := standardwebhook.ParseKey(s.secret)
+		if err != nil {
+			return notifier.Refused(err)
+		}
+		if header, err = key.Sign("ask_"+x.ID.String(), time.Now(), bytes.NewReader(body)); err != nil {
+			return err
+		}
+	}
+	_, err = c.Do(ctx, &notifier.Request{Method: "POST", URL: s.address, Body: notifier.Bytes("application/json", body), Header: header})
+	return err
+}

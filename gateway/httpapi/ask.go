@@ -1,0 +1,262 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Errors for questions that cannot be asked here.
+var (
+	errAskNoKey   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a key: post to /notify/{KEY}, because its destinations are asked")}
+	errAskNoQueue = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a queue, which keeps the question; the operator can add queue to the global option notify, and the key must not have queue off")}
+	errAskNoURL   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs public_url, because messages get links; the operator can set it in the global option notify or in the site")}
+	errAskNoLogin = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask.login needs a console, whose login the page is behind; the operator can add console, or leave out login")}
+	errAskSource  = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask is not read in the format of another program; post to /notify/{KEY}")}
+)
+
+// question sets the question of a request in d, if it asks one.
+func (h *Sender) question(q *api.Request, at *Route, d *dispatch.Delivery) (err error) {
+	if d.Question, err = q.Ask(h.ParseDuration); err != nil || d.Question == nil {
+		return err
+	}
+	switch {
+	case at.Key == "":
+		return errAskNoKey
+	case at.Source != "":
+		return errAskSource
+	}
+	return h.canAsk(d.Question)
+}
+
+// canAsk returns an error if a question cannot be asked at the site.
+func (h *Sender) canAsk(a *api.Ask) error {
+	switch {
+	case h.App.Engine.QueueSettings == nil:
+		return errAskNoQueue
+	case h.Resolved.PublicURL == "":
+		return errAskNoURL
+	case a.Login && !h.Has.Console:
+		return errAskNoLogin
+	}
+	return nil
+}
+
+// Ask asks the question of d, a message to a key of the site. It returns the report and the
+// ID of the message. If the report is nil, nothing was asked, and the error is an
+// [*api.Error], or a [*queue.DuplicateError] for an idempotency key that is known.
+func (h *Sender) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*notifier.Report, string, error) {
+	if err := h.canAsk(a); err != nil {
+		return nil, "", err
+	}
+	if k := h.Resolved.Keys[d.Key]; k != nil && k.Unqueued {
+		return nil, "", errAskNoQueue
+	}
+	q, err := h.App.Open(nil)
+	if err != nil {
+		return nil, "", err
+	}
+	report, id, err := q.Questions.Ask(ctx, d, a)
+	if _, known := errors.AsType[*queue.DuplicateError](err); known || err == nil {
+		return report, id, err
+	}
+	return report, id, outbox.QueueError(err)
+}
+
+// ask answers the request of a question.
+func (h *Sender) ask(r *http.Request, d dispatch.Delivery) (*api.Response, error) {
+	report, id, err := h.Ask(r.Context(), d, d.Question)
+	if report == nil {
+		d.Release()
+		e, ok := errors.AsType[*queue.DuplicateError](err)
+		if !ok {
+			return nil, err
+		}
+		resp, err := h.repeated(r, e, api.Preference{}, &d)
+		if err == nil {
+			resp.SetAsked(e.ID.String(), messageAddress(r, e.ID.String()))
+		}
+		return resp, err
+	}
+	resp := api.NewResponse(report)
+	resp.SetAsked(id, messageAddress(r, id))
+	return resp, nil
+}
+
+// maxWait is how long a client can wait for an answer with one request.
+const maxWait = 60 * time.Second
+
+// waitOf returns how long the client of r wants to wait for the answer to a question.
+func waitOf(r *http.Request) (time.Duration, error) {
+	text := r.URL.Query().Get("wait")
+	if text == "" {
+		return api.ParsePrefer(r.Header).Wait, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "s"))
+	if err != nil || n < 0 {
+		return 0, api.Errorf(http.StatusBadRequest, "wait must be a number of seconds, at most %d", int(maxWait.Seconds()))
+	}
+	return min(time.Duration(n)*time.Second, maxWait), nil
+}
+
+// waitForAnswer returns the question of a message as soon as it is decided, or when the time
+// is over that the client of r wants to wait. It is nil if the message asks nothing.
+func (h *Messages) waitForAnswer(r *http.Request, q *ask.Questions, id uuid.UUID) (*ask.Question, error) {
+	wait, err := waitOf(r)
+	if err != nil {
+		return nil, err
+	}
+	x, err := q.Wait(r.Context(), h.Site(), id, wait, h.streams.Ending)
+	if errors.Is(err, ask.ErrNone) {
+		return nil, nil
+	}
+	return x, Answer(err)
+}
+
+// askState returns what the client of r sees of a question.
+func (h *Messages) askState(r *http.Request, x *ask.Question) *api.AskState {
+	return x.JSON(h.maySeeAnswer(r, h.App.Engine.NameOf(r.Context(), x.Place)))
+}
+
+// maySeeAnswer reports whether the client of r may learn the answer to a question of a key: it
+// may manage, or send to the key.
+func (h *Messages) maySeeAnswer(r *http.Request, key string) bool {
+	if h.MayManage(r) == nil {
+		return true
+	}
+	_, err := h.Lookup(key).toSend(r)
+	return err == nil
+}
+
+// MaxAnswerForm is the most that the form of a question sends, in bytes.
+const MaxAnswerForm = 16 << 10
+
+var errLargeAnswer = api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", MaxAnswerForm)
+
+// Asks shows and answers questions: /notify/asks/{ID}.
+type Asks struct{ *Base }
+
+// serveAsk answers a request for the page of a question. GET and HEAD change nothing, because
+// scanners of mails and previews of chats follow links.
+func (h *Asks) serveAsk(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Robots-Tag", "noindex, nofollow")
+	if err := h.doAsk(w, r, at); err != nil {
+		return h.ErrorResponse(err)
+	}
+	return nil
+}
+
+var errAskLogin = api.Errorf(http.StatusForbidden, "this question is answered by people who are logged in; log in, or ask the operator to put an authentication in front of the console")
+
+// errNoQuestion is returned for an address that leads to no question.
+var errNoQuestion = api.Errorf(http.StatusNotFound, "there is no such question, or it was forgotten; nothing was answered")
+
+func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
+	if err := at.CheckMethod(w, r); err != nil {
+		return err
+	}
+	q, err := h.App.Open(nil)
+	if err != nil {
+		return err
+	}
+	login := at.Pattern == RouteConsoleAsk
+	if login && userOf(r) == "" && h.MayManage(r) != nil {
+		return errAskLogin
+	}
+	x, err := q.Questions.ByLink(r.Context(), at.ID)
+	if errors.Is(err, ask.ErrNone) || err == nil && x.Login && !login {
+		return errNoQuestion
+	}
+	if err != nil {
+		return Answer(err)
+	}
+	v := ask.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: userOf(r), Action: RelativeAddress(r), Root: RootOf(r.URL.Path)}
+	status := http.StatusOK
+	if r.Method == http.MethodPost {
+		if status, err = h.answer(w, r, q.Questions, x, &v); err != nil {
+			return err
+		}
+	}
+	if api.PrefersHTML(r) {
+		return h.WritePage(w, r, status, "", x.Page(&v))
+	}
+	w.Header().Add("Vary", "Accept")
+	return WriteJSON(w, status, x.JSON(true))
+}
+
+// answer answers a question with the form of r. A problem is shown on the page.
+func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, x *ask.At, v *ask.Visit) (status int, err error) {
+	if err := CheckOwnOrigin(r); err != nil {
+		return 0, err
+	}
+	form, err := readAnswer(w, r)
+	if err != nil {
+		return 0, err
+	}
+	if text := x.CheckAnswer(form.answer); text != nil && x.IsOpen() {
+		if !api.PrefersHTML(r) {
+			return 0, &api.Error{Status: http.StatusBadRequest, Field: ask.AnswerParameter, Err: text}
+		}
+		v.Problem, v.Typed = text.Error(), form.answer
+		return http.StatusBadRequest, nil
+	}
+	now, first, err := q.Answer(r.Context(), x, form.answer, cmp.Or(userOf(r), x.Device(), typedName(form.by)))
+	if errors.Is(err, ask.ErrNone) {
+		return 0, errNoQuestion
+	}
+	if err != nil {
+		return 0, Answer(err)
+	}
+	x.Question = now
+	if v.First = first; !first {
+		v.Late = true
+		return http.StatusConflict, nil
+	}
+	return http.StatusOK, nil
+}
+
+// answerForm is what the form on the page of a question sends.
+type answerForm struct{ answer, by string }
+
+func readAnswer(w http.ResponseWriter, r *http.Request) (f answerForm, err error) {
+	if r.ContentLength > MaxAnswerForm {
+		return f, errLargeAnswer
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxAnswerForm)
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
+		err = r.ParseMultipartForm(MaxAnswerForm) //nolint:gosec // the body is limited
+	} else {
+		err = r.ParseForm()
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return f, errLargeAnswer
+	}
+	if err != nil {
+		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send answer and by as a form: answer=deploy&by=Eve")
+	}
+	// Only the body counts: the address of a link has an answer, too, which decides nothing.
+	return answerForm{strings.ReplaceAll(r.PostForm.Get("answer"), "\r\n", "\n"), PersonOf(r.PostForm.Get("by"))}, nil
+}
+
+// wantsStream reports whether the client of r asks for server-sent events.
+func wantsStream(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), "text/event-stream") })
+}
