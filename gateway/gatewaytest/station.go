@@ -22,6 +22,7 @@ type Arrived struct {
 	Incident string `json:"incident"`
 
 	AcknowledgeURL string `json:"acknowledge_url"`
+	AnswerURL      string `json:"answer_url"`
 
 	Attachments []struct {
 		Filename string `json:"filename"`
