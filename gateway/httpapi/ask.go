@@ -6,7 +6,6 @@ import (
 	"errors"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -254,9 +253,4 @@ func readAnswer(w http.ResponseWriter, r *http.Request) (f answerForm, err error
 	}
 	// Only the body counts: the address of a link has an answer, too, which decides nothing.
 	return answerForm{strings.ReplaceAll(r.PostForm.Get("answer"), "\r\n", "\n"), PersonOf(r.PostForm.Get("by"))}, nil
-}
-
-// wantsStream reports whether the client of r asks for server-sent events.
-func wantsStream(r *http.Request) bool {
-	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), "text/event-stream") })
 }

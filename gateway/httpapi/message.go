@@ -70,6 +70,11 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	if err != nil {
 		return nil, err
 	}
+	if r.Method == http.MethodGet && acceptsEvents(r) {
+		if asks, err := h.streamAnswer(w, r, q.Questions, id); asks {
+			return nil, err
+		}
+	}
 	var x *ask.Question
 	if r.Method != http.MethodDelete {
 		if x, err = h.waitForAnswer(r, q.Questions, id); err != nil {
