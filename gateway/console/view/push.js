@@ -8,7 +8,10 @@ self.addEventListener("activate", (e) => e.waitUntil(self.clients.claim()));
 self.addEventListener("push", (e) => e.waitUntil(receive(e.data)));
 self.addEventListener("notificationclick", (e) => {
 	e.notification.close();
-	e.waitUntil(e.action === "acknowledge" ? acknowledge(e.notification) : open(e.notification.data.page));
+	const { page, answers = [] } = e.notification.data;
+	const chosen = answers.find((a) => a.action === e.action);
+	if (chosen) e.waitUntil(answer(e.notification, chosen));
+	else e.waitUntil(e.action === "acknowledge" ? acknowledge(e.notification) : open(page));
 });
 self.addEventListener("pushsubscriptionchange", (e) => e.waitUntil(resubscribe(e)));
 
@@ -33,15 +36,17 @@ async function receive(data) {
 
 function show(m) {
 	const incident = m.incident || "";
+	const answers = (m.actions || []).map((a, i) => ({ action: `answer${i}`, title: a.title, link: a.link }));
 	return self.registration.showNotification(m.title || m.key || "Notify", {
 		body: m.text || "",
 		lang: "",
 		icon: new URL("icon-192.png", scope).href,
 		badge: new URL("badge.png", scope).href,
 		timestamp: Date.parse(m.time) || Date.now(),
-		data: { page: pageOf(m), acknowledge: m.acknowledge && pageOf(m), key: m.key, title: m.title },
+		data: { page: pageOf(m), acknowledge: m.acknowledge && pageOf(m), answers, key: m.key, title: m.title },
 		// A later message about an incident takes the place of the earlier one.
 		...(incident && { tag: incident, renotify: Boolean(m.renotify) }),
+		...(answers.length > 0 && { actions: answers.map(({ action, title }) => ({ action, title })), requireInteraction: true }),
 		...(m.acknowledge && m.link && { actions: [{ action: "acknowledge", title: "Acknowledge" }] }),
 	});
 }
@@ -91,6 +96,19 @@ async function acknowledge({ tag, data }) {
 	}
 	await self.registration.showNotification(`Acknowledged: ${data.title || data.key}`, {
 		tag, silent: true, icon: new URL("icon-192.png", scope).href, badge: new URL("badge.png", scope).href, data: { page: data.page },
+	});
+}
+
+// answer answers a question. The gateway knows the device by its link.
+async function answer({ data }, { title, link }) {
+	try {
+		const r = await fetch(new URL(link, scope), { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams({ answer: title }) });
+		if (!r.ok) throw new Error(r.statusText);
+	} catch {
+		return open(data.page); // which says what counts, or what is wrong
+	}
+	await self.registration.showNotification(`Answered: ${title}`, {
+		body: data.title || data.key, silent: true, icon: new URL("icon-192.png", scope).href, badge: new URL("badge.png", scope).href, data: { page: data.page },
 	});
 }
 

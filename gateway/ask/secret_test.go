@@ -1,0 +1,123 @@
+package ask_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/google/uuid"
+)
+
+// TestAskerSeesNoLink checks that nothing that who asks can read has the link of a question:
+// answers, the message, the callback, lines of the log, events, the history, traces, the
+// deliveries that were given up, and the pages of the console. A destination that repeats the
+// link in its error does not change that.
+func TestAskerSeesNoLink(t *testing.T) {
+	t.Parallel()
+	dir, p, c := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), newCalled(t)
+	var mu sync.Mutex
+	links := map[string]bool{}
+	rude := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		var m gatewaytest.Arrived
+		if err := json.Unmarshal(body, &m); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if m.AnswerURL != "" { // the outcome has none
+			links[m.AnswerURL] = true
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"error":"what is %s?"}`, m.AnswerURL)
+	}))
+	rude.Config.SetKeepAlivesEnabled(false)
+	rude.Start()
+	t.Cleanup(rude.Close)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		var seen strings.Builder
+		var lines zapcore.WriteSyncer = zapcore.AddSync(&seen)
+		log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(lines), zapcore.DebugLevel))
+		spans := tracetest.NewInMemoryExporter()
+		o := options(dir, gatewaytest.Key("k", p.NotifyURL(), "json"+strings.TrimPrefix(rude.URL, "http")+"/"))
+		o.Site.Managers, o.Log, o.Tracer = gatewaytest.Everybody(), log, trace.NewTracerProvider(trace.WithSyncer(spans))
+		var events []string
+		o.Emit = func(name string, data map[string]any) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, fmt.Sprint(name, data))
+		}
+		g := gatewaytest.New(t, o)
+		var texts []string
+		note := func(r gatewaytest.Reply) { texts = append(texts, fmt.Sprint(r.Status, r.Header, r.Body)) }
+		look := func(id string) {
+			for _, path := range []string{"/notify/messages/" + id, "/notify/messages/" + id + "?wait=0", "/notify/console", "/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue", "/notify/console/incidents", "/notify/console/keys/k", "/notify/incidents", "/notify/openapi.json", "/notify/status"} {
+				for _, accept := range []string{"text/html", gatewaytest.TypeJSON, "text/plain"} {
+					note(g.Do(gatewaytest.NewRequest(http.MethodGet, path, "", "Accept", accept)))
+				}
+			}
+		}
+		ctx, span := o.Tracer.Tracer("test").Start(t.Context(), "request")
+		question := `{"title":"Deploy?","body":"b","ask":{"options":["a","b"],"timeout":"10m","tell":true,"callback":"` + c.URL + `"}}`
+		r := gatewaytest.NewRequest(http.MethodPost, "/notify/k", question, "Content-Type", gatewaytest.TypeJSON, "Idempotency-Key", "x")
+		asked := g.Do(r.WithContext(ctx))
+		span.End()
+		note(asked)
+		id := asked.JSON(t).ID
+		settle(time.Second)
+		note(g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k", question, "Content-Type", gatewaytest.TypeJSON, "Idempotency-Key", "x")))
+		look(id)
+		link := linkOf(t, p, 0)
+		wantAnswered(t, g, link, "answer=a&by=Ann", http.StatusOK, "answered a by Ann (typed)")
+		settle(time.Minute)
+		look(id)
+		note(g.Message(http.MethodGet, id, "text/event-stream"))
+		note(g.Message(http.MethodDelete, id, gatewaytest.TypeJSON))
+		for _, got := range c.take() {
+			texts = append(texts, fmt.Sprint(got.header, got.body))
+		}
+		list, _, err := g.Rooms().Outbox.Queue.Messages(t.Context(), uuid.UUID{}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			for _, j := range e.Jobs {
+				texts = append(texts, string(j.Result), j.Reason, j.Destination)
+			}
+			texts = append(texts, string(e.Message.Summary), string(e.Message.Body))
+		}
+		texts = append(texts, fmt.Sprintf("%+v", g.Process.History.List()), seen.String(), fmt.Sprint(spans.GetSpans()))
+		mu.Lock()
+		defer mu.Unlock()
+		texts = append(texts, events...)
+		if len(links) != 1 || len(texts) < 70 || !strings.Contains(seen.String(), "question answered") || len(spans.GetSpans()) < 4 || len(events) == 0 {
+			t.Errorf("%d links, %d texts, %d spans, %d events", len(links), len(texts), len(spans.GetSpans()), len(events))
+		}
+		secrets := []string{link[strings.LastIndexByte(link, '/')+1:]}
+		for l := range links {
+			secrets = append(secrets, l[strings.LastIndexByte(l, '/')+1:])
+		}
+		for _, text := range texts {
+			for _, s := range secrets {
+				if i := strings.Index(text, s); i >= 0 || strings.Contains(text, s[len(s)-26:]) {
+					t.Errorf("a link stands in %.600s", text[max(0, i-300):])
+				}
+			}
+		}
+	})
+}
