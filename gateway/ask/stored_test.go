@@ -1,0 +1,225 @@
+package ask_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+)
+
+// backUp returns a folder with what the queue of g has stored, as a kill or a restore leaves
+// it. The queue has a secret, so that there is no file with its key.
+func backUp(t *testing.T, g *gatewaytest.Gateway, dir string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := g.Rooms().Outbox.Store.Backup(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(&b); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestAskKilled checks what a gateway knows that starts with what another one has left
+// without stopping: an open question can be answered at the link that was sent; one that is
+// decided stays so, and nobody is asked again.
+func TestAskKilled(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, form string
+		later      time.Duration
+		want       string
+		status     int
+	}{
+		{"open", "", 0, "answered deploy", http.StatusOK},
+		{"answered", "answer=wait&by=Ann", 0, "answered wait by Ann (typed)", http.StatusConflict},
+		{"expired while nothing runs", "", 20 * time.Minute, "expired wait", http.StatusConflict},
+	} {
+		dirs, x, c := []string{t.TempDir(), t.TempDir()}, gatewaytest.NewTeam(t, 3), newCalled(t)
+		gatewaytest.InBubble(t, func(t *testing.T) {
+			o := options(dirs[0], x.Key(escalate))
+			o.Queue.Secret = "a secret of the tests"
+			g := gatewaytest.New(t, o)
+			id := ask(t, g, `{"options":["deploy","wait"],"timeout":"10m","default":"wait","callback":"`+c.URL+`"}`)
+			settle(time.Second)
+			link := linkOf(t, x.Phones[0], 0)
+			var dir string
+			if tt.form == "" {
+				dir = backUp(t, g, dirs[1])
+			} else if got := answer(g, link, tt.form); got.Status == http.StatusOK {
+				dir = backUp(t, g, dirs[1])
+			}
+			g.Stop()
+			called := len(c.take())
+			asked := x.Phones[0].Count() + x.Chat.Count() + x.Phones[1].Count()
+			time.Sleep(tt.later)
+			o.Queue.Path, o.Process = dir, nil
+			next := gatewaytest.New(t, o)
+			settle(2 * time.Second)
+			wantAnswered(t, next, link, "answer=deploy", tt.status, tt.want)
+			if got := said(state(t, next, id, "")); got != tt.want {
+				t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+			}
+			settle(time.Hour)
+			if n := x.Phones[0].Count() + x.Chat.Count() + x.Phones[1].Count(); n != asked {
+				t.Errorf("%s: %d messages after the start", tt.name, n-asked)
+			}
+			if n := len(c.take()); n+called < 1 || n > 1 {
+				t.Errorf("%s: called %d times before and %d after the start", tt.name, called, n)
+			}
+		})
+	}
+}
+
+// TestAskReload checks that a reload changes nothing: the wait ends, and can go on.
+func TestAskReload(t *testing.T) {
+	t.Parallel()
+	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
+		o.Process = gatewaytest.NewProcess(t)
+		g := gatewaytest.New(t, o)
+		id := ask(t, g, deploy)
+		settle(time.Second)
+		began := time.Now()
+		var waits sync.WaitGroup
+		waits.Go(func() {
+			if got := said(state(t, g, id, "?wait=60")); got != "open" || time.Since(began) != 5*time.Second {
+				t.Errorf("%s after %s", got, time.Since(began))
+			}
+		})
+		settle(5 * time.Second)
+		next := gatewaytest.New(t, o)
+		g.Stop()
+		waits.Wait()
+		waits.Go(func() {
+			if got := said(state(t, next, id, "?wait=60")); got != "answered wait" {
+				t.Error(got)
+			}
+		})
+		settle(time.Second)
+		wantAnswered(t, next, linkOf(t, p, 0), "answer=wait", http.StatusOK, "answered wait")
+		waits.Wait()
+		if p.Count() != 1 {
+			t.Errorf("%d messages", p.Count())
+		}
+	})
+}
+
+// TestAskAtOnce checks that of many answers at the same moment one counts, which all see.
+func TestAskAtOnce(t *testing.T) {
+	t.Parallel()
+	dir, x := t.TempDir(), gatewaytest.NewTeam(t, 3)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, options(dir, x.Key(escalate)))
+		id := ask(t, g, deploy)
+		settle(time.Second)
+		links := []string{linkOf(t, x.Chat, 0), linkOf(t, x.Phones[0], 0)}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		first, told := 0, map[string]bool{}
+		for i := range 20 {
+			all.Go(func() {
+				got := answer(g, links[i%2], "answer="+[]string{"deploy", "wait"}[i%2]+"&by=p"+string(rune('a'+i)))
+				mu.Lock()
+				defer mu.Unlock()
+				if got.Status == http.StatusOK {
+					first++
+				}
+				told[got.Body] = true
+			})
+		}
+		all.Wait()
+		if first != 1 || len(told) != 1 {
+			t.Errorf("%d answers count; told %v", first, told)
+		}
+		for body := range told {
+			if s := state(t, g, id, ""); s.Answer == nil || !strings.Contains(body, `"answer":"`+*s.Answer+`"`) || !strings.Contains(body, s.By) {
+				t.Errorf("%s, %s", body, said(s))
+			}
+		}
+		settle(time.Hour)
+		x.WantCounts(t, 1, 1, 0, 0)
+	})
+}
+
+// TestAskForgotten checks that a question is known after the queue has forgotten the results
+// of its message, and forgotten a day after it was decided.
+func TestAskForgotten(t *testing.T) {
+	t.Parallel()
+	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
+		o.Queue.Keep = time.Hour
+		g := gatewaytest.New(t, o)
+		id := ask(t, g, `{"options":["a","b"],"timeout":"7d"}`)
+		settle(3 * 24 * time.Hour)
+		if got := said(state(t, g, id, "")); got != "open" {
+			t.Error(got)
+		}
+		wantAnswered(t, g, linkOf(t, p, 0), "answer=a", http.StatusOK, "answered a")
+		settle(23 * time.Hour)
+		if got := said(state(t, g, id, "")); got != "answered a" {
+			t.Error(got)
+		}
+		settle(2 * time.Hour)
+		if got := g.Message(http.MethodGet, id, gatewaytest.TypeJSON); got.Status != http.StatusNotFound {
+			t.Errorf("status %d: %s", got.Status, got.Body)
+		}
+		if got := g.Get(linkOf(t, p, 0)); got.Status != http.StatusNotFound {
+			t.Errorf("the page: status %d", got.Status)
+		}
+	})
+}
+
+// TestAskFull checks that open questions count for max_size, so that a question is refused
+// when the queue is full, and nobody is asked.
+func TestAskFull(t *testing.T) {
+	t.Parallel()
+	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
+		o.Queue.MaxSize, o.Queue.Keep = 64<<10, time.Minute
+		g := gatewaytest.New(t, o)
+		body := `{"body":"` + strings.Repeat("x", 8<<10) + `","ask":{"options":["a","b"],"timeout":"7d"}}`
+		n, status := 0, 0
+		for status = http.StatusAccepted; status == http.StatusAccepted && n < 50; {
+			got := g.Post("/notify/k", gatewaytest.TypeJSON, body)
+			if status = got.Status; status == http.StatusAccepted {
+				n++
+			}
+			settle(10 * time.Minute) // so that the messages themselves are forgotten
+		}
+		if status != http.StatusServiceUnavailable || n < 2 || n > 10 || p.Count() != n {
+			t.Errorf("after %d questions: status %d; %d messages", n, status, p.Count())
+		}
+	})
+}
