@@ -72,7 +72,7 @@ func TestAcknowledgeWhen(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"open": true, "worse": true, "updated": false, "acknowledged": false, "resolved": false, "plain": false} {
 		m := servicetest.Message(t, name)
-		m.Link.URL = servicetest.AcknowledgeURL
+		m.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: servicetest.AcknowledgeURL}
 		if got := strings.Contains(d.DryRun(t.Context(), "test", m).Messages[0].Body, servicetest.AcknowledgeURL); got != want {
 			t.Errorf("%s has the address: %t, want %t", name, got, want)
 		}
@@ -85,7 +85,7 @@ func TestAcknowledgeNoRoom(t *testing.T) {
 	var sent string
 	r := &servicetest.Recorder{}
 	m := servicetest.Message(t, "open")
-	m.Link.URL = "https://" + strings.Repeat("a", 110) + ".example.com/notify/incidents/1"
+	m.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: "https://" + strings.Repeat("a", 110) + ".example.com/notify/incidents/1"}
 	report := servicetest.Report(t, servicetest.NewSenderOver(t, r), "d7sms://token@15551234567", m, 10*time.Second)
 	if sent = strings.Join(r.Requests, ""); strings.Contains(sent, "incidents") || !strings.Contains(sent, "host-7") {
 		t.Errorf("sent %s", sent)

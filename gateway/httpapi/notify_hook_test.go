@@ -88,7 +88,7 @@ func TestGatewaysInARow(t *testing.T) {
 	for _, url := range []string{"json://127.0.0.1/notify/ops", "form://127.0.0.1/notify/ops", "xml://127.0.0.1/notify/ops", "apprise://127.0.0.1/ops", "apprise://127.0.0.1/ops?method=json"} {
 		for _, files := range [][]*notifier.Attachment{nil, {notifier.NewAttachment("graph.txt", "text/plain", []byte("the\x00file\n"))}} {
 			incident := notifier.Incident{Name: "disk db1", ID: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", State: notifier.Open}
-			m := &notifier.Message{Title: "Disk full", Body: "91% é <漢字>", Type: notifier.Failure, Incident: incident, AcknowledgeURL: servicetest.AcknowledgeURL, Attachments: files}
+			m := &notifier.Message{Title: "Disk full", Body: "91% é <漢字>", Type: notifier.Failure, Incident: incident, Link: notifier.Link{Label: notifier.AcknowledgeLabel, URL: servicetest.AcknowledgeURL}, Attachments: files}
 			if err := api.Destination(t, url)(m); err != nil {
 				t.Errorf("%s: %v", url, err)
 			}

@@ -25,7 +25,7 @@ func TestAcknowledge(t *testing.T) {
 			}
 			has := func(name string) bool {
 				m := servicetest.Message(t, name)
-				m.Link.URL = servicetest.AcknowledgeURL
+				m.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: servicetest.AcknowledgeURL}
 				return strings.Contains(requests(c, m), servicetest.AcknowledgeURL)
 			}
 			for _, name := range []string{"plain", "resolved", "acknowledged"} {

@@ -250,7 +250,7 @@ func TestVapidAcknowledge(t *testing.T) {
 		t.Errorf("the service worker gets %s", got[0])
 	}
 	m.Title, m.Body = strings.Repeat(`"`, 150), strings.Repeat("\"<\n", 2000)
-	m.Link.URL = "https://" + strings.Repeat("a", 60) + ".example.com/notify/incidents/k4fzmoyq2xr6vnw7tdbhj3ce5a"
+	m.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: "https://" + strings.Repeat("a", 60) + ".example.com/notify/incidents/k4fzmoyq2xr6vnw7tdbhj3ce5a"}
 	got = nil
 	if err := send(m); err != nil {
 		t.Error(err)

@@ -176,6 +176,13 @@ var examples = map[string]Page{
 		Silence:  []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
 	},
 	"incident_done": IncidentPage{Root: "../", User: "ann", Action: "../notify/incidents/abc", Resolve: true, Incident: ListedIncident{Key: "ops", State: IncidentAcknowledged, Since: noon, Changed: noon, By: "bob"}},
+	"ask": AskPage{
+		Root: "../", Key: "ops", Title: "Deploy <1.4>?", Text: "It adds a column.\nIt takes 2 minutes.", Type: "info", Asked: []string{"json://localhost", "device://Phone"}, Until: noon, Default: "wait", Open: true,
+		Problem: "The answer must be one of the options.", Action: "./abc", Options: []AskOption{{"deploy", true}, {"wait", false}},
+	},
+	"ask_text":    AskPage{Root: "../", Key: "ops", Text: "Why?", Asked: []string{"json://localhost"}, Until: noon, Open: true, Action: "./abc", User: "ann", NoName: true, FreeText: true, Typed: "<because", MaxText: 2000},
+	"ask_done":    AskPage{Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon, Done: "Your answer counts. It is stored.", Outcome: "Answered", Answer: "deploy", By: "Ann (typed)", At: noon},
+	"ask_expired": AskPage{Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon, Outcome: "Nobody has answered in time", At: noon},
 	"silences": SilencesPage{
 		Root: "../", Action: "../notify/console/silences", Done: "The silence is made.", Keys: []string{"home", "ops"}, New: SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone"},
 		Lengths: []Choice{{"2h", "2 hours", true}, {"8h", "8 hours", false}},
