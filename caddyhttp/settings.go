@@ -36,6 +36,11 @@ type Settings struct {
 	// Default: true.
 	Stateless *bool `json:"stateless,omitempty"`
 
+	// Offers each key to agents by the Model Context Protocol, at `/notify/{KEY}/mcp`: they
+	// notify, ask questions and resolve incidents with a token of the key. Each key of the site
+	// must have one. Default: false.
+	MCP *bool `json:"mcp,omitempty"`
+
 	// Lets the header `X-Apprise-Config-ID`, with which clients of Apprise 2 name the
 	// key, name keys without a token. No path matcher sees it. Default: false; then
 	// a request with the header needs a token of the key.

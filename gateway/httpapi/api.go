@@ -31,6 +31,7 @@ type API struct {
 	Asks      *Asks
 	SavedKeys *SavedKeys
 
+	agents        http.Handler // see serveMCP
 	notifications *notifications
 	sources       *sources
 
@@ -87,8 +88,9 @@ type PageFuncs struct {
 func (h *API) Prepare(pages PageFuncs) {
 	h.pages = pages
 	h.Routes = NewRouteTable(RouteSpecs())
+	h.agents = h.newAgents()
 	h.SavedKeys.actions = h.SavedKeys.configActions(pages.Actions)
-	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
+	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
 }
 
 // Serve answers a request, and reports whether its path is one of the gateway.

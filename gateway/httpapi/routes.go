@@ -57,6 +57,7 @@ type SiteRoutes struct {
 	Push    bool // devices can subscribe to keys
 	Console bool // somebody may manage, and there are pages
 	Inbox   bool // a key keeps its messages readable
+	MCP     bool // agents can use keys
 }
 
 // WithQueue reports whether a site has a queue.
@@ -66,6 +67,7 @@ func withConfigs(s *SiteRoutes) bool { return s.Configs }
 func withPush(s *SiteRoutes) bool    { return s.Push }
 func withConsole(s *SiteRoutes) bool { return s.Console }
 func withLogin(s *SiteRoutes) bool   { return s.Queue && s.Console }
+func withMCP(s *SiteRoutes) bool     { return s.MCP }
 func withInbox(s *SiteRoutes) bool   { return s.Inbox }
 
 // RouteSpecs returns the routes of the handler. If several match a path, the first
@@ -114,6 +116,7 @@ func RouteSpecs() []RouteSpec {
 		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, devices, openapi.Device},
 		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, openapi.DeviceTest},
 		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, openapi.Receipts},
+		{RouteMCP, post, accessSender, withMCP, func(h *API) handler { return h.serveMCP }, openapi.NotDescribed},
 		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
 		{RouteAdd, post, accessManage, withConfigs, keys, openapi.Add},
 		{RouteGet, post, accessManage, withConfigs, keys, openapi.Get},
@@ -142,6 +145,7 @@ const (
 	RouteDevice     = "/notify/{KEY}/devices/{ID}"
 	RouteDeviceTest = "/notify/{KEY}/devices/{ID}/test"
 	RouteReceipts   = "/notify/{KEY}/devices/{ID}/receipts"
+	RouteMCP        = "/notify/{KEY}/mcp"
 	RouteSource     = "/notify/{KEY}/{SOURCE}/{REST...}"
 	RouteConsole    = "/notify/console"
 

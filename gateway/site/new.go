@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -27,6 +28,7 @@ type Options struct {
 	Sources     map[string]*source.Source // besides those of Base, and before them
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
+	MCP       *bool // agents can use keys by the Model Context Protocol; default: false
 	ConfigID  *bool // X-Apprise-Config-ID names keys without a token, too; default: false
 
 	Services *ServiceRule   // default: all services
@@ -132,6 +134,7 @@ func New(o Options) (*Site, error) {
 		return nil, ErrDefaultsUnused
 	}
 	set(&s.ConfigID, o.ConfigID)
+	set(&s.MCP, o.MCP)
 	set(&s.PropagateTrace, o.PropagateTrace)
 	set(&s.Page, o.Page)
 	s.PublicURL = cmp.Or(o.PublicURL, s.PublicURL)
@@ -149,7 +152,23 @@ func New(o Options) (*Site, error) {
 		maps.Copy(all, o.Sources)
 		s.Sources = all
 	}
-	return s, s.setDestinations(&o)
+	if err := s.setDestinations(&o); err != nil {
+		return nil, err
+	}
+	return s, s.checkMCP()
+}
+
+// checkMCP returns an error if agents could use a key without a secret.
+func (s *Site) checkMCP() error {
+	if !s.MCP {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
+		if len(s.Keys[name].Tokens) == 0 {
+			return &SettingError{"key " + name, fmt.Errorf("key %s: with mcp on, agents need a token of each key; add token <secret> to the key, or remove mcp", name)}
+		}
+	}
+	return nil
 }
 
 // set sets a value that is configured.

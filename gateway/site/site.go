@@ -17,6 +17,7 @@ type Site struct {
 	Keys           map[string]*Key           // of the configuration, by name
 	Sources        map[string]*source.Source // of the configuration
 	Stateless      bool                      // POST /notify takes URLs of clients
+	MCP            bool                      // agents can use keys by the Model Context Protocol
 	ConfigID       bool                      // X-Apprise-Config-ID names keys without a token, too
 	DefaultTargets []notifier.Target         // of default_urls
 	Services       *ServiceRule              // nil for all
