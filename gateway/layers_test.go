@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"gateway/alerting"},
 	{"gateway/device", "gateway/ask"},
 	{"gateway"},
+	{"gateway/httpapi/mcp"},
 	{"gateway/httpapi"},
 	{"gateway/console"},
 	{"gateway/gatewaytest"},

@@ -53,6 +53,10 @@ func init() {
 //	POST   /notify/keys/{key}/silences       makes one
 //	DELETE /notify/keys/{key}/silences/{id}  ends one
 //
+//	POST   /notify/keys/{key}/questions  asks a question
+//	GET    /notify/questions/{id}        one of them; ?wait=60 waits for the answer
+//	DELETE /notify/questions/{id}        withdraws it
+//
 //	GET  /notify/incidents                   the incidents of keys with rules
 //	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
 //	POST /notify/incidents/{id}/resolve      resolves one
@@ -90,6 +94,7 @@ func (API) Routes() []caddy.AdminRoute {
 		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", serveEndSilence},
 		{http.MethodPost, "/notify/keys/{key}/invitations", serveInvite},
 		{http.MethodDelete, "/notify/keys/{key}/devices/{id}", serveRevokeDevice},
+		{http.MethodPost, "/notify/keys/{key}/questions", serveAskQuestion},
 		{http.MethodGet, "/notify/recent", serveRecent},
 		{http.MethodGet, "/notify/beats", serveBeats},
 		{http.MethodGet, "/notify/destinations", serveDestinations},
@@ -112,6 +117,9 @@ func (API) Routes() []caddy.AdminRoute {
 		caddy.AdminRoute{Pattern: "GET /notify/incidents", Handler: caddy.AdminHandlerFunc(serveIncidents)},
 		caddy.AdminRoute{Pattern: "DELETE /notify/incidents", Handler: caddy.AdminHandlerFunc(serveForgetAll)},
 		caddy.AdminRoute{Pattern: "/notify/incidents", Handler: methodNotAllowed("GET, HEAD, DELETE")},
+		caddy.AdminRoute{Pattern: "GET /notify/questions/{id}", Handler: caddy.AdminHandlerFunc(serveQuestion)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/questions/{id}", Handler: caddy.AdminHandlerFunc(serveWithdraw)},
+		caddy.AdminRoute{Pattern: "/notify/questions/{id}", Handler: methodNotAllowed("GET, HEAD, DELETE")},
 		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveSilences)},
 		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveMakeSilence)},
 		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},

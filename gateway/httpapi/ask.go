@@ -23,8 +23,8 @@ import (
 // Errors for questions that cannot be asked here.
 var (
 	errAskNoKey   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a key: post to /notify/{KEY}, because its destinations are asked")}
-	errAskNoQueue = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a queue, which keeps the question; the operator can add queue to the global option notify, and the key must not have queue off")}
-	errAskNoURL   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs public_url, because messages get links; the operator can set it in the global option notify or in the site")}
+	ErrAskNoQueue = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a queue, which keeps the question; the operator can add queue to the global option notify, and the key must not have queue off")}
+	ErrAskNoURL   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs public_url, because messages get links; the operator can set it in the global option notify or in the site")}
 	errAskNoLogin = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask.login needs a console, whose login the page is behind; the operator can add console, or leave out login")}
 	errAskSource  = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask is not read in the format of another program; post to /notify/{KEY}")}
 )
@@ -47,9 +47,9 @@ func (h *Sender) question(q *api.Request, at *Route, d *dispatch.Delivery) (err 
 func (h *Sender) canAsk(a *api.Ask) error {
 	switch {
 	case h.App.Engine.QueueSettings == nil:
-		return errAskNoQueue
+		return ErrAskNoQueue
 	case h.Resolved.PublicURL == "":
-		return errAskNoURL
+		return ErrAskNoURL
 	case a.Login && !h.Has.Console:
 		return errAskNoLogin
 	}
@@ -64,7 +64,7 @@ func (h *Sender) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*not
 		return nil, "", err
 	}
 	if k := h.Resolved.Keys[d.Key]; k != nil && k.Unqueued {
-		return nil, "", errAskNoQueue
+		return nil, "", ErrAskNoQueue
 	}
 	q, err := h.App.Open(nil)
 	if err != nil {

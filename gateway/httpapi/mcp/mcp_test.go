@@ -173,7 +173,7 @@ func TestToolErrors(t *testing.T) {
 	}{
 		"no text":          {"notify", map[string]any{"body": ""}, "400"},
 		"another type":     {"notify", map[string]any{"body": "b", "type": "fatal"}, "400"},
-		"a tag of nobody":  {"notify", map[string]any{"body": "b", "tag": "nobody"}, "nobody"},
+		"a tag of nobody":  {"notify", map[string]any{"body": "b", "tag": "nobody"}, "nothing was sent"},
 		"an unknown field": {"notify", map[string]any{"body": "b", "urls": "json://example.com"}, "urls"},
 		"one option":       {"ask", map[string]any{"question": "?", "options": []string{"yes"}}, "ask"},
 		"too long":         {"ask", map[string]any{"question": "?", "options": []string{"a", "b"}, "timeout": "8d"}, "timeout"},
