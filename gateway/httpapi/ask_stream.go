@@ -25,6 +25,7 @@ func (h *Messages) streamAnswer(w http.ResponseWriter, r *http.Request, q *ask.Q
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Add("Vary", "Accept")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	control := http.NewResponseController(w)
 	write := func(text string) bool {

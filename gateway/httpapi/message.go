@@ -70,6 +70,9 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	if err != nil {
 		return nil, err
 	}
+	if _, err := waitOf(r); err != nil && r.Method != http.MethodDelete {
+		return nil, err
+	}
 	if r.Method == http.MethodGet && acceptsEvents(r) {
 		if asks, err := h.streamAnswer(w, r, q.Questions, id); asks {
 			return nil, err

@@ -177,7 +177,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readOpenAPI(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Question": d.schema(t, "Question"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
 	s := gatewaytest.NewStation(t)
 	block := site.Options{
 		Egress: gatewaytest.Loopback(), MaxInFlight: 5, MaxBody: 1 << 10, DefaultURLs: gatewaytest.URLs(s.NotifyURL("/a")),
@@ -302,6 +302,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	maps.Copy(calls, silenceCalls(t, s))
 	maps.Copy(calls, inboxCalls(t))
 	maps.Copy(calls, deviceCalls(t))
+	askCalls(t, calls, managedNotOpen)
 	form := func(body string) call {
 		return call{g: managed, target: incident, contentType: gatewaytest.TypeForm, body: body}
 	}
@@ -404,6 +405,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					schema = "Device"
 				case path == httpapi.RouteIncident && got.Status == 200:
 					schema = "IncidentRecord"
+				case path == httpapi.RouteAsk && (got.Status == 200 || got.Status == 409):
+					schema = "Question"
 				case strings.Contains(path, "{ID}") && path != httpapi.RouteDeviceTest && got.Status == 200:
 					schema = "QueuedMessage"
 				case media == gatewaytest.TypeStream:

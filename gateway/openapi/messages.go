@@ -6,10 +6,12 @@ import "net/http"
 func Message() About {
 	return About{ID: uuid("The ID of a message, from a response."), Operations: []Operation{{
 		Method: http.MethodGet, ID: "message", Tag: ofMessages,
-		Summary:    "Read the state of a message (with a queue)",
-		Parameters: common("Accept"),
+		Summary:     "Read the state of a message (with a queue)",
+		Description: "With `Accept: text/event-stream`, the state of a question is streamed until it is decided.",
+		Parameters:  common("Accept", "Wait", "Prefer"),
 		Answers: map[int]Answer{
-			http.StatusOK:                 says("The state of the message, which never includes its text.", recordsOr(bodyOf("QueuedMessage"), ""), "Vary", "Cache-Control"),
+			http.StatusOK:                 says("The state of the message, which never includes its text.", withEvents(recordsOr(bodyOf("QueuedMessage"), "")), "Vary", "Cache-Control"),
+			http.StatusBadRequest:         result("`wait` is not a number of seconds."),
 			http.StatusNotFound:           result(noSuchMessage),
 			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
@@ -26,6 +28,12 @@ func Message() About {
 			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
 	}}}
+}
+
+// withEvents adds server-sent events to the media types of an answer.
+func withEvents(content map[string]Schema) map[string]Schema {
+	content[mediaEvents] = described(text(), "The data of an event are an object with `id` and `ask`, which is a `Question`.")
+	return content
 }
 
 // Incidents describes /notify/incidents.

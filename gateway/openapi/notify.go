@@ -41,6 +41,8 @@ func Key() About {
 			http.StatusUnauthorized:     unauthorized(needsToken),
 			http.StatusForbidden:        result("A page of another site has sent the request (`trusted_origins`)."),
 			http.StatusNotFound:         result(noSuchKey),
+			http.StatusAccepted:         says("Deliveries are `queued`, and the client prefers not to wait for them, or the message asks. `Location` has the address of the message.", unsent(), "Vary", "Cache-Control", "Location"),
+			http.StatusConflict:         result("The message asks, and a silence covers all destinations; nobody was asked."),
 			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
 		}),
 	}, {
@@ -92,7 +94,7 @@ func messageBody() *Body {
 
 // ofSending returns answers with those that every message can get.
 func ofSending(own map[int]Answer) map[int]Answer {
-	maps.Copy(own, map[int]Answer{
+	for status, a := range map[int]Answer{
 		http.StatusAccepted:              says("The gateway has stored the message and sends it later. The client has sent `Prefer`.", records(), "Vary", "Cache-Control", "Location", "Preference-Applied"),
 		http.StatusRequestTimeout:        result("The request took longer to arrive than the server allows."),
 		http.StatusRequestEntityTooLarge: result("The request, or a file in it, is too large."),
@@ -100,7 +102,11 @@ func ofSending(own map[int]Answer) map[int]Answer {
 		http.StatusInternalServerError:   result("A fault of the gateway. Its log has the reason."),
 		http.StatusInsufficientStorage:   result("The gateway has no disk space left for an attachment. Nothing was sent."),
 		http.StatusLoopDetected:          result("The message has passed through too many gateways (`X-Apprise-Recursion-Count`)."),
-	})
+	} {
+		if _, other := own[status]; !other {
+			own[status] = a
+		}
+	}
 	return own
 }
 

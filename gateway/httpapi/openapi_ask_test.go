@@ -1,0 +1,57 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// askCalls adds requests about questions to calls, by operation.
+func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewaytest.Gateway) {
+	t.Helper()
+	s := gatewaytest.NewStation(t)
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a")), gatewaytest.Key("silent", s.NotifyURL("/b"))}, PublicURL: gatewaytest.PublicURL},
+		Site:   site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{},
+	})
+	const question = "title=Deploy&body=x&ask=yes&ask=no"
+	ask := func() (link, id string) {
+		id = g.PostForm("/notify/ops", question).JSON(t).ID
+		link = strings.TrimPrefix(s.Arrives(t, "Deploy").AnswerURL, gatewaytest.PublicURL)
+		s.Take()
+		return link, id
+	}
+	open, _ := ask()
+	decided, id := ask() // a stream of an open one would not end
+	g.PostForm(decided, "answer=yes")
+	g.AddSilence("silent", "for=1h&tag=all")
+	none := httpapi.RouteAsk[:len("/notify/asks/")] + strings.Repeat("a", 52)
+	form := func(g *gatewaytest.Gateway, link, body string) describedCall {
+		return describedCall{g: g, target: link, contentType: gatewaytest.TypeForm, body: body}
+	}
+	calls["GET "+httpapi.RouteAsk] = []describedCall{{g: g, target: open}, {g: g, target: none}, {g: notOpen, target: open}}
+	foreign, fresh := form(g, open, "answer=yes"), form(g, "", "answer=yes")
+	foreign.header = http.Header{"Sec-Fetch-Site": {"cross-site"}}
+	calls["POST "+httpapi.RouteAsk] = []describedCall{
+		form(g, open, "answer=maybe"), form(g, open, "answer="+strings.Repeat("x", httpapi.MaxAnswerForm)), foreign,
+		form(g, none, "answer=yes"), form(g, decided, "answer=yes"), form(notOpen, open, "answer=yes"),
+	}
+	fresh.target, _ = ask()
+	page, n := fresh, 0
+	page.target, _ = ask()
+	page.before = func() (after func()) { // the queue is away until a browser comes
+		rooms := g.Gateway.Rooms
+		if n++; n < 3 {
+			g.Gateway.Rooms, g.Gateway.Engine.Outbox = nil, nil
+		}
+		return func() { g.Gateway.Rooms, g.Gateway.Engine.Outbox = rooms, rooms.Outbox }
+	}
+	calls["POST "+httpapi.RouteAsk] = append(calls["POST "+httpapi.RouteAsk], fresh, page)
+	calls["POST /notify/{KEY}"] = append(calls["POST /notify/{KEY}"], form(g, "/notify/ops", question), form(g, "/notify/silent", question))
+	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], describedCall{g: g, target: "/notify/messages/" + id}, describedCall{g: g, target: "/notify/messages/" + id + "?wait=x"})
+}
