@@ -63,7 +63,10 @@ func (i *entryIncident) update(d *decision) error {
 	rule := notifier.Rule("")
 	switch {
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
-		x = i.open()
+		before := x
+		if x = i.open(); !i.own {
+			x.Open(now, m.Type, before, d.hold)
+		}
 		d.changed.Records[i.id] = incidentIDRecord(d.names[i.name], now.Add(i.keep))
 		i.events = append(i.events, event.IncidentOpened)
 	case x == nil:

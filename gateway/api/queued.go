@@ -52,6 +52,8 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 		text = "the destination has this message already, or will get it"
 	case rule == notifier.RuleSilenced:
 		text = "a silence matches it"
+	case rule == notifier.RuleHeld && until.IsZero():
+		text = "the problem was over before the hold ended, so that nobody is told"
 	case rule == notifier.RuleEscalating && until.IsZero():
 		text = "its step of the escalation has not begun, so that the destination knows nothing of the incident"
 	case rule == notifier.RuleEscalating:
