@@ -344,6 +344,9 @@ func (d *decision) storeLane(x *decidedTarget) {
 func (d *decision) applyVerdict(x *decidedTarget, v rules.Verdict) error {
 	j := &d.entry.Jobs[x.job]
 	x.ruled.Repeats, x.ruled.Since = v.Repeats, v.Since
+	if d.incident != nil {
+		x.ruled.OpenFor = d.incident.openFor
+	}
 	if d.escalates && x.rules.IsStep() {
 		x.ruled.Incident, x.ruled.Step, x.ruled.Opening = d.names[d.incident.name], x.step, d.incident.known.ID
 	}

@@ -241,6 +241,7 @@ func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 		return
 	}
 	d.IncidentID = s.incident.known.ID
+	d.Message.Incident.OpenFor = s.incident.openFor
 	if s.escalates {
 		d.Message.AcknowledgeURL = d.Settings.AcknowledgeURL(s.incident.known)
 	}

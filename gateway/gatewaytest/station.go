@@ -22,6 +22,7 @@ type Arrived struct {
 	Incident string `json:"incident"`
 
 	AcknowledgeURL string `json:"acknowledge_url"`
+	OpenSeconds    int64  `json:"incident_open_seconds"`
 
 	Attachments []struct {
 		Filename string `json:"filename"`

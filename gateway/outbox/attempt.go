@@ -184,6 +184,7 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 func (a *attempt) delivery() dispatch.Delivery {
 	m, j := a.message, a.job
 	m.ID, m.Expires = a.stored.ID.String(), j.Expires
+	m.Incident.OpenFor = queued.OpenFor(j)
 	m.AcknowledgeURL = a.target.Settings.AcknowledgeURL(a.incident)
 	d := dispatch.NewDelivery(a.target.Settings, a.text.Source, a.text.Site, m, a.selection())
 	d.Key, d.Logger, d.Memory, d.ID = a.text.Key, a.target.logger, &a.memory, a.stored.ID

@@ -59,7 +59,7 @@ func exampleRuled() *Ruled {
 	mark := rules.Mark{Job: queue.JobID{Message: uuid.UUID{1, 2}, Index: 3}, Type: notifier.Failure, State: notifier.Open, Time: at, Alerts: "aaaabbbb", Of: uuid.UUID{9}}
 	return &Ruled{
 		Lane: queue.Hash{1}, Subjects: []Subject{{queue.Hash{2}, mark}, {Name: queue.Hash{3}}}, Digest: true, Repeats: 5, Since: time.UnixMicro(1_790_000_000_000_001),
-		Incident: queue.Hash{4}, Step: 2, Opening: "k3x9",
+		Incident: queue.Hash{4}, Step: 2, Opening: "k3x9", OpenFor: 14 * time.Minute,
 	}
 }
 
