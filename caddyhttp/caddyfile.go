@@ -136,6 +136,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //				types <type...>
 //				tag <tag>
 //			}]
+//			hold <duration> [{ … }]
 //			quiet <from>-<to> [<days...>] [<zone>] [{ … }]
 //			digest <duration>|<time> [<days...>] [<zone>] [{ … }]
 //			rate <n>/<duration> [{ … }]
@@ -196,7 +197,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			trust client|operator
 //			include on|off
 //			secret <text>
-//			dedupe|quiet|digest|rate …
+//			dedupe|hold|quiet|digest|rate …
 //		}
 //		console {
 //			manage [open|<user...>]

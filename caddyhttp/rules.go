@@ -21,12 +21,15 @@ import (
 )
 
 // Rules are the rules of a key over time. They apply to each destination of a message
-// for itself, in the order dedupe, escalate, quiet, digest, rate, and need the queue. URLs
+// for itself, in the order dedupe, hold, escalate, quiet, digest, rate, and need the queue. URLs
 // with numbers in their tags have rules only with escalate.
 type Rules struct {
 	// Suppresses a message that a destination has already. Default: nothing is
 	// suppressed.
 	Dedupe *Dedupe `json:"dedupe,omitempty"`
+
+	// Tells a problem only if it lasts. Default: it is told at once.
+	Hold *Hold `json:"hold,omitempty"`
 
 	// Tells the numbers of tags one after the other about a failure, until somebody
 	// acknowledges it. Default: numbers are tried in their order until a destination has
@@ -63,6 +66,19 @@ type Dedupe struct {
 	// 30d. Required.
 	Window caddy.Duration `json:"window,omitempty"`
 
+	RuleScope
+}
+
+// Hold holds the message that opens an incident. If the incident is resolved before the time
+// is over, neither is told; otherwise its present state is told then, and steps of
+// `escalate` begin. An incident that opens a third time within three times of the rule is
+// told at once. It needs messages that name their incident.
+type Hold struct {
+	// How long a problem has to last. A duration such as `"5m"`, or a number of nanoseconds,
+	// from 1s to 24h. Required.
+	For caddy.Duration `json:"for,omitempty"`
+
+	// Limits the rule. The types are `failure` and `warning`. Default: both.
 	RuleScope
 }
 
@@ -154,7 +170,7 @@ type Rate struct {
 
 // empty reports whether there is no rule.
 func (c *Rules) empty() bool {
-	return c.Dedupe == nil && c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
+	return c.Dedupe == nil && c.Hold == nil && c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
 }
 
 // names returns the names of the rules.
@@ -162,7 +178,7 @@ func (c *Rules) names() (names []string) {
 	for _, x := range []struct {
 		name string
 		has  bool
-	}{{"dedupe", c.Dedupe != nil}, {"escalate", c.Escalate != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
+	}{{"dedupe", c.Dedupe != nil}, {"hold", c.Hold != nil}, {"escalate", c.Escalate != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
 		if x.has {
 			names = append(names, x.name)
 		}
@@ -184,6 +200,9 @@ func (c *Rules) resolve() (*rules.Rules, error) {
 	r := new(rules.Rules)
 	if d := c.Dedupe; d != nil {
 		r.Dedupe = &rules.Dedupe{Window: time.Duration(d.Window), Scope: d.scope()}
+	}
+	if h := c.Hold; h != nil {
+		r.Hold = &rules.Lasting{For: time.Duration(h.For), Scope: h.scope()}
 	}
 	if c.Escalate != nil {
 		r.Escalate = c.Escalate.resolve()
@@ -306,6 +325,13 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *bl
 			return nil, errors.New("it takes one duration, such as 10m")
 		}
 		return &c.Dedupe.RuleScope, block.Duration(&c.Dedupe.Window)(args)
+	})
+	rule("hold", false, "hold <duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
+		c.Hold = new(Hold)
+		if len(args) > 1 {
+			return nil, errors.New("it takes one duration, such as 5m")
+		}
+		return &c.Hold.RuleScope, block.Duration(&c.Hold.For)(args)
 	})
 	rule("escalate", false, "escalate after <duration...> [{ repeat <n>; ack <duration>; types …; tag … }]", func(args []string) (*RuleScope, error) {
 		e := new(Escalate)

@@ -41,6 +41,16 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: down", "success: up\n\n1 repetition since 00:00 was not sent.", "info: deployed", "warning: slow", "warning: slow again"},
 		},
+		"Only if it lasts": {
+			[]step{
+				{"", alertForm("failure", "web restarts", "web")},
+				{"2000-01-01 00:03:00", alertForm("success", "web is up", "web")},
+				{"", alertForm("failure", "db is down", "db")},
+				{"2000-01-01 00:08:10", ""},
+				{"2000-01-01 00:20:00", alertForm("success", "db is up", "db")},
+			},
+			[]string{"failure: db is down", "success: db is up"},
+		},
 		"An on-call pair": {
 			[]step{
 				{"", alertForm("failure", "down", "db1")},

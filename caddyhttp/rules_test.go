@@ -12,6 +12,12 @@ func TestRuleMistakes(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	for rule, want := range map[string]string{
 		"dedupe 0s":                            "dedupe: it must be a duration above 0",
+		"hold 0s":                              "hold: it must be a duration above 0",
+		"hold 25h":                             "hold: the time must be from 1s to 24h",
+		"hold 5m 5m":                           "hold: it takes one duration, such as 5m",
+		"hold 5m {\ntypes info\n}":             "hold: types: only a failure or a warning opens an incident",
+		"hold 5m {\ntag nobody\n}":             "key ops: hold: tag: no URL of the key has the tag nobody",
+		"queue off\nhold 5m":                   "key ops: hold: rules keep what they hold and what was sent in the queue, which the key does not use; remove queue off",
 		"dedupe 10m 5m":                        "dedupe: it takes one duration, such as 10m",
 		"dedupe 100d":                          "dedupe: the time must be from 1s to 30d",
 		"dedupe":                               "expected dedupe <duration>",
@@ -78,7 +84,7 @@ func TestRuleWords(t *testing.T) {
 	for _, rule := range []string{
 		"quiet 22:00-07:00", "quiet mon-fri 22:00-07:00 Europe/Berlin", "quiet Europe/Berlin Monday,wed 9:00-17:00", "quiet 00:00-24:00 sat sun UTC",
 		"quiet 22:00-07:00 fri-mon {\ntypes failure warning\n}", "digest 30s", "digest 8:00", "digest mon-fri 08:00", "digest UTC sun 00:00", "digest 7d",
-		"rate 10/1m", "rate 10/m", "rate 100/h", "rate 5/10s\nrate 20/1h {\ntypes info\n}", "dedupe 1d",
+		"hold 5m", "hold 1d {\ntypes failure\n}", "rate 10/1m", "rate 10/m", "rate 100/h", "rate 5/10s\nrate 20/1h {\ntypes info\n}", "dedupe 1d",
 		"quiet 00:00-12:00 mon\nquiet 12:00-24:00 mon",
 	} {
 		if warnings, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", rule), "")); err != nil || len(warnings) > 0 {
@@ -90,6 +96,7 @@ func TestRuleWords(t *testing.T) {
 // TestRuleJSON checks that JSON is held to the same.
 func TestRuleJSON(t *testing.T) {
 	for text, want := range map[string]string{
+		`{"hold":{}}`:      "hold: the time must be from 1s to 24h",
 		`{"dedupe":{}}`:    "dedupe: the time must be from 1s to 30d",
 		`{"quiet":[null]}`: "quiet: it is null",
 		`{"quiet":[{}]}`:   "quiet: it needs one window",

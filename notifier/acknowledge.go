@@ -60,6 +60,21 @@ func (s *Schema) acknowledgeLine(m *Message, f form) string {
 	return "\n\n" + word + ": " + address
 }
 
+// lastLine returns the line that the text of m ends with, with the line breaks before it:
+// the link to acknowledge the incident, or how long the incident was open that m resolves.
+func (s *Schema) lastLine(m *Message, f form) string {
+	open := m.Incident.OpenTime()
+	switch {
+	case open == "" || m.Incident.State != Resolved || s.Acknowledge == AcknowledgeInField || slices.Contains(s.groups, GroupIncident):
+		return s.acknowledgeLine(m, f)
+	case m.Format == HTML:
+		return "<p>Open for " + open + "</p>"
+	case slices.Contains(s.groups, GroupSMS) || s.Limits.Lines > 0:
+		return "\nOpen for " + open
+	}
+	return "\n\nOpen for " + open
+}
+
 // hasRoomForLink reports whether a part of m has room for the link that its text ends
 // with.
 func (s *Schema) hasRoomForLink(m *Message, f form) bool {

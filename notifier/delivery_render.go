@@ -108,6 +108,9 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	}
 	texts.render(c, t)
 	c.Time = m.Time.In(t.location)
+	if !t.options.duration {
+		c.Incident.OpenFor = 0
+	}
 	if !s.hasRoomForLink(c, form{}) {
 		d.record(LevelWarning, fmt.Sprintf("%s has no room for the link; the message goes without it", s.Name))
 		c.Link, c.Choices = Link{}, nil
@@ -142,7 +145,7 @@ func (d *Destination) divide(buf []*Message, m *Message, f form) []*Message {
 // parts. The last one has the files and the link to acknowledge the incident.
 func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow, f form) []*Message {
 	var one [1]markup.Part // most messages have one part
-	link := s.acknowledgeLine(m, f)
+	link := s.lastLine(m, f)
 	texts := s.Limits.AppendFit(one[:0], m.Title, m.Body, m.Format, m.Source, mode, link)
 	if len(texts) == 1 && texts[0].Title == m.Title && texts[0].Body == m.Body {
 		return append(parts, m)

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,32 @@ type Incident struct {
 	// Ended is when the incident was resolved, if a message that came later told so
 	// before this one could be sent. The message tells it.
 	Ended time.Time
+
+	// OpenFor is how long the incident was open that the message resolves; 0 if it is not
+	// known. The text ends with it, but at services for programs and incident tools.
+	OpenFor time.Duration
+}
+
+// OpenTime returns how long the incident was open, as in "14 min" or "2 h 5 min", or "".
+func (i Incident) OpenTime() string {
+	units := []struct {
+		name string
+		of   time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"min", time.Minute}, {"s", time.Second}}
+	for n, u := range units {
+		if i.OpenFor < u.of || u.name == "s" {
+			continue
+		}
+		text, rest := fmt.Sprintf("%d %s", i.OpenFor/u.of, u.name), i.OpenFor%u.of
+		if next := units[n+1]; next.name != "s" && rest >= next.of {
+			text += fmt.Sprintf(" %d %s", rest/next.of, next.name)
+		}
+		return text
+	}
+	if i.OpenFor <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d s", max(1, i.OpenFor/time.Second))
 }
 
 // IncidentState is what a message says about its incident.

@@ -24,6 +24,7 @@ type options struct {
 	wait     float64 // seconds
 	optional bool
 	store    bool
+	duration bool
 }
 
 // defaultWait is the default of the parameter wait, in seconds.
@@ -55,6 +56,9 @@ func (s *Schema) options(o *options) {
 	}
 	if !own("optional") {
 		s.Bool(&o.optional, "optional", false, "let the request succeed even if this destination fails")
+	}
+	if o.duration = true; !own("duration") {
+		s.Bool(&o.duration, "duration", true, "end a resolution with how long its incident was open")
 	}
 	s.Bool(&o.store, "store", true, "keep sessions and tokens for the next message")
 	for _, p := range s.params[first:] {

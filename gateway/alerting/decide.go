@@ -29,6 +29,7 @@ type entryRules struct {
 	group    queue.Hash     // of the lanes in which silences hold something
 	subjects queue.Hash     // the group of what destinations know
 
+	hold      *rules.Lasting  // of the key; nil for none
 	escalate  *rules.Escalate // of the key; nil for none
 	escalates bool            // the message does
 
@@ -300,7 +301,11 @@ func (d *decision) verdict(x *decidedTarget) (v rules.Verdict, ok bool) {
 
 // arrival returns the message as it comes in for a target.
 func (d *decision) arrival(x *decidedTarget) rules.Arrival {
-	return rules.Arrival{Now: d.now, Lane: x.lane, Subject: x.known, Item: x.item, Waits: d.waits, NewID: queue.NewID}
+	a := rules.Arrival{Now: d.now, Lane: x.lane, Subject: x.known, Item: x.item, Waits: d.waits, NewID: queue.NewID}
+	if d.incident != nil && d.incident.known != nil {
+		a.Held = d.incident.known.HeldUntil
+	}
+	return a
 }
 
 // reaches reports whether a message that does not escalate is for a destination with a
@@ -339,6 +344,9 @@ func (d *decision) storeLane(x *decidedTarget) {
 func (d *decision) applyVerdict(x *decidedTarget, v rules.Verdict) error {
 	j := &d.entry.Jobs[x.job]
 	x.ruled.Repeats, x.ruled.Since = v.Repeats, v.Since
+	if d.incident != nil {
+		x.ruled.OpenFor = d.incident.openFor
+	}
 	if d.escalates && x.rules.IsStep() {
 		x.ruled.Incident, x.ruled.Step, x.ruled.Opening = d.names[d.incident.name], x.step, d.incident.known.ID
 	}
@@ -372,6 +380,8 @@ func setVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 		dropStep(j, v.By, notifier.RuleSuppressed, now)
 	case rules.Counted:
 		dropStep(j, v.By, notifier.RuleDigested, now)
+	case rules.Over:
+		dropStep(j, v.By, notifier.RuleHeld, now)
 	}
 }
 

@@ -23,7 +23,7 @@ func (d *decision) planSteps() error {
 		return nil
 	}
 	p := d.newStepPlan()
-	p.StepPlan = d.escalate.Arrive(d.now, d.incident.known, p.jobs, d.allSteps != nil)
+	p.StepPlan = d.escalate.Arrive(d.now, d.incident.known, p.jobs, d.allSteps != nil, d.holdsSteps())
 	p.sendNow()
 	p.endOlder()
 	p.holdLater()
@@ -31,6 +31,12 @@ func (d *decision) planSteps() error {
 	p.replaceWaiting()
 	p.storeIncident()
 	return nil
+}
+
+// holdsSteps reports whether hold concerns all destinations of the steps. Otherwise they
+// are told in their order.
+func (d *decision) holdsSteps() bool {
+	return !slices.ContainsFunc(d.steps, func(t *decidedTarget) bool { return t.rules == nil || t.rules.Hold == nil })
 }
 
 // newStepPlan returns the jobs that the escalation decides about.

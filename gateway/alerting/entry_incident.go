@@ -26,7 +26,8 @@ type entryIncident struct {
 	known  *rules.Incident // after the transaction; nil for none
 	events []string        // what has happened
 
-	escalated bool // the message resolves an incident whose steps have begun
+	openFor   time.Duration // how long the incident was open that the message resolves
+	escalated bool          // the message resolves an incident whose steps have begun
 }
 
 // recordIncident adds the records of the incident of a message to those that its entry
@@ -49,7 +50,7 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 // update changes the records of the incident by its message, as part of decide.
 func (i *entryIncident) update(d *decision) error {
 	x, m, now := decodeIncident(d.old[i.name]), i.d.Message, d.now
-	i.known, i.events, i.escalated = nil, nil, false
+	i.known, i.events, i.escalated, i.openFor = nil, nil, false, 0
 	state := dispatch.StateOf(m)
 	var dropped []rules.StepJob
 	if i.d.Source == site.SourceEscalation {
@@ -63,12 +64,16 @@ func (i *entryIncident) update(d *decision) error {
 	rule := notifier.Rule("")
 	switch {
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
-		x = i.open()
+		before := x
+		if x = i.open(); !i.own {
+			x.Open(now, m.Type, before, d.hold)
+		}
 		d.changed.Records[i.id] = incidentIDRecord(d.names[i.name], now.Add(i.keep))
 		i.events = append(i.events, event.IncidentOpened)
 	case x == nil:
 		return nil // it is resolved, or was never told
 	case state == notifier.Resolved && x.IsOpen():
+		i.openFor = max(now.Sub(x.Opened), 0)
 		i.escalated = len(x.Escalation.Targets) > 0
 		dropped = x.Close(now, i.d.By)
 		i.events = append(i.events, event.IncidentResolved)

@@ -178,9 +178,18 @@ func (i *Incidents) page(ctx context.Context, place string, stage notifier.Incid
 // IsOpen reports whether the incident of a message is open. It knows those of keys with
 // rules.
 func (i *Incidents) IsOpen(ctx context.Context, d *dispatch.Delivery) bool {
-	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentName(d.Place(), d.Message.Incident.ID))
+	return i.OpenFor(ctx, d.Place(), d.Message.Incident.ID) > 0
+}
+
+// OpenFor returns how long the incident with an ID has been open in a place; 0 if it is not,
+// or if that is not known.
+func (i *Incidents) OpenFor(ctx context.Context, place, id string) time.Duration {
+	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentName(place, id))
 	x := decodeIncident(b)
-	return err == nil && x != nil && x.IsOpen()
+	if err != nil || x == nil || !x.IsOpen() {
+		return 0
+	}
+	return max(i.outbox.Queue.Now().Sub(x.Opened), 1)
 }
 
 // ByID returns the incident with a public ID, or [ErrNoIncident]. The ID of an earlier

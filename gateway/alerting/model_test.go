@@ -93,6 +93,9 @@ func addRule(t *testing.T, r *rules.Rules, name string, args []string) *rules.Sc
 	case "dedupe":
 		r.Dedupe = &rules.Dedupe{Window: duration(t, text)}
 		return &r.Dedupe.Scope
+	case "hold":
+		r.Hold = &rules.Lasting{For: duration(t, text)}
+		return &r.Hold.Scope
 	case "escalate": // after a time
 		r.Escalate = escalate(duration(t, args[1]))
 		return &r.Escalate.Scope

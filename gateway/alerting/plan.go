@@ -129,7 +129,7 @@ func (s *messagePlan) newEntryRules() *entryRules {
 		u.silences, u.group = u.name(s.planner.records.silencesName(s.draft.Place())), s.planner.records.silencedLanes(s.draft.Place())
 	}
 	if !s.draft.Rules.Empty() {
-		u.escalate = s.draft.Rules.Escalate
+		u.hold, u.escalate = s.draft.Rules.Hold, s.draft.Rules.Escalate
 		s.recordIncident(u)
 	}
 	return u
@@ -225,6 +225,8 @@ func (s *messagePlan) countRuled() {
 			counters.Ruled(v.Hold.Rule(), metrics.RuleOutcomeHeld, 1)
 		case rules.Suppress:
 			counters.Ruled(metrics.RuleDedupe, metrics.RuleOutcomeSuppressed, 1)
+		case rules.Over:
+			counters.Ruled(v.Hold.Rule(), metrics.RuleOutcomeSuppressed, 1)
 		case rules.Silenced:
 			counters.Ruled(rules.BySilence.Rule(), metrics.RuleOutcomeSilenced, 1)
 		case rules.Send:
@@ -239,6 +241,7 @@ func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 		return
 	}
 	d.IncidentID = s.incident.known.ID
+	d.Message.Incident.OpenFor = s.incident.openFor
 	if s.escalates {
 		d.Message.Link = d.Settings.IncidentLink(s.incident.known)
 	}

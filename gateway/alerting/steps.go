@@ -53,6 +53,7 @@ type dueIncident struct {
 	key      *site.Key       // nil if it is gone
 	settings *site.Site      // that have the key
 	rule     *rules.Escalate // of the key; nil if it has none any more
+	hold     time.Duration   // how long the key holds openings; 0 for not at all
 	keep     time.Duration   // how long a record is kept
 	crowded  bool            // there are too many records
 
@@ -81,6 +82,9 @@ func (s *steps) prepare(ctx context.Context, name queue.Hash) (*dueIncident, err
 	}
 	if d.key != nil && d.key.Rules != nil {
 		d.rule = d.key.Rules.Escalate
+		if d.key.Rules.Hold != nil {
+			d.hold = d.key.Rules.Hold.For
+		}
 	}
 	if x.Escalating() {
 		if d.silent, d.silenced, err = s.silent(ctx, d.key, x); err != nil {
@@ -134,7 +138,7 @@ func (d *dueIncident) advance(c *incidentChange) {
 		d.step.Again = true
 		return
 	}
-	d.step = d.rule.Advance(c.now, x, c.status)
+	d.step = d.rule.Advance(c.now, x, d.hold, c.status)
 	var skipped []rules.StepJob
 	if d.step.Release, skipped = splitSteps(d.step.Release, d.silent); len(skipped) > 0 {
 		x.Skip(c.now, skipped)

@@ -55,6 +55,8 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 		text = "the destination has this message already, or will get it"
 	case rule == notifier.RuleSilenced:
 		text = "a silence matches it"
+	case rule == notifier.RuleHeld && until.IsZero():
+		text = "the problem was over before the hold ended, so that nobody is told"
 	case rule == notifier.RuleEscalating && until.IsZero():
 		text = "its step of the escalation has not begun, so that the destination knows nothing of the incident"
 	case rule == notifier.RuleEscalating:
@@ -157,7 +159,7 @@ func (m *QueuedMessage) SetState() {
 	has := map[notifier.Status]bool{}
 	for _, r := range m.Results {
 		switch {
-		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped && (r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced || r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged || r.Rule == RuleDecided):
+		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped && (r.Rule == notifier.RuleHeld || r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced || r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged || r.Rule == RuleDecided):
 			has[StatusCancelled] = true
 		case r.Status != notifier.Failed || !r.Optional:
 			has[r.Status] = true

@@ -23,6 +23,7 @@ type Arrived struct {
 
 	AcknowledgeURL string `json:"acknowledge_url"`
 	AnswerURL      string `json:"answer_url"`
+	OpenSeconds    int64  `json:"incident_open_seconds"`
 
 	Attachments []struct {
 		Filename string `json:"filename"`

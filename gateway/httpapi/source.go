@@ -212,11 +212,28 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 		e.Verified()
 		p.q.Memory().Trust()
 	}
+	p.req.OpenFor = func(incident string) string { return h.openTime(r.Context(), a, k.Key, incident) }
 	if o.Message, err = h.readSource(r, p.q, a, s, p.req); err != nil {
 		p.q.Close()
 		return nil, err
 	}
 	return h.sendSource(w, r, a, &k, p, o.Message)
+}
+
+// openTime returns how long the incident with a name has been open in a key, as in "14 min",
+// or "" if that is not known.
+func (h *sources) openTime(ctx context.Context, a *Route, k *site.Key, name string) string {
+	name, _, err := notifier.IncidentName(name)
+	if err != nil || k.Rules.Empty() {
+		return ""
+	}
+	rooms, err := h.App.Open(k)
+	if err != nil || rooms == nil {
+		return ""
+	}
+	i := notifier.Incident{Name: name}.For(k.Name, a.Source)
+	i.OpenFor = rooms.Alerts.Incidents.OpenFor(ctx, k.Place(h.Site()).String(), i.ID)
+	return i.OpenTime()
 }
 
 // admit returns the key of a request to s, before its body is read. verified reports whether

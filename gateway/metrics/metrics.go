@@ -152,6 +152,7 @@ func ruleOutcomes() map[string][]string {
 	for _, h := range []rules.Hold{rules.ByQuiet, rules.ByDigest, rules.ByRate} {
 		out[h.Rule()] = []string{RuleOutcomeHeld, RuleOutcomeReleased, RuleOutcomeDigested}
 	}
+	out[rules.ByHold.Rule()] = []string{RuleOutcomeHeld, RuleOutcomeReleased, RuleOutcomeDigested, RuleOutcomeSuppressed}
 	out[rules.BySilence.Rule()] = []string{RuleOutcomeHeld, RuleOutcomeReleased, RuleOutcomeDigested, RuleOutcomeSilenced}
 	return out
 }

@@ -207,6 +207,7 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 func (a *attempt) delivery() dispatch.Delivery {
 	m, j := a.message, a.job
 	m.ID, m.Expires = a.stored.ID.String(), j.Expires
+	m.Incident.OpenFor = queued.OpenFor(j)
 	if !a.text.Asks {
 		m.Link = a.target.Settings.IncidentLink(a.incident)
 	}

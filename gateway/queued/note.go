@@ -22,6 +22,12 @@ func Note(state notifier.IncidentState, t time.Time, unclear bool) []byte {
 	return wire.Append(nil, &notifier.MissedMessage{State: state, Time: t, Unclear: unclear}, noteFields)
 }
 
+// OpenFor returns how long the incident was open that a job resolves; 0 if it is not known.
+func OpenFor(j *queue.Job) time.Duration {
+	r, _ := DecodeRuled(j.Ruled) // if it is damaged, what comes before the damage
+	return r.OpenFor
+}
+
 // Missed returns what a destination did not get before a job.
 func Missed(j *queue.Job) (m notifier.Missed) {
 	m.Omitted = j.Missed.Omitted

@@ -25,6 +25,10 @@ type Ruled struct {
 	Incident queue.Hash
 	Step     int
 	Opening  string
+
+	// OpenFor is how long the incident was open that the message resolves; 0 if it is not
+	// known.
+	OpenFor time.Duration
 }
 
 // Subject is a subject that a job tells.
@@ -42,6 +46,7 @@ func (r *Ruled) fields(c *wire.Codec) {
 		wire.Number(c, 7, &r.Step)
 		wire.Text(c, 8, &r.Opening)
 	}
+	wire.Number(c, 9, &r.OpenFor)
 	wire.Number(c, 4, &r.Repeats)
 	wire.Time(c, 5, &r.Since)
 }

@@ -26,6 +26,9 @@ func scopesOf(r *rules.Rules) (all []namedScope) {
 	if r.Dedupe != nil {
 		all = append(all, namedScope{"dedupe", r.Dedupe.Scope})
 	}
+	if r.Hold != nil {
+		all = append(all, namedScope{"hold", r.Hold.Scope})
+	}
 	if r.Escalate != nil {
 		all = append(all, namedScope{"escalate", r.Escalate.Scope})
 	}

@@ -33,6 +33,10 @@ type Request struct {
 	// another program, the request is refused. Read leaves or sets it nil if the address
 	// says already which program has sent the request.
 	Payload any
+
+	// OpenFor, if set, returns how long an incident has been open, as in "14 min", or "".
+	// Templates of a source of the operator's read it as the field OpenFor of the payload.
+	OpenFor func(incident string) string
 }
 
 // NewRequest returns the headers and the query of r, in which clients send tokens. Its body

@@ -53,7 +53,13 @@ type Source struct {
 	verify verifier
 
 	title, body, typ, tag, format, skip, incident, alerts, images templatePair
+
+	readsOpenFor bool // the title or the body of the operator does
 }
+
+// openForField is the field of the payload with which templates read how long the incident
+// of a resolution was open.
+const openForField = "OpenFor"
 
 // templatePair is the operator's template and the built-in one. The built-in
 // one is used if the operator's is missing or fails. Either may be nil.
@@ -135,6 +141,7 @@ func parseTypes(words map[string]string) (map[string]notifier.Type, error) {
 // parseTemplates parses the operator's templates and the built-in ones.
 func (s *Source) parseTemplates() (err error) {
 	c, builtin := s.config, s.Format.Templates
+	s.readsOpenFor = strings.Contains(c.Title+c.Body, openForField)
 	for _, t := range []struct {
 		to              *templatePair
 		name            string
@@ -278,8 +285,11 @@ func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
 		m.Skip = true
 		return m, nil
 	}
-	m.Title, m.Body, m.Type = run(s.title), run(s.body), s.typeOf(run(s.typ), m)
-	m.Incident, m.Alerts = run(s.incident), strings.Fields(run(s.alerts))
+	m.Type, m.Incident = s.typeOf(run(s.typ), m), run(s.incident)
+	if fields, ok := data.(map[string]any); ok && s.readsOpenFor && r.OpenFor != nil && m.Incident != "" && m.Type == string(notifier.Success) && fields[openForField] == nil {
+		fields[openForField] = r.OpenFor(m.Incident)
+	}
+	m.Title, m.Body, m.Alerts = run(s.title), run(s.body), strings.Fields(run(s.alerts))
 	tags, format := run(s.tag), run(s.format)
 	if s.config.Images {
 		m.Images = addresses(run(s.images))

@@ -174,6 +174,10 @@ func (c *check) results() {
 					if r.By == "" && !resolved {
 						c.problem("%s: nobody tells it", where)
 					}
+				case "held": // it resolves what nobody was told of; see end
+					if p.typ != "success" || r.By == "" {
+						c.problem("%s, and resolves nothing that was held", where)
+					}
 				case "silenced", "acknowledged", "escalating":
 				default:
 					if !p.cancelled {
@@ -207,7 +211,7 @@ func (c *check) chain(p *post, i int, byID map[string]*post) {
 	at := p
 	for range len(c.posts) + 1 {
 		r := at.results[i]
-		if r.Status != "skipped" || r.By == "" || r.Rule == "silenced" {
+		if r.Status != "skipped" || r.By == "" || r.Rule == "silenced" || r.Rule == "held" {
 			return
 		}
 		next := byID[r.By]

@@ -172,6 +172,9 @@ func (m *Model) NewRules() {
 	if m.Rand.IntN(2) == 0 {
 		lines = append(lines, "dedupe "+m.units(90)+m.scope())
 	}
+	if m.Rand.IntN(3) == 0 {
+		lines = append(lines, "hold "+m.units(12)+[]string{"", " {\ntypes failure\n}", " {\ntypes warning\n}"}[m.Rand.IntN(3)])
+	}
 	if m.Unit >= time.Minute {
 		for range m.Rand.IntN(3) {
 			hour := m.Rand.IntN(24)

@@ -21,6 +21,9 @@ func (r *Rules) Describe() (out []string) {
 	if r.Dedupe != nil {
 		add(r.Dedupe.Scope, nil, "Repetitions within %s are left out", describeTime(r.Dedupe.Window))
 	}
+	if r.Hold != nil {
+		add(r.Hold.Scope, opening, "A problem is told if it lasts %s", describeTime(r.Hold.For))
+	}
 	if e := r.Escalate; e != nil {
 		var after []string
 		for _, d := range e.After {

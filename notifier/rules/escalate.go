@@ -144,8 +144,9 @@ type StepPlan struct {
 // Arrive decides about a message that escalates. jobs are those to destinations with a
 // number, one for each of the rounds. silenced reports whether a silence keeps it from all
 // of them. Then the steps begin when the silence ends (see Silence): with a message of the
-// gateway, or with the message itself if it is an incident of its own.
-func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
+// gateway, or with the message itself if it is an incident of its own. held reports whether
+// the rule that holds openings concerns them.
+func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced, held bool) (p StepPlan) {
 	s := &x.Escalation
 	if x.IsAcknowledged() && (x.Own || x.Acknowledged.lasts(now)) {
 		s.addTargets(jobs) // they may be told of its end
@@ -157,7 +158,11 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced b
 	if len(s.Steps()) == 0 {
 		return p
 	}
-	if s.Round == 0 && !silenced {
+	switch {
+	case s.Round != 0 || silenced:
+	case held && x.HeldUntil.After(now):
+		s.Round, s.Next, s.Held = 1, x.HeldUntil, true
+	default:
 		s.begin(now, 1, s.Steps()[0], e)
 		x.Begun.add(now, s)
 	}
@@ -243,7 +248,7 @@ func (x *Escalation) plan(jobs []StepJob, p *StepPlan) {
 
 // begin begins a step.
 func (x *Escalation) begin(now time.Time, round, step int, e *Escalate) {
-	x.Round, x.Step, x.Reached = round, step, false
+	x.Round, x.Step, x.Reached, x.Held = round, step, false, false
 	x.Next = now.Add(e.wait(x))
 }
 
@@ -257,10 +262,10 @@ type StepChange struct {
 	Again     bool // the acknowledgement has ended, and the caller sends a message that escalates anew
 }
 
-// Advance does what is due in an escalation. status returns that of a job. A clock that was
-// set back, or a shorter time in the rule, makes due what would take longer than a step
-// lasts.
-func (e *Escalate) Advance(now time.Time, x *Incident, status func(queue.JobID) queue.Status) (c StepChange) {
+// Advance does what is due in an escalation. hold is how long the key holds openings, 0 for
+// not at all, and status returns that of a job. A clock that was set back, or a shorter time
+// in a rule, makes due what would take longer than a step or the hold lasts.
+func (e *Escalate) Advance(now time.Time, x *Incident, hold time.Duration, status func(queue.JobID) queue.Status) (c StepChange) {
 	if a := &x.Acknowledged; x.IsAcknowledged() {
 		if latest := now.Add(e.Ack); !a.Until.IsZero() && a.Until.After(latest) { // the rule or the clock has changed
 			a.Until = latest
@@ -274,7 +279,11 @@ func (e *Escalate) Advance(now time.Time, x *Incident, status func(queue.JobID) 
 	}
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(j StepJob) bool { return status(j.Job) != queue.Held })
 	s.Sent = slices.DeleteFunc(s.Sent, func(j StepJob) bool { return !status(j.Job).Waits() })
-	if s.Next.After(now) && !s.Next.After(now.Add(e.longest())) {
+	longest := e.longest()
+	if s.Held {
+		longest = hold
+	}
+	if s.Next.After(now) && !s.Next.After(now.Add(longest)) {
 		return c
 	}
 	for {
@@ -378,6 +387,9 @@ func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, st
 // gets the message.
 func (x *Incident) hurry(now time.Time) {
 	s := &x.Escalation
+	if s.Held {
+		return
+	}
 	pending := slices.ContainsFunc(s.Sent, func(j StepJob) bool { return j.Step == s.Step }) ||
 		slices.ContainsFunc(x.Unconfirmed, func(j StepJob) bool { return j.Step == s.Step && j.Round == s.Round })
 	if round, _ := s.following(); x.Escalating() && !s.Reached && !pending && round == s.Round {

@@ -35,7 +35,7 @@ func (m *escalationModel) message() {
 			m.step[j.Job] = j
 		}
 	}
-	p := m.rule.Arrive(m.now, m.x, jobs, false)
+	p := m.rule.Arrive(m.now, m.x, jobs, false, false)
 	if n := len(p.Send) + len(p.Hold) + len(p.Drop); n != len(jobs) {
 		m.t.Fatalf("%d of %d jobs are decided about", n, len(jobs))
 	}
@@ -57,7 +57,7 @@ func (m *escalationModel) set(jobs []StepJob, s queue.Status) {
 func (m *escalationModel) advance() {
 	for range 100 {
 		before := m.x.Escalation
-		c := m.rule.Advance(m.now, m.x, func(id queue.JobID) queue.Status { return m.jobs[id] })
+		c := m.rule.Advance(m.now, m.x, 0, func(id queue.JobID) queue.Status { return m.jobs[id] })
 		if !m.x.Sends() && len(c.Release) > 0 {
 			m.t.Fatal("a step begins although nobody has to be told")
 		}

@@ -20,6 +20,7 @@ const (
 	Suppress         // the destination has it, or will have it
 	Counted          // a later digest tells its number, because too many wait
 	Silenced         // a silence keeps it from the destination
+	Over             // it resolves what was held, so that nobody is told of either
 )
 
 // Verdict is what the rules decide about a message to one destination.
@@ -32,7 +33,7 @@ type Verdict struct {
 	Silence uuid.UUID // of Silenced, and of what a silence holds
 
 	// By is the job that tells it, of Suppress, and of Counted, where it does not exist
-	// yet.
+	// yet. Of Over, it is the job that was held.
 	By queue.JobID
 
 	// Replaced are held items of the same incident that tell an older state. They are
@@ -69,6 +70,10 @@ type Arrival struct {
 	// [Subject.Before] of the incident returns.
 	Item Item
 
+	// Held is until when the opening of the incident is held; zero for not at all (see
+	// [Incident.HeldUntil]).
+	Held time.Time
+
 	Waits func(queue.JobID) bool // reports whether a job is not final
 	NewID func() uuid.UUID       // makes the ID of a message
 }
@@ -84,6 +89,12 @@ func (r *Rules) Arrive(a Arrival) Verdict {
 		x.Passed = s.Passed
 	}
 	x.Opens = x.State == notifier.Open && s.Passed == ""
+	switch held, done := r.holdOpening(&a, &v); {
+	case done:
+		return v
+	case held:
+		return a.hold(v)
+	}
 	if s.Way.IsDigest() && x.tellsState() { // which tells an older state
 		x.After = s.Way.Job
 	}
@@ -429,7 +440,9 @@ func (l *Lane) Follow(g *Group, digest queue.JobID) {
 	for i := range l.Items {
 		x := &l.Items[i]
 		if slices.ContainsFunc(g.Items, func(o Item) bool { return o.tellsState() && x.concerns(o.Subject) }) {
-			x.After, x.Until = digest, time.Time{}
+			if x.After = digest; x.Hold != ByHold {
+				x.Until = time.Time{}
+			}
 		}
 	}
 }
@@ -438,7 +451,7 @@ func (l *Lane) Follow(g *Group, digest queue.JobID) {
 // when. Quiet also holds what the digest or a rate releases.
 func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	x.After = queue.JobID{}
-	if r.keepsSilent(now, x) {
+	if r.keepsSilent(now, x) || r.keepsOpening(now, x) {
 		return true
 	}
 	if x.Hold == ByDigest {
@@ -465,11 +478,13 @@ func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 }
 
 // Ended notes that a job has ended for which items may wait. It reports whether there
-// are any; they are due now.
+// are any; they are due now, but for those that hold holds.
 func (l *Lane) Ended(job queue.JobID, now time.Time) (any bool) {
 	for i := range l.Items {
 		if x := &l.Items[i]; x.After == job {
-			x.After, x.Hold, x.Until = queue.JobID{}, NotHeld, now
+			if x.After = (queue.JobID{}); x.Hold != ByHold {
+				x.Hold, x.Until = NotHeld, now
+			}
 			any = true
 		}
 	}

@@ -38,6 +38,9 @@ type Incident struct {
 	Resolved        time.Time // zero while it is open
 	ResolvedBy      string    // who did so on its page; empty for a message
 
+	HeldUntil time.Time    // when its opening is told, if it is open then; zero for at once
+	Before    [2]time.Time // when it opened before, the latest last; only a key with hold needs them
+
 	Acknowledged Acknowledgement
 	Escalation   Escalation
 	Begun        BegunSteps // also those of ended escalations
@@ -64,6 +67,7 @@ type Escalation struct {
 	Reached   bool      // a destination of the step has the message
 	Exhausted bool      // all rounds have ended, and nobody has acknowledged the incident
 	Silenced  bool      // a silence has stopped it; it begins again when that ends
+	Held      bool      // the first step begins at Next, when the hold ends
 
 	// SilencedAs is the title that the silence has matched. Later states follow it, whatever
 	// their titles are.
@@ -234,6 +238,9 @@ func (x *Incident) fields(c *wire.Codec) {
 	wire.Text(c, 17, &x.Acknowledged.By)
 	wire.Time(c, 18, &x.Acknowledged.At)
 	wire.Time(c, 19, &x.Acknowledged.Until)
+	wire.Time(c, 34, &x.HeldUntil)
+	wire.Time(c, 35, &x.Before[0])
+	wire.Time(c, 36, &x.Before[1])
 	x.Escalation.fields(c)
 	wire.Records(c, 30, &x.Begun, (*BegunStep).fields)
 	wire.Records(c, 31, &x.Unconfirmed, (*StepJob).fields)
@@ -249,6 +256,7 @@ func (e *Escalation) fields(c *wire.Codec) {
 	wire.True(c, 24, &e.Exhausted)
 	wire.True(c, 29, &e.Silenced)
 	wire.Text(c, 32, &e.SilencedAs)
+	wire.True(c, 33, &e.Held)
 	wire.Records(c, 25, &e.Targets, (*StepTarget).fields)
 	wire.Records(c, 26, &e.Waiting, (*StepJob).fields)
 	wire.Records(c, 27, &e.Sent, (*StepJob).fields)

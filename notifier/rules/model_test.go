@@ -46,6 +46,10 @@ type model struct {
 	silences Silences
 	lane     []byte
 	subjects map[string][]byte
+
+	incidents map[string]*Incident
+	openings  map[string][]time.Time // of incidents; empty after the clock or the rules were changed
+
 	jobs     map[queue.JobID]*modelJob
 	order    []queue.JobID // in which messages came in
 	told     []queue.JobID // in which the destination got them
@@ -120,6 +124,7 @@ func (m *model) arrive() {
 		x.Incident.Name = x.About
 	}
 	want, certain := m.repeats(&x)
+	held := m.openOrResolve(&x)
 	silent, alert := m.mustBeSilent(&x), m.isAlert(&x)
 	l, s := m.loadLane(), new(Subject)
 	if x.Subject != "" {
@@ -128,7 +133,8 @@ func (m *model) arrive() {
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
-	v := m.rules.WithSilences(m.silences.For(m.now, nil)).Arrive(Arrival{m.now, l, s, x, m.waits, m.id})
+	opens := x.State == notifier.Open && s.Passed == "" && !m.waitsAsOpen(x.Subject)
+	v := m.rules.WithSilences(m.silences.For(m.now, nil)).Arrive(Arrival{Now: m.now, Lane: l, Subject: s, Item: x, Waits: m.waits, NewID: m.id, Held: held})
 	if x.Subject != "" {
 		m.subjects[x.Subject] = s.Encode()
 	}
@@ -144,6 +150,7 @@ func (m *model) arrive() {
 	if silent && v.Outcome != Silenced {
 		m.fail("%s is not silent, although all of it was silenced", x.Subject)
 	}
+	m.checkHold(&x, v, held, opens)
 	for _, o := range v.Evicted {
 		if o.By == (queue.JobID{}) {
 			m.jobs[o.Job].status, m.jobs[o.Job].silent = queue.Superseded, true
@@ -169,11 +176,70 @@ func (m *model) arrive() {
 		}
 	case Suppress, Counted:
 		j.status = queue.Superseded
+	case Over:
+		j.status, j.silent, j.by = queue.Superseded, true, queue.JobID{}
+		if v.By == (queue.JobID{}) || x.State != notifier.Resolved {
+			m.fail("%s is over, but resolves nothing that was held", x.Job.Message)
+		}
 	case Silenced:
 		j.status, j.silent = queue.Superseded, true
 		if x.State == notifier.Open {
 			m.fail("an open incident is not held")
 		}
+	}
+}
+
+// openOrResolve keeps the record of the incident of an item, and returns until when its
+// opening is held.
+func (m *model) openOrResolve(x *Item) time.Time {
+	before := m.incidents[x.Subject]
+	switch {
+	case x.State == notifier.Open && (before == nil || !before.IsOpen()):
+		now := &Incident{State: notifier.Open, Opened: m.now}
+		now.Open(m.now, x.Type, before, m.rules.Hold)
+		m.incidents[x.Subject] = now
+		m.openings[x.Subject] = append(m.openings[x.Subject], m.now)
+	case x.State == notifier.Resolved && before != nil:
+		before.State = notifier.Resolved
+	}
+	if now := m.incidents[x.Subject]; x.State != "" && now != nil {
+		return now.HeldUntil
+	}
+	return time.Time{}
+}
+
+// waitsAsOpen reports whether a message waits, for another reason than the hold, that tells
+// that an incident is open.
+func (m *model) waitsAsOpen(subject string) bool {
+	l := m.loadLane()
+	return slices.ContainsFunc(m.order, func(id queue.JobID) bool {
+		j := m.jobs[id]
+		i := slices.IndexFunc(l.Items, func(o Item) bool { return o.Job == id })
+		return j.status.Waits() && j.item.Subject == subject && j.item.State == notifier.Open && (i < 0 || l.Items[i].Hold != ByHold)
+	})
+}
+
+// checkHold checks what the hold does with an item. opens means that the destination neither
+// knows its incident as open nor will.
+func (m *model) checkHold(x *Item, v Verdict, held time.Time, opens bool) {
+	hold := m.rules.Hold
+	if v.Hold == ByHold && (v.Outcome == Held || v.Outcome == Over) && (hold == nil && v.Outcome == Held || v.Until.Sub(m.now) > maxHold) {
+		m.fail("%s is held until %s", x.Job.Message, v.Until)
+	}
+	if !opens || hold == nil || !hold.covers(x.Type, opening) {
+		return
+	}
+	if v.Outcome == Send && held.After(m.now) {
+		m.fail("the opening of %s is told before %s", x.Subject, held)
+	}
+	recent := 0
+	for _, at := range m.openings[x.Subject] {
+		if m.now.Sub(at) < 3*hold.For {
+			recent++
+		}
+	}
+	if recent > 2 && m.openings[x.Subject][len(m.openings[x.Subject])-1].Equal(m.now) && v.Outcome == Held && v.Hold == ByHold {
+		m.fail("the opening %d of %s in %s is held", recent, x.Subject, 3*hold.For)
 	}
 }
 
@@ -509,6 +575,7 @@ func (m *model) changeClock() {
 	by := time.Duration(m.rand.IntN(2*3*60)-3*60) * time.Minute
 	m.logf("the clock is set by %s", by)
 	m.now, m.starts, m.roomFrom = m.now.Add(by), nil, time.Time{}
+	clear(m.openings)
 }
 
 // cancel cancels a message that waits.
@@ -630,6 +697,9 @@ func (m *model) randomRules() *Rules {
 	if m.rand.IntN(2) == 0 {
 		r.Dedupe = &Dedupe{Window: time.Duration(1+m.rand.IntN(120)) * time.Minute, Scope: types()}
 	}
+	if m.rand.IntN(3) == 0 {
+		r.Hold = &Lasting{For: time.Duration(1+m.rand.IntN(60)) * time.Minute}
+	}
 	for range m.rand.IntN(3) {
 		start := TimeOfDay(m.rand.IntN(24) * 60)
 		w := Window{Start: start, End: (start + 60 + TimeOfDay(m.rand.IntN(10)*60)) % dayMinutes}
@@ -667,6 +737,7 @@ func TestModel(t *testing.T) {
 		m := &model{
 			t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: days[seed%2], zone: Zone{berlin}, //nolint:gosec // it is repeatable
 			subjects: map[string][]byte{}, jobs: map[queue.JobID]*modelJob{},
+			incidents: map[string]*Incident{}, openings: map[string][]time.Time{},
 		}
 		m.rules, m.roomFrom = m.randomRules(), m.now
 		m.logf("seed %d", seed)
@@ -688,6 +759,7 @@ func TestModel(t *testing.T) {
 				m.changeClock()
 			case m.rand.IntN(4) == 0:
 				m.rules, m.starts = m.randomRules(), nil
+				clear(m.openings)
 				if !m.roomFrom.IsZero() {
 					m.roomFrom = m.now.Add(time.Hour) // the longest rate
 				}

@@ -9,9 +9,9 @@
 // held, when a time has come. [Escalate.Arrive] and [Escalate.Advance] do the same for the
 // steps of incidents.
 //
-// The order of the rules is silences, dedupe, escalate, quiet, digest, rate. A message that
-// a rule releases passes the silences and the later rules. One that escalates passes those
-// after escalate.
+// The order of the rules is silences, dedupe, hold, escalate, quiet, digest, rate. A message
+// that a rule releases passes the silences and the later rules. One that escalates passes
+// those after escalate.
 package rules
 
 import (
@@ -27,6 +27,7 @@ import (
 // Rules are the rules of a key, or those of them that concern a destination.
 type Rules struct {
 	Dedupe   *Dedupe
+	Hold     *Lasting
 	Escalate *Escalate
 	Quiet    []Quiet
 	Digest   *Digest
@@ -39,12 +40,12 @@ type Rules struct {
 
 // Empty reports whether there is no rule.
 func (r *Rules) Empty() bool {
-	return r == nil || r.Dedupe == nil && r.Escalate == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Silences) == 0
+	return r == nil || r.Dedupe == nil && r.Hold == nil && r.Escalate == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Silences) == 0
 }
 
 // Holds reports whether a rule can hold messages.
 func (r *Rules) Holds() bool {
-	return len(r.Quiet)+len(r.Rate)+len(r.Silences) > 0 || r.Digest != nil
+	return len(r.Quiet)+len(r.Rate)+len(r.Silences) > 0 || r.Hold != nil || r.Digest != nil
 }
 
 // For returns the rules that concern a destination with tags, or nil.
@@ -55,6 +56,9 @@ func (r *Rules) For(tags []string) *Rules {
 	out := new(Rules)
 	if r.Dedupe != nil && r.Dedupe.concerns(tags) {
 		out.Dedupe = r.Dedupe
+	}
+	if r.Hold != nil && r.Hold.concerns(tags) {
+		out.Hold = r.Hold
 	}
 	if r.Escalate != nil && r.Escalate.concerns(tags) {
 		out.Escalate = r.Escalate
@@ -78,9 +82,9 @@ func (r *Rules) For(tags []string) *Rules {
 	return out
 }
 
-// Passing returns the rules for a message that escalates: nothing holds it.
+// Passing returns the rules for a message that escalates: nothing holds it but hold.
 func (r *Rules) Passing() *Rules {
-	return &Rules{Dedupe: r.Dedupe, Escalate: r.Escalate, Silences: r.Silences}
+	return &Rules{Dedupe: r.Dedupe, Hold: r.Hold, Escalate: r.Escalate, Silences: r.Silences}
 }
 
 // Scope limits a rule to some messages and destinations.
@@ -135,6 +139,11 @@ func (r *Rules) Check() error {
 	if r.Dedupe != nil {
 		if err := r.Dedupe.Check(); err != nil {
 			return fmt.Errorf("dedupe: %w", err)
+		}
+	}
+	if r.Hold != nil {
+		if err := r.Hold.Check(); err != nil {
+			return fmt.Errorf("hold: %w", err)
 		}
 	}
 	if r.Escalate != nil {

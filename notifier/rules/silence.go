@@ -217,6 +217,7 @@ func (r *Rules) silence(a *Arrival, v *Verdict) (done bool) {
 	if x.State != notifier.Open && !x.Own {
 		return v.silenced(by)
 	}
+	x.Opens = x.State == notifier.Open && s.Passed == ""
 	l.endOlder(s, x, v)
 	s.Silenced = by.ID
 	if len(l.Items) >= MaxItems {

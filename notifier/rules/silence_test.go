@@ -103,7 +103,7 @@ func (s *silencedLane) arrive(t *testing.T, incident string, typ notifier.Type) 
 	if subject == nil {
 		subject = new(Subject)
 	}
-	v := s.rules.Arrive(Arrival{s.now, s.lane, subject, x, func(id queue.JobID) bool { return s.held[id] }, s.id})
+	v := s.rules.Arrive(Arrival{Now: s.now, Lane: s.lane, Subject: subject, Item: x, Waits: func(id queue.JobID) bool { return s.held[id] }, NewID: s.id})
 	s.held[x.Job] = v.Outcome == Held
 	for _, o := range v.Evicted {
 		s.held[o.Job] = false

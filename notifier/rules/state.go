@@ -42,7 +42,7 @@ type Item struct {
 
 	// Set by the rules for an item that is held.
 	Hold    Hold
-	Until   time.Time   // when it is looked at again; zero if After is set
+	Until   time.Time   // when it is looked at again; zero if After is set, but for ByHold
 	After   queue.JobID // the digest that has to end before it
 	Silence uuid.UUID   // that holds it; zero for none
 
@@ -67,6 +67,7 @@ const (
 	ByDigest       // it will be part of a digest
 	ByRate         // a rate is used up
 	BySilence      // a silence matches
+	ByHold         // the opening of its incident is held
 )
 
 // Rule returns the name of the rule. What waits for a digest that is being sent is held
@@ -79,6 +80,8 @@ func (h Hold) Rule() string {
 		return "rate"
 	case BySilence:
 		return "silence"
+	case ByHold:
+		return "hold"
 	}
 	return "digest"
 }

@@ -36,7 +36,7 @@ func TestLaneIsFull(t *testing.T) {
 			s = new(Subject)
 			subjects[x.Subject] = s
 		}
-		v := r.Arrive(Arrival{x.Time, l, s, x, func(id queue.JobID) bool { return held[id] }, uuid.New})
+		v := r.Arrive(Arrival{Now: x.Time, Lane: l, Subject: s, Item: x, Waits: func(id queue.JobID) bool { return held[id] }, NewID: uuid.New})
 		switch v.Outcome {
 		case Held:
 			held[x.Job] = true
@@ -91,7 +91,7 @@ func TestClockSetBack(t *testing.T) {
 	l, s := new(Lane), new(Subject)
 	all := func(queue.JobID) bool { return true }
 	x := Item{Job: queue.JobID{Message: uuid.UUID{1}}, Type: notifier.Info, Time: ahead, Subject: "s"}
-	if v := r.Arrive(Arrival{ahead, l, s, x, all, uuid.New}); v.Outcome != Held {
+	if v := r.Arrive(Arrival{Now: ahead, Lane: l, Subject: s, Item: x, Waits: all, NewID: uuid.New}); v.Outcome != Held {
 		t.Fatalf("%+v", v)
 	}
 	none := func(string) bool { return false }
@@ -107,7 +107,7 @@ func TestClockSetBack(t *testing.T) {
 	s.Sent(x.Mark())
 	s.Ended(x.Mark(), true)
 	x.Job, x.Time = queue.JobID{Message: uuid.UUID{2}}, now
-	if v := r.Arrive(Arrival{now, new(Lane), s, x, all, uuid.New}); v.Outcome == Suppress {
+	if v := r.Arrive(Arrival{Now: now, Lane: new(Lane), Subject: s, Item: x, Waits: all, NewID: uuid.New}); v.Outcome == Suppress {
 		t.Error("suppressed by a message of the future")
 	}
 }

@@ -19,7 +19,7 @@ func (j *jsonHook) Describe(s *notifier.Schema) {
 	s.Setup = "A web server of yours must accept a POST request with a JSON object at this address; there is nothing to register."
 	s.Groups(notifier.GroupServer)
 	s.Words("webhook", "custom webhook", "http post", "own program", "n8n", "node-red", "zapier", "rest")
-	j.describe(s, "json[s]", "version", "title", "message", "type", "attachments", "incident", "acknowledge_url")
+	j.describe(s, "json[s]", "version", "title", "message", "type", "attachments", "incident", "incident_open_seconds", "acknowledge_url")
 	s.Acknowledge = notifier.AcknowledgeInField
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	describeParams(s, &j.params)
@@ -37,6 +37,7 @@ type jsonPayload struct {
 	AnswerURL      string     `json:"answer_url,omitempty"`
 	Attachments    []jsonFile `json:"attachments"`
 	Incident       string     `json:"incident,omitempty"`
+	OpenSeconds    int64      `json:"incident_open_seconds,omitempty"`
 	Message        string     `json:"message"`
 	Title          string     `json:"title"`
 	Type           string     `json:"type"`
@@ -51,7 +52,7 @@ type jsonFile struct {
 
 // message returns the message as the URL asks for it.
 func (j *jsonHook) message(m *notifier.Message) any {
-	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0", Incident: m.Incident.ID}
+	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0", Incident: m.Incident.ID, OpenSeconds: int64(m.Incident.OpenFor.Seconds())}
 	p.AcknowledgeURL, p.AnswerURL = m.Link.Fields()
 	for i, a := range m.Attachments {
 		p.Attachments[i] = jsonFile{notifier.Base64(a), a.Name, a.ContentType}
@@ -69,6 +70,9 @@ func (j *jsonHook) message(m *notifier.Message) any {
 	}
 	if p.Incident != "" {
 		standard = append(standard, field{"incident", p.Incident})
+	}
+	if p.OpenSeconds != 0 {
+		standard = append(standard, field{"incident_open_seconds", p.OpenSeconds})
 	}
 	if p.AcknowledgeURL != "" {
 		standard = append(standard, field{"acknowledge_url", p.AcknowledgeURL})

@@ -74,6 +74,9 @@ func Message(t testing.TB, name string) *notifier.Message {
 		m.Title, m.Body, m.Incident = "Disk almost full: acknowledged", "by Ann", incident(notifier.Acknowledged)
 	case "resolved":
 		m.Title, m.Body, m.Type, m.Incident = "Disk has space again", "Volume /data is at 40% on host-7", notifier.Success, incident("")
+	case "longopen":
+		m = Message(t, "resolved")
+		m.Incident.OpenFor = 14*time.Minute + 20*time.Second
 	default:
 		t.Fatalf("no message is called %q", name)
 	}

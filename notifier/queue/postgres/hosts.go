@@ -6,7 +6,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,26 +30,40 @@ type hosts struct {
 type attempt struct {
 	timeout time.Duration // of each address
 	hung    func(address string)
-	address string      // that is tried, or was tried last
-	began   time.Time   // when it was tried first
-	done    atomic.Bool // it has succeeded
+
+	mu      sync.Mutex // a connection that is refused cancels its statement meanwhile
+	address string     // that is tried, or was tried last
+	began   time.Time  // when it was tried first
+	done    bool       // it has succeeded
 }
 
 // next notes that an address is tried. One can be tried in several ways, within the same
-// time. If the one before it has used up its time, it calls hung.
-func (a *attempt) next(address string) {
-	if address == a.address {
-		return
+// time. If the one before it has used up its time, it calls hung. It reports false if the
+// address is not tried for the attempt: a connection that is lost, or refused after it was
+// opened, cancels its statement, which may take longer than the attempt.
+func (a *attempt) next(ctx context.Context, address string) bool {
+	a.mu.Lock()
+	end, ok := ctx.Deadline()
+	if a.done || ok && time.Until(end) > a.timeout {
+		a.mu.Unlock()
+		return false
 	}
-	if a.address != "" && time.Since(a.began) > a.timeout*9/10 { // its time began a little earlier
-		a.hung(a.address)
+	before, took := a.address, time.Since(a.began)
+	if address != before {
+		a.address, a.began = address, time.Now()
 	}
-	a.address, a.began = address, time.Now()
+	a.mu.Unlock()
+	if before != "" && before != address && took > a.timeout*9/10 { // its time began a little earlier
+		a.hung(before)
+	}
+	return true
 }
 
 // connected notes that the attempt has succeeded, and returns the address.
 func (a *attempt) connected() string {
-	a.done.Store(true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done = true
 	return a.address
 }
 
@@ -91,11 +104,9 @@ func (h *hosts) attempt(ctx context.Context, c *pgconn.Config, hung func(address
 	}
 	c.LookupFunc = func(_ context.Context, host string) ([]string, error) { return names[host].ips, names[host].err }
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if !a.done.Load() {
-			a.next(address)
+		if a.next(ctx, address) {
 			return dial(ctx, network, address)
 		}
-		// A lost connection cancels its statement.
 		ctx, cancel := context.WithTimeout(ctx, endTime)
 		defer cancel()
 		nc, err := dial(ctx, network, address)
