@@ -153,13 +153,3 @@ func StateOf(t Type) IncidentState {
 	}
 	return Updated
 }
-
-// IsAcknowledgement reports whether a word of an alerting program says that
-// somebody takes care of the incident.
-func IsAcknowledgement(word string) bool {
-	switch strings.ToLower(strings.TrimSpace(word)) {
-	case "acknowledged", "acknowledge", "acked", "ack":
-		return true
-	}
-	return false
-}

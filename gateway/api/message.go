@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 // Message returns the message without its attachments, which [Request.Attachments]
@@ -44,7 +45,7 @@ func (q *Request) Beat() (*notifier.Message, error) {
 
 // parseType parses the type of the message. A type from a mapping or a header is
 // another program's word, so that it may be any of the words of
-// [notifier.TypeOfWord]; an unknown one means info and a warning.
+// [typeword.TypeOf]; an unknown one means info and a warning.
 func (q *Request) parseType(s string) (notifier.Type, error) {
 	if !q.content.fields[fieldType].mapped {
 		t, err := notifier.ParseType(s)
@@ -53,7 +54,7 @@ func (q *Request) parseType(s string) (notifier.Type, error) {
 		}
 		return t, nil
 	}
-	t, ok := notifier.TypeOfWord(s)
+	t, ok := typeword.TypeOf(s)
 	if !ok {
 		q.warnings.add("The type %q is unknown, so the message has the type info; map it to a field with info, success, warning, failure or a word such as firing or resolved", markup.TruncateBytes(s, maxPrintedWord))
 	}
@@ -75,7 +76,7 @@ func (q *Request) incident(typ string) (i notifier.Incident, err error) {
 		q.warnings.add("The incident is longer than %d bytes, so its SHA-256 hash is used", notifier.MaxIncidentName)
 	}
 	i.Name, i.Alerts = name, notifier.AlertWords(q.payload.alerts)
-	if q.payload.acknowledged || q.content.fields[fieldType].mapped && notifier.IsAcknowledgement(typ) {
+	if q.payload.acknowledged || q.content.fields[fieldType].mapped && typeword.IsAcknowledgement(typ) {
 		i.State = notifier.Acknowledged
 	}
 	return i, nil

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 // isPlain reports whether an urlencoded body is a plain text, as curl -d "backup
@@ -47,7 +47,7 @@ func plainFields(text string, format markup.Format, h http.Header) map[string]fi
 			continue
 		}
 		if f.name == fieldType {
-			if t, ok := notifier.TypeOfPriority(value); ok && !notifier.IsAcknowledgement(value) {
+			if t, ok := typeword.TypeOfPriority(value); ok && !typeword.IsAcknowledgement(value) {
 				value = string(t)
 			}
 		}

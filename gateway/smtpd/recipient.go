@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 // Recipient is a recipient of a mail: KEY[.TYPE][+TAG]@host. The host can be any
@@ -34,7 +35,7 @@ func parseRecipient(address string) (r Recipient, err *smtp.SMTPError) {
 	r.Key = name
 	if hasType {
 		var known bool
-		if r.Type, known = notifier.TypeOfWord(word); !known || word == "" {
+		if r.Type, known = typeword.TypeOf(word); !known || word == "" {
 			return r, newAnswer(550, 5, 1, 3, "the word after the dot is not a type; write KEY.failure@host, or success, warning, info, or a word such as firing or resolved")
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 // valueFunctions are the functions of templates that compare and convert values: numbers,
@@ -109,7 +109,7 @@ func (f valueFunctions) typeOf(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t, known := notifier.TypeOfWord(word); known && strings.TrimSpace(word) != "" {
+	if t, known := typeword.TypeOf(word); known && strings.TrimSpace(word) != "" {
 		return string(t), nil
 	}
 	return "", nil

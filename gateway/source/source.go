@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 // Config has the settings of a source.
@@ -349,8 +350,8 @@ func (s *Source) typeOf(word string, m *Message) string {
 	if t, ok := s.types[strings.ToLower(word)]; ok {
 		return string(t)
 	}
-	m.Acknowledged = notifier.IsAcknowledgement(word)
-	t, known := notifier.TypeOfWord(word)
+	m.Acknowledged = typeword.IsAcknowledgement(word)
+	t, known := typeword.TypeOf(word)
 	if !known {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("The type %q is unknown, so the message has the type info; add it to types of the source", markup.TruncateBytes(word, 40)))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 func init() {
@@ -287,7 +288,7 @@ func (n ntfyMessage) priority(m *source.Message) notifier.Type {
 	if priority == "" {
 		return ""
 	}
-	t, known := notifier.TypeOfPriority(priority)
+	t, known := typeword.TypeOfPriority(priority)
 	if !known {
 		m.Warnings = append(m.Warnings, "ntfy has no such priority, so the message has the type info")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 func init() {
@@ -98,7 +99,7 @@ func readPagerDutyChange(ctx context.Context, r *source.Request) (*source.Messag
 // pagerDutyType returns the type for the severity of an alert. An alert without a
 // severity that PagerDuty knows is a failure.
 func pagerDutyType(m *source.Message, severity string) string {
-	t, known := notifier.TypeOfWord(severity)
+	t, known := typeword.TypeOf(severity)
 	if severity == "" || !known || t == notifier.Success {
 		t = notifier.Failure
 		if severity != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
 // SetType sets the type of a message whose API has a priority instead of a type.
@@ -125,7 +126,7 @@ func stateOfLine(s string) (t notifier.Type) {
 	}
 	for _, pattern := range []*lazyregexp.Regexp{stateWord, statePhrase, stateEnd} {
 		if m := pattern.FindStringSubmatch(s); m != nil {
-			if state, known := notifier.TypeOfWord(m[1]); known && state != notifier.Info {
+			if state, known := typeword.TypeOf(m[1]); known && state != notifier.Info {
 				t = Worse(t, state)
 			}
 		}
