@@ -301,6 +301,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	maps.Copy(calls, silenceCalls(t, s))
 	maps.Copy(calls, inboxCalls(t))
+	maps.Copy(calls, mcpCalls(t))
 	maps.Copy(calls, deviceCalls(t))
 	askCalls(t, calls, managedNotOpen)
 	form := func(body string) call {

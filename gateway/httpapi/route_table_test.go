@@ -20,7 +20,7 @@ import (
 func TestRouteTable(t *testing.T) {
 	t.Parallel()
 	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
-	all := &httpapi.SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true}
+	all := &httpapi.SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true, MCP: true}
 	for path, want := range map[string]httpapi.Route{
 		"/notify":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNotify}},
 		"/notify/":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNotify}},

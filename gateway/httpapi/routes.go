@@ -116,7 +116,7 @@ func RouteSpecs() []RouteSpec {
 		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, devices, openapi.Device},
 		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, openapi.DeviceTest},
 		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, openapi.Receipts},
-		{RouteMCP, post, accessSender, withMCP, func(h *API) handler { return h.serveMCP }, openapi.NotDescribed},
+		{RouteMCP, post, accessSender, withMCP, func(h *API) handler { return h.serveMCP }, openapi.MCP},
 		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
 		{RouteAdd, post, accessManage, withConfigs, keys, openapi.Add},
 		{RouteGet, post, accessManage, withConfigs, keys, openapi.Get},

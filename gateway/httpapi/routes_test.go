@@ -10,7 +10,7 @@ import (
 // path has. A route that is added to the table is checked without a line here.
 func TestEachRouteIsFound(t *testing.T) {
 	table := NewRouteTable(RouteSpecs())
-	all := &SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true}
+	all := &SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true, MCP: true}
 	values := strings.NewReplacer("{KEY}", "ops", "{ID}", "42", "{SOURCE}", "grafana", "/{REST...}", "/a/b", "{TOPICS}", "one,two", "{VERB}", "json")
 	for _, spec := range RouteSpecs() {
 		path := values.Replace(spec.Pattern)
