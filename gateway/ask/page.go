@@ -1,7 +1,6 @@
 package ask
 
 import (
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 )
@@ -64,4 +63,3 @@ func (x *Question) decided() string {
 	}
 	return ""
 }
-

@@ -218,4 +218,3 @@ func TestAskEvent(t *testing.T) {
 		}
 	})
 }
-

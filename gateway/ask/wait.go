@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
 )
 
 // waiters are the clients that wait for an outcome. The zero value is ready for use.
@@ -120,4 +119,3 @@ func (q *Questions) Refresh(ctx context.Context) {
 		}
 	}
 }
-
