@@ -87,6 +87,7 @@ func TestWarnLinks(t *testing.T) {
 		"the badge needs the login":     {newGuarded(t, without(matcher, httpapi.RouteBadge), console), httpapi.RouteBadge},
 		"an invitation needs the login": {newGuarded(t, uninvited, console), "/notify/KEY?invite=ID"},
 		"a post needs the login":        {newGuarded(t, "{\nnot path /notify*\nmethod GET\n}\n@x {\nmethod POST\npath /notify/*/devices\n}\nbasic_auth @x"+account, console), "/notify/KEY/devices"},
+		"a question needs the login":    {newGuarded(t, strings.Replace(matcher, " /notify/asks/*", "", 1), console), "/notify/asks/ID"},
 		"the matcher":                   {newGuarded(t, matcher, console), ""},
 		"the matcher, and the console":  {newGuarded(t, "path /notify/console*", console), ""},
 		"the matcher, with escalations": {newGuarded(t, matcher, console+"\nkey oncall {\nurl json://127.0.0.1:1 1:x\nescalate after 1h\n}"), ""},

@@ -71,36 +71,36 @@ func (s *Spool) Add(name, contentType string, r io.Reader) (*Attachment, error) 
 		return nil, ErrTooManyAttachments
 	}
 	a := &Attachment{Name: attachmentName(name, number), ContentType: contentType}
-	c := spoolChunks{memory: s.Memory}
-	whole, err := c.readFrom(r, min(maxInMemory, s.MaxSize))
+	c := memory.NewChunks(s.Memory)
+	whole, err := c.Fill(r, min(maxInMemory, s.MaxSize))
 	if err != nil {
-		c.release()
+		c.Release()
 		return nil, fmt.Errorf("reading attachment: %w", err)
 	}
 	if whole {
-		a.Size, a.data = c.size, &c
-		a.findType(c.start())
+		a.Size, a.data = c.Size(), c
+		a.findType(c.Start())
 		return a, nil
 	}
-	if c.size > s.MaxSize {
-		c.release()
+	if c.Size() > s.MaxSize {
+		c.Release()
 		return nil, ErrAttachmentTooLarge
 	}
-	f, err := s.store(&c)
+	f, err := s.store(c)
 	if err != nil {
 		return nil, &StorageError{err}
 	}
 	w := &storageWriter{w: f}
-	more, err := io.Copy(w, io.LimitReader(r, s.MaxSize-c.size+1))
+	more, err := io.Copy(w, io.LimitReader(r, s.MaxSize-c.Size()+1))
 	switch {
 	case w.err != nil:
 		return nil, &StorageError{w.err}
 	case err != nil:
 		return nil, fmt.Errorf("reading attachment: %w", err)
-	case c.size+more > s.MaxSize:
+	case c.Size()+more > s.MaxSize:
 		return nil, ErrAttachmentTooLarge
 	}
-	a.Size, a.data = c.size+more, f
+	a.Size, a.data = c.Size()+more, f
 	start := make([]byte, sniffLength)
 	n, err := f.ReadAt(start, 0)
 	if err != nil && err != io.EOF {
@@ -111,8 +111,8 @@ func (s *Spool) Add(name, contentType string, r io.Reader) (*Attachment, error) 
 }
 
 // store moves c to a temporary file, which Close removes.
-func (s *Spool) store(c *spoolChunks) (*os.File, error) {
-	defer c.release()
+func (s *Spool) store(c *memory.Chunks) (*os.File, error) {
+	defer c.Release()
 	f, err := os.CreateTemp(s.Dir, "notify-*")
 	if err != nil {
 		return nil, err
@@ -123,10 +123,9 @@ func (s *Spool) store(c *spoolChunks) (*os.File, error) {
 	// If the system allows it, remove the name at once, so that a crash leaves
 	// no file behind.
 	_ = os.Remove(f.Name())
-	for _, chunk := range c.list {
-		if _, err := f.Write(chunk); err != nil {
-			return nil, err
-		}
+	_, err = c.WriteTo(f)
+	if err != nil {
+		return nil, err
 	}
 	return f, nil
 }

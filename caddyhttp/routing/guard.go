@@ -26,8 +26,8 @@ import (
 //     another: /notify/KEY, /notify/KEY/, /notify/KEY/SOURCE, and ntfy's addresses, which
 //     are beside those for readers
 //   - keeps strangers from the address of a key, but not from the header that names it
-//   - requires authentication where phones and links have none: devices, invitations and
-//     incidents
+//   - requires authentication where phones and links have none: devices, invitations,
+//     incidents and questions
 //
 // To find out, it follows an anonymous request through the routes of each
 // server. It gives no warning in unclear cases, such as behind a handler or
@@ -219,11 +219,14 @@ func (s routedSite) warnLinks() {
 	if s.handler.hasEscalation() {
 		links = append(links, probe{http.MethodGet, site.RouteIncidents + "/ID"}, probe{http.MethodPost, site.RouteIncidents + "/ID"})
 	}
+	if s.handler.API.Has.Queue && r.PublicURL != "" { // a message may ask
+		links = append(links, probe{http.MethodGet, site.RouteAsks + "/ID"}, probe{http.MethodPost, site.RouteAsks + "/ID"})
+	}
 	for _, p := range links {
 		if s.follow(p.method, p.path) != guarded {
 			continue
 		}
-		matcher := "write @login not path " + site.RouteIncidents + "/*"
+		matcher := "write @login not path " + site.RouteIncidents + "/* " + site.RouteAsks + "/*"
 		if r.Push != nil {
 			matcher = "write the matcher @login of docs/phone.md"
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -134,6 +135,39 @@ func TestAskWho(t *testing.T) {
 			if got := said(state(t, g, id, "")); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
+		}
+	})
+}
+
+// TestAskLogin checks that the page of a question with login is behind that of the console,
+// and nowhere else.
+func TestAskLogin(t *testing.T) {
+	t.Parallel()
+	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
+		o.Site.Managers = &site.Managers{Named: []string{"root"}}
+		g := gatewaytest.New(t, o)
+		id := ask(t, g, `{"options":["deploy","wait"],"login":true}`)
+		settle(time.Second)
+		link := linkOf(t, p, 0)
+		if !strings.HasPrefix(link, "/notify/console/asks/") {
+			t.Fatalf("the link is %s", link)
+		}
+		if got := answer(g, link, "answer=deploy&by=Eve"); got.Status != http.StatusForbidden {
+			t.Errorf("nobody is logged in: status %d: %s", got.Status, got.Body)
+		}
+		if got := g.Get(link); got.Status != http.StatusForbidden || strings.Contains(got.Body, "Deploy 1.4?") {
+			t.Errorf("nobody is logged in: status %d: %s", got.Status, got.Body)
+		}
+		if got := answer(g, strings.Replace(link, "/console", "", 1), "answer=deploy"); got.Status != http.StatusNotFound {
+			t.Errorf("without the console: status %d: %s", got.Status, got.Body)
+		}
+		if got := g.Do(asUser(http.MethodPost, link, "answer=deploy&by=Eve", "ann")); got.Status != http.StatusOK {
+			t.Errorf("status %d: %s", got.Status, got.Body)
+		}
+		if got := said(state(t, g, id, "")); got != "answered deploy by ann" {
+			t.Error(got)
 		}
 	})
 }

@@ -97,6 +97,7 @@ func (x *Question) expire(now time.Time) bool {
 
 // decide sets the outcome, and what follows from it.
 func (x *Question) decide(o Outcome) {
+	o.At = o.At.Truncate(time.Microsecond) // as it is stored, so that all show the same
 	x.Outcome = o
 	x.ToCall = x.Callback != "" && o.State != Cancelled
 	x.ToTell = x.Tell

@@ -1,16 +1,11 @@
-package notifier
+package memory
 
-import (
-	"io"
+import "io"
 
-	"github.com/caddy-notify/caddy-notify/notifier/memory"
-)
-
-// spoolChunks holds the content of an attachment in memory. It consists of
-// pieces because the size is not known before the end: a single buffer would be
-// copied each time it grows.
-type spoolChunks struct {
-	memory *memory.Allocation
+// Chunks hold the content of a file in memory. They are pieces because the size is
+// not known before the end: a single buffer would be copied each time it grows.
+type Chunks struct {
+	memory *Allocation
 	list   [][]byte // all but the last one are full
 	size   int64
 }
@@ -22,9 +17,12 @@ const (
 	maxChunk = 128 << 10
 )
 
-// readFrom reads from r. It reports whether c has all of r. If not, either c has
+// NewChunks returns chunks whose memory counts for a, which may be nil.
+func NewChunks(a *Allocation) *Chunks { return &Chunks{memory: a} }
+
+// Fill reads from r. It reports whether c has all of r. If not, either c has
 // max+1 bytes, or there is no memory for more than c has.
-func (c *spoolChunks) readFrom(r io.Reader, max int64) (whole bool, err error) {
+func (c *Chunks) Fill(r io.Reader, max int64) (whole bool, err error) {
 	for c.size <= max {
 		chunk, ok := c.grow(max + 1 - c.size)
 		if !ok {
@@ -50,7 +48,7 @@ func (c *spoolChunks) readFrom(r io.Reader, max int64) (whole bool, err error) {
 
 // grow returns a new chunk of at most max bytes, or false if there is no memory
 // for it.
-func (c *spoolChunks) grow(max int64) (chunk []byte, ok bool) {
+func (c *Chunks) grow(max int64) (chunk []byte, ok bool) {
 	size := int64(minChunk)
 	if n := len(c.list); n > 0 {
 		size = min(2*int64(cap(c.list[n-1])), maxChunk)
@@ -62,8 +60,8 @@ func (c *spoolChunks) grow(max int64) (chunk []byte, ok bool) {
 	return make([]byte, size), true
 }
 
-// start returns the beginning of the content.
-func (c *spoolChunks) start() []byte {
+// Start returns the beginning of the content.
+func (c *Chunks) Start() []byte {
 	if len(c.list) == 0 {
 		return nil
 	}
@@ -71,7 +69,7 @@ func (c *spoolChunks) start() []byte {
 }
 
 // ReadAt implements [io.ReaderAt].
-func (c *spoolChunks) ReadAt(p []byte, off int64) (n int, err error) {
+func (c *Chunks) ReadAt(p []byte, off int64) (n int, err error) {
 	for _, chunk := range c.list {
 		if off >= int64(len(chunk)) {
 			off -= int64(len(chunk))
@@ -86,8 +84,23 @@ func (c *spoolChunks) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, io.EOF
 }
 
-// release frees the memory. The content cannot be read afterwards.
-func (c *spoolChunks) release() {
+// WriteTo implements [io.WriterTo].
+func (c *Chunks) WriteTo(w io.Writer) (n int64, err error) {
+	for _, chunk := range c.list {
+		m, err := w.Write(chunk)
+		n += int64(m)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Size returns how many bytes were read.
+func (c *Chunks) Size() int64 { return c.size }
+
+// Release frees the memory. The content cannot be read afterwards.
+func (c *Chunks) Release() {
 	var n int64
 	for _, chunk := range c.list {
 		n += int64(cap(chunk))
