@@ -56,6 +56,9 @@ var texts = map[string]func(d data, reload bool) Text{
 	event.ConfigChanged: func(d data, _ bool) Text {
 		return Text{"Saved configuration " + d.name("change") + ": " + d.name("key"), markup.JoinLines(d.line("Destinations", "destinations"), d.line("User", "user")), notifier.Info}
 	},
+	event.Answered: func(d data, _ bool) Text {
+		return Text{"Question " + d.name("state") + d.keySuffix(), markup.JoinLines(d.line("By", "by"), d.line("Through", "through")), notifier.Info}
+	},
 	event.Silence: func(d data, _ bool) Text {
 		return Text{
 			"Silence " + d.name("change") + ": " + d.name("key"),

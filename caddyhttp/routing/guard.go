@@ -219,7 +219,7 @@ func (s routedSite) warnLinks() {
 	if s.handler.hasEscalation() {
 		links = append(links, probe{http.MethodGet, site.RouteIncidents + "/ID"}, probe{http.MethodPost, site.RouteIncidents + "/ID"})
 	}
-	if s.handler.API.Has.Queue && r.PublicURL != "" { // a message may ask
+	if len(links) > 0 && s.handler.API.Has.Queue && r.PublicURL != "" { // a message may ask, too
 		links = append(links, probe{http.MethodGet, site.RouteAsks + "/ID"}, probe{http.MethodPost, site.RouteAsks + "/ID"})
 	}
 	for _, p := range links {

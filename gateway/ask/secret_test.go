@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/google/uuid"
 )
 
 // TestAskerSeesNoLink checks that nothing that who asks can read has the link of a question:
@@ -51,8 +51,7 @@ func TestAskerSeesNoLink(t *testing.T) {
 	t.Cleanup(rude.Close)
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		var seen strings.Builder
-		var lines zapcore.WriteSyncer = zapcore.AddSync(&seen)
-		log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(lines), zapcore.DebugLevel))
+		log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&seen)), zapcore.DebugLevel))
 		spans := tracetest.NewInMemoryExporter()
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL(), "json"+strings.TrimPrefix(rude.URL, "http")+"/"))
 		o.Site.Managers, o.Log, o.Tracer = gatewaytest.Everybody(), log, trace.NewTracerProvider(trace.WithSyncer(spans))

@@ -210,8 +210,8 @@ func TestAskFull(t *testing.T) {
 		o.Queue.MaxSize, o.Queue.Keep = 64<<10, time.Minute
 		g := gatewaytest.New(t, o)
 		body := `{"body":"` + strings.Repeat("x", 8<<10) + `","ask":{"options":["a","b"],"timeout":"7d"}}`
-		n, status := 0, 0
-		for status = http.StatusAccepted; status == http.StatusAccepted && n < 50; {
+		n, status := 0, http.StatusAccepted
+		for status == http.StatusAccepted && n < 50 {
 			got := g.Post("/notify/k", gatewaytest.TypeJSON, body)
 			if status = got.Status; status == http.StatusAccepted {
 				n++

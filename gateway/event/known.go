@@ -7,7 +7,7 @@ import "slices"
 // event is the app notify. Its data are
 //
 //	key           the name of the key; "" for a message without one
-//	source        the source of the message: http, smtp, test, event, log, fallback, digest, expect, device or escalation
+//	source        the source of the message: http, smtp, test, event, log, fallback, digest, expect, device, escalation, ask or callback
 //	incident      the name of what the message is about; "" for a message without one
 //	services      the services that have the message (notify_delivered) or do not (notify_failed)
 //	destinations  their URLs with the secrets masked, in the same order
