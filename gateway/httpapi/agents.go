@@ -26,7 +26,9 @@ func (h *API) serveMCP(w http.ResponseWriter, r *http.Request, at *Route) *api.R
 	if err != nil {
 		return h.Sender.notSent(r, at, err)
 	}
-	h.agents.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), agentKey{}, at.Key)))
+	q := r.Clone(context.WithValue(r.Context(), agentKey{}, at.Key))
+	q.Header.Set("Accept", "application/json, text/event-stream") // which the protocol demands of clients, and which changes nothing
+	h.agents.ServeHTTP(w, q)
 	return nil
 }
 

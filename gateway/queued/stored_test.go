@@ -28,7 +28,7 @@ func exampleText() *Text {
 		Title: "Disk full", Body: "Volume /data is at 91%\n", Type: notifier.Warning, Format: notifier.Markdown,
 		Time: time.Date(2026, 11, 22, 10, 11, 12, 13, time.FixedZone("", 5400)), Hops: 300,
 		Files:  []File{{Name: "a.txt", ContentType: "text/plain"}, {Name: "b", ContentType: ""}},
-		Source: "http", Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Policy: "policy", DevicePolicy: "another", Foreign: true, Dialect: markup.DialectSlack,
+		Source: "http", Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Asks: true, Policy: "policy", DevicePolicy: "another", Foreign: true, Dialect: markup.DialectSlack,
 		Trace:    Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=value"},
 		Incident: notifier.Incident{Name: "disk db1", State: notifier.Acknowledged, Alerts: "aaaabbbb ccccdddd", Ended: at}.For("ops", ""),
 	}
@@ -50,7 +50,7 @@ func exampleResult() *api.Result {
 
 func exampleSummary() *Summary {
 	return &Summary{
-		Site: "site", Incident: "disk db1", Key: "ops", Source: "grafana", Type: notifier.Warning, Known: "known",
+		Site: "site", Incident: "disk db1", Key: "ops", Source: "grafana", Type: notifier.Warning, Known: "known", Asks: true,
 		Chains: Chains{All: [][][]int{{{0, 2}, {1}}, {{3}, {4, 300}}}, Optional: []int{0, 4}},
 	}
 }
@@ -82,7 +82,7 @@ func forms() map[string]form {
 			text, text.Encode, func(b []byte) (any, error) { v := new(Text); return v, v.Decode(b) },
 			"\n\tDisk full\x12\x17Volume /data is at 91%\n\x1a\awarning\"\bmarkdown*\x0f\x01\x00\x00\x00\x0e┡\xa8\x00\x00\x00\r\x00Z0\xac\x02:\x13\n\x05a.txt\x12\ntext/plain:\x03\n\x01b" +
 				"B\x04httpJ\x03opsP\x01X\a`\x01j\x06policy\xc2\x01\aanotherr\x04sitez\bdisk db1\x82\x01 ksth6pnaez2h3ytgjq24mbc536vthitt\x8a\x01\facknowledged\x90\x01\x01\x9a\x01\x05slack" +
-				"\xa0\x01\x80\x89\xbe\xa2\xdb\xff\xad\x06\xaa\x01\x11aaaabbbb ccccdddd\xb2\x01700-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\xba\x01\fvendor=value",
+				"\xa0\x01\x80\x89\xbe\xa2\xdb\xff\xad\x06\xaa\x01\x11aaaabbbb ccccdddd\xb2\x01700-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\xba\x01\fvendor=value\xf0\x01\x01",
 		},
 		"state": {
 			state, state.Encode, func(b []byte) (any, error) { v := new(State); return v, v.Decode(b) },
@@ -94,7 +94,7 @@ func forms() map[string]form {
 		},
 		"summary": {
 			summary, summary.Encode, func(b []byte) (any, error) { v := new(Summary); return v, v.Decode(b) },
-			"\n\n\n\x04\b\x00\b\x02\n\x02\b\x01\n\v\n\x02\b\x03\n\x05\b\x04\b\xac\x02\x10\x00\x10\x04\x1a\x04site\"\bdisk db1*\x03ops2\agrafana:\awarningB\x05known",
+			"\n\n\n\x04\b\x00\b\x02\n\x02\b\x01\n\v\n\x02\b\x03\n\x05\b\x04\b\xac\x02\x10\x00\x10\x04\x1a\x04site\"\bdisk db1*\x03ops2\agrafana:\awarningB\x05known\xa0\x01\x01",
 		},
 		"ruled": {
 			ruled, ruled.Encode, func(b []byte) (any, error) { v, err := DecodeRuled(b); return &v, err },
