@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -236,16 +235,8 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 type answerForm struct{ answer, by string }
 
 func readAnswer(w http.ResponseWriter, r *http.Request) (f answerForm, err error) {
-	if r.ContentLength > MaxAnswerForm {
-		return f, errLargeAnswer
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, MaxAnswerForm)
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
-		err = r.ParseMultipartForm(MaxAnswerForm) //nolint:gosec // the body is limited
-	} else {
-		err = r.ParseForm()
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+	large, err := parseSmallForm(w, r, MaxAnswerForm)
+	if large {
 		return f, errLargeAnswer
 	}
 	if err != nil {
