@@ -85,8 +85,11 @@ func (q *Request) Ask(parse func(string) (time.Duration, error)) (*Ask, error) {
 // readAsk reads the fields of a question, which are not checked.
 func (c *content) readAsk(parse func(string) (time.Duration, error)) (*Ask, error) {
 	f := c.fields[fieldAsk]
-	if len(f.texts) == 0 && jsonType(f.json) == jsonObject {
+	switch t := jsonType(f.json); {
+	case t == jsonObject:
 		return readAskJSON(f.json, parse)
+	case t != jsonNull:
+		return nil, wrongType(fieldAsk, t, jsonObject)
 	}
 	options, err := f.items(fieldAsk, false)
 	if err != nil {

@@ -219,6 +219,7 @@ func TestAskRefused(t *testing.T) {
 			`{"options":["a","b"],"callback":"ftp://x"}`:                             "ask.callback must be",
 			`{"options":["a","b"],"callback":"https://x","secret":"whsec_c2hvcnQ="}`: "ask.secret",
 			`{"options":["a","b"],"login":true}`:                                     "ask.login needs a console",
+			`["a","b"]`:                                                              "the field ask is an array; it must be an object",
 			`5`:                                                                      "the field ask is a number",
 		} {
 			got := post(g, ask)

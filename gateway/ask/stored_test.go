@@ -185,6 +185,9 @@ func TestAskForgotten(t *testing.T) {
 		if got := said(state(t, g, id, "")); got != "open" {
 			t.Error(got)
 		}
+		if got := g.Message(http.MethodDelete, id, gatewaytest.TypeJSON); got.Status != http.StatusForbidden {
+			t.Errorf("anybody withdraws it: status %d: %s", got.Status, got.Body)
+		}
 		wantAnswered(t, g, linkOf(t, p, 0), "answer=a", http.StatusOK, "answered a")
 		settle(23 * time.Hour)
 		if got := said(state(t, g, id, "")); got != "answered a" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -236,16 +235,8 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 type answerForm struct{ answer, by string }
 
 func readAnswer(w http.ResponseWriter, r *http.Request) (f answerForm, err error) {
-	if r.ContentLength > MaxAnswerForm {
-		return f, errLargeAnswer
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, MaxAnswerForm)
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
-		err = r.ParseMultipartForm(MaxAnswerForm) //nolint:gosec // the body is limited
-	} else {
-		err = r.ParseForm()
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+	large, err := parseSmallForm(w, r, MaxAnswerForm)
+	if large {
 		return f, errLargeAnswer
 	}
 	if err != nil {
@@ -253,4 +244,27 @@ func readAnswer(w http.ResponseWriter, r *http.Request) (f answerForm, err error
 	}
 	// Only the body counts: the address of a link has an answer, too, which decides nothing.
 	return answerForm{strings.ReplaceAll(r.PostForm.Get("answer"), "\r\n", "\n"), PersonOf(r.PostForm.Get("by"))}, nil
+}
+
+// question answers a request for a message that the queue has forgotten: it keeps results for
+// a shorter time than a question can be open. To withdraw one needs more than its ID then.
+func (h *Messages) question(r *http.Request, q *ask.Questions, id uuid.UUID) (*api.Response, error) {
+	x, err := q.Wait(r.Context(), h.Site(), id, 0, nil)
+	if errors.Is(err, ask.ErrNone) {
+		return nil, outbox.ErrNoMessage
+	}
+	if err != nil {
+		return nil, Answer(err)
+	}
+	if r.Method == http.MethodDelete {
+		if !h.mayActOn(r, h.App.Engine.NameOf(r.Context(), x.Place)) {
+			return nil, errCancelToken
+		}
+		if x, err = q.Withdraw(context.WithoutCancel(r.Context()), id); err != nil {
+			return nil, Answer(err)
+		}
+	}
+	m := x.Message()
+	m.Ask = h.askState(r, x)
+	return m.Response(), nil
 }

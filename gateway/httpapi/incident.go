@@ -150,24 +150,32 @@ type incidentForm struct {
 	length string // how long it is silenced
 }
 
+// parseSmallForm parses the form of a page, which has at most max bytes. large reports whether
+// it has more.
+func parseSmallForm(w http.ResponseWriter, r *http.Request, max int64) (large bool, err error) {
+	if r.ContentLength > max {
+		return true, nil
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, max)
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
+		err = r.ParseMultipartForm(max) //nolint:gosec // the body is limited
+	} else {
+		err = r.ParseForm()
+	}
+	_, large = errors.AsType[*http.MaxBytesError](err)
+	return large, err
+}
+
 var errLargeIncidentForm = api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", MaxIncidentForm)
 
 // readIncidentForm reads the form. If the request does not say what is to be done, it is
 // to acknowledge.
 func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
-	if r.ContentLength > MaxIncidentForm {
+	large, err := parseSmallForm(w, r, MaxIncidentForm)
+	if large {
 		return f, errLargeIncidentForm
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, MaxIncidentForm)
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
-		err = r.ParseMultipartForm(MaxIncidentForm) //nolint:gosec // the body is limited
-	} else {
-		err = r.ParseForm()
-	}
 	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return f, errLargeIncidentForm
-		}
 		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send do and by as a form: do=acknowledge&by=Eve")
 	}
 	f = incidentForm{cmp.Or(r.Form.Get("do"), doAcknowledge), PersonOf(r.Form.Get("by")), r.Form.Get("for")}

@@ -87,10 +87,8 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	ctx := context.WithoutCancel(r.Context())
 	messages := q.Outbox.Messages()
 	e, err := messages.Get(ctx, h.Site(), id)
-	if errors.Is(err, outbox.ErrNoMessage) && x != nil { // the queue keeps results for a shorter time
-		m := x.Message()
-		m.Ask = h.askState(r, x)
-		return m.Response(), nil
+	if errors.Is(err, outbox.ErrNoMessage) {
+		return h.question(r, q.Questions, id)
 	}
 	if err != nil {
 		return nil, Answer(err)

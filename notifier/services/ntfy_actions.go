@@ -2,10 +2,11 @@ package services
 
 import (
 	"encoding/json"
-	"github.com/caddy-notify/caddy-notify/notifier"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // ntfyMaxActions is the maximum number of buttons of a notification.
