@@ -79,6 +79,10 @@ type Message struct {
 	// [Message.Buttons].
 	Choices []Link
 
+	// Thread identifies the message of a chat that changes with messages which are about no
+	// incident, as those about a question are not; "" for none.
+	Thread string
+
 	// Digest means that the message lists several that a rule has held.
 	Digest bool
 

@@ -50,11 +50,15 @@ func (x *Question) addLinks(m *notifier.Message, publicURL, target string) {
 		route = site.RouteConsoleAsks
 	}
 	page := publicURL + route + "/" + x.linkID(target)
+	m.Thread = x.thread()
 	m.Link, m.Choices = notifier.Link{Label: AnswerLabel, URL: page}, nil
 	for _, o := range x.Options {
 		m.Choices = append(m.Choices, notifier.Link{Label: o, URL: page + "?" + url.Values{AnswerParameter: {o}}.Encode()})
 	}
 }
+
+// thread identifies the message of a chat that shows the question and, later, its outcome.
+func (x *Question) thread() string { return "question " + x.ID.String() }
 
 // At is a question that was found by the link of a destination.
 type At struct {

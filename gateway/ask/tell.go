@@ -21,7 +21,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // errTold is returned when another gateway has told an outcome.
@@ -90,7 +89,7 @@ func (q *Questions) outcome(ctx context.Context, x *Question) *dispatch.Delivery
 	for i := range targets {
 		targets[i].Chain, targets[i].Number = "", 0
 	}
-	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(), Foreign: true}
+	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(), Foreign: true, Thread: x.thread()}
 	d := dispatch.NewDelivery(settings, site.SourceAsk, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.Steps, d.Inbox = nil, nil, 0
 	return &d
@@ -105,7 +104,8 @@ func (x *Question) Summary() string {
 		if by == "" {
 			by = "somebody"
 		}
-		return fmt.Sprintf("%s, by %s, after %s.", o.Answer, by, rules.FormatTime(max(o.At.Sub(x.Created).Round(time.Second), time.Second)))
+		took := notifier.Incident{OpenFor: max(o.At.Sub(x.Created), time.Second)}
+		return fmt.Sprintf("%s, by %s, after %s.", o.Answer, by, took.OpenTime())
 	case Expired:
 		if x.Default != "" {
 			return "Nobody has answered in time, so this counts: " + x.Default

@@ -162,7 +162,7 @@ func TestAskTell(t *testing.T) {
 		settle(time.Minute)
 		g.PostForm("/notify/k", form+"&ask_tell=true&ask_default=wait")
 		settle(11 * time.Minute)
-		a.WantTold(t, "info: Deploy? | b", "info: Deploy? | b", "info: Deploy? | deploy, by Ann (typed), after 2m.", "info: Deploy? | b", "info: Deploy? | Nobody has answered in time, so this counts: wait")
+		a.WantTold(t, "info: Deploy? | b", "info: Deploy? | b", "info: Deploy? | deploy, by Ann (typed), after 2 min.", "info: Deploy? | b", "info: Deploy? | Nobody has answered in time, so this counts: wait")
 		b.WantTold(t)
 	})
 }

@@ -109,7 +109,7 @@ func (x *Draft) outcome(i int) queue.Outcome {
 func MessageOf(d *dispatch.Delivery) *queue.Message {
 	m := d.Message
 	text := queued.Text{
-		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect,
+		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect, Thread: m.Thread,
 		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace, Asks: d.Question != nil,
 	}
 	for _, t := range d.To.Targets { // all devices have the same policy, and so have all others

@@ -50,6 +50,8 @@ type Text struct {
 
 	// Asks means that the message is a question, whose record has the rest.
 	Asks bool
+
+	Thread string // see [notifier.Message]
 }
 
 // File is a file of a message, without its content.
@@ -88,6 +90,7 @@ func (t *Text) fields(c *wire.Codec) {
 	wire.Text(c, 22, &t.Trace.Parent)
 	wire.Text(c, 23, &t.Trace.State)
 	wire.True(c, 30, &t.Asks)
+	wire.Text(c, 31, &t.Thread)
 }
 
 func (f *File) fields(c *wire.Codec) {
@@ -108,7 +111,7 @@ func (t *Text) Message(m *queue.Message) (*notifier.Message, error) {
 	if len(t.Files) != len(m.Files) {
 		return nil, fmt.Errorf("the message has %d files, but %d are stored", len(t.Files), len(m.Files))
 	}
-	out := &notifier.Message{Title: t.Title, Body: t.Body, Type: t.Type, Format: t.Format, Time: t.Time, Hops: t.Hops, Incident: t.Incident, Foreign: t.Foreign, Dialect: t.Dialect}
+	out := &notifier.Message{Title: t.Title, Body: t.Body, Type: t.Type, Format: t.Format, Time: t.Time, Hops: t.Hops, Incident: t.Incident, Foreign: t.Foreign, Dialect: t.Dialect, Thread: t.Thread}
 	for i, f := range t.Files {
 		out.Attachments = append(out.Attachments, notifier.NewAttachmentAt(f.Name, f.ContentType, m.Files[i].Size, m.Files[i]))
 	}

@@ -2,6 +2,7 @@ package services
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -155,5 +156,42 @@ func TestDiscordUpdateButton(t *testing.T) {
 	want := []string{"POST with a button, respected", "PATCH with a button, respected", "PATCH without components, respected", "PATCH"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestDiscordUpdateQuestion checks that the outcome of a question changes the message that has
+// asked it, which loses its buttons, and that a short message tells it.
+func TestDiscordUpdateQuestion(t *testing.T) {
+	var got []string
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
+		var m struct {
+			Content    string
+			Components []any
+		}
+		if err := json.Unmarshal([]byte(body), &m); err != nil {
+			t.Error(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s, %d rows of buttons", q.Method, m.Content, len(m.Components)))
+		return 200, `{"id": "77"}`
+	})
+	send := service.Destination(t, "discord://123/token?update=yes")
+	m := servicetest.Message(t, "plain")
+	m.Title, m.Body, m.Thread = "Deploy?", "It adds a column.", "question 1"
+	m.Link = notifier.Link{Label: "Answer", URL: "https://alerts.example.com/notify/asks/k4fzmoyq2xr6vnw7tdbhj3ce5a"}
+	m.Choices = []notifier.Link{{Label: "yes", URL: m.Link.URL + "?answer=yes"}, {Label: "no", URL: m.Link.URL + "?answer=no"}}
+	if err := send(m); err != nil {
+		t.Fatal(err)
+	}
+	m.Body, m.Link, m.Choices = "yes, by Ann, after 2 min.", notifier.Link{}, nil
+	if err := send(m); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"POST Deploy?\r\nIt adds a column., 1 rows of buttons",
+		"PATCH Deploy?\r\nyes, by Ann, after 2 min.\n\n1 Mar 12:30 asked\n1 Mar 12:30 decided, 0 rows of buttons",
+		"POST yes, by Ann, after 2 min., 0 rows of buttons",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }

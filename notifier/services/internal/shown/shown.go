@@ -2,6 +2,7 @@
 package shown
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -67,29 +68,41 @@ type message struct {
 	AcknowledgeURL string `json:",omitempty"`
 }
 
-// Use reports whether m is told by [Messages.Tell]: it has an incident, and is not
-// a further part of a divided message.
-func Use(m *notifier.Message) bool { return m.Incident.ID != "" && m.Part == 0 }
+// Use reports whether m is told by [Messages.Tell]: it has an incident or a thread, and is
+// not a further part of a divided message.
+func Use(m *notifier.Message) bool { return (m.Incident.ID != "" || m.Thread != "") && m.Part == 0 }
+
+// stateOf returns what m says about its incident. A question is open until its outcome.
+func stateOf(m *notifier.Message) notifier.IncidentState {
+	switch {
+	case m.Incident.ID != "":
+		return m.Incident.State
+	case m.Asks():
+		return notifier.Open
+	}
+	return notifier.Resolved
+}
 
 // Tell tells m in the chat. If a message there shows the incident, it is changed:
 // it gets the text of m and a line for each earlier state. If the incident gets
 // worse, for example because an alert joins it, or is resolved, a short reply follows.
 // Otherwise m is posted.
 func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Message, chat Chat) (Ref, error) {
-	key := m.Incident.ID + " " + chat.Place
+	state := stateOf(m)
+	key := cmp.Or(m.Incident.ID, m.Thread) + " " + chat.Place
 	before, known := s.kept.Get(ctx, c, key)
 	now := before
-	if known && m.Incident.State == notifier.Updated && m.Link.URL == "" {
+	if known && state == notifier.Updated && m.Link.URL == "" {
 		c := *m
 		c.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: before.AcknowledgeURL}
 		m = &c
 	}
 	now.AcknowledgeURL = m.Link.URL
 	now.History = history(before.History, m)
-	if m.Incident.State == notifier.Open || m.Incident.State == notifier.Resolved {
-		now.Type, now.Over, now.Alerts = m.Type, m.Incident.State == notifier.Resolved, m.Incident.Alerts
+	if state == notifier.Open || state == notifier.Resolved {
+		now.Type, now.Over, now.Alerts = m.Type, state == notifier.Resolved, m.Incident.Alerts
 	}
-	if known && !(before.Over && m.Incident.State == notifier.Open) {
+	if known && !(before.Over && state == notifier.Open) {
 		err := c.Steps.Once("change "+chat.Place, func() error { return chat.Edit(ctx, before.Ref, withHistory(m, now.History)) })
 		if reply := short(m); err == nil && rings(before, now, m) && reply.Body != "" {
 			err = c.Steps.Once("reply "+chat.Place, func() error { return chat.Reply(ctx, before.Ref, reply) })
@@ -130,7 +143,12 @@ func rings(before, now message, m *notifier.Message) bool {
 // history returns the lines of the history with one for the state that m tells.
 func history(lines []string, m *notifier.Message) []string {
 	word := string(m.Incident.State)
-	if m.Incident.State == notifier.Open {
+	switch {
+	case m.Asks():
+		word = "asked"
+	case m.Incident.ID == "":
+		word = "decided"
+	case m.Incident.State == notifier.Open:
 		word = string(m.Type)
 	}
 	lines = append(slices.Clone(lines), m.Time.Format("2 Jan 15:04 ")+word)
@@ -154,10 +172,15 @@ func withHistory(m *notifier.Message, lines []string) *notifier.Message {
 	return &out
 }
 
-// short returns the title of m, or the first line of its text if it has none.
+// short returns the title of m, or the first line of its text if it has none. Of the outcome
+// of a question, it is the outcome, because the title is that of the question.
 func short(m *notifier.Message) *notifier.Message {
 	out := *m
 	out.Attachments = nil
+	if m.Incident.ID == "" {
+		out.Title = ""
+		return &out
+	}
 	out.Title, out.Body, out.Source = "", m.Title, notifier.Text // a title is plain
 	if out.Body == "" {
 		out.Source = m.Source
