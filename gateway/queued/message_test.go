@@ -30,7 +30,7 @@ func TestMessageOfText(t *testing.T) {
 		t.Errorf("the file is %q, %+v, %v", b, a, err)
 	}
 	want := &notifier.Message{
-		Title: text.Title, Body: text.Body, Type: text.Type, Format: text.Format, Time: text.Time, Hops: 300, Incident: text.Incident, Foreign: true, Dialect: text.Dialect,
+		Title: text.Title, Body: text.Body, Type: text.Type, Format: text.Format, Time: text.Time, Hops: 300, Incident: text.Incident, Foreign: true, Dialect: text.Dialect, Thread: text.Thread,
 		Attachments: m.Attachments,
 	}
 	if !reflect.DeepEqual(m, want) {
