@@ -32,6 +32,7 @@ type API struct {
 
 	notifications *notifications
 	sources       *sources
+	rulers        *rulers
 
 	// description returns what /notify/openapi.json answers. It is made once.
 	description func() ([]byte, error)
@@ -55,6 +56,7 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	h.SavedKeys = &SavedKeys{Base: base, sender: h.Sender}
 	h.sources = &sources{Base: base, sender: h.Sender, beats: h.Beats}
 	h.notifications = &notifications{Base: base, sender: h.Sender, beats: h.Beats}
+	h.rulers = &rulers{Base: base, sender: h.Sender, sources: h.sources, started: time.Now()}
 	h.Inboxes = &Inboxes{Base: base, sources: h.sources, streams: h.Streams}
 	return h
 }

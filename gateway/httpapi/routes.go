@@ -110,6 +110,10 @@ func RouteSpecs() []RouteSpec {
 		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, devices, openapi.Device},
 		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, openapi.DeviceTest},
 		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, openapi.Receipts},
+		{RouteRulerAlerts, both, accessSender, nil, func(h *API) handler { return h.rulers.serveAlerts }, openapi.RulerAlerts},
+		{RouteRulerStatus, get, accessSender, nil, func(h *API) handler { return h.rulers.serveStatus }, openapi.RulerStatus},
+		{RouteRulerHealthy, get, accessSender, nil, func(h *API) handler { return h.rulers.serveHealthy }, openapi.RulerHealthy},
+		{RouteRulerReady, get, accessSender, nil, func(h *API) handler { return h.rulers.serveReady }, openapi.RulerReady},
 		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
 		{RouteAdd, post, accessManage, withConfigs, keys, openapi.Add},
 		{RouteGet, post, accessManage, withConfigs, keys, openapi.Get},
@@ -139,6 +143,12 @@ const (
 	RouteDeviceTest = "/notify/{KEY}/devices/{ID}/test"
 	RouteReceipts   = "/notify/{KEY}/devices/{ID}/receipts"
 	RouteSource     = "/notify/{KEY}/{SOURCE}/{REST...}"
+
+	RouteRulerAlerts  = "/notify/{KEY}/prometheus/api/v2/alerts"
+	RouteRulerStatus  = "/notify/{KEY}/prometheus/api/v2/status"
+	RouteRulerHealthy = "/notify/{KEY}/prometheus/-/healthy"
+	RouteRulerReady   = "/notify/{KEY}/prometheus/-/ready"
+
 	RouteConsole    = "/notify/console"
 
 	RouteIncident = "/notify/incidents/{ID}"

@@ -66,6 +66,9 @@ const (
 	KindUptime = 'U'
 )
 
+// KindAlertGroup begins the record of a group of alerts that rulers post.
+const KindAlertGroup = 'g'
+
 // The silences of a key are one record. Another record changes with each of them, so that
 // gateways that share a store see in one read that there is something new.
 const (
