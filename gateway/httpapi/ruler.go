@@ -212,7 +212,7 @@ func (h *rulers) serveHealthy(w http.ResponseWriter, r *http.Request, at *Route)
 	return h.serveProbe(w, r, at, func() error { return writeOK(w) })
 }
 
-// serveReady says whether alerts can be stored.
+// serveReady says whether the queue can be read, without which no alert is stored.
 func (h *rulers) serveReady(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.serveProbe(w, r, at, func() error {
 		k, err := at.Lookup().Key(r.Context())
@@ -223,7 +223,7 @@ func (h *rulers) serveReady(w http.ResponseWriter, r *http.Request, at *Route) *
 		if err != nil {
 			return err
 		}
-		if err := q.Outbox.Queue.Check(r.Context()); err != nil {
+		if _, err := q.Outbox.Queue.Stats(r.Context()); err != nil {
 			return outbox.QueueError(err)
 		}
 		return writeOK(w)

@@ -56,7 +56,7 @@ func RulerHealthy() About {
 
 // RulerReady describes /notify/{KEY}/prometheus/-/ready.
 func RulerReady() About {
-	return rulerProbe("rulerReady", "Ask whether alerts can be stored, as a client of Alertmanager (with a queue)", says("They can.", map[string]Schema{mediaText: text()}, "Cache-Control"))
+	return rulerProbe("rulerReady", "Ask whether alerts can be stored, as a client of Alertmanager (with a queue)", says("The queue can be read.", map[string]Schema{mediaText: text()}, "Cache-Control"))
 }
 
 func rulerProbe(id, summary string, ok Answer) About {
