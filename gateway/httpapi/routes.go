@@ -149,7 +149,7 @@ const (
 	RouteRulerHealthy = "/notify/{KEY}/prometheus/-/healthy"
 	RouteRulerReady   = "/notify/{KEY}/prometheus/-/ready"
 
-	RouteConsole    = "/notify/console"
+	RouteConsole = "/notify/console"
 
 	RouteIncident = "/notify/incidents/{ID}"
 

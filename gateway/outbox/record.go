@@ -67,7 +67,7 @@ const (
 )
 
 // KindAlertGroup begins the record of a group of alerts that rulers post.
-const KindAlertGroup = 'g'
+const KindAlertGroup = 'a'
 
 // The silences of a key are one record. Another record changes with each of them, so that
 // gateways that share a store see in one read that there is something new.

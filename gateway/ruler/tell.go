@@ -40,7 +40,7 @@ func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 	}
 	r.open.Store(true)
 	for range tries {
-		if err = r.due(ctx, name); !errors.Is(err, errChanged) {
+		err = r.due(ctx, name); if !errors.Is(err, errChanged) {
 			return true, err
 		}
 	}

@@ -12,7 +12,7 @@ var RulerTemplates = source.Templates{
 {{- with more 10 .lost }}and {{ . }} more no longer reported
 {{ end -}}
 {{- $first := index .alerts 0 }}{{ if not $first }}{{ $first = index .lost 0 }}{{ end }}{{ $first.generatorURL }}`,
-	Type:     `{{ if and .lost (eq .status "resolved") }}warning{{ else }}` + alertsType + `{{ end }}`,
-	Tag:      alertsTag,
-	Alerts:   alertsOpen,
+	Type:   `{{ if and .lost (eq .status "resolved") }}warning{{ else }}` + alertsType + `{{ end }}`,
+	Tag:    alertsTag,
+	Alerts: alertsOpen,
 }
