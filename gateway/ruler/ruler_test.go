@@ -54,8 +54,14 @@ func fires(t *testing.T, g *gatewaytest.Gateway, minutes int, instances ...strin
 			alerts = append(alerts, alert(name, 4*time.Minute))
 		}
 		post(t, g, alerts...)
-		time.Sleep(time.Minute)
+		wait(time.Minute)
 	}
+}
+
+// wait lets time pass, and then lets the gateway do what is due.
+func wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // inBubble runs f in a bubble with a pager and a folder.
@@ -81,19 +87,19 @@ func TestRulers(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			post(t, g, alert("a", 4*time.Minute))
-			time.Sleep(28 * time.Second)
+			wait(28 * time.Second)
 			p.WantTold(t)
-			time.Sleep(4 * time.Second)
+			wait(4 * time.Second)
 			p.WantTold(t, disk)
 			fires(t, g, 30, "a")
 			p.WantTold(t, disk)
 			post(t, g, alert("a", 0))
-			time.Sleep(4*time.Minute + 50*time.Second)
+			wait(4*time.Minute + 50*time.Second)
 			p.WantTold(t, disk)
-			time.Sleep(20 * time.Second)
+			wait(20 * time.Second)
 			p.WantTold(t, disk, resolvedA)
 			post(t, g, alert("a", 0))
-			time.Sleep(time.Hour)
+			wait(time.Hour)
 			p.WantTold(t, disk, resolvedA)
 		})
 	})
@@ -118,7 +124,7 @@ func TestRulers(t *testing.T) {
 			for range 20 {
 				fires(t, g, 1, "a")
 				post(t, g, alert("a", 0))
-				time.Sleep(time.Second)
+				wait(time.Second)
 				post(t, g, alert("a", 4*time.Minute))
 			}
 			p.WantTold(t, disk)
@@ -128,9 +134,9 @@ func TestRulers(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			fires(t, g, 10, "a")
-			time.Sleep(7*time.Minute + 30*time.Second) // 3 m to the end, and the interval
+			wait(7*time.Minute + 30*time.Second) // 3 m to the end, and the interval
 			p.WantTold(t, disk)
-			time.Sleep(time.Minute)
+			wait(time.Minute)
 			p.WantTold(t, disk, lostA)
 			fires(t, g, 2, "a")
 			p.WantTold(t, disk, lostA, disk)
@@ -144,7 +150,7 @@ func TestRulers(t *testing.T) {
 			lost := "failure: Disk | Firing: full at b\nNo longer reported: full at a\nhttp://prometheus/graph"
 			p.WantTold(t, diskBoth, lost)
 			post(t, g, alert("b", 0))
-			time.Sleep(6 * time.Minute)
+			wait(6 * time.Minute)
 			p.WantTold(t, diskBoth, lost, "warning: Disk | Resolved: full at b\nNo longer reported: full at a\nhttp://prometheus/graph")
 		})
 	})
@@ -166,13 +172,13 @@ func TestRulers(t *testing.T) {
 				fires(t, g, 1, "a")
 			}
 			g.Stop()
-			time.Sleep(10 * time.Hour)
+			wait(10 * time.Hour)
 			g = start()
-			time.Sleep(50 * time.Second)
+			wait(50 * time.Second)
 			fires(t, g, 20, "a")
 			p.WantTold(t, disk)
 			post(t, g, alert("a", 0))
-			time.Sleep(6 * time.Minute)
+			wait(6 * time.Minute)
 			p.WantTold(t, disk, resolvedA)
 		})
 	})
@@ -187,11 +193,11 @@ func TestRulers(t *testing.T) {
 				return map[string]string{"alertname": "Disk", "cluster": cluster, "instance": "a", "severity": "warning"}
 			}
 			post(t, g, alertOf(labels("x"), time.Hour), alertOf(labels("y"), time.Hour))
-			time.Sleep(7 * time.Second)
+			wait(9 * time.Second)
 			told := "warning: Disk | Firing: full at a\nhttp://prometheus/graph"
 			p.WantTold(t, told, told)
 			post(t, g, alertOf(labels("x"), 0))
-			time.Sleep(12 * time.Second)
+			wait(16 * time.Second)
 			p.WantTold(t, told, told, resolvedA)
 		})
 	})

@@ -26,6 +26,7 @@ type Rulers struct {
 	looked atomic.Int64       // nanoseconds of the time when open was last compared with the store
 
 	mu      sync.Mutex
+	noted   int // how often it was noted that a group is open
 	repeats map[queue.Hash]*repeated // what is not stored yet, by the names of groups
 }
 
@@ -132,8 +133,9 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 		if r.keep(name, decodeGroup(b), u, p.posts, at.Ruler.Times) {
 			continue
 		}
-		r.open.Store(true)
 		all.Go(func() error {
+			r.forget(name, p.posts)
+			defer r.noteOpen()
 			return r.change(ctx, name, len(b) == 0, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
 				if g == nil {
 					g = new(p.AlertGroup)
@@ -150,6 +152,14 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 	return all.Wait()
 }
 
+// noteOpen notes that a group is open.
+func (r *Rulers) noteOpen() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noted++
+	r.open.Store(true)
+}
+
 // keep keeps posts in memory that say nothing new about a group, which may be nil, and
 // reports whether they are such posts.
 func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert, times rules.GroupTimes) bool {
@@ -160,7 +170,7 @@ func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, pos
 	if !ok || until.IsZero() || !g.Gone.IsZero() {
 		return ok && until.IsZero() && g.Gone.IsZero()
 	}
-	r.open.Store(true)
+	r.noteOpen()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.repeats[name]
@@ -176,6 +186,22 @@ func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, pos
 		x.posts[p.Fingerprint] = p
 	}
 	return true
+}
+
+// forget forgets what is kept of alerts of a group, because later posts of them are stored.
+func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.repeats[name]
+	if x == nil {
+		return
+	}
+	for i := range posts {
+		delete(x.posts, posts[i].Fingerprint)
+	}
+	if len(x.posts) == 0 {
+		delete(r.repeats, name)
+	}
 }
 
 // kept returns what is kept in memory about a group: nothing after that is stored.
@@ -235,10 +261,14 @@ func (r *Rulers) Refresh(ctx context.Context) {
 	}
 	if at := now.UnixNano(); at-r.looked.Load() >= int64(lookEvery) {
 		r.looked.Store(at)
-		if any, err := r.Any(ctx); err == nil {
-			r.mu.Lock()
-			r.open.Store(any || len(r.repeats) > 0)
-			r.mu.Unlock()
+		r.mu.Lock()
+		noted := r.noted
+		r.mu.Unlock()
+		any, err := r.Any(ctx)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err == nil && !any && noted == r.noted {
+			r.open.Store(false)
 		}
 	}
 }
@@ -269,7 +299,7 @@ func (r *Rulers) Any(ctx context.Context) (bool, error) {
 func (r *Rulers) Arm(ctx context.Context) error {
 	any, err := r.Any(ctx)
 	if any {
-		r.open.Store(true)
+		r.noteOpen()
 	}
 	return err
 }
