@@ -26,7 +26,7 @@ type Rulers struct {
 	looked atomic.Int64       // nanoseconds of the time when open was last compared with the store
 
 	mu      sync.Mutex
-	noted   int // how often it was noted that a group is open
+	noted   int                      // how often it was noted that a group is open
 	repeats map[queue.Hash]*repeated // what is not stored yet, by the names of groups
 }
 

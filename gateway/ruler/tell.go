@@ -40,7 +40,8 @@ func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 	}
 	r.noteOpen()
 	for range tries {
-		err = r.due(ctx, name); if !errors.Is(err, errChanged) {
+		err = r.due(ctx, name)
+		if !errors.Is(err, errChanged) {
 			return true, err
 		}
 	}
