@@ -38,17 +38,21 @@ func (h *rulers) serveAlerts(w http.ResponseWriter, r *http.Request, at *Route) 
 		if err := h.take(w, r, at); err != nil {
 			return h.sender.notSent(r, at, err)
 		}
-		w.WriteHeader(http.StatusOK)
-		return nil
+		return h.answer(writeOK(w))
 	}
 	err := at.CheckMethod(w, r)
 	if err == nil {
 		err = h.list(w, r, at)
 	}
-	if err != nil {
-		return h.ErrorResponse(err)
+	return h.answer(err)
+}
+
+// answer returns the response for an error, or nil for none: then the response is written.
+func (h *rulers) answer(err error) *api.Response {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return h.ErrorResponse(err)
 }
 
 // admit returns the key of a request, its open queue and what the site does with its alerts,
@@ -240,10 +244,7 @@ func (h *rulers) serveProbe(w http.ResponseWriter, r *http.Request, at *Route, w
 	if err == nil {
 		err = write()
 	}
-	if err != nil {
-		return h.ErrorResponse(err)
-	}
-	return nil
+	return h.answer(err)
 }
 
 func writeOK(w http.ResponseWriter) error {

@@ -33,7 +33,7 @@ func RulerAlerts() About {
 		Description: "An alert that is posted again is no news, and one that is absent is not gone. What has changed in an incident is told in one message, after a time.",
 		Body:        &Body{Required: true, Content: map[string]Media{mediaJSON: {Schema: listOf(alert)}}},
 		Answers: map[int]Answer{
-			http.StatusOK:                    says("All alerts are stored.", nil, "Cache-Control"),
+			http.StatusOK:                    says("All alerts are stored.", map[string]Schema{mediaText: text()}, "Cache-Control"),
 			http.StatusBadRequest:            result("The body is not an array of alerts, or an alert has no label."),
 			http.StatusUnauthorized:          unauthorized(rulerNoToken),
 			http.StatusForbidden:             result(rulerForbidden),
