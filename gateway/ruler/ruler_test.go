@@ -182,6 +182,19 @@ func TestRulers(t *testing.T) {
 			p.WantTold(t, disk, resolvedA)
 		})
 	})
+	t.Run("repetitions are stored in time", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			g := newGateway(t, dir, key(p))
+			fires(t, g, 4, "a") // the first of them lasts until now
+			g.Stop()
+			g = newGateway(t, dir, key(p))
+			wait(30 * time.Second)
+			open, err := g.Rooms().Rulers.Open(t.Context(), site.Place{Key: "k"})
+			if err != nil || len(open) != 1 {
+				t.Errorf("open is %+v, %v", open, err)
+			}
+		})
+	})
 	t.Run("groups of other labels and times", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			ruler, err := site.NewRuler(site.RulerOptions{GroupBy: []string{"cluster"}, Wait: 5 * time.Second, Interval: 10 * time.Second})
