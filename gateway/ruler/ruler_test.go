@@ -185,10 +185,13 @@ func TestRulers(t *testing.T) {
 	t.Run("repetitions are stored in time", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
-			fires(t, g, 4, "a") // the first of them lasts until now
+			post(t, g, alert("a", 4*time.Minute))
+			wait(110 * time.Second)
+			post(t, g, alert("a", 4*time.Minute)) // kept in memory for ten seconds
+			wait(100 * time.Second)
 			g.Stop()
 			g = newGateway(t, dir, key(p))
-			wait(30 * time.Second)
+			wait(time.Minute)
 			open, err := g.Rooms().Rulers.Open(t.Context(), site.Place{Key: "k"})
 			if err != nil || len(open) != 1 {
 				t.Errorf("open is %+v, %v", open, err)
