@@ -188,23 +188,7 @@ func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, pos
 	return true
 }
 
-// forget forgets what is kept of alerts of a group, because later posts of them are stored.
-func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	x := r.repeats[name]
-	if x == nil {
-		return
-	}
-	for i := range posts {
-		delete(x.posts, posts[i].Fingerprint)
-	}
-	if len(x.posts) == 0 {
-		delete(r.repeats, name)
-	}
-}
-
-// kept returns what is kept in memory about a group: nothing after that is stored.
+// kept returns what is kept in memory about a group.
 func (r *Rulers) kept(name queue.Hash) (posts []rules.RulerAlert) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,8 +200,9 @@ func (r *Rulers) kept(name queue.Hash) (posts []rules.RulerAlert) {
 	return posts
 }
 
-// stored forgets posts that have been stored, but not those that have come meanwhile.
-func (r *Rulers) stored(name queue.Hash, posts []rules.RulerAlert) {
+// forget forgets what is kept of alerts of a group of which these posts, or later ones, are
+// stored.
+func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.repeats[name]
@@ -225,7 +210,7 @@ func (r *Rulers) stored(name queue.Hash, posts []rules.RulerAlert) {
 		return
 	}
 	for i := range posts {
-		if p, ok := x.posts[posts[i].Fingerprint]; ok && p.At.Equal(posts[i].At) {
+		if p, ok := x.posts[posts[i].Fingerprint]; ok && !p.At.After(posts[i].At) {
 			delete(x.posts, posts[i].Fingerprint)
 		}
 	}
@@ -284,7 +269,7 @@ func (r *Rulers) flush(ctx context.Context, name queue.Hash, times rules.GroupTi
 		return g
 	})
 	if err == nil {
-		r.stored(name, posts)
+		r.forget(name, posts)
 	}
 	return err
 }

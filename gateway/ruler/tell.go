@@ -91,7 +91,7 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 	}
 	if err == nil {
 		r.beats.Saw()
-		r.stored(name, posts)
+		r.forget(name, posts)
 	}
 	return err
 }
