@@ -155,7 +155,7 @@ func message(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, r
 	}
 	m := &notifier.Message{
 		Title: read.Title, Body: read.Body, Type: t, Format: markup.Text, Foreign: read.Foreign,
-		Incident: notifier.Incident{Name: g.Name, Alerts: notifier.AlertWords(read.Alerts), State: notifier.Open},
+		Incident: notifier.Incident{Name: g.Name, Alerts: notifier.AlertWords(read.Alerts)},
 	}
 	if len(state.Firing) == 0 { // also if the message is a warning, because nobody has said that all is well
 		m.Incident.State = notifier.Resolved

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
@@ -80,8 +82,18 @@ func (w *world) step() {
 	}
 }
 
+// start starts a gateway, whose times are such that nothing is due while the ruler posts.
+func (w *world) start() *gatewaytest.Gateway {
+	w.t.Helper()
+	ruler, err := site.NewRuler(site.RulerOptions{Wait: 35 * time.Second, Interval: 5*time.Minute + 5*time.Second})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return gatewaytest.New(w.t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(w.p)}, Ruler: ruler}, Queue: &outbox.Settings{Path: w.dir}})
+}
+
 func (w *world) run() {
-	w.g = newGateway(w.t, w.dir, key(w.p))
+	w.g = w.start()
 	names := []string{"a", "b", "c"}
 	for range 300 { // minutes
 		for _, name := range names {
@@ -99,13 +111,13 @@ func (w *world) run() {
 		}
 		switch n := w.random.IntN(25); {
 		case w.g == nil && n < 12:
-			w.g = newGateway(w.t, w.dir, key(w.p))
+			w.g = w.start()
 		case w.g != nil && n == 0:
 			w.g.Stop()
 			w.g = nil
 		case w.g != nil && n == 1: // at once
 			w.g.Stop()
-			w.g = newGateway(w.t, w.dir, key(w.p))
+			w.g = w.start()
 		}
 		w.post()
 		for range 6 {
@@ -113,7 +125,7 @@ func (w *world) run() {
 		}
 	}
 	if w.g == nil {
-		w.g = newGateway(w.t, w.dir, key(w.p))
+		w.g = w.start()
 	}
 	for range 30 {
 		w.post()
