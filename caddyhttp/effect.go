@@ -36,7 +36,7 @@ func (a *App) checkEffects() error {
 	if err := a.checkExpects(a.Queue != nil); err != nil {
 		return err
 	}
-	if err := a.checkInboxes(a.Queue != nil); err != nil {
+	if err := cmp.Or(a.checkInboxes(a.Queue != nil), a.checkRuler(a.Queue != nil)); err != nil {
 		return err
 	}
 	if a.SMTP != nil {
@@ -87,7 +87,7 @@ func (h *Handler) checkEffects() error {
 	if err := h.checkExpects(h.app.Queue != nil); err != nil {
 		return err
 	}
-	if err := cmp.Or(h.checkInboxes(h.app.Queue != nil), h.checkInboxReaders()); err != nil {
+	if err := cmp.Or(h.checkInboxes(h.app.Queue != nil), h.checkInboxReaders(), h.checkRuler(h.app.Queue != nil)); err != nil {
 		return err
 	}
 	for key, name := range h.accepted() {
@@ -121,7 +121,7 @@ func (s *Settings) acceptError(key, name string, err error) error {
 
 // hasSource reports whether messages can come in by a name in accept other than smtp.
 func hasSource(r *site.Site, name string) bool {
-	return name == site.SourceDirect || name == site.SourceSMTP || r.Sources[name] != nil || source.Lookup(name) != nil
+	return name == site.SourceDirect || name == site.SourceSMTP || name == site.SourceRuler || r.Sources[name] != nil || source.Lookup(name) != nil
 }
 
 // errAcceptUnknown returns the error for a name in accept that is no source of r.

@@ -117,6 +117,9 @@ func (s *Settings) setChecked(o *site.Options) (err error) {
 		}
 		o.Identity = s.Identity.resolve()
 	}
+	if o.Ruler, err = s.resolveRuler(); err != nil {
+		return err
+	}
 	o.Sources, err = s.resolveSources()
 	return err
 }

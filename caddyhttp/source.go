@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap/zapcore"
 
@@ -91,6 +92,18 @@ type Source struct {
 	// or in another place where the program can put it. Example: `{env.SLACK_TOKEN}`. Default:
 	// none.
 	Token string `json:"token,omitempty"`
+
+	// Of the source `prometheus`: further labels that all alerts of an incident share,
+	// besides `alertname`. Example: `["cluster"]`. Default: none.
+	GroupBy []string `json:"group_by,omitempty"`
+
+	// Of the source `prometheus`: how long the alerts of a new incident are collected. A
+	// duration from 1s to 24h. Default: 30s.
+	GroupWait caddy.Duration `json:"group_wait,omitempty"`
+
+	// Of the source `prometheus`: how long changes of an open incident are collected. A
+	// duration from 1s to 24h. Default: 5m.
+	GroupInterval caddy.Duration `json:"group_interval,omitempty"`
 }
 
 // MarshalLogObject implements zapcore.ObjectMarshaler. It prints no secrets and
@@ -113,7 +126,7 @@ func checkSourceName(name string) error {
 		return errors.New("expect cannot be the name of a source, because it stands for the gateway's own messages about beats; choose another name")
 	case strings.EqualFold(name, site.SourceDirect):
 		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
-	case site.ContainsFold(reservedSources, name):
+	case name != site.SourceRuler && site.ContainsFold(reservedSources, name):
 		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil
@@ -132,8 +145,11 @@ func (s *Source) load(name string) (*source.Source, error) {
 	if err := checkSourceName(name); err != nil {
 		return nil, err
 	}
-	if s == nil {
+	switch {
+	case s == nil:
 		return nil, errors.New("it is empty; remove it, or give it a title or a token")
+	case len(s.GroupBy) > 0 || s.GroupWait != 0 || s.GroupInterval != 0:
+		return nil, errors.New("group_by, group_wait and group_interval are for the source prometheus only; remove them")
 	}
 	c := source.Config{
 		Name:      name,
@@ -195,6 +211,9 @@ func readTemplate(path string) (string, error) {
 func (s *Settings) resolveSources() (map[string]*source.Source, error) {
 	sources := map[string]*source.Source{}
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		if name == site.SourceRuler {
+			continue
+		}
 		src, err := s.Sources[name].load(name)
 		if err != nil {
 			return nil, s.Caddyfile.Locate("from "+name, errs.Prefix("from "+name, err))
@@ -216,17 +235,28 @@ func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	b.to.Caddyfile.Record("from "+name, d)
 	start := *d
 	s := &Source{}
-	if err := block.Read(d, "from", s.options()); err != nil {
+	options := s.options()
+	if name == site.SourceRuler {
+		options = s.rulerOptions()
+	}
+	if err := block.Read(d, "from", options); err != nil {
 		return err
 	}
 	if b.to.Sources == nil {
 		b.to.Sources = map[string]*Source{}
 	}
 	b.to.Sources[name] = s
-	if s.isSelfContained() {
-		if _, err := s.load(name); err != nil {
-			return start.WrapErr(err)
-		}
+	if !s.isSelfContained() {
+		return nil
+	}
+	var err error
+	if name == site.SourceRuler {
+		_, err = s.loadRuler()
+	} else {
+		_, err = s.load(name)
+	}
+	if err != nil {
+		return start.WrapErr(err)
 	}
 	return nil
 }
@@ -300,12 +330,17 @@ func (s *Source) options() block.Options {
 			}
 			return placeholder.Check(s.Secret)
 		}},
-		"token": {Usage: "token <secret>", Min: 1, Max: 1, Line: func(args []string) error {
-			if args[0] == "" {
-				return block.ErrEmptyText
-			}
-			s.Token = args[0]
-			return placeholder.Check(s.Token)
-		}},
+		"token": s.tokenOption(),
 	}
+}
+
+// tokenOption returns the subdirective token.
+func (s *Source) tokenOption() block.Option {
+	return block.Option{Usage: "token <secret>", Min: 1, Max: 1, Line: func(args []string) error {
+		if args[0] == "" {
+			return block.ErrEmptyText
+		}
+		s.Token = args[0]
+		return placeholder.Check(s.Token)
+	}}
 }

@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"gateway/queued", "gateway/metrics", "gateway/history"},
 	{"gateway/dispatch"},
 	{"gateway/outbox"},
-	{"gateway/saved", "gateway/inbox", "gateway/heartbeat"},
+	{"gateway/saved", "gateway/inbox", "gateway/heartbeat", "gateway/ruler"},
 	{"gateway/alerting"},
 	{"gateway/device", "gateway/ask"},
 	{"gateway"},

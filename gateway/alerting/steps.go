@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -266,13 +267,18 @@ func (s *steps) beginAgain(ctx context.Context, x *rules.Incident, d *dueInciden
 	return err
 }
 
-// waitsAbout reports whether rules hold a message about an incident, or a silence matches
-// it. k is its key, or nil if that is gone.
+// waitsAbout reports whether rules hold a message about an incident, a silence matches it, or
+// a ruler still reports it. k is its key, or nil if that is gone.
 func (s *steps) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) (bool, error) {
 	if k == nil {
 		return false, nil
 	}
 	if x.IsOpen() {
+		if x.Source == site.SourceRuler {
+			if open, err := ruler.IsOpen(ctx, s.outbox, PlaceOfIncident(x), x.Name); open || err != nil {
+				return true, err
+			}
+		}
 		silences, err := s.silences.At(ctx, PlaceOfIncident(x))
 		if err != nil || silences.MatchIncident(s.outbox.Queue.Now(), x, x.Tags) != nil {
 			return true, err

@@ -171,11 +171,16 @@ func (m *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, c
 	return true, m.dueUptime(ctx, name)
 }
 
-// dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
-// is removed when no other gateway has renewed it for a time.
-func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) error {
+// dueUptime notes that this gateway runs. Where nobody has to know, the record is removed
+// when no other gateway has renewed it for a time.
+func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) (err error) {
 	expects := Expects(&m.outbox.Engine.Load().Directory)
-	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	if !expects && m.Needed != nil {
+		if expects, err = m.Needed(ctx); err != nil {
+			return err
+		}
+	}
+	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := m.outbox.Queue.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {

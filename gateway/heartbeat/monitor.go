@@ -1,10 +1,12 @@
 package heartbeat
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -15,6 +17,9 @@ type Monitor struct {
 	watchdog watchdog
 	seen     atomic.Bool  // this process has noted that it runs (see [Monitor.see])
 	seeEvery atomic.Int64 // nanoseconds until it notes that again
+
+	// Needed, if set, reports whether somebody else needs to know when no gateway ran.
+	Needed func(context.Context) (bool, error)
 }
 
 // New returns the monitor of an outbox. The queue of the outbox may be set later.
@@ -49,3 +54,18 @@ func Emit(a *outbox.Engine, name string, x *ExpectedBeat, b *rules.Beat) {
 		}
 	})
 }
+
+// UptimeName returns the name of the record of the [rules.Uptime], for a change of records
+// that depends on it.
+func (m *Monitor) UptimeName() queue.Hash { return m.uptimeName() }
+
+// SeeUptime notes in the record of the [rules.Uptime] that this gateway runs. It returns the
+// uptime and its new record. The caller calls [Monitor.Saw] when that is stored.
+func (m *Monitor) SeeUptime(record []byte, now time.Time) (*rules.Uptime, queue.Record) {
+	u := decodeUptime(record)
+	m.see(u, now)
+	return u, m.uptimeRecord(u)
+}
+
+// Saw notes that it is stored that this gateway runs.
+func (m *Monitor) Saw() { m.seen.Store(true) }

@@ -34,6 +34,7 @@ type API struct {
 	agents        http.Handler // see serveMCP
 	notifications *notifications
 	sources       *sources
+	rulers        *rulers
 
 	// description returns what /notify/openapi.json answers. It is made once.
 	description func() ([]byte, error)
@@ -58,6 +59,7 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	h.SavedKeys = &SavedKeys{Base: base, sender: h.Sender}
 	h.sources = &sources{Base: base, sender: h.Sender, beats: h.Beats}
 	h.notifications = &notifications{Base: base, sender: h.Sender, beats: h.Beats}
+	h.rulers = &rulers{Base: base, sender: h.Sender, sources: h.sources, started: time.Now()}
 	h.Inboxes = &Inboxes{Base: base, sources: h.sources, streams: h.Streams}
 	return h
 }

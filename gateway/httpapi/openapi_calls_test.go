@@ -210,6 +210,42 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 	return calls
 }
 
+// rulerCalls returns requests of rulers, with all answers that are described.
+func rulerCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall {
+	t.Helper()
+	closed, other := lockedKey("k", describedToken, s.NotifyURL("/a")), lockedKey("other", describedToken, s.NotifyURL("/a"))
+	closed.Readers, other.Accept = []string{"reader-of-the-key"}, []string{"grafana"}
+	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{closed, other}, MaxBody: 1 << 10}, Queue: &outbox.Settings{}}
+	open := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/a"))}, Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{}}
+	g, free, notOpen := gatewaytest.New(t, o), gatewaytest.New(t, open), newNotOpen(t, open)
+	withoutQueue := open
+	withoutQueue.Queue = nil
+	unkept := gatewaytest.New(t, withoutQueue)
+	const body = `[{"labels":{"alertname":"Disk"}}]`
+	calls := map[string][]describedCall{}
+	for op, rest := range map[string]string{
+		"GET " + httpapi.RouteRulerAlerts: "api/v2/alerts", "POST " + httpapi.RouteRulerAlerts: "api/v2/alerts",
+		"GET " + httpapi.RouteRulerStatus: "api/v2/status", "GET " + httpapi.RouteRulerHealthy: "-/healthy", "GET " + httpapi.RouteRulerReady: "-/ready",
+	} {
+		for _, c := range []describedCall{
+			{g: free, target: "/notify/k/prometheus/" + rest},
+			{g: g, target: "/notify/k/prometheus/" + rest},
+			{g: unkept, target: "/notify/k/prometheus/" + rest},
+			{g: free, target: "/notify/none/prometheus/" + rest},
+			{g: notOpen, target: "/notify/k/prometheus/" + rest},
+		} {
+			c.contentType, c.body = gatewaytest.TypeJSON, body
+			calls[op] = append(calls[op], c)
+		}
+	}
+	op := "POST " + httpapi.RouteRulerAlerts
+	calls[op] = append(calls[op],
+		describedCall{g: free, target: "/notify/k/prometheus/api/v2/alerts", contentType: gatewaytest.TypeJSON, body: "{}"},
+		describedCall{g: g, target: "/notify/k/prometheus/api/v2/alerts?token=" + describedToken, contentType: gatewaytest.TypeJSON, body: strings.Repeat(" ", 2<<10)},
+		describedCall{g: g, target: "/notify/other/prometheus/api/v2/alerts?token=" + describedToken, contentType: gatewaytest.TypeJSON, body: body})
+	return calls
+}
+
 // inboxCalls returns requests that get each answer about inboxes.
 func inboxCalls(t *testing.T) map[string][]describedCall {
 	t.Helper()

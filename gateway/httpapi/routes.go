@@ -117,6 +117,10 @@ func RouteSpecs() []RouteSpec {
 		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, openapi.DeviceTest},
 		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, openapi.Receipts},
 		{RouteMCP, post, accessSender, withMCP, func(h *API) handler { return h.serveMCP }, openapi.MCP},
+		{RouteRulerAlerts, both, accessSender, nil, func(h *API) handler { return h.rulers.serveAlerts }, openapi.RulerAlerts},
+		{RouteRulerStatus, get, accessSender, nil, func(h *API) handler { return h.rulers.serveStatus }, openapi.RulerStatus},
+		{RouteRulerHealthy, get, accessSender, nil, func(h *API) handler { return h.rulers.serveHealthy }, openapi.RulerHealthy},
+		{RouteRulerReady, get, accessSender, nil, func(h *API) handler { return h.rulers.serveReady }, openapi.RulerReady},
 		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
 		{RouteAdd, post, accessManage, withConfigs, keys, openapi.Add},
 		{RouteGet, post, accessManage, withConfigs, keys, openapi.Get},
@@ -147,7 +151,13 @@ const (
 	RouteReceipts   = "/notify/{KEY}/devices/{ID}/receipts"
 	RouteMCP        = "/notify/{KEY}/mcp"
 	RouteSource     = "/notify/{KEY}/{SOURCE}/{REST...}"
-	RouteConsole    = "/notify/console"
+
+	RouteRulerAlerts  = "/notify/{KEY}/prometheus/api/v2/alerts"
+	RouteRulerStatus  = "/notify/{KEY}/prometheus/api/v2/status"
+	RouteRulerHealthy = "/notify/{KEY}/prometheus/-/healthy"
+	RouteRulerReady   = "/notify/{KEY}/prometheus/-/ready"
+
+	RouteConsole = "/notify/console"
 
 	RouteIncident = "/notify/incidents/{ID}"
 

@@ -69,6 +69,9 @@ const (
 	KindUptime = 'U'
 )
 
+// KindAlertGroup begins the record of a group of alerts that rulers post.
+const KindAlertGroup = 'a'
+
 // The silences of a key are one record. Another record changes with each of them, so that
 // gateways that share a store see in one read that there is something new.
 const (

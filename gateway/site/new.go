@@ -26,6 +26,7 @@ type Options struct {
 	Keys        []KeyOptions              // besides those of Base, and before them
 	DefaultURLs []URL                     // for POST /notify without URLs
 	Sources     map[string]*source.Source // besides those of Base, and before them
+	Ruler       *Ruler                    // replaces that of Base as a whole; default: that of [NewRuler]
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
 	MCP       *bool // agents can use keys by the Model Context Protocol; default: false
@@ -137,7 +138,7 @@ func New(o Options) (*Site, error) {
 	set(&s.MCP, o.MCP)
 	set(&s.PropagateTrace, o.PropagateTrace)
 	set(&s.Page, o.Page)
-	s.PublicURL = cmp.Or(o.PublicURL, s.PublicURL)
+	s.PublicURL, s.Ruler = cmp.Or(o.PublicURL, s.PublicURL), cmp.Or(o.Ruler, s.Ruler)
 	if len(o.TrustedOrigins) > 0 {
 		if s.originCheck, err = NewOriginCheck(o.TrustedOrigins); err != nil {
 			return nil, fmt.Errorf("trusted_origins: %w", err)

@@ -16,6 +16,7 @@ import (
 type Site struct {
 	Keys           map[string]*Key           // of the configuration, by name
 	Sources        map[string]*source.Source // of the configuration
+	Ruler          *Ruler                    // of the configuration; nil for the default
 	Stateless      bool                      // POST /notify takes URLs of clients
 	MCP            bool                      // agents can use keys by the Model Context Protocol
 	ConfigID       bool                      // X-Apprise-Config-ID names keys without a token, too

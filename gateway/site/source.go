@@ -56,6 +56,10 @@ func (s *Site) SourceNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// SourceRuler is the source of alerts that rulers post, such as Prometheus: those of
+// /notify/{KEY}/prometheus.
+const SourceRuler = "prometheus"
+
 // The sources of messages.
 const (
 	SourceHTTP = "http" // a client of the HTTP API

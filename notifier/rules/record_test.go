@@ -63,6 +63,13 @@ func records() []record {
 		HeldUntil:    at(9), Before: [2]time.Time{at(10), at(11)},
 		Forget: at(8),
 	}
+	group := &AlertGroup{
+		Site: "s", Home: "site s", Key: "ops", Name: "Disk", Labels: []string{"alertname", "Disk"}, Gone: at(1), opened: true, next: at(2),
+		Alerts: []RulerAlert{
+			{Fingerprint: "ab", Labels: []string{"alertname", "Disk"}, Annotations: []string{"summary", "full"}, Generator: "g", Starts: at(3), Ends: at(4), At: at(5), Resolved: true, told: true, lost: true, down: time.Minute},
+			{Fingerprint: "cd"},
+		},
+	}
 	beat := &Beat{
 		Site: "s", Key: "ops", Name: "nightly", Gone: at(1), Last: at(2), State: BeatLate, Since: at(3), Missed: true,
 		armed: Expect{"nightly", 24 * time.Hour, time.Hour}, due: at(4), down: time.Minute,
@@ -77,6 +84,7 @@ func records() []record {
 		recordOf("lane", lane, lane.Encode, DecodeLane),
 		recordOf("empty lane", new(Lane), new(Lane).Encode, DecodeLane),
 		recordOf("incident", incident, incident.Encode, DecodeIncident),
+		recordOf("alert group", group, group.Encode, DecodeAlertGroup),
 		recordOf("beat", beat, beat.Encode, DecodeBeat),
 		recordOf("uptime", uptime, uptime.Encode, DecodeUptime),
 		recordOf("silences", silences, silences.Encode, DecodeKeySilences),

@@ -5,7 +5,7 @@
 // machine and in one run. It needs Linux. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures everything
-//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, dead, backlog, full, postgres, rules, sizes, config, saved, binary
+//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, dead, backlog, full, postgres, rules, rulers, sizes, config, saved, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
 // All traffic stays on the loopback interface. CPU time and allocations are
@@ -57,6 +57,7 @@ var groups = []struct {
 	{"full", (*bench).queueFull},
 	{"postgres", (*bench).queuePostgres},
 	{"rules", (*bench).rules},
+	{"rulers", (*bench).rulers},
 	{"sizes", (*bench).sizes},
 	{"config", (*bench).configurations},
 	{"saved", (*bench).savedKeys},

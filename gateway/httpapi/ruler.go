@@ -1,0 +1,254 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/ruler"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/version"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// rulers takes alerts from rulers, such as Prometheus, at the addresses of Alertmanager's API:
+// /notify/{KEY}/prometheus.
+type rulers struct {
+	*Base
+	sender  *Sender
+	sources *sources
+	started time.Time
+}
+
+// Errors for rulers.
+var (
+	errRulerWithoutQueue = api.Errorf(http.StatusForbidden, "the alerts of a ruler are kept in the queue, and there is none; the operator can add queue to the global option notify")
+	errRulerUnqueued     = api.Errorf(http.StatusForbidden, "the alerts of a ruler are kept in the queue, which this key does not use; the operator can remove its queue off")
+)
+
+// serveAlerts takes alerts, or shows those that are open.
+func (h *rulers) serveAlerts(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodPost {
+		if err := h.take(w, r, at); err != nil {
+			return h.sender.notSent(r, at, err)
+		}
+		return h.answer(writeOK(w))
+	}
+	err := at.CheckMethod(w, r)
+	if err == nil {
+		err = h.list(w, r, at)
+	}
+	return h.answer(err)
+}
+
+// answer returns the response for an error, or nil for none: then the response is written.
+func (h *rulers) answer(err error) *api.Response {
+	if err == nil {
+		return nil
+	}
+	return h.ErrorResponse(err)
+}
+
+// admit returns the key of a request, its open queue and what the site does with its alerts,
+// if the client may send to the key.
+func (h *rulers) admit(r *http.Request, at *Route) (k *site.Key, q *gateway.Rooms, s *site.Ruler, err error) {
+	if s, err = h.Resolved.Rulers(); err != nil {
+		return nil, nil, nil, err
+	}
+	req := source.NewRequest(r)
+	if _, err := s.Source.AuthenticateHeader(req); err != nil {
+		return nil, nil, nil, SourceError(err)
+	}
+	to := *at
+	to.Source = site.SourceRuler
+	found, err := newSourceKey(r.Context(), &to, s.Source, req)
+	if err == nil {
+		err = found.check()
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	q, err = h.openQueue(found.Key)
+	return found.Key, q, s, err
+}
+
+// openQueue returns the open queue of a key.
+func (h *rulers) openQueue(k *site.Key) (*gateway.Rooms, error) {
+	q, err := h.App.Open(k)
+	switch {
+	case err != nil:
+		return nil, err
+	case q == nil && k.Unqueued && h.Has.Queue:
+		return nil, errRulerUnqueued
+	case q == nil:
+		return nil, errRulerWithoutQueue
+	}
+	return q, nil
+}
+
+// take stores the alerts of a request.
+func (h *rulers) take(w http.ResponseWriter, r *http.Request, at *Route) error {
+	k, q, s, err := h.admit(r, at)
+	if err != nil {
+		return err
+	}
+	if err := h.Resolved.CheckOrigin(r); err != nil {
+		return err
+	}
+	e, err := h.sender.Enter(r, true)
+	if err != nil {
+		return err
+	}
+	defer e.Leave()
+	p, err := api.ReadPayload(w, r, h.sender.Limits(false))
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	body, _, _ := p.Payload()
+	alerts, err := source.ReadRulerAlerts(body, q.Outbox.Queue.Now())
+	if err != nil {
+		return SourceError(err)
+	}
+	origin := ruler.Origin{Site: h.Site(), Key: k, Ruler: s}
+	if err := q.Rulers.Post(context.WithoutCancel(r.Context()), origin, alerts); err != nil {
+		return outbox.QueueError(err)
+	}
+	return nil
+}
+
+// shownAlert is an alert as Alertmanager's API shows it.
+type shownAlert struct {
+	Annotations  map[string]string `json:"annotations"`
+	EndsAt       time.Time         `json:"endsAt"`
+	Fingerprint  string            `json:"fingerprint"`
+	Receivers    []receiverName    `json:"receivers"`
+	StartsAt     time.Time         `json:"startsAt"`
+	Status       alertStatus       `json:"status"`
+	UpdatedAt    time.Time         `json:"updatedAt"`
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+	Labels       map[string]string `json:"labels"`
+}
+
+type receiverName struct {
+	Name string `json:"name"`
+}
+
+type alertStatus struct {
+	InhibitedBy []string `json:"inhibitedBy"`
+	MutedBy     []string `json:"mutedBy"`
+	SilencedBy  []string `json:"silencedBy"`
+	State       string   `json:"state"`
+}
+
+// list shows the alerts of a key that are open.
+func (h *rulers) list(w http.ResponseWriter, r *http.Request, at *Route) error {
+	k, err := h.toRead(r, at.Lookup())
+	if err != nil {
+		return err
+	}
+	q, err := h.openQueue(k)
+	if err != nil {
+		return err
+	}
+	open, err := q.Rulers.Open(r.Context(), k.Place(h.Site()))
+	if err != nil {
+		return Answer(err)
+	}
+	out := make([]shownAlert, 0, len(open))
+	for i := range open {
+		out = append(out, newShownAlert(k.Name, &open[i]))
+	}
+	return WriteJSON(w, http.StatusOK, out)
+}
+
+func newShownAlert(key string, a *rules.RulerAlert) shownAlert {
+	return shownAlert{
+		Annotations: source.PairsMap(a.Annotations), EndsAt: a.Ends.UTC(), Fingerprint: a.Fingerprint, Receivers: []receiverName{{key}}, StartsAt: a.Starts.UTC(),
+		Status:    alertStatus{[]string{}, []string{}, []string{}, "active"},
+		UpdatedAt: a.At.UTC(), GeneratorURL: a.Generator, Labels: source.PairsMap(a.Labels),
+	}
+}
+
+// toRead returns a key if the client of r may read its alerts.
+func (h *rulers) toRead(r *http.Request, key *Lookup) (*site.Key, error) {
+	if h.MayManage(r) == nil {
+		return key.Key(r.Context())
+	}
+	k, _, err := key.open(r.Context())
+	if err == nil && !source.HasToken(source.NewRequest(r), k.Readers.Has) {
+		err = errNoReader
+	}
+	return k, err
+}
+
+// rulerStatus is what Alertmanager's API says of itself.
+type rulerStatus struct {
+	Cluster struct {
+		Status string `json:"status"`
+	} `json:"cluster"`
+	Config struct {
+		Original string `json:"original"`
+	} `json:"config"`
+	Uptime      time.Time         `json:"uptime"`
+	VersionInfo map[string]string `json:"versionInfo"`
+}
+
+// serveStatus says what answers here, as Alertmanager does.
+func (h *rulers) serveStatus(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.serveProbe(w, r, at, func() error {
+		s := rulerStatus{Uptime: h.started.UTC(), VersionInfo: map[string]string{
+			"branch": "", "buildDate": "", "buildUser": "", "goVersion": runtime.Version(), "revision": "", "version": version.Agent,
+		}}
+		s.Cluster.Status = "disabled"
+		return WriteJSON(w, http.StatusOK, s)
+	})
+}
+
+// serveHealthy says that the gateway runs.
+func (h *rulers) serveHealthy(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.serveProbe(w, r, at, func() error { return writeOK(w) })
+}
+
+// serveReady says whether the queue can be read, without which no alert is stored.
+func (h *rulers) serveReady(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	return h.serveProbe(w, r, at, func() error {
+		k, err := at.Lookup().Key(r.Context())
+		if err != nil {
+			return err
+		}
+		q, err := h.openQueue(k)
+		if err != nil {
+			return err
+		}
+		if _, err := q.Outbox.Queue.Stats(r.Context()); err != nil {
+			return outbox.QueueError(err)
+		}
+		return writeOK(w)
+	})
+}
+
+// serveProbe answers who may send with write.
+func (h *rulers) serveProbe(w http.ResponseWriter, r *http.Request, at *Route, write func() error) *api.Response {
+	w.Header().Set("Cache-Control", "no-store")
+	err := at.CheckMethod(w, r)
+	if err == nil {
+		_, _, _, err = h.admit(r, at)
+	}
+	if err == nil {
+		err = write()
+	}
+	return h.answer(err)
+}
+
+func writeOK(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err := w.Write([]byte("OK\n"))
+	return err
+}

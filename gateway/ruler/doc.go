@@ -1,0 +1,13 @@
+// Package ruler keeps the alerts that rulers, such as Prometheus, post again and again while
+// they fire.
+//
+// The alerts of a group are one incident and one record in the queue:
+//
+//	new ──group_wait──▶ open ──something joins or leaves, group_interval──▶ open
+//	                     └────nothing fires any more, group_interval────▶ over
+//
+// Each arrow is a message, which is stored in the transaction that changes the record. A post
+// that says nothing new is only kept in memory. It is stored when half of the time has passed
+// after which the alerts end, so that neither a restart nor another gateway that shares the
+// queue ends what still fires.
+package ruler

@@ -1,0 +1,286 @@
+package ruler_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+const alertsAddress = "/notify/k/prometheus/api/v2/alerts"
+
+// newGateway starts a gateway on the queue in a folder, with keys for all sites.
+func newGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
+	t.Helper()
+	return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}})
+}
+
+// alert returns an alert of the rule Disk that ends after a time; 0 for one that is resolved.
+func alert(instance string, lasts time.Duration) string {
+	return alertOf(map[string]string{"alertname": "Disk", "instance": instance, "severity": "critical"}, lasts)
+}
+
+func alertOf(labels map[string]string, lasts time.Duration) string {
+	b, _ := json.Marshal(map[string]any{
+		"labels": labels, "annotations": map[string]string{"summary": "full at " + labels["instance"]},
+		"startsAt": time.Now(), "endsAt": time.Now().Add(lasts), "generatorURL": "http://prometheus/graph",
+	})
+	return string(b)
+}
+
+// post posts alerts as a ruler does.
+func post(t *testing.T, g *gatewaytest.Gateway, alerts ...string) {
+	t.Helper()
+	if got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+strings.Join(alerts, ",")+"]"); got.Status != http.StatusOK {
+		t.Errorf("status %d: %s", got.Status, got.Body)
+	}
+	synctest.Wait()
+}
+
+// fires posts alerts each minute for some minutes, as Prometheus does.
+func fires(t *testing.T, g *gatewaytest.Gateway, minutes int, instances ...string) {
+	t.Helper()
+	for range minutes {
+		var alerts []string
+		for _, name := range instances {
+			alerts = append(alerts, alert(name, 4*time.Minute))
+		}
+		post(t, g, alerts...)
+		wait(time.Minute)
+	}
+}
+
+// wait lets time pass, and then lets the gateway do what is due.
+func wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// inBubble runs f in a bubble with a pager and a folder.
+func inBubble(t *testing.T, f func(t *testing.T, p *gatewaytest.Pager, dir string)) {
+	t.Parallel()
+	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) { f(t, p, dir) })
+}
+
+func key(p *gatewaytest.Pager) site.KeyOptions { return gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC") }
+
+const (
+	disk      = "failure: Disk | Firing: full at a\nhttp://prometheus/graph"
+	diskBoth  = "failure: Disk | Firing: full at a\nFiring: full at b\nhttp://prometheus/graph"
+	resolvedA = "success: Disk | Resolved: full at a\nhttp://prometheus/graph"
+	lostA     = "warning: Disk | No longer reported: full at a\nhttp://prometheus/graph"
+)
+
+// TestRulers checks what is told of alerts that a ruler posts, and when.
+func TestRulers(t *testing.T) {
+	t.Parallel()
+	t.Run("a new group waits, and repetitions are no news", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			g := newGateway(t, dir, key(p))
+			post(t, g, alert("a", 4*time.Minute))
+			wait(28 * time.Second)
+			p.WantTold(t)
+			wait(4 * time.Second)
+			p.WantTold(t, disk)
+			fires(t, g, 30, "a")
+			p.WantTold(t, disk)
+			post(t, g, alert("a", 0))
+			wait(4*time.Minute + 50*time.Second)
+			p.WantTold(t, disk)
+			wait(20 * time.Second)
+			p.WantTold(t, disk, resolvedA)
+			post(t, g, alert("a", 0))
+			wait(time.Hour)
+			p.WantTold(t, disk, resolvedA)
+		})
+	})
+	t.Run("alerts join and leave, and those that are absent stay", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			g := newGateway(t, dir, key(p))
+			fires(t, g, 2, "a")
+			for range 8 { // in posts of their own
+				fires(t, g, 1, "a")
+				post(t, g, alert("b", 4*time.Minute))
+			}
+			p.WantTold(t, disk, diskBoth)
+			post(t, g, alert("b", 0))
+			fires(t, g, 8, "a")
+			left := "failure: Disk | Firing: full at a\nResolved: full at b\nhttp://prometheus/graph"
+			p.WantTold(t, disk, diskBoth, left)
+		})
+	})
+	t.Run("a pair that resolves and repeats makes no news", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			g := newGateway(t, dir, key(p))
+			for range 20 {
+				fires(t, g, 1, "a")
+				post(t, g, alert("a", 0))
+				wait(time.Second)
+				post(t, g, alert("a", 4*time.Minute))
+			}
+			p.WantTold(t, disk)
+		})
+	})
+	t.Run("a ruler that falls silent", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			g := newGateway(t, dir, key(p))
+			fires(t, g, 10, "a")
+			wait(7*time.Minute + 30*time.Second) // 3 m to the end, and the interval
+			p.WantTold(t, disk)
+			wait(time.Minute)
+			p.WantTold(t, disk, lostA)
+			fires(t, g, 2, "a")
+			p.WantTold(t, disk, lostA, disk)
+		})
+	})
+	t.Run("one of two is no longer reported", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			g := newGateway(t, dir, key(p))
+			fires(t, g, 2, "a", "b")
+			fires(t, g, 12, "b")
+			lost := "failure: Disk | Firing: full at b\nNo longer reported: full at a\nhttp://prometheus/graph"
+			p.WantTold(t, diskBoth, lost)
+			post(t, g, alert("b", 0))
+			wait(6 * time.Minute)
+			p.WantTold(t, diskBoth, lost, "warning: Disk | Resolved: full at b\nNo longer reported: full at a\nhttp://prometheus/graph")
+		})
+	})
+	t.Run("an open group outlasts keep, restarts and the time without a gateway", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			k := key(p)
+			k.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}
+			start := func() *gatewaytest.Gateway {
+				return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{k}}, Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir, Keep: time.Hour}})
+			}
+			g := start()
+			fires(t, g, 200, "a")
+			if got := g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/incidents", "")); !strings.Contains(got.Body, `"state":"open"`) {
+				t.Errorf("the incident is forgotten: %s", got.Body)
+			}
+			for range 20 {
+				g.Stop()
+				g = start()
+				fires(t, g, 1, "a")
+			}
+			g.Stop()
+			wait(10 * time.Hour)
+			g = start()
+			wait(50 * time.Second)
+			fires(t, g, 20, "a")
+			p.WantTold(t, disk)
+			post(t, g, alert("a", 0))
+			wait(6 * time.Minute)
+			p.WantTold(t, disk, resolvedA)
+		})
+	})
+	t.Run("repetitions are stored in time", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			g := newGateway(t, dir, key(p))
+			post(t, g, alert("a", 4*time.Minute))
+			wait(110 * time.Second)
+			post(t, g, alert("a", 4*time.Minute)) // kept in memory for ten seconds
+			wait(100 * time.Second)
+			g.Stop()
+			g = newGateway(t, dir, key(p))
+			wait(time.Minute)
+			open, err := g.Rooms().Rulers.Open(t.Context(), site.Place{Key: "k"})
+			if err != nil || len(open) != 1 {
+				t.Errorf("open is %+v, %v", open, err)
+			}
+		})
+	})
+	t.Run("groups of other labels and times", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			ruler, err := site.NewRuler(site.RulerOptions{GroupBy: []string{"cluster"}, Wait: 5 * time.Second, Interval: 10 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}, Ruler: ruler}, Queue: &outbox.Settings{Path: dir}})
+			labels := func(cluster string) map[string]string {
+				return map[string]string{"alertname": "Disk", "cluster": cluster, "instance": "a", "severity": "warning"}
+			}
+			post(t, g, alertOf(labels("x"), time.Hour), alertOf(labels("y"), time.Hour))
+			wait(9 * time.Second)
+			told := "warning: Disk | Firing: full at a\nhttp://prometheus/graph"
+			p.WantTold(t, told, told)
+			post(t, g, alertOf(labels("x"), 0))
+			wait(16 * time.Second)
+			p.WantTold(t, told, told, resolvedA)
+		})
+	})
+}
+
+// TestRulerAccess checks who may post and read, and what is refused.
+func TestRulerAccess(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		const token, reader = "0123456789abcdef", "fedcba9876543210"
+		closed, other, plain, unqueued := key(p), key(p), key(p), key(p)
+		closed.Tokens, closed.Readers = []string{token}, []string{reader}
+		other.Name, other.Accept = "other", []string{"grafana"}
+		plain.Name = "plain"
+		unqueued.Name, unqueued.Unqueued = "unqueued", true
+		g := newGateway(t, dir, closed, other, plain, unqueued)
+		body := "[" + alert("a", time.Hour) + "]"
+		do := func(method, path, secret, body string, status int) string {
+			t.Helper()
+			r := gatewaytest.NewRequest(method, "/notify/"+path, body, "Content-Type", gatewaytest.TypeJSON)
+			if secret != "" {
+				r.Header.Set("Authorization", "Bearer "+secret)
+			}
+			got := g.Do(r)
+			if got.Status != status {
+				t.Errorf("%s %s: status %d, want %d: %s", method, path, got.Status, status, got.Body)
+			}
+			return got.Body
+		}
+		const post, get = http.MethodPost, http.MethodGet
+		do(post, "k/prometheus/api/v2/alerts", "", body, http.StatusUnauthorized)
+		do(post, "k/prometheus/api/v2/alerts", reader, body, http.StatusUnauthorized)
+		do(post, "k/prometheus/api/v2/alerts", token, body, http.StatusOK)
+		do(post, "none/prometheus/api/v2/alerts", "", body, http.StatusUnauthorized)
+		do(post, "other/prometheus/api/v2/alerts", "", body, http.StatusForbidden)
+		do(post, "unqueued/prometheus/api/v2/alerts", "", body, http.StatusForbidden)
+		do(post, "plain/prometheus/api/v2/alerts", "", body, http.StatusOK)
+		do(post, "plain/prometheus/api/v2/alerts", "", "[]", http.StatusOK)
+		for _, bad := range []string{"", "{}", "x", `[{"labels": {}}]`, `[{"labels": {"a": ""}}]`, `[{"labels": {"a": 1}}]`, `[{"labels": {"a": "b"}, "endsAt": "soon"}]`, "[" + strings.Repeat(`{},`, 10_000) + "{}]"} {
+			do(post, "plain/prometheus/api/v2/alerts", "", bad, http.StatusBadRequest)
+		}
+		do(http.MethodPut, "plain/prometheus/api/v2/alerts", "", body, http.StatusMethodNotAllowed)
+		for _, path := range []string{"api/v2/status", "-/healthy", "-/ready"} {
+			do(get, "k/prometheus/"+path, "", "", http.StatusUnauthorized)
+			do(get, "k/prometheus/"+path, token, "", http.StatusOK)
+			do(post, "plain/prometheus/"+path, "", "", http.StatusMethodNotAllowed)
+		}
+		for _, path := range []string{"k/prometheus", "k/prometheus/api/v2/silences", "k/Prometheus/api/v2/alerts"} {
+			do(post, path, token, body, http.StatusNotFound)
+		}
+		do(get, "k/prometheus/api/v2/alerts", "", "", http.StatusUnauthorized)
+		do(get, "k/prometheus/api/v2/alerts", token, "", http.StatusUnauthorized)
+		do(get, "plain/prometheus/api/v2/alerts", "", "", http.StatusUnauthorized)
+		got := do(get, "k/prometheus/api/v2/alerts", reader, "", http.StatusOK)
+		want := `[{"annotations":{"summary":"full at a"},"endsAt":"2000-01-01T01:00:00Z","fingerprint":"%s","receivers":[{"name":"k"}],"startsAt":"2000-01-01T00:00:00Z",` +
+			`"status":{"inhibitedBy":[],"mutedBy":[],"silencedBy":[],"state":"active"},"updatedAt":"2000-01-01T00:00:00Z","generatorURL":"http://prometheus/graph","labels":{"alertname":"Disk","instance":"a","severity":"critical"}}]`
+		if want = fmt.Sprintf(want, "7480436c2163908f"); strings.TrimSpace(got) != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	})
+}
+
+// TestRulerWithoutQueue checks that nothing is taken that could not be kept.
+func TestRulerWithoutQueue(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}}})
+	if got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+alert("a", time.Hour)+"]"); got.Status != http.StatusForbidden || !strings.Contains(got.Body, "kept in the queue") {
+		t.Errorf("status %d: %s", got.Status, got.Body)
+	}
+}

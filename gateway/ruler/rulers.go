@@ -1,0 +1,336 @@
+package ruler
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Rulers keeps the groups of alerts that rulers post. Its records are in an outbox, which
+// also stores its messages.
+type Rulers struct {
+	outbox *outbox.Outbox
+	beats  *heartbeat.Monitor // knows when no gateway ran
+	open   atomic.Bool        // there may be groups, so that records are looked at each second
+	looked atomic.Int64       // nanoseconds of the time when open was last compared with the store
+
+	mu      sync.Mutex
+	noted   int                      // how often it was noted that a group is open
+	repeats map[queue.Hash]*repeated // what is not stored yet, by the names of groups
+}
+
+// repeated are posts about a group that say nothing new.
+type repeated struct {
+	posts map[string]rules.RulerAlert // the latest, by fingerprints
+	times rules.GroupTimes
+	until time.Time // when they are stored
+}
+
+// New returns the rulers of an outbox. The queue of the outbox may be set later.
+func New(o *outbox.Outbox, beats *heartbeat.Monitor) *Rulers {
+	return &Rulers{outbox: o, beats: beats, repeats: map[queue.Hash]*repeated{}}
+}
+
+// groupsName returns the group of the records of all groups of alerts.
+func (r *Rulers) groupsName() queue.Hash { return r.outbox.Queue.Hash("alert groups") }
+
+// groupName returns the name of the record of a group of the key with a place.
+func groupName(o *outbox.Outbox, place, name string) queue.Hash {
+	return o.Queue.Hash("alert group\x00" + place + "\x00" + name)
+}
+
+// decodeGroup returns the group in a record, or nil for none and for a damaged one: the ruler
+// posts its alerts again.
+func decodeGroup(record []byte) *rules.AlertGroup {
+	return outbox.DecodeKind(outbox.KindAlertGroup, record, rules.DecodeAlertGroup)
+}
+
+// record returns the record of a group, which is empty if the group is over.
+func (r *Rulers) record(g *rules.AlertGroup, u *rules.Uptime, now time.Time) queue.Record {
+	if g == nil || g.Over(now, u) {
+		return queue.Record{}
+	}
+	due := g.Due(u)
+	if due.IsZero() {
+		due = outbox.FarAway(now)
+	}
+	if !g.Gone.IsZero() {
+		due = g.Gone.Add(goneTime)
+	}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindAlertGroup, g.Encode()), Due: due, Group: r.groupsName()}
+}
+
+// change changes the group in the record with a name. decide gets nil if there is no group,
+// and returns nil for none.
+func (r *Rulers) change(ctx context.Context, name queue.Hash, adds bool, decide func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup) error {
+	err := r.outbox.Queue.Apply(ctx, &queue.Ruled{
+		Names: []queue.Hash{name, r.beats.UptimeName()}, Adds: adds,
+		Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			now := r.outbox.Queue.Now()
+			u, seen := r.beats.SeeUptime(old[1], now)
+			g := decide(decodeGroup(old[0]), u, now)
+			return &queue.RuledChange{Records: []queue.Record{r.record(g, u, now), seen}}, nil
+		},
+	})
+	if err == nil {
+		r.beats.Saw()
+	}
+	return err
+}
+
+// Origin is where alerts are posted to.
+type Origin struct {
+	Site  string // its ID
+	Key   *site.Key
+	Ruler *site.Ruler // of the site
+}
+
+// maxParallel is how many groups wait for the store at once, so that they share commits.
+const maxParallel = 64
+
+// Post stores what a ruler has posted, unless it is known. When it returns nil, all of it is
+// kept.
+func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert) error {
+	type posted struct {
+		rules.AlertGroup
+		posts []rules.RulerAlert
+	}
+	groups := map[string]*posted{}
+	place := at.Key.Place(at.Site)
+	for i := range alerts {
+		name, labels := source.RulerGroup(&alerts[i], at.Ruler.GroupBy)
+		p := groups[name]
+		if p == nil {
+			p = &posted{AlertGroup: rules.AlertGroup{Site: at.Site, Home: place.Home, Key: place.Key, Name: name, Labels: labels}}
+			groups[name] = p
+		}
+		p.posts = append(p.posts, alerts[i])
+	}
+	b, err := r.outbox.Queue.CallersRecord(ctx, r.beats.UptimeName())
+	if err != nil {
+		return err
+	}
+	u, _ := r.beats.SeeUptime(b, r.outbox.Queue.Now())
+	var all errgroup.Group
+	all.SetLimit(maxParallel)
+	for _, p := range groups {
+		name := groupName(r.outbox, place.String(), p.Name)
+		b, err := r.outbox.Queue.CallersRecord(ctx, name)
+		if err != nil {
+			return err
+		}
+		if r.keep(name, decodeGroup(b), u, p.posts, at.Ruler.Times) {
+			continue
+		}
+		all.Go(func() error {
+			r.forget(name, p.posts)
+			defer r.noteOpen()
+			return r.change(ctx, name, len(b) == 0, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
+				if g == nil {
+					g = new(p.AlertGroup)
+				}
+				g.Site, g.Gone = at.Site, time.Time{}
+				g.Post(now, u, p.posts, at.Ruler.Times)
+				if len(g.Alerts) == 0 {
+					return nil
+				}
+				return g
+			})
+		})
+	}
+	return all.Wait()
+}
+
+// noteOpen notes that a group is open.
+func (r *Rulers) noteOpen() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noted++
+	r.open.Store(true)
+}
+
+// keep keeps posts in memory that say nothing new about a group, which may be nil, and
+// reports whether they are such posts.
+func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert, times rules.GroupTimes) bool {
+	if g == nil {
+		g = new(rules.AlertGroup)
+	}
+	until, ok := g.Repeats(r.outbox.Queue.Now(), u, posts)
+	if !ok || until.IsZero() || !g.Gone.IsZero() {
+		return ok && until.IsZero() && g.Gone.IsZero()
+	}
+	r.noteOpen()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.repeats[name]
+	if x == nil {
+		x = &repeated{posts: map[string]rules.RulerAlert{}, until: until}
+		r.repeats[name] = x
+	}
+	if until.Before(x.until) {
+		x.until = until
+	}
+	x.times = times
+	for _, p := range posts {
+		x.posts[p.Fingerprint] = p
+	}
+	return true
+}
+
+// kept returns what is kept in memory about a group.
+func (r *Rulers) kept(name queue.Hash) (posts []rules.RulerAlert) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if x := r.repeats[name]; x != nil {
+		for _, p := range x.posts {
+			posts = append(posts, p)
+		}
+	}
+	return posts
+}
+
+// forget forgets what is kept of alerts of a group of which these posts, or later ones, are
+// stored.
+func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.repeats[name]
+	if x == nil {
+		return
+	}
+	for i := range posts {
+		if p, ok := x.posts[posts[i].Fingerprint]; ok && !p.At.After(posts[i].At) {
+			delete(x.posts, posts[i].Fingerprint)
+		}
+	}
+	if len(x.posts) == 0 {
+		delete(r.repeats, name)
+	}
+}
+
+// lookEvery is how often Refresh looks for groups.
+const lookEvery = time.Minute
+
+// Refresh stores what is kept in memory when half of the stored time has passed.
+func (r *Rulers) Refresh(ctx context.Context) {
+	if !r.open.Load() {
+		return
+	}
+	now := r.outbox.Queue.Now()
+	times := map[queue.Hash]rules.GroupTimes{}
+	r.mu.Lock()
+	for name, x := range r.repeats {
+		if !x.until.After(now) {
+			times[name] = x.times
+		}
+	}
+	r.mu.Unlock()
+	var all errgroup.Group
+	all.SetLimit(maxParallel)
+	for name, t := range times {
+		all.Go(func() error { return r.flush(ctx, name, t) })
+	}
+	if err := all.Wait(); err != nil {
+		r.outbox.Log.Debug("repeated alerts cannot be stored now, and are stored later") // the queue has logged why
+	}
+	if at := now.UnixNano(); at-r.looked.Load() >= int64(lookEvery) {
+		r.looked.Store(at)
+		r.mu.Lock()
+		noted := r.noted
+		r.mu.Unlock()
+		any, err := r.Any(ctx)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err == nil && !any && noted == r.noted {
+			r.open.Store(false)
+		}
+	}
+}
+
+// flush stores what is kept in memory about a group. It is lost with a group that is over;
+// the ruler posts it again.
+func (r *Rulers) flush(ctx context.Context, name queue.Hash, times rules.GroupTimes) error {
+	posts := r.kept(name)
+	err := r.change(ctx, name, false, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
+		if g != nil {
+			g.Post(now, u, posts, times)
+		}
+		return g
+	})
+	if err == nil {
+		r.forget(name, posts)
+	}
+	return err
+}
+
+// Any reports whether there is a group.
+func (r *Rulers) Any(ctx context.Context) (bool, error) {
+	some, err := r.outbox.Queue.CallersGroup(ctx, r.groupsName(), queue.Hash{}, 1)
+	return len(some) > 0, err
+}
+
+// Arm looks for groups when the queue is opened.
+func (r *Rulers) Arm(ctx context.Context) error {
+	any, err := r.Any(ctx)
+	if any {
+		r.noteOpen()
+	}
+	return err
+}
+
+// Punctual reports whether something may be due that has to be told in time.
+func (r *Rulers) Punctual() bool { return r.open.Load() }
+
+// Open returns the groups of the key with a place, with the alerts that fire.
+func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.RulerAlert, err error) {
+	b, err := r.outbox.Queue.CallersRecord(ctx, r.beats.UptimeName())
+	if err != nil {
+		return nil, err
+	}
+	now := r.outbox.Queue.Now()
+	u, _ := r.beats.SeeUptime(b, now)
+	var after queue.Hash
+	for {
+		page, err := r.outbox.Queue.CallersGroup(ctx, r.groupsName(), after, outbox.PageSize)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range page {
+			g := decodeGroup(x.Data)
+			if g == nil || g.Home != place.Home || g.Key != place.Key {
+				continue
+			}
+			g.Post(now, u, r.kept(x.Name), rules.GroupTimes{})
+			open = append(open, g.Open(now, u)...)
+		}
+		if len(page) < outbox.PageSize {
+			return open, nil
+		}
+		after = page[len(page)-1].Name
+	}
+}
+
+// IsOpen reports whether a group of the key with a place has a record, so that its incident
+// is not forgotten.
+func IsOpen(ctx context.Context, o *outbox.Outbox, place, name string) (bool, error) {
+	b, err := o.Queue.CallersRecord(ctx, groupName(o, place, name))
+	return decodeGroup(b) != nil, err
+}
+
+// same reports whether two states of an uptime move alerts in the same way.
+func same(a, b *rules.Uptime) bool {
+	x, y := *a, *b
+	x.Seen, y.Seen = time.Time{}, time.Time{}
+	return bytes.Equal(x.Encode(), y.Encode())
+}

@@ -1,0 +1,187 @@
+package ruler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// errChanged is returned when a group is not in the state any more that was to be told.
+var errChanged = errors.New("the group of alerts has changed meanwhile")
+
+// goneTime is how long a group is kept whose key this configuration does not have. Another
+// gateway may have a newer one, which does.
+const goneTime = 10 * time.Minute
+
+// tries is how often a group is told that others change meanwhile.
+const tries = 10
+
+// DueRecord does what is due in a record of a group, and reports whether it is one.
+func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	if data[0] != outbox.KindAlertGroup {
+		return false, nil
+	}
+	if crowded {
+		return true, nil
+	}
+	r.noteOpen()
+	for range tries {
+		err = r.due(ctx, name)
+		if !errors.Is(err, errChanged) {
+			return true, err
+		}
+	}
+	return true, err
+}
+
+// due tells what has changed in a group, or begins to wait because an alert is no longer
+// reported.
+func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
+	before, err := r.outbox.Queue.CallersRecord(ctx, name)
+	if err != nil {
+		return err
+	}
+	g := decodeGroup(before)
+	if g == nil {
+		return r.outbox.RemoveRecord(ctx, name)
+	}
+	app := r.outbox.Engine.Load()
+	k, s, err := app.KeyOfIncident(ctx, &rules.Incident{Site: g.Site, Home: g.Home, Key: g.Key})
+	if err != nil {
+		return err
+	}
+	if k == nil || k.Unqueued {
+		return r.dueGone(ctx, name)
+	}
+	ruler, err := s.Rulers()
+	if err != nil {
+		return err
+	}
+	b, err := r.outbox.Queue.CallersRecord(ctx, r.beats.UptimeName())
+	if err != nil {
+		return err
+	}
+	now, posts := r.outbox.Queue.Now(), r.kept(name)
+	u, _ := r.beats.SeeUptime(b, now)
+	g.Gone = time.Time{}
+	g.Post(now, u, posts, ruler.Times)
+	state, tells := g.Tell(now, u)
+	c := &change{rulers: r, name: name, before: before, group: g, uptime: u}
+	if tells {
+		err = r.tell(ctx, c, state, k, s, ruler)
+	} else {
+		err = r.outbox.Queue.Apply(ctx, c.ruled())
+	}
+	if c.refused {
+		return errChanged
+	}
+	if err == nil {
+		r.beats.Saw()
+		r.forget(name, posts)
+	}
+	return err
+}
+
+// change replaces the record of a group, unless it has changed meanwhile.
+type change struct {
+	rulers  *Rulers
+	name    queue.Hash
+	before  []byte            // the record
+	group   *rules.AlertGroup // after the change
+	uptime  *rules.Uptime     // with which it was decided
+	refused bool              // nothing has changed
+}
+
+// ruled returns the change for the queue.
+func (c *change) ruled() *queue.Ruled {
+	r := c.rulers
+	return &queue.Ruled{Names: []queue.Hash{c.name, r.beats.UptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := r.outbox.Queue.Now()
+		u, seen := r.beats.SeeUptime(old[1], now)
+		if c.refused = !bytes.Equal(old[0], c.before) || !same(u, c.uptime); c.refused {
+			return nil, errChanged
+		}
+		return &queue.RuledChange{Records: []queue.Record{r.record(c.group, u, now), seen}}, nil
+	}}
+}
+
+// tell stores a message about a state of a group, with the change of its record. The queue
+// sends it.
+func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k *site.Key, s *site.Site, ruler *site.Ruler) error {
+	m, tags, err := message(ctx, c.group, state, ruler)
+	if err != nil {
+		return err
+	}
+	m.Incident = m.Incident.For(k.FirstName(), site.SourceRuler)
+	k = s.Devices.With(k)
+	targets := api.PreferredTargets(tags, k.Choose)
+	if targets == nil {
+		targets = k.DefaultTargets
+	}
+	d := dispatch.NewDelivery(s, site.SourceHTTP, c.group.Site, m, &api.Selection{Targets: targets}).ToKey(k)
+	d.Format, d.With = site.SourceRuler, c.ruled()
+	r.outbox.Engine.Load().Shared.Incidents.Note(&d)
+	_, _, err = r.outbox.Submit(ctx, d, outbox.Options{})
+	return err
+}
+
+// message returns the message about a state of a group, and the tags that it prefers.
+func message(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, ruler *site.Ruler) (*notifier.Message, []string, error) {
+	payload, err := source.RulerPayload(g, state)
+	if err != nil {
+		return nil, nil, err
+	}
+	read, err := ruler.Source.Read(ctx, &source.Request{Body: payload})
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the message about alerts of a ruler: %w", err)
+	}
+	t, err := notifier.ParseType(read.Type)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &notifier.Message{
+		Title: read.Title, Body: read.Body, Type: t, Format: markup.Text, Foreign: read.Foreign,
+		Incident: notifier.Incident{Name: g.Name, Alerts: notifier.AlertWords(read.Alerts)},
+	}
+	if len(state.Firing) == 0 { // also if the message is a warning, because nobody has said that all is well
+		m.Incident.State = notifier.Resolved
+	}
+	return m, read.Tags, nil
+}
+
+// dueGone removes a group whose key is gone.
+func (r *Rulers) dueGone(ctx context.Context, name queue.Hash) error {
+	var gone *rules.AlertGroup
+	err := r.change(ctx, name, false, func(g *rules.AlertGroup, _ *rules.Uptime, now time.Time) *rules.AlertGroup {
+		gone = nil
+		if g == nil {
+			return nil
+		}
+		if g.Gone.IsZero() || g.Gone.After(now) {
+			g.Gone = now
+		}
+		if now.Sub(g.Gone) < goneTime {
+			return g
+		}
+		gone = g
+		return nil
+	})
+	if err == nil && gone != nil {
+		r.outbox.Log.Warn("alerts of a ruler are forgotten, and nobody is told, because their key is gone or does not use the queue any more", zap.String("key", gone.Key), zap.String("incident", gone.Name))
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package ruler_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
+)
+
+// world is a ruler, and what its gateway, which is restarted now and then, has told. What the
+// gateway has kept in memory only is lost with each restart.
+type world struct {
+	t      *testing.T
+	random *rand.Rand
+	p      *gatewaytest.Pager
+	g      *gatewaytest.Gateway // nil while none runs
+	dir    string
+
+	fires    map[string]bool      // what the ruler sees
+	resolved map[string]time.Time // since when, for the alerts that it repeats as resolved
+	posted   map[string]bool      // what the gateway knows to fire
+	told     []string             // what fires, by message
+}
+
+// resolvedRetention is how long Prometheus repeats that an alert is resolved.
+const resolvedRetention = 15 * time.Minute
+
+// post posts what the ruler sees, in one batch or in several.
+func (w *world) post() {
+	if w.g == nil {
+		return
+	}
+	var alerts []string
+	for _, name := range slices.Sorted(maps.Keys(w.fires)) {
+		alerts = append(alerts, alert(name, 4*time.Minute))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.resolved)) {
+		alerts = append(alerts, alert(name, 0))
+	}
+	w.random.Shuffle(len(alerts), func(i, j int) { alerts[i], alerts[j] = alerts[j], alerts[i] })
+	for batch := range slices.Chunk(alerts, 1+w.random.IntN(3)) {
+		post(w.t, w.g, batch...)
+	}
+	w.posted = maps.Clone(w.fires)
+}
+
+// step lets ten seconds pass, and checks what is told meanwhile.
+func (w *world) step() {
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+	all := w.p.Told()
+	for _, text := range all[len(w.told):] {
+		var firing []string
+		for line := range strings.Lines(text) {
+			if _, name, ok := strings.Cut(strings.TrimSpace(line), "Firing: full at "); ok {
+				firing = append(firing, name)
+			}
+		}
+		slices.Sort(firing)
+		got, want := fmt.Sprint(firing), fmt.Sprint(slices.Sorted(maps.Keys(w.posted)))
+		if len(w.posted) == 0 {
+			want = "[]"
+		}
+		last := "[]"
+		if len(w.told) > 0 {
+			last = w.told[len(w.told)-1]
+		}
+		if got != want || got == last {
+			w.t.Fatalf("told %s after %s, want %s:\n%s", got, last, want, text)
+		}
+		w.told = append(w.told, got)
+	}
+}
+
+// start starts a gateway, whose times are such that nothing is due while the ruler posts.
+func (w *world) start() *gatewaytest.Gateway {
+	w.t.Helper()
+	ruler, err := site.NewRuler(site.RulerOptions{Wait: 35 * time.Second, Interval: 5*time.Minute + 5*time.Second})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return gatewaytest.New(w.t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(w.p)}, Ruler: ruler}, Queue: &outbox.Settings{Path: w.dir}})
+}
+
+func (w *world) run() {
+	w.g = w.start()
+	names := []string{"a", "b", "c"}
+	for range 300 { // minutes
+		for _, name := range names {
+			switch n := w.random.IntN(30); {
+			case n == 0 && !w.fires[name]:
+				w.fires[name] = true
+				delete(w.resolved, name)
+			case n <= 1 && w.fires[name]:
+				delete(w.fires, name)
+				w.resolved[name] = time.Now()
+			}
+			if at, ok := w.resolved[name]; ok && time.Since(at) > resolvedRetention {
+				delete(w.resolved, name)
+			}
+		}
+		switch n := w.random.IntN(25); {
+		case w.g == nil && n < 12:
+			w.g = w.start()
+		case w.g != nil && n == 0:
+			w.g.Stop()
+			w.g = nil
+		case w.g != nil && n == 1: // at once
+			w.g.Stop()
+			w.g = w.start()
+		}
+		w.post()
+		for range 6 {
+			w.step()
+		}
+	}
+	if w.g == nil {
+		w.g = w.start()
+	}
+	for range 30 {
+		w.post()
+		for range 6 {
+			w.step()
+		}
+	}
+	if n := len(w.told); n < 5 || w.told[n-1] != fmt.Sprint(slices.Sorted(maps.Keys(w.fires))) && len(w.fires) > 0 {
+		w.t.Errorf("told %q, and %v fire", w.told, w.fires)
+	}
+}
+
+// TestRulerWorlds checks, in random worlds, that each message tells what fires, that each is
+// news, that nothing which fires is told to be over because a gateway was restarted or away,
+// and that what was told last is how it is.
+func TestRulerWorlds(t *testing.T) {
+	t.Parallel()
+	for seed := range racetest.Amount(60, 12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
+			gatewaytest.InBubble(t, func(t *testing.T) {
+				w := &world{t: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), p: p, dir: dir, fires: map[string]bool{}, resolved: map[string]time.Time{}}
+				w.run()
+			})
+		})
+	}
+}

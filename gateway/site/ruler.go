@@ -1,0 +1,92 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Ruler says what a site does with the alerts that rulers post.
+type Ruler struct {
+	Source  *source.Source // makes the messages, and checks the token
+	GroupBy []string       // names of the labels that alerts of an incident share, besides alertname
+	Times   rules.GroupTimes
+}
+
+// RulerOptions are the settings of a [Ruler]. What is zero has the default.
+type RulerOptions struct {
+	GroupBy  []string      // default: none
+	Wait     time.Duration // default: 30 s
+	Interval time.Duration // default: 5 m
+	Token    string        // that requests must have; default: one of the key
+}
+
+// The bounds of [RulerOptions].
+const (
+	defaultGroupWait     = 30 * time.Second
+	defaultGroupInterval = 5 * time.Minute
+	minGroupTime         = time.Second
+	maxGroupTime         = 24 * time.Hour
+	maxGroupBy           = 10
+)
+
+// NewRuler returns what options describe.
+func NewRuler(o RulerOptions) (*Ruler, error) {
+	r := &Ruler{GroupBy: slices.Sorted(slices.Values(o.GroupBy)), Times: rules.GroupTimes{Wait: defaultGroupWait, Interval: defaultGroupInterval}}
+	for _, t := range []struct {
+		name    string
+		to      *time.Duration
+		setting time.Duration
+	}{{"group_wait", &r.Times.Wait, o.Wait}, {"group_interval", &r.Times.Interval, o.Interval}} {
+		if t.setting == 0 {
+			continue
+		}
+		if t.setting < minGroupTime || t.setting > maxGroupTime {
+			return nil, fmt.Errorf("%s: the time must be from 1s to 24h", t.name)
+		}
+		*t.to = t.setting
+	}
+	if err := checkGroupBy(r.GroupBy); err != nil {
+		return nil, fmt.Errorf("group_by: %w", err)
+	}
+	var err error
+	r.Source, err = source.New(source.Config{Name: SourceRuler, Templates: programs.RulerTemplates, Token: o.Token})
+	return r, err
+}
+
+// checkGroupBy returns an error for labels that cannot group alerts, sorted by name.
+func checkGroupBy(names []string) error {
+	if len(names) > maxGroupBy {
+		return fmt.Errorf("it names %d labels; at most %d are possible", len(names), maxGroupBy)
+	}
+	for i, name := range names {
+		switch {
+		case name == "":
+			return errors.New("a name of a label is empty; remove it")
+		case name == "...":
+			return errors.New("... is not possible here; name the labels")
+		case name == "alertname":
+			return errors.New("alertname is always one of the labels; remove it")
+		case i > 0 && name == names[i-1]:
+			return fmt.Errorf("the label %s occurs twice; remove one", name)
+		}
+	}
+	return nil
+}
+
+var defaultRuler = sync.OnceValues(func() (*Ruler, error) { return NewRuler(RulerOptions{}) })
+
+// Rulers returns what the site does with the alerts that rulers post. The error is about the
+// built-in templates.
+func (s *Site) Rulers() (*Ruler, error) {
+	if s.Ruler != nil {
+		return s.Ruler, nil
+	}
+	return defaultRuler()
+}

@@ -1,0 +1,251 @@
+package rules
+
+import (
+	"slices"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+)
+
+// RulerAlert is an alert as a ruler, such as Prometheus, posts it again and again while it
+// fires.
+type RulerAlert struct {
+	Fingerprint string
+
+	// Labels and Annotations are names and values, one after the other, in the order of the
+	// names.
+	Labels, Annotations []string
+
+	Generator    string // the address of the rule; "" if it is not known
+	Starts, Ends time.Time
+
+	At       time.Time // when the latest post came
+	Resolved bool      // the latest post says that the alert is over
+
+	told bool          // destinations know that it fires
+	lost bool          // destinations know that it is no longer reported
+	down time.Duration // what of the [Uptime] counted when the latest post was stored
+}
+
+// GroupTimes say how long the changes of a group are collected.
+type GroupTimes struct {
+	Wait     time.Duration // of a new group
+	Interval time.Duration // of what joins or leaves an open one
+}
+
+// AlertGroup is the alerts of a ruler that are one incident. A change is told after a time,
+// and then what is told is the state at that moment.
+type AlertGroup struct {
+	// Site, Home and Key are where the alerts came to, Name is the incident, and Labels are
+	// what the alerts share, as in [RulerAlert]. The rules do not read them.
+	Site, Home, Key, Name string
+	Labels                []string
+
+	// Gone is since when the configuration does not have the key; zero if it does.
+	Gone time.Time
+
+	Alerts []RulerAlert
+
+	opened bool      // something was told
+	next   time.Time // when changes are told; zero for no changes
+}
+
+// lastsOver is the expectation whose downtime counts for alerts: gaps of more than 30 s.
+var lastsOver = Expect{Grace: time.Minute}
+
+// deadline returns when an alert ends unless it is posted again. After a time in which no
+// gateway ran, a ruler has a minute more to post it.
+func (a *RulerAlert) deadline(u *Uptime) time.Time {
+	away := max(u.down(&lastsOver)-a.down, 0)
+	if away > 0 {
+		away += lastsOver.Grace
+	}
+	return a.Ends.Add(away)
+}
+
+// fires reports whether an alert fires.
+func (a *RulerAlert) fires(now time.Time, u *Uptime) bool {
+	return !a.Resolved && a.deadline(u).After(now)
+}
+
+// index returns the positions of the alerts by their fingerprints.
+func (g *AlertGroup) index() map[string]int {
+	out := make(map[string]int, len(g.Alerts))
+	for i := range g.Alerts {
+		out[g.Alerts[i].Fingerprint] = i
+	}
+	return out
+}
+
+// Repeats reports whether posts say nothing new, so that they need not be stored before half
+// of the time has passed after which the alerts end. until is when that is.
+func (g *AlertGroup) Repeats(now time.Time, u *Uptime, posts []RulerAlert) (until time.Time, ok bool) {
+	at := g.index()
+	for i := range posts {
+		p := &posts[i]
+		known, ok := at[p.Fingerprint]
+		if !ok {
+			if p.Resolved {
+				continue
+			}
+			return until, false
+		}
+		a := &g.Alerts[known]
+		if p.Resolved && a.Resolved {
+			continue
+		}
+		half := a.At.Add(a.deadline(u).Sub(a.At) / 2)
+		if p.Resolved || !a.fires(now, u) || p.Ends.Before(half) {
+			return until, false
+		}
+		if until.IsZero() || half.Before(until) {
+			until = half
+		}
+	}
+	return until, until.IsZero() || until.After(now)
+}
+
+// Post notes posts. The latest one of a fingerprint counts. An alert that is absent from
+// them stays as it is.
+func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times GroupTimes) {
+	at := g.index()
+	for _, p := range posts {
+		p.told, p.lost, p.down = false, false, u.down(&lastsOver)
+		i, known := at[p.Fingerprint]
+		switch {
+		case known && p.At.Before(g.Alerts[i].At):
+		case known:
+			p.told, p.lost = g.Alerts[i].told, g.Alerts[i].lost && !p.Resolved
+			g.Alerts[i] = p
+		case !p.Resolved:
+			at[p.Fingerprint] = len(g.Alerts)
+			g.Alerts = append(g.Alerts, p)
+		}
+	}
+	g.Look(now, u, times)
+}
+
+// Look begins to wait if there is something to tell.
+func (g *AlertGroup) Look(now time.Time, u *Uptime, times GroupTimes) {
+	longest := times.Wait
+	if g.opened {
+		longest = times.Interval
+	}
+	switch {
+	case !g.hasNews(now, u):
+	case g.next.IsZero() || g.next.Sub(now) > longest:
+		g.next = now.Add(longest)
+	}
+}
+
+// hasNews reports whether destinations do not know the state of an alert.
+func (g *AlertGroup) hasNews(now time.Time, u *Uptime) bool {
+	return slices.ContainsFunc(g.Alerts, func(a RulerAlert) bool { return a.fires(now, u) != a.told })
+}
+
+// GroupState is what is told of a group.
+type GroupState struct {
+	Firing   []RulerAlert
+	Resolved []RulerAlert // since the last message
+	Lost     []RulerAlert // that are no longer reported; of a group that ends, all since it was opened
+}
+
+// Tell returns what is to be told now, and notes that it is told. ok is false if there is
+// nothing to tell.
+func (g *AlertGroup) Tell(now time.Time, u *Uptime) (s GroupState, ok bool) {
+	if g.next.IsZero() || g.next.After(now) {
+		return s, false
+	}
+	g.next = time.Time{}
+	ok = g.hasNews(now, u)
+	var known []RulerAlert // that were told earlier to be lost
+	stay := g.Alerts[:0:0]
+	for _, a := range g.Alerts {
+		switch {
+		case a.fires(now, u):
+			s.Firing = append(s.Firing, a)
+			a.told, a.lost = true, false
+		case a.told && a.Resolved:
+			s.Resolved = append(s.Resolved, a)
+			continue
+		case a.told:
+			s.Lost = append(s.Lost, a)
+			a.told, a.lost = false, true
+		case a.lost:
+			known = append(known, a)
+		default:
+			continue // it came and went meanwhile
+		}
+		stay = append(stay, a)
+	}
+	g.Alerts, g.opened = stay, g.opened || ok
+	if len(s.Firing) == 0 {
+		s.Lost = append(s.Lost, known...)
+	}
+	return s, ok
+}
+
+// Open returns the alerts that fire.
+func (g *AlertGroup) Open(now time.Time, u *Uptime) (open []RulerAlert) {
+	for _, a := range g.Alerts {
+		if a.fires(now, u) {
+			open = append(open, a)
+		}
+	}
+	return open
+}
+
+// Over reports whether nothing fires, and that nobody has to be told that.
+func (g *AlertGroup) Over(now time.Time, u *Uptime) bool {
+	return g.next.IsZero() && len(g.Open(now, u)) == 0 && !g.hasNews(now, u)
+}
+
+// Due returns when something has to be done about the group; zero for never.
+func (g *AlertGroup) Due(u *Uptime) (due time.Time) {
+	if !g.next.IsZero() {
+		return g.next
+	}
+	for i := range g.Alerts {
+		if a := &g.Alerts[i]; a.told && !a.Resolved {
+			if end := a.deadline(u); due.IsZero() || end.Before(due) {
+				due = end
+			}
+		}
+	}
+	return due
+}
+
+func (a *RulerAlert) fields(c *wire.Codec) {
+	wire.Text(c, 1, &a.Fingerprint)
+	wire.Texts(c, 2, &a.Labels)
+	wire.Texts(c, 3, &a.Annotations)
+	wire.Text(c, 4, &a.Generator)
+	wire.Time(c, 5, &a.Starts)
+	wire.Time(c, 6, &a.Ends)
+	wire.Time(c, 7, &a.At)
+	wire.True(c, 8, &a.Resolved)
+	wire.True(c, 9, &a.told)
+	wire.True(c, 10, &a.lost)
+	wire.Number(c, 11, &a.down)
+}
+
+func (g *AlertGroup) fields(c *wire.Codec) {
+	wire.Text(c, 1, &g.Site)
+	wire.Text(c, 2, &g.Home)
+	wire.Text(c, 3, &g.Key)
+	wire.Text(c, 4, &g.Name)
+	wire.Texts(c, 5, &g.Labels)
+	wire.Time(c, 6, &g.Gone)
+	wire.Records(c, 7, &g.Alerts, (*RulerAlert).fields)
+	wire.True(c, 8, &g.opened)
+	wire.Time(c, 9, &g.next)
+}
+
+// Encode returns the group as bytes.
+func (g *AlertGroup) Encode() []byte { return wire.Append(nil, g, (*AlertGroup).fields) }
+
+// DecodeAlertGroup is the inverse of [AlertGroup.Encode].
+func DecodeAlertGroup(data []byte) (*AlertGroup, error) {
+	g := new(AlertGroup)
+	return g, wire.Decode(data, g, (*AlertGroup).fields)
+}
