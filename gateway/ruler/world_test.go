@@ -92,6 +92,13 @@ func (w *world) start() *gatewaytest.Gateway {
 	return gatewaytest.New(w.t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(w.p)}, Ruler: ruler}, Queue: &outbox.Settings{Path: w.dir}})
 }
 
+// restart starts a gateway, which tells what was due meanwhile before the ruler posts again.
+func (w *world) restart() {
+	w.t.Helper()
+	w.g = w.start()
+	w.step()
+}
+
 func (w *world) run() {
 	w.g = w.start()
 	names := []string{"a", "b", "c"}
@@ -111,13 +118,13 @@ func (w *world) run() {
 		}
 		switch n := w.random.IntN(25); {
 		case w.g == nil && n < 12:
-			w.g = w.start()
+			w.restart()
 		case w.g != nil && n == 0:
 			w.g.Stop()
 			w.g = nil
 		case w.g != nil && n == 1: // at once
 			w.g.Stop()
-			w.g = w.start()
+			w.restart()
 		}
 		w.post()
 		for range 6 {
@@ -125,7 +132,7 @@ func (w *world) run() {
 		}
 	}
 	if w.g == nil {
-		w.g = w.start()
+		w.restart()
 	}
 	for range 30 {
 		w.post()
