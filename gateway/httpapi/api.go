@@ -12,6 +12,8 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/early"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/mcp"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 )
@@ -90,7 +92,7 @@ type PageFuncs struct {
 func (h *API) Prepare(pages PageFuncs) {
 	h.pages = pages
 	h.Routes = NewRouteTable(RouteSpecs())
-	h.agents = h.newAgents()
+	h.agents = mcp.NewHandler(version.Current, h.Serve)
 	h.SavedKeys.actions = h.SavedKeys.configActions(pages.Actions)
 	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
 }
@@ -103,7 +105,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	}
 	at.lookup = Lookup{Name: at.Key, site: h.Resolved}
 	h.Devices.hideInvitation(r)
-	w = answerEarly(w, r)
+	w = early.Writer(w, r)
 	var resp *api.Response
 	if err == nil {
 		resp = at.serve(h)(w, r, &at)

@@ -1,4 +1,5 @@
-package httpapi
+// Package early answers errors before the body of a request has arrived.
+package early
 
 import (
 	"io"
@@ -8,38 +9,38 @@ import (
 	"time"
 )
 
-// earlyTimeout bounds how long the server reads what is left of a body after an error was
+// timeout bounds how long the server reads what is left of a body after an error was
 // answered. A client that is still sending gets the answer more surely if the server reads
 // meanwhile than if it closes the connection at once.
-const earlyTimeout = 5 * time.Second
+const timeout = 5 * time.Second
 
-// earlyWriter answers errors before the body of a request has arrived. Before net/http
+// writer answers errors before the body of a request has arrived. Before net/http
 // writes the answer to an HTTP/1 request, it reads what is left of the body, unless the
 // connection is closed after the answer. So a client that sends no body, or sends it
 // slowly, would get its 401 only when a timeout of the server passes.
-type earlyWriter struct {
+type writer struct {
 	http.ResponseWriter
 	body *trackedBody
 }
 
-// answerEarly returns a writer for the answer to r that does not wait for the body if it is
+// Writer returns a writer for the answer to r that does not wait for the body if it is
 // an error. It replaces the body of r.
-func answerEarly(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+func Writer(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return w // HTTP/2 and 3 do not wait
 	}
 	body := &trackedBody{ReadCloser: r.Body}
 	r.Body = body
-	return &earlyWriter{w, body}
+	return &writer{w, body}
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *earlyWriter) WriteHeader(status int) {
+func (w *writer) WriteHeader(status int) {
 	if status >= http.StatusBadRequest && !w.body.ended.Load() {
 		w.Header().Set("Connection", "close")
 		refuseBody(w.ResponseWriter)
 		// A connection that does not support this has the server's timeouts.
-		_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Now().Add(earlyTimeout))
+		_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Now().Add(timeout))
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -60,7 +61,7 @@ func refuseBody(w http.ResponseWriter) {
 }
 
 // Unwrap returns the writer for http.ResponseController.
-func (w *earlyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // trackedBody is a body that knows whether it was read to its end.
 type trackedBody struct {
