@@ -136,7 +136,7 @@ alerting:
   alert_relabel_configs: [{action: labeldrop, regex: replica}]
   alertmanagers: [{path_prefix: /notify/ops/prometheus, authorization: {credentials: 0123456789abcdef}, static_configs: [{targets: ["127.0.0.1:%d"]}]}]
 `, name, value, port))
-		r.server = start(t, r.port, prometheus, "--config.file="+settings, "--storage.tsdb.path="+r.dir, "--rules.alert.resend-delay=1s", "--web.enable-lifecycle", fmt.Sprintf("--web.listen-address=127.0.0.1:%d", r.port))
+		r.server = start(t, r.port, prometheus, "--config.file="+settings, "--storage.tsdb.path="+r.dir, "--rules.alert.resend-delay=4s", "--web.enable-lifecycle", fmt.Sprintf("--web.listen-address=127.0.0.1:%d", r.port))
 	}
 	var pair [2]replica
 	startReplica(&pair[0], "one")
@@ -166,7 +166,7 @@ alerting:
 	gateway = startNotify()
 	pair[0].stop()
 	startReplica(&pair[0], "one")
-	time.Sleep(8 * time.Second) // longer than an alert lasts, which nothing but time can show
+	time.Sleep(20 * time.Second) // longer than an alert lasts, which nothing but time can show
 	tells(1, "failure", "Firing: The disk is full")
 	write("vector(1) > 2")
 	reload()
