@@ -254,3 +254,16 @@ type AskState struct {
 	At      *time.Time `json:"at,omitempty"`      // when it was decided
 	Through string     `json:"through,omitempty"` // the destination whose link was used
 }
+
+// text returns the state in a sentence.
+func (s *AskState) text() string {
+	switch {
+	case s.State == "open":
+		return "The question is open until " + formatTime(s.Until)
+	case s.Answer == nil:
+		return "The question is " + s.State
+	case s.By == "":
+		return "The question is " + s.State + ": " + *s.Answer
+	}
+	return "The question is " + s.State + ": " + *s.Answer + ", by " + s.By
+}

@@ -187,6 +187,9 @@ func (m *QueuedMessage) Response() *Response {
 	for _, d := range m.Results {
 		r.Records = append(r.Records, d.record(m.Created))
 	}
+	if m.Ask != nil {
+		r.Records = append(r.Records, notifier.Record{Time: m.Created, Level: notifier.LevelInfo, Text: m.Ask.text()})
+	}
 	return r
 }
 
