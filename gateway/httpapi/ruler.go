@@ -216,7 +216,7 @@ func (h *rulers) serveHealthy(w http.ResponseWriter, r *http.Request, at *Route)
 	return h.serveProbe(w, r, at, func() error { return writeOK(w) })
 }
 
-// serveReady says whether the queue can be read, without which no alert is stored.
+// serveReady reports whether the queue can be read. Without it, no alert is stored.
 func (h *rulers) serveReady(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.serveProbe(w, r, at, func() error {
 		k, err := at.Lookup().Key(r.Context())

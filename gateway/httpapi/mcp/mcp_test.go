@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -187,6 +188,30 @@ func TestToolErrors(t *testing.T) {
 	}
 	if p.Count() != 0 {
 		t.Errorf("told %q", p.Told())
+	}
+}
+
+// TestToolsOfSavedKeys checks that agents can use a saved key only with a token of it.
+func TestToolsOfSavedKeys(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MCP: new(true), Egress: gatewaytest.Loopback(), Managers: gatewaytest.Everybody()}, Saved: &saved.Options{Manage: true}})
+	if r := g.PostForm("/add/k", "urls="+p.NotifyURL()); r.Status != http.StatusOK {
+		t.Fatalf("%d %s", r.Status, r.Body)
+	}
+	post := func(token string) gatewaytest.Reply {
+		return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, "Content-Type", gatewaytest.TypeJSON, "Authorization", "Bearer "+token))
+	}
+	if r := post("any"); r.Status != http.StatusForbidden || !strings.Contains(r.Body, "the key has none") {
+		t.Errorf("a key without a token: %d %s", r.Status, r.Body)
+	}
+	made := g.Do(gatewaytest.NewRequest(http.MethodPost, "/cfg/k/token", "", "Accept", gatewaytest.TypeJSON))
+	var x struct{ Token string }
+	if err := json.Unmarshal([]byte(made.Body), &x); err != nil || x.Token == "" {
+		t.Fatalf("%d %s", made.Status, made.Body)
+	}
+	if r := post(x.Token); r.Status != http.StatusOK || !strings.Contains(r.Body, `"notify"`) {
+		t.Errorf("with its token: %d %s", r.Status, r.Body)
 	}
 }
 
