@@ -37,17 +37,18 @@ func TestPrometheus(t *testing.T) {
 		queue {
 			wait 10ms
 		}
+		public_url %[3]s
 		key ops {
-			url %s
+			url %[1]s
 			expect backup every 1h
 			dedupe 1h
 		}
 		key closed {
-			url json://127.0.0.1:%d/
+			url json://127.0.0.1:%[2]d/
 		}
 	}
 }
-%s {
+%[3]s {
 	metrics /metrics
 	notify
 }
@@ -95,6 +96,25 @@ func TestPrometheus(t *testing.T) {
 			t.Fatalf("%s: status %d, want %d", key, resp.StatusCode, want)
 		}
 	}
+	ask := func() { // and withdraw it
+		t.Helper()
+		resp, err := http.PostForm(site+"/notify/ops", url.Values{"body": {"?"}, "ask": {"yes", "no"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, site+resp.Header.Get("Location"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err = http.DefaultClient.Do(r); err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("withdrawing a question: status %d", resp.StatusCode)
+		}
+	}
 	content, err := os.ReadFile("../../deploy/grafana/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +137,7 @@ func TestPrometheus(t *testing.T) {
 				send("ops", "the same", 200) // dedupe suppresses it
 				send("closed", fmt.Sprint(n), 200)
 				send("none", "x", 404)
+				ask()
 				return query(instead.Replace(q.Expr)) > 0
 			})
 		}
