@@ -117,7 +117,9 @@ func TestQueueDead(t *testing.T) {
 		{"POST", "/notify/queue/" + second + "/retry", 200},
 		{"POST", "/notify/queue/x/retry", 404},
 		{"DELETE", "/notify/queue/x", 404},
-		{"GET", "/notify/queue/" + second, 405},
+		{"GET", "/notify/queue/" + second, 200},
+		{"GET", "/notify/queue/x", 404},
+		{"PUT", "/notify/queue/" + second, 405},
 	} {
 		if status, text := ask(t, tt.method, tt.path, ""); status != tt.want {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.want, text)

@@ -66,6 +66,7 @@ func init() {
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
 //	GET    /notify/queue/backup      a copy of the queue
+//	GET    /notify/queue/{id}        a message with all its deliveries
 //	POST   /notify/queue/{id}/retry  makes the deliveries of a message due that wait or are dead
 //	DELETE /notify/queue/{id}        removes the deliveries of a message
 //
@@ -104,7 +105,6 @@ func (API) Routes() []caddy.AdminRoute {
 		{http.MethodPost, "/notify/incidents/{id}/resolve", serveResolve},
 		{http.MethodGet, "/notify/queue", serveQueue},
 		{http.MethodPost, "/notify/queue/{id}/retry", serveRetry},
-		{http.MethodDelete, "/notify/queue/{id}", serveDrop},
 	} {
 		routes = append(routes,
 			caddy.AdminRoute{Pattern: r.method + " " + r.path, Handler: r.handle},
@@ -123,6 +123,9 @@ func (API) Routes() []caddy.AdminRoute {
 		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveSilences)},
 		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveMakeSilence)},
 		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},
+		caddy.AdminRoute{Pattern: "GET /notify/queue/{id}", Handler: caddy.AdminHandlerFunc(serveMessage)},
+		caddy.AdminRoute{Pattern: "DELETE /notify/queue/{id}", Handler: caddy.AdminHandlerFunc(serveDrop)},
+		caddy.AdminRoute{Pattern: "/notify/queue/{id}", Handler: methodNotAllowed("GET, HEAD, DELETE")},
 		// Other methods of these match /notify/queue/{id}.
 		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(serveDead)},
 		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},

@@ -121,6 +121,17 @@ type changeJSON struct {
 	Dead       int `json:"dead"`       // of them, those that were given up
 }
 
+// serveMessage shows a message with all its deliveries.
+func serveMessage(w http.ResponseWriter, r *http.Request) error {
+	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
+		e, err := q.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return queued.Message(e), nil
+	})
+}
+
 // serveRetry makes the deliveries of a message due that wait or were given up.
 func serveRetry(w http.ResponseWriter, r *http.Request) error {
 	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
@@ -137,7 +148,7 @@ func serveDrop(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// changeMessage calls change for the message in the path of r, and responds with
+// changeMessage calls change, or show, for the message in the path of r, and responds with
 // what it returns.
 func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.Context, *queue.Queue, uuid.UUID) (any, error)) error {
 	q, err := runningQueue()

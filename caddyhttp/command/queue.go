@@ -44,7 +44,7 @@ type queueFlags struct {
 func queueCommand() *cobra.Command {
 	f := new(queueFlags)
 	cmd := &cobra.Command{
-		Use:   "queue list|destinations|retry|drop|backup",
+		Use:   "queue list|show|destinations|retry|drop|backup",
 		Short: "Shows and changes the queue of a running server",
 		Long: `
 Shows the deliveries that wait in the queue of a running server or that were
@@ -63,6 +63,13 @@ API of the server.
 	}
 	list.Flags().BoolVar(&f.dead, "dead", false, "List the deliveries that were given up")
 	list.Flags().BoolVar(&f.asJSON, "json", false, "Print the answers of the admin API")
+	show := &cobra.Command{
+		Use:   "show <id> [--json]",
+		Short: "Shows a message with all its deliveries",
+		Args:  cobra.ExactArgs(1),
+		RunE:  exit.WithCode(f.showMessage),
+	}
+	show.Flags().BoolVar(&f.asJSON, "json", false, "Print the answer of the admin API")
 	destinations := &cobra.Command{
 		Use:   "destinations [--json]",
 		Short: "Lists the destinations with their states, the worst first",
@@ -90,7 +97,7 @@ API of the server.
 		}),
 	}
 	drop.Flags().BoolVar(&f.all, "all", false, "Drop all messages with a delivery that was given up")
-	for _, c := range []*cobra.Command{list, destinations, retry, drop, f.backupCommand()} {
+	for _, c := range []*cobra.Command{list, show, destinations, retry, drop, f.backupCommand()} {
 		f.connect(c)
 		cmd.AddCommand(c)
 	}
@@ -100,6 +107,46 @@ API of the server.
 // list prints the deliveries.
 func (f *queueFlags) list(cmd *cobra.Command, _ []string) error {
 	return showPages(&f.adminFlags, cmd, firstPage(f.dead), func(p queuePage) []delivery { return p.Deliveries })
+}
+
+// showMessage prints a message, and a line for each of its deliveries.
+func (f *queueFlags) showMessage(cmd *cobra.Command, ids []string) error {
+	body, err := f.ask(http.MethodGet, "/notify/queue/"+url.PathEscape(ids[0]), nil)
+	if err != nil {
+		return err
+	}
+	var m api.QueuedMessage
+	return f.show(cmd, body, &m, func() error {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s, came in at %s\n", m.State, m.Created.Local().Format(time.DateTime))
+		rows := make([]shownDelivery, len(m.Results))
+		for i, r := range m.Results {
+			rows[i] = shownDelivery{r}
+		}
+		return printRows[shownDelivery](cmd, rows)
+	})
+}
+
+// shownDelivery is a delivery of a message that is shown.
+type shownDelivery struct{ api.QueuedResult }
+
+// columns returns what a line has about a delivery.
+func (d *shownDelivery) columns() []string {
+	state := string(d.Status)
+	switch {
+	case d.Rule != "" && d.Until != nil:
+		state += ", " + string(d.Rule) + " until " + d.Until.Local().Format(time.DateTime)
+	case d.Rule != "" && d.By != "":
+		state += ", " + string(d.Rule) + " by " + d.By
+	case d.Rule != "":
+		state += ", " + string(d.Rule)
+	case d.NextAttempt != nil:
+		state += ", next " + d.NextAttempt.Local().Format(time.DateTime)
+	}
+	reason := ""
+	if d.Error != nil {
+		reason = markup.Printable(strings.Join(strings.Fields(*d.Error), " "))
+	}
+	return []string{d.Service, d.Destination, count(d.Attempts, "attempt"), state, reason}
 }
 
 // firstPage returns the address of the first page of the deliveries.
@@ -133,7 +180,7 @@ func (d *delivery) columns() []string {
 	if d.Error != nil {
 		reason = markup.Printable(strings.Join(strings.Fields(*d.Error), " "))
 	}
-	return []string{d.ID, key, d.Service, d.Destination, fmt.Sprintf("%d attempts", d.Attempts), state, reason}
+	return []string{d.ID, key, d.Service, d.Destination, count(d.Attempts, "attempt"), state, reason}
 }
 
 // change asks the admin API to change messages, and prints how many deliveries

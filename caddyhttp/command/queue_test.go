@@ -71,6 +71,12 @@ func TestQueue(t *testing.T) {
 	if out, _, code := run("list", "--dead", "--json", address); code != 0 || !strings.Contains(out, `"dead":3`) {
 		t.Errorf("list --json: exit %d\n%s", code, out)
 	}
+	if out, errs, code := run("show", ids[0], address); code != 0 || !strings.HasPrefix(out, "failed, came in at ") || strings.Count(out, "\n") != 2 || !strings.Contains(out, "1 attempt ") || !strings.Contains(out, "404") {
+		t.Errorf("show: exit %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := run("show", ids[0], "--json", address); code != 0 || !strings.Contains(out, `"id":"`+ids[0]+`"`) {
+		t.Errorf("show --json: exit %d\n%s%s", code, out, errs)
+	}
 	status.Store(http.StatusOK)
 	if out, errs, code := run("retry", ids[0], address); code != 0 || out != "1 delivery due now (0 waiting, 1 given up).\n" {
 		t.Errorf("retry: exit %d %s%s", code, out, errs)
@@ -89,6 +95,7 @@ func TestQueue(t *testing.T) {
 	for args, want := range map[string]string{
 		"drop " + address:                        "--all",
 		"retry none " + address:                  "no such message",
+		"show none " + address:                   "no such message",
 		"retry --all --destination x " + address: "alone",
 		"retry --destination x " + address:       "no such destination",
 		"list --address=127.0.0.1:1":             "asking the admin API",

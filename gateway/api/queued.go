@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -85,19 +86,14 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	return text
 }
 
-// SetQueued makes r the response for a message that the queue knows. location
-// returns the address of the message. If a delivery is queued and the client
-// prefers not to wait, the status is 202.
-func (r *Response) SetQueued(id string, location func() string, p Preference) {
-	r.ID = id
-	queued := false
-	for _, result := range r.Results {
-		queued = queued || result.Status == StatusQueued
-	}
-	if !queued {
+// SetQueued makes r the response for a message that the queue knows, whose address is
+// location. If a delivery is queued and the client prefers not to wait, the status is 202.
+func (r *Response) SetQueued(id, location string, p Preference) {
+	r.ID, r.location = id, location
+	r.queued = slices.ContainsFunc(r.Results, func(x notifier.Result) bool { return x.Status == StatusQueued })
+	if !r.queued {
 		return
 	}
-	r.location = location()
 	if p.Async && r.Status == http.StatusOK {
 		r.Status = http.StatusAccepted
 		r.applied = p.applied()

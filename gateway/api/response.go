@@ -58,6 +58,7 @@ type Response struct {
 	Title string
 
 	location string         // of the message in the queue; "" for no header Location
+	queued   bool           // a delivery is not final
 	applied  string         // value of the header Preference-Applied; "" for none
 	message  *QueuedMessage // the body of the JSON, instead of the fields above
 }
@@ -78,6 +79,9 @@ func NewResponse(report *notifier.Report) *Response {
 	}
 	return r
 }
+
+// MessageIDHeader is the header of a response with the ID of the message.
+const MessageIDHeader = "X-Message-Id"
 
 // minRetryAfter is the minimum time after which a program should send a message again
 // that no destination has.
@@ -152,6 +156,7 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	}
 	if r.location != "" {
 		w.Header().Set("Location", r.location)
+		w.Header().Set(MessageIDHeader, r.ID)
 	}
 	if r.applied != "" {
 		w.Header().Set("Preference-Applied", r.applied)

@@ -30,7 +30,7 @@ func (r *Response) title(sent bool) string {
 		return "Not sent to all"
 	case r.Error != "":
 		return "Not sent"
-	case r.location != "":
+	case r.queued:
 		return "Queued"
 	}
 	return "Sent"

@@ -209,6 +209,9 @@ func (d *Delivery) HistoryEntry(outcome string) history.Entry {
 	e := history.Entry{
 		Time: d.Message.Time, Source: d.Source, Outcome: outcome, Site: d.Site, Type: d.Message.Type, Incident: strings.Clone(d.Message.Incident.Name), IncidentID: d.IncidentID,
 	}
+	if d.ID != (uuid.UUID{}) {
+		e.ID = d.ID.String()
+	}
 	if key := d.Key; key != "" {
 		e.Key = &key // &d.Key would keep the message in memory
 	}

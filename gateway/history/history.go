@@ -37,6 +37,7 @@ type recentRefusal struct {
 
 // Entry is a message that was sent, or refusals of one kind.
 type Entry struct {
+	ID      string        `json:"id,omitempty"` // of the message; "" without a queue, and of refusals
 	Time    time.Time     `json:"time"`
 	Source  string        `json:"source"`
 	Key     *string       `json:"key"` // null for a message without one

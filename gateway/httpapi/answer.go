@@ -76,7 +76,7 @@ func streamOf(d *dispatch.Delivery, w http.ResponseWriter, r *http.Request) *api
 
 // setQueued makes resp the response to a request whose message has an ID.
 func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference) {
-	resp.SetQueued(id, func() string { return messageAddress(r, id) }, p)
+	resp.SetQueued(id, messageAddress(r, id), p)
 }
 
 // repeated returns the response to the request of d, whose idempotency key is known.

@@ -41,7 +41,7 @@ func Key() About {
 			http.StatusUnauthorized:     unauthorized(needsToken),
 			http.StatusForbidden:        result("A page of another site has sent the request (`trusted_origins`)."),
 			http.StatusNotFound:         result(noSuchKey),
-			http.StatusAccepted:         says("Deliveries are `queued`, and the client prefers not to wait for them, or the message asks. `Location` has the address of the message.", unsent(), "Vary", "Cache-Control", "Location"),
+			http.StatusAccepted:         says("Deliveries are `queued`, and the client prefers not to wait for them, or the message asks. `Location` has the address of the message.", unsent(), "Vary", "Cache-Control", "Location", "X-Message-Id"),
 			http.StatusConflict:         result("The message asks, and a silence covers all destinations; nobody was asked."),
 			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
 		}),
@@ -95,7 +95,7 @@ func messageBody() *Body {
 // ofSending returns answers with those that every message can get.
 func ofSending(own map[int]Answer) map[int]Answer {
 	for status, a := range map[int]Answer{
-		http.StatusAccepted:              says("The gateway has stored the message and sends it later. The client has sent `Prefer`.", records(), "Vary", "Cache-Control", "Location", "Preference-Applied"),
+		http.StatusAccepted:              says("The gateway has stored the message and sends it later. The client has sent `Prefer`.", records(), "Vary", "Cache-Control", "Location", "X-Message-Id", "Preference-Applied"),
 		http.StatusRequestTimeout:        result("The request took longer to arrive than the server allows."),
 		http.StatusRequestEntityTooLarge: result("The request, or a file in it, is too large."),
 		http.StatusUnprocessableEntity:   result("The `Idempotency-Key` was used for a different request."),
@@ -113,7 +113,7 @@ func ofSending(own map[int]Answer) map[int]Answer {
 // ofMessage returns answers with those that a message in the gateway's own format can get.
 func ofMessage(own map[int]Answer) map[int]Answer {
 	maps.Copy(own, map[int]Answer{
-		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`, and the header `Location` has the address of the message.").streamed(),
+		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`. With a queue, the headers `Location` and `X-Message-Id` have the address and the ID of the message, also where the status is 424.").streamed(),
 		http.StatusBadRequest:           result("The request is wrong: its syntax, a field, a type, a tag, a mapping or an attachment; or there is nothing to send, or no usable URL to send to."),
 		http.StatusUnsupportedMediaType: result("The body is neither JSON nor a form, or it is compressed."),
 		http.StatusServiceUnavailable:   result("Too many messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` shows what was sent.").header("Retry-After", described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),

@@ -27,7 +27,7 @@ func TestQueueFastDestination(t *testing.T) {
 	g := newGateway(t, dir, gatewaytest.Key("k", p.NotifyURL()))
 	got := g.PostForm("/notify/k", "body=hello")
 	a := got.JSON(t)
-	if got.Status != 200 || got.Header.Get("Location") != "" || a.ID == "" || a.Results[0].Status != "delivered" {
+	if got.Status != 200 || got.Header.Get("Location") != "/notify/messages/"+a.ID || got.Header.Get("X-Message-Id") != a.ID || a.ID == "" || a.Results[0].Status != "delivered" {
 		t.Errorf("status %d, header %v, %s", got.Status, got.Header, got.Body)
 	}
 	if s, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || s.Queued+s.Sending+s.Dead > 0 {
@@ -35,6 +35,9 @@ func TestQueueFastDestination(t *testing.T) {
 	}
 	if s, r := g.State(a.ID); s != "delivered" || r.Attempts != 1 {
 		t.Errorf("state %s, %+v", s, r)
+	}
+	if recent := g.Process.History.List(); len(recent) != 1 || recent[0].ID != a.ID {
+		t.Errorf("recent messages: %+v, want one with the ID %s", recent, a.ID)
 	}
 }
 
@@ -268,7 +271,7 @@ func TestQueueFailureForGood(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusNotFound)
 	g := newGateway(t, "", gatewaytest.Key("k", p.NotifyURL()))
 	got := g.PostForm("/notify/k", "body=hello")
-	if got.Status != 424 || got.Header.Get("Location") != "" {
+	if id := got.JSON(t).ID; got.Status != 424 || id == "" || got.Header.Get("Location") != "/notify/messages/"+id || got.Header.Get("X-Message-Id") != id {
 		t.Errorf("status %d, header %v, %s", got.Status, got.Header, got.Body)
 	}
 	if s, r := g.State(got.JSON(t).ID); s != "failed" || r.Status != "failed" {

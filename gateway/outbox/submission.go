@@ -470,3 +470,18 @@ func (q *Outbox) observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Re
 	}
 	q.Queue.Observe(a)
 }
+
+// logQueued writes a line at the level INFO about a message that was not delivered to all
+// destinations at once, so that somebody who looks for it finds its ID. It writes none where
+// log does not.
+func (s *submission) logQueued(report *notifier.Report) {
+	n := 0
+	for _, r := range report.Results {
+		if r.Status == api.StatusQueued {
+			n++
+		}
+	}
+	if n > 0 && s.d.Logger != nil {
+		s.d.Logger.Info("message not delivered at once", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key), zap.String("source", s.d.Source), zap.Int("queued", n), zap.Int("destinations", len(report.Results)))
+	}
+}

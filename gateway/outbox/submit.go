@@ -81,6 +81,9 @@ func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*n
 		s.d.Done = o.Begun(s.d.To.Targets)
 	}
 	report, err := s.run(ctx, wait, o.Background)
+	if err == nil && wait > 0 {
+		s.logQueued(report)
+	}
 	return report, s.d.ID.String(), err
 }
 
