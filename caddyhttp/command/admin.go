@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,9 +44,22 @@ func (f *adminFlags) open(method, path string, body []byte) (*http.Response, err
 	}
 	resp, err := caddycmd.AdminAPIRequest(address, method, path, http.Header{"Content-Type": {"application/json"}}, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("asking the admin API: %w", err)
+		return nil, answeredError(err)
 	}
 	return resp, nil
+}
+
+// answeredError returns what an error of the admin API says, without the JSON that it is
+// written in and the status before it. Other errors say that the API was asked.
+func answeredError(err error) error {
+	_, text, _ := strings.Cut(err.Error(), "{")
+	var answer struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal([]byte("{"+text), &answer) != nil || answer.Error == "" {
+		return fmt.Errorf("asking the admin API: %w", err)
+	}
+	return errors.New(answer.Error)
 }
 
 // ask returns the body of the answer to a request.

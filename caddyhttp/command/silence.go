@@ -99,6 +99,8 @@ func (f *silenceFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		return showRows[silence](&f.adminFlags, cmd, append(append([]byte{'['}, body...), ']'), "There are none.")
+	case fields["for"] == "" && fields["until"] == "":
+		return errors.New("a silence needs an end; add --for with a duration, such as 2h, or --until with a time")
 	}
 	if who := userName(); who != "" {
 		fields["who"] = who

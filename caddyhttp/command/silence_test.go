@@ -41,12 +41,12 @@ func TestSilence(t *testing.T) {
 		"there is no such silence": {"ops", "--delete", id},
 		"there is no such key":     {"none", "--for", "2h", "--tag", "all"},
 		"match nothing":            {"ops", "--for", "2h"},
-		"needs an end":             {"ops", "--tag", "all"},
+		"add --for":                {"ops", "--tag", "all"},
 		"alone":                    {"ops", "--list", "--for", "2h"},
 		"accepts 1 arg":            {"--list"},
 	} {
-		if _, errs, code := run(args...); code != 1 || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit %d, %s", args, code, errs)
+		if _, errs, code := run(args...); code != 1 || !strings.Contains(errs, want) || strings.Contains(errs, "{") {
+			t.Errorf("%s: exit %d, %s; want %s, and no JSON", args, code, errs, want)
 		}
 	}
 }
