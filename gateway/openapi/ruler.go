@@ -38,7 +38,7 @@ func RulerAlerts() About {
 			http.StatusUnauthorized:          unauthorized(rulerNoToken),
 			http.StatusForbidden:             result(rulerForbidden),
 			http.StatusNotFound:              result(rulerNoKey),
-			http.StatusRequestEntityTooLarge: result("The request is too large."),
+			http.StatusRequestEntityTooLarge: result("The request is too large, or an incident has so many alerts that some do not fit; the others are stored."),
 			http.StatusServiceUnavailable:    result("The queue cannot be written at the moment, or too many messages are under way."),
 		},
 	}}}

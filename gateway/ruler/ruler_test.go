@@ -276,6 +276,33 @@ func TestRulerAccess(t *testing.T) {
 }
 
 // TestRulerWithoutQueue checks that nothing is taken that could not be kept.
+// TestRulerFullGroup checks that what rulers post cannot make a group arbitrarily large, and
+// that alerts that fit go on: they are told, and they resolve.
+func TestRulerFullGroup(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		g := newGateway(t, dir, key(p))
+		long := func(i int) string {
+			return alertOf(map[string]string{"alertname": "Disk", "instance": fmt.Sprint(i), "cause": strings.Repeat("x", 500_000)}, 30*time.Minute)
+		}
+		const fit = rules.MaxGroup / 500_000
+		for i := range fit + 4 {
+			got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+long(i)+"]")
+			if want := map[bool]int{true: http.StatusOK, false: http.StatusRequestEntityTooLarge}[i < fit]; got.Status != want || i >= fit && !strings.Contains(got.Body, "group_by") {
+				t.Errorf("alert %d: status %d, want %d: %.300s", i, got.Status, want, got.Body)
+			}
+		}
+		synctest.Wait()
+		open, err := g.Rooms().Rulers.Open(t.Context(), site.Place{Key: "k"})
+		if err != nil || len(open) != fit {
+			t.Errorf("%d alerts are open, %v; want %d", len(open), err, fit)
+		}
+		wait(time.Minute)
+		if n := p.Count(); n != 1 {
+			t.Errorf("%d messages, want 1", n)
+		}
+	})
+}
+
 func TestRulerWithoutQueue(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -3,16 +3,20 @@ package ruler
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -128,25 +132,34 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 		name := groupName(r.outbox, place.String(), p.Name)
 		b, err := r.outbox.Queue.CallersRecord(ctx, name)
 		if err != nil {
-			return err
+			return errors.Join(err, all.Wait())
 		}
-		if r.keep(name, decodeGroup(b), u, p.posts, at.Ruler.Times) {
+		stored := decodeGroup(b)
+		if stored == nil {
+			stored = new(rules.AlertGroup)
+		}
+		if r.keep(name, stored, u, p.posts, at.Ruler.Times) {
 			continue
 		}
 		all.Go(func() error {
 			r.forget(name, p.posts)
 			defer r.noteOpen()
-			return r.change(ctx, name, len(b) == 0, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
+			left := 0
+			err := r.change(ctx, name, stored.Grows(p.posts), func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
 				if g == nil {
 					g = new(p.AlertGroup)
 				}
 				g.Site, g.Gone = at.Site, time.Time{}
-				g.Post(now, u, p.posts, at.Ruler.Times)
+				left = g.Post(now, u, p.posts, at.Ruler.Times)
 				if len(g.Alerts) == 0 {
 					return nil
 				}
 				return g
 			})
+			if err == nil && left > 0 {
+				return api.Errorf(http.StatusRequestEntityTooLarge, "the incident %s has so many alerts that %d of the request do not fit, and people are told without them; write group_by with a label that tells them apart in from prometheus", markup.Printable(p.Name), left)
+			}
+			return err
 		})
 	}
 	return all.Wait()
@@ -160,12 +173,9 @@ func (r *Rulers) noteOpen() {
 	r.open.Store(true)
 }
 
-// keep keeps posts in memory that say nothing new about a group, which may be nil, and
-// reports whether they are such posts.
+// keep keeps posts in memory that say nothing new about a group, and reports whether they
+// are such posts.
 func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert, times rules.GroupTimes) bool {
-	if g == nil {
-		g = new(rules.AlertGroup)
-	}
 	until, ok := g.Repeats(r.outbox.Queue.Now(), u, posts)
 	if !ok || until.IsZero() || !g.Gone.IsZero() {
 		return ok && until.IsZero() && g.Gone.IsZero()

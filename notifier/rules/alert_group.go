@@ -105,9 +105,38 @@ func (g *AlertGroup) Repeats(now time.Time, u *Uptime, posts []RulerAlert) (unti
 	return until, until.IsZero() || until.After(now)
 }
 
+// Grows reports whether posts have an alert that fires and that the group does not have.
+func (g *AlertGroup) Grows(posts []RulerAlert) bool {
+	at := g.index()
+	return slices.ContainsFunc(posts, func(p RulerAlert) bool {
+		_, known := at[p.Fingerprint]
+		return !known && !p.Resolved
+	})
+}
+
+// MaxGroup is how much room the alerts of a group may take, in bytes. A group is one record,
+// and each change of it writes all of it.
+const MaxGroup = 8 << 20
+
+// size returns about how much room an alert takes, in bytes.
+func (a *RulerAlert) size() int {
+	n := 64 + len(a.Fingerprint) + len(a.Generator)
+	for _, texts := range [][]string{a.Labels, a.Annotations} {
+		for _, text := range texts {
+			n += 2 + len(text)
+		}
+	}
+	return n
+}
+
 // Post notes posts. The latest one of a fingerprint counts. An alert that is absent from
-// them stays as it is.
-func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times GroupTimes) {
+// them stays as it is. What does not fit in [MaxGroup] is left out: further alerts, whose
+// number is left, and new texts of alerts that the group has.
+func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times GroupTimes) (left int) {
+	size := 0
+	for i := range g.Alerts {
+		size += g.Alerts[i].size()
+	}
 	at := g.index()
 	for _, p := range posts {
 		p.told, p.lost, p.down = false, false, u.down(&lastsOver)
@@ -115,14 +144,24 @@ func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times Gr
 		switch {
 		case known && p.At.Before(g.Alerts[i].At):
 		case known:
-			p.told, p.lost = g.Alerts[i].told, g.Alerts[i].lost && !p.Resolved
-			g.Alerts[i] = p
-		case !p.Resolved:
+			old := &g.Alerts[i]
+			p.told, p.lost = old.told, old.lost && !p.Resolved
+			if p.size() > old.size() && size+p.size()-old.size() > MaxGroup {
+				p.Annotations, p.Generator = old.Annotations, old.Generator
+			}
+			size += p.size() - old.size()
+			*old = p
+		case p.Resolved:
+		case size+p.size() > MaxGroup:
+			left++
+		default:
 			at[p.Fingerprint] = len(g.Alerts)
 			g.Alerts = append(g.Alerts, p)
+			size += p.size()
 		}
 	}
 	g.Look(now, u, times)
+	return left
 }
 
 // Look begins to wait if there is something to tell.

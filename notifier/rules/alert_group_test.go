@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -169,5 +170,31 @@ func TestAlertGroup(t *testing.T) {
 		if told < 5 {
 			t.Errorf("seed %d: only %d messages", seed, told)
 		}
+	}
+}
+
+// TestFullAlertGroup checks that new texts cannot make a group larger than MaxGroup, and that
+// its alerts are still kept up and resolved.
+func TestFullAlertGroup(t *testing.T) {
+	now, u := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), new(Uptime)
+	g := new(AlertGroup)
+	text := func(n int) []string { return []string{"summary", strings.Repeat("x", n)} }
+	alert := func(name string, n int) RulerAlert {
+		return RulerAlert{Fingerprint: name, Labels: []string{"alertname", name}, Annotations: text(n), At: now, Ends: now.Add(time.Hour)}
+	}
+	if left := g.Post(now, u, []RulerAlert{alert("a", MaxGroup/2), alert("b", 10), alert("c", MaxGroup/2)}, GroupTimes{}); left != 1 || len(g.Alerts) != 2 {
+		t.Fatalf("%d left out, %d alerts; want 1 and 2", left, len(g.Alerts))
+	}
+	if g.Grows([]RulerAlert{alert("a", 1)}) || !g.Grows([]RulerAlert{alert("c", 1)}) {
+		t.Error("Grows is wrong")
+	}
+	now = now.Add(time.Minute)
+	later := alert("b", MaxGroup)
+	if left := g.Post(now, u, []RulerAlert{later}, GroupTimes{}); left != 0 || len(g.Alerts[1].Annotations[1]) != 10 || !g.Alerts[1].Ends.Equal(later.Ends) {
+		t.Errorf("%d left out; the alert has %d bytes of text and ends at %v", left, len(g.Alerts[1].Annotations[1]), g.Alerts[1].Ends)
+	}
+	later.Annotations, later.Resolved = text(5), true
+	if g.Post(now, u, []RulerAlert{later}, GroupTimes{}); !g.Alerts[1].Resolved || len(g.Alerts[1].Annotations[1]) != 5 {
+		t.Errorf("the alert is %+v", g.Alerts[1])
 	}
 }
