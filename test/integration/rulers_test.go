@@ -162,6 +162,7 @@ alerting:
 		}
 	}
 	tells(1, "failure", "Firing: The disk is full")
+	time.Sleep(2 * time.Second) // a message that arrived just before the gateway is killed is sent again
 	gateway.stop()
 	gateway = startNotify()
 	pair[0].stop()
