@@ -482,6 +482,6 @@ func (s *submission) logQueued(report *notifier.Report) {
 		}
 	}
 	if n > 0 && s.d.Logger != nil {
-		s.d.Logger.Info("message not delivered at once", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key), zap.String("source", s.d.Source), zap.Int("queued", n), zap.Int("destinations", len(report.Results)))
+		s.d.Logger.Info("message not delivered at once", zap.Stringer("id", s.d.ID), zap.String("source", s.d.Source), zap.Int("queued", n), zap.Int("destinations", len(report.Results)))
 	}
 }
