@@ -123,7 +123,7 @@ type changeJSON struct {
 
 // serveMessage shows a message with all its deliveries.
 func serveMessage(w http.ResponseWriter, r *http.Request) error {
-	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
+	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
 		e, err := q.Get(ctx, id)
 		if err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func serveMessage(w http.ResponseWriter, r *http.Request) error {
 
 // serveRetry makes the deliveries of a message due that wait or were given up.
 func serveRetry(w http.ResponseWriter, r *http.Request) error {
-	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
+	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
 		n, err := q.Retry(ctx, id)
 		return changeJSON{Deliveries: n.Dead + n.Queued, Waiting: n.Queued, Dead: n.Dead}, err
 	})
@@ -142,15 +142,15 @@ func serveRetry(w http.ResponseWriter, r *http.Request) error {
 
 // serveDrop cancels the deliveries of a message that wait or were given up.
 func serveDrop(w http.ResponseWriter, r *http.Request) error {
-	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
+	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
 		n, err := q.Drop(ctx, id)
 		return map[string]int{"deliveries": n}, err
 	})
 }
 
-// changeMessage calls change, or show, for the message in the path of r, and responds with
-// what it returns.
-func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.Context, *queue.Queue, uuid.UUID) (any, error)) error {
+// respondForMessage calls do for the message in the path of r, and responds with what it
+// returns.
+func respondForMessage(w http.ResponseWriter, r *http.Request, do func(context.Context, *queue.Queue, uuid.UUID) (any, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.C
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	out, err := change(ctx, q.Outbox.Queue, id)
+	out, err := do(ctx, q.Outbox.Queue, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return apiError(http.StatusNotFound, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -124,7 +125,7 @@ func (f *askFlags) run(cmd *cobra.Command, args []string) (code int, err error) 
 	if err := decode(answer, &q); err != nil {
 		return askFailed, err
 	}
-	cmd.PrintErrf("Asked at %s. Waiting for the answer until %s; interrupt to withdraw the question.\n", count(q.Destinations, "destination"), q.Until.Local().Format(time.DateTime))
+	cmd.PrintErrf("Asked at %s. Waiting for the answer until %s; interrupt to withdraw the question.\n", words.Count(q.Destinations, "destination"), q.Until.Local().Format(time.DateTime))
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	answer, err = f.wait(ctx, &q)
@@ -235,12 +236,4 @@ func (f *askFlags) codeOf(q *question) (int, error) {
 		return askOther, nil
 	}
 	return askFirst, nil
-}
-
-// count returns a number with a noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

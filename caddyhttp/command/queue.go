@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -146,7 +147,7 @@ func (d *shownDelivery) columns() []string {
 	if d.Error != nil {
 		reason = markup.Printable(strings.Join(strings.Fields(*d.Error), " "))
 	}
-	return []string{d.Service, d.Destination, count(d.Attempts, "attempt"), state, reason}
+	return []string{d.Service, d.Destination, words.Count(d.Attempts, "attempt"), state, reason}
 }
 
 // firstPage returns the address of the first page of the deliveries.
@@ -180,7 +181,7 @@ func (d *delivery) columns() []string {
 	if d.Error != nil {
 		reason = markup.Printable(strings.Join(strings.Fields(*d.Error), " "))
 	}
-	return []string{d.ID, key, d.Service, d.Destination, count(d.Attempts, "attempt"), state, reason}
+	return []string{d.ID, key, d.Service, d.Destination, words.Count(d.Attempts, "attempt"), state, reason}
 }
 
 // change asks the admin API to change messages, and prints how many deliveries

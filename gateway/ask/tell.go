@@ -172,8 +172,9 @@ func (s *callback) Describe(x *notifier.Schema) {
 	x.String(&s.secret, "secret", s.secret, "the secret of the signature").Secret()
 }
 
-// CallbackJSON is what the address of a client gets.
-type CallbackJSON struct {
+// StateJSON is what a client is told of a question, at the address that it has given or as it
+// streams.
+type StateJSON struct {
 	ID  string        `json:"id"`
 	Ask *api.AskState `json:"ask"`
 }
@@ -184,7 +185,7 @@ func (s *callback) Send(ctx context.Context, c *notifier.Client, _ *notifier.Mes
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(CallbackJSON{x.ID.String(), x.JSON(true)})
+	body, err := json.Marshal(StateJSON{x.ID.String(), x.JSON(true)})
 	if err != nil {
 		return err
 	}

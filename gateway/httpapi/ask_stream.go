@@ -34,12 +34,7 @@ func (h *Messages) streamAnswer(w http.ResponseWriter, r *http.Request, q *ask.Q
 		return err == nil && control.Flush() == nil
 	}
 	event := func() (ok bool) {
-		m := x.Message()
-		m.Ask = h.askState(r, x)
-		data, err := json.Marshal(struct {
-			ID  string `json:"id"`
-			Ask any    `json:"ask"`
-		}{m.ID, m.Ask})
+		data, err := json.Marshal(ask.StateJSON{ID: x.ID.String(), Ask: h.askState(r, x)})
 		return err == nil && write("data: "+string(data)+"\n\n")
 	}
 	for ok := event(); ok && x.IsOpen(); {

@@ -472,8 +472,8 @@ func (q *Outbox) observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Re
 }
 
 // logQueued writes a line at the level INFO about a message that was not delivered to all
-// destinations at once, so that somebody who looks for it finds its ID. It writes none where
-// log does not.
+// destinations at once, so that somebody who looks for it finds its ID. It writes nothing for
+// a message without a logger.
 func (s *submission) logQueued(report *notifier.Report) {
 	n := 0
 	for _, r := range report.Results {
