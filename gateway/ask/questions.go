@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,16 +27,10 @@ type Questions struct {
 	outbox *outbox.Outbox
 	alerts *alerting.Engine
 
-	any     atomic.Bool // a question may be open
-	looked  atomic.Bool // whether one was open at the start is known
-	asking  asking
+	any     atomic.Bool   // a question may be open
+	looked  atomic.Bool   // whether one was open at the start is known
+	asking  outbox.Shares // of what a key can have
 	waiters waiters
-}
-
-// asking counts the questions of keys that are being stored.
-type asking struct {
-	mu     sync.Mutex
-	places map[site.Place]int
 }
 
 // New returns the questions of an outbox. The queue of the outbox may be set later.
@@ -165,26 +158,14 @@ func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
 
 // reserve makes room for one more question of a key. The caller calls done when it is stored.
 func (q *Questions) reserve(ctx context.Context, at site.Place) (done func(), err error) {
-	q.asking.mu.Lock()
-	defer q.asking.mu.Unlock()
-	open, err := q.outbox.Queue.CallersGroup(ctx, q.group(at), queue.Hash{}, MaxOpen)
-	if err != nil {
-		return nil, err
+	done, ok, err := q.asking.Reserve(at, MaxOpen, func() (int, error) {
+		open, err := q.outbox.Queue.CallersGroup(ctx, q.group(at), queue.Hash{}, MaxOpen)
+		return len(open), err
+	})
+	if err == nil && !ok {
+		err = api.Errorf(http.StatusTooManyRequests, "the key has %d open questions already, which is the limit; wait until one is answered, or withdraw one with DELETE", MaxOpen)
 	}
-	if len(open)+q.asking.places[at] >= MaxOpen {
-		return nil, api.Errorf(http.StatusTooManyRequests, "the key has %d open questions already, which is the limit; wait until one is answered, or withdraw one with DELETE", MaxOpen)
-	}
-	if q.asking.places == nil {
-		q.asking.places = map[site.Place]int{}
-	}
-	q.asking.places[at]++
-	return func() {
-		q.asking.mu.Lock()
-		defer q.asking.mu.Unlock()
-		if q.asking.places[at]--; q.asking.places[at] == 0 {
-			delete(q.asking.places, at)
-		}
-	}, nil
+	return done, err
 }
 
 // newQuestion returns the question of d, which is asked now.

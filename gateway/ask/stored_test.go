@@ -1,13 +1,7 @@
 package ask_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"errors"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,38 +9,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
-
-// backUp returns a folder with what the queue of g has stored, as a kill or a restore leaves
-// it. The queue has a secret, so that there is no file with its key.
-func backUp(t *testing.T, g *gatewaytest.Gateway, dir string) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := g.Rooms().Outbox.Store.Backup(t.Context(), &b); err != nil {
-		t.Fatal(err)
-	}
-	for r := tar.NewReader(&b); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(dir, filepath.FromSlash(h.Name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeReg {
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
 
 // TestAskKilled checks what a gateway knows that starts with what another one has left
 // without stopping: an open question can be answered at the link that was sent; one that is
@@ -73,9 +35,9 @@ func TestAskKilled(t *testing.T) {
 			link := linkOf(t, x.Phones[0], 0)
 			var dir string
 			if tt.form == "" {
-				dir = backUp(t, g, dirs[1])
+				dir = g.BackUp(dirs[1])
 			} else if got := answer(g, link, tt.form); got.Status == http.StatusOK {
-				dir = backUp(t, g, dirs[1])
+				dir = g.BackUp(dirs[1])
 			}
 			g.Stop()
 			called := len(c.take())

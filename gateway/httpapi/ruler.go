@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"runtime"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
@@ -13,7 +12,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/version"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // rulers takes alerts from rulers, such as Prometheus, at the addresses of Alertmanager's API:
@@ -123,30 +121,6 @@ func (h *rulers) take(w http.ResponseWriter, r *http.Request, at *Route) error {
 	return nil
 }
 
-// shownAlert is an alert as Alertmanager's API shows it.
-type shownAlert struct {
-	Annotations  map[string]string `json:"annotations"`
-	EndsAt       time.Time         `json:"endsAt"`
-	Fingerprint  string            `json:"fingerprint"`
-	Receivers    []receiverName    `json:"receivers"`
-	StartsAt     time.Time         `json:"startsAt"`
-	Status       alertStatus       `json:"status"`
-	UpdatedAt    time.Time         `json:"updatedAt"`
-	GeneratorURL string            `json:"generatorURL,omitempty"`
-	Labels       map[string]string `json:"labels"`
-}
-
-type receiverName struct {
-	Name string `json:"name"`
-}
-
-type alertStatus struct {
-	InhibitedBy []string `json:"inhibitedBy"`
-	MutedBy     []string `json:"mutedBy"`
-	SilencedBy  []string `json:"silencedBy"`
-	State       string   `json:"state"`
-}
-
 // list shows the alerts of a key that are open.
 func (h *rulers) list(w http.ResponseWriter, r *http.Request, at *Route) error {
 	k, err := h.toRead(r, at.Lookup())
@@ -161,19 +135,11 @@ func (h *rulers) list(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err != nil {
 		return Answer(err)
 	}
-	out := make([]shownAlert, 0, len(open))
+	out := make([]ruler.Alert, 0, len(open))
 	for i := range open {
-		out = append(out, newShownAlert(k.Name, &open[i]))
+		out = append(out, ruler.NewAlert(k.Name, &open[i]))
 	}
 	return WriteJSON(w, http.StatusOK, out)
-}
-
-func newShownAlert(key string, a *rules.RulerAlert) shownAlert {
-	return shownAlert{
-		Annotations: source.PairsMap(a.Annotations), EndsAt: a.Ends.UTC(), Fingerprint: a.Fingerprint, Receivers: []receiverName{{key}}, StartsAt: a.Starts.UTC(),
-		Status:    alertStatus{[]string{}, []string{}, []string{}, "active"},
-		UpdatedAt: a.At.UTC(), GeneratorURL: a.Generator, Labels: source.PairsMap(a.Labels),
-	}
 }
 
 // toRead returns a key if the client of r may read its alerts.
@@ -188,26 +154,10 @@ func (h *rulers) toRead(r *http.Request, key *Lookup) (*site.Key, error) {
 	return k, err
 }
 
-// rulerStatus is what Alertmanager's API says of itself.
-type rulerStatus struct {
-	Cluster struct {
-		Status string `json:"status"`
-	} `json:"cluster"`
-	Config struct {
-		Original string `json:"original"`
-	} `json:"config"`
-	Uptime      time.Time         `json:"uptime"`
-	VersionInfo map[string]string `json:"versionInfo"`
-}
-
 // serveStatus says what answers here, as Alertmanager does.
 func (h *rulers) serveStatus(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.serveProbe(w, r, at, func() error {
-		s := rulerStatus{Uptime: h.started.UTC(), VersionInfo: map[string]string{
-			"branch": "", "buildDate": "", "buildUser": "", "goVersion": runtime.Version(), "revision": "", "version": version.Agent,
-		}}
-		s.Cluster.Status = "disabled"
-		return WriteJSON(w, http.StatusOK, s)
+		return WriteJSON(w, http.StatusOK, ruler.NewStatus(version.Agent, h.started))
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,11 +25,9 @@ import (
 type Rulers struct {
 	outbox *outbox.Outbox
 	beats  *heartbeat.Monitor // knows when no gateway ran
-	open   atomic.Bool        // there may be groups, so that records are looked at each second
-	looked atomic.Int64       // nanoseconds of the time when open was last compared with the store
+	groups outbox.Presence    // of groups, so that records are looked at each second
 
 	mu      sync.Mutex
-	noted   int                      // how often it was noted that a group is open
 	repeats map[queue.Hash]*repeated // what is not stored yet, by the names of groups
 }
 
@@ -143,7 +140,7 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 		}
 		all.Go(func() error {
 			r.forget(name, p.posts)
-			defer r.noteOpen()
+			defer r.groups.Note()
 			left := 0
 			err := r.change(ctx, name, stored.Grows(p.posts), func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
 				if g == nil {
@@ -165,14 +162,6 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 	return all.Wait()
 }
 
-// noteOpen notes that a group is open.
-func (r *Rulers) noteOpen() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.noted++
-	r.open.Store(true)
-}
-
 // keep keeps posts in memory that say nothing new about a group, and reports whether they
 // are such posts.
 func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert, times rules.GroupTimes) bool {
@@ -180,7 +169,7 @@ func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, pos
 	if !ok || until.IsZero() || !g.Gone.IsZero() {
 		return ok && until.IsZero() && g.Gone.IsZero()
 	}
-	r.noteOpen()
+	r.groups.Note()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.repeats[name]
@@ -229,12 +218,9 @@ func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 	}
 }
 
-// lookEvery is how often Refresh looks for groups.
-const lookEvery = time.Minute
-
 // Refresh stores what is kept in memory when half of the stored time has passed.
 func (r *Rulers) Refresh(ctx context.Context) {
-	if !r.open.Load() {
+	if !r.groups.May() {
 		return
 	}
 	now := r.outbox.Queue.Now()
@@ -254,18 +240,7 @@ func (r *Rulers) Refresh(ctx context.Context) {
 	if err := all.Wait(); err != nil {
 		r.outbox.Log.Debug("repeated alerts cannot be stored now, and are stored later") // the queue has logged why
 	}
-	if at := now.UnixNano(); at-r.looked.Load() >= int64(lookEvery) {
-		r.looked.Store(at)
-		r.mu.Lock()
-		noted := r.noted
-		r.mu.Unlock()
-		any, err := r.Any(ctx)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if err == nil && !any && noted == r.noted {
-			r.open.Store(false)
-		}
-	}
+	r.groups.Look(ctx, r.outbox.Queue, r.groupsName())
 }
 
 // flush stores what is kept in memory about a group. It is lost with a group that is over;
@@ -286,21 +261,16 @@ func (r *Rulers) flush(ctx context.Context, name queue.Hash, times rules.GroupTi
 
 // Any reports whether there is a group.
 func (r *Rulers) Any(ctx context.Context) (bool, error) {
-	some, err := r.outbox.Queue.CallersGroup(ctx, r.groupsName(), queue.Hash{}, 1)
-	return len(some) > 0, err
+	return outbox.HasGroup(ctx, r.outbox.Queue, r.groupsName())
 }
 
 // Arm looks for groups when the queue is opened.
 func (r *Rulers) Arm(ctx context.Context) error {
-	any, err := r.Any(ctx)
-	if any {
-		r.noteOpen()
-	}
-	return err
+	return r.groups.Begin(ctx, r.outbox.Queue, r.groupsName())
 }
 
 // Punctual reports whether something may be due that has to be told in time.
-func (r *Rulers) Punctual() bool { return r.open.Load() }
+func (r *Rulers) Punctual() bool { return r.groups.May() }
 
 // Open returns the groups of the key with a place, with the alerts that fire.
 func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.RulerAlert, err error) {
@@ -310,25 +280,15 @@ func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.Ruler
 	}
 	now := r.outbox.Queue.Now()
 	u, _ := r.beats.SeeUptime(b, now)
-	var after queue.Hash
-	for {
-		page, err := r.outbox.Queue.CallersGroup(ctx, r.groupsName(), after, outbox.PageSize)
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range page {
-			g := decodeGroup(x.Data)
-			if g == nil || g.Home != place.Home || g.Key != place.Key {
-				continue
-			}
+	err = outbox.EachOfGroup(ctx, r.outbox.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
+		g := decodeGroup(x.Data)
+		if g != nil && g.Home == place.Home && g.Key == place.Key {
 			g.Post(now, u, r.kept(x.Name), rules.GroupTimes{})
 			open = append(open, g.Open(now, u)...)
 		}
-		if len(page) < outbox.PageSize {
-			return open, nil
-		}
-		after = page[len(page)-1].Name
-	}
+		return true
+	})
+	return open, err
 }
 
 // IsOpen reports whether a group of the key with a place has a record, so that its incident

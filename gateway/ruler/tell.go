@@ -38,7 +38,7 @@ func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 	if crowded {
 		return true, nil
 	}
-	r.noteOpen()
+	r.groups.Note()
 	for range tries {
 		err = r.due(ctx, name)
 		if !errors.Is(err, errChanged) {

@@ -1,0 +1,43 @@
+package gatewaytest
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// BackUp writes what the queue has stored into a folder, as a kill or a restore leaves it, and
+// returns the folder. The queue must have a secret, since its key is not written.
+func (g *Gateway) BackUp(dir string) string {
+	t := g.t
+	t.Helper()
+	var b bytes.Buffer
+	if err := g.Rooms().Outbox.Store.Backup(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(&b); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
