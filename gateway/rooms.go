@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -48,6 +49,7 @@ type Rooms struct {
 	Devices *device.Registry   // the devices that have subscribed to keys
 	Beats   *heartbeat.Monitor // the beats that keys expect
 	Rulers  *ruler.Rulers      // the alerts that rulers post to keys
+	Planned *planned.Messages  // the messages that are sent later
 	Inboxes *inbox.Box         // the messages that keys keep for readers
 
 	Questions *ask.Questions // what messages ask
@@ -64,6 +66,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
 	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
 	q.Rulers = ruler.New(base, q.Beats)
+	q.Planned = planned.New(base)
 	q.Beats.Needed = q.Rulers.Any
 	q.Devices = device.NewRegistry(base, q.Alerts.Incidents)
 	q.Questions = ask.New(base, q.Alerts)
@@ -87,6 +90,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q.Inboxes = inbox.NewBox(base)
 	q.Outbox.Policy = outbox.Policy{
 		Plan: q.Alerts.Plan, Before: q.Alerts.Before, Ask: q.Questions.Links, Callback: q.Questions.Callback,
+		Later: q.Planned.Attempt, Cancelled: q.Planned.Cancelled,
 		MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft,
 	}
 	return q, nil
@@ -97,15 +101,17 @@ func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 	punctual := s.Punctual || hasRules(&q.Outbox.Engine.Load().Directory) || heartbeat.Expects(&q.Outbox.Engine.Load().Directory) || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
-		Ended: q.ended, Due: q.due, Recheck: q.Alerts.Recheck, Arm: q.arm,
-		Punctual: func() bool { return punctual || q.Alerts.Silences.Any() || q.Questions.Any() || q.Rulers.Punctual() }, Refresh: q.refresh,
+		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
+		Punctual: func() bool {
+			return punctual || q.Alerts.Silences.Any() || q.Questions.Any() || q.Rulers.Punctual() || q.Planned.Punctual()
+		}, Refresh: q.refresh,
 		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Outbox.Log,
 	}
 }
 
 // arm begins to wait for what may be due.
 func (q *Rooms) arm(ctx context.Context) error {
-	return errors.Join(q.Beats.Arm(ctx), q.Rulers.Arm(ctx))
+	return errors.Join(q.Beats.Arm(ctx), q.Rulers.Arm(ctx), q.Planned.Arm(ctx))
 }
 
 // ended returns what changes when a job ends.
@@ -121,6 +127,12 @@ func (q *Rooms) refresh(ctx context.Context) {
 	q.Questions.Refresh(ctx)
 	q.Alerts.WatchShares(ctx)
 	q.Rulers.Refresh(ctx)
+	q.Planned.Refresh(ctx)
+}
+
+// recheck looks at what rules hold.
+func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
+	q.Alerts.Recheck(ctx, q.Planned.Recheck(ctx, held))
 }
 
 // hasRules reports whether a key of the configuration, or the saved keys of a site, have
@@ -176,7 +188,7 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 	if len(data) == 0 {
 		return q.Outbox.RemoveRecord(ctx, name)
 	}
-	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord, q.Questions.DueRecord, q.Rulers.DueRecord} {
+	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord, q.Questions.DueRecord, q.Rulers.DueRecord, q.Planned.DueRecord} {
 		if ours, err := room(ctx, name, data, crowded); ours {
 			return err
 		}

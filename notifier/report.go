@@ -74,6 +74,7 @@ const (
 	RuleDigested   Rule = "digested"   // it is, or will be, part of a message about several
 	RuleSuppressed Rule = "suppressed" // the destination has it, or will get it
 	RuleSilenced   Rule = "silenced"   // a silence matches it; it waits if it tells a problem
+	RulePlanned    Rule = "planned"    // its sender wants it to be sent at a later time
 
 	RuleEscalating   Rule = "escalating"   // it waits for its step; skipped if the step does not begin
 	RuleAcknowledged Rule = "acknowledged" // somebody takes care of the incident

@@ -60,16 +60,13 @@ func askFields() []string {
 	return out
 }
 
-// fieldSendAt is the field of a message that is sent later.
-const fieldSendAt = "send_at"
-
 // Ask returns the question of the request, or nil if it asks none. parse parses a duration.
 func (q *Request) Ask(parse func(string) (time.Duration, error)) (*Ask, error) {
 	given := slices.ContainsFunc(askFields(), func(name string) bool { return !q.content.fields[name].absent() })
 	if !given {
 		return nil, nil
 	}
-	if !q.content.fields[fieldSendAt].absent() {
+	if !q.content.fields[fieldSendAt].absent() || len(q.content.query[fieldSendAt]) > 0 {
 		return nil, badField(fieldAsk, "the field ask cannot stand with send_at: a question is asked now, so leave one of them out")
 	}
 	if !q.content.fields[fieldIncident].absent() || len(q.content.query[fieldIncident]) > 0 {

@@ -14,7 +14,7 @@ import (
 // content is the content of a request: its fields, and what else its body says.
 type content struct {
 	fields   map[string]field    // of the body
-	query    map[string][]string // title, type, format, incident, tag and tags of the query string
+	query    map[string][]string // title, type, format, incident, send_at, tag and tags of the query string
 	mapped   bool                // the query string has mappings
 	raw      *bytes.Buffer       // backs the JSON values in fields; nil if there are none
 	jsonForm bool                // the body was sent as a form but begins like JSON
@@ -41,7 +41,7 @@ var (
 )
 
 // fieldNames are the names of all fields that the API knows.
-var fieldNames = slices.Concat([]string{fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, fieldTemplate}, tagFields, attachFields, askFields())
+var fieldNames = slices.Concat([]string{fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, fieldTemplate, fieldSendAt}, tagFields, attachFields, askFields())
 
 func isField(name string) bool { return slices.Contains(fieldNames, name) }
 

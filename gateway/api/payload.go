@@ -14,7 +14,7 @@ import (
 
 // ReadPayload reads a request whose body is in the format of another program.
 // The message is that of [Request.SetContent]. Of the query string, title, type,
-// format, incident, tag and tags count, as for [Read].
+// format, incident, send_at, tag and tags count, as for [Read].
 func ReadPayload(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
 	q := newRequest(l)
 	if err := (&requestReader{q, w, r}).readPayload(); err != nil {
@@ -112,6 +112,9 @@ type Content struct {
 	Preferred []string
 	OwnTags   bool
 
+	// SendAt is the field send_at: when the message is sent; "" for now.
+	SendAt string
+
 	// Warnings are for the report.
 	Warnings []string
 }
@@ -129,7 +132,7 @@ func (q *Request) SetContent(c Content) error {
 		c.Incident = notifier.HashIncidentName(c.Incident)
 		c.Warnings = append(slices.Clip(c.Warnings), "The incident of the payload has a control character, so its SHA-256 hash is used.")
 	}
-	for name, text := range map[string]string{fieldTitle: c.Title, fieldBody: c.Body, fieldType: c.Type, fieldFormat: c.Format, fieldIncident: c.Incident} {
+	for name, text := range map[string]string{fieldTitle: c.Title, fieldBody: c.Body, fieldType: c.Type, fieldFormat: c.Format, fieldIncident: c.Incident, fieldSendAt: c.SendAt} {
 		if text != "" {
 			fields[name] = field{texts: []string{strings.Clone(strings.ToValidUTF8(text, "\uFFFD"))}}
 		}

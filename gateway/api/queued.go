@@ -24,6 +24,8 @@ func Failed(r notifier.Result) bool { return r.Status != StatusQueued && !r.OK()
 func QueuedRecord(r notifier.Result) notifier.Record {
 	text := "Queued " + r.Service + " notification."
 	switch {
+	case r.Rule == notifier.RulePlanned:
+		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "The message is planned for " + formatTime(r.Until) + "."}
 	case r.Rule != "":
 		text = "Held " + r.Service + " notification: " + ruleText(r.Rule, "", r.Until) + "."
 		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
@@ -56,6 +58,10 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 		text = "the destination has this message already, or will get it"
 	case rule == notifier.RuleSilenced:
 		text = "a silence matches it"
+	case rule == notifier.RulePlanned && until.IsZero():
+		text = "it was planned, and is sent as the message"
+	case rule == notifier.RulePlanned:
+		text = "it is planned"
 	case rule == notifier.RuleHeld && until.IsZero():
 		text = "the problem was over before the hold ended, so that nobody is told"
 	case rule == notifier.RuleEscalating && until.IsZero():
@@ -78,6 +84,8 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	}
 	switch {
 	case until.IsZero():
+	case rule == notifier.RulePlanned:
+		text += " for " + formatTime(until)
 	case rule == notifier.RuleHeld, rule == notifier.RuleSilenced:
 		text += " until " + formatTime(until)
 	default:

@@ -54,7 +54,7 @@ func (x *requestReader) readQuery(query string) (mappings []mapping, err error) 
 			continue
 		}
 		switch p.name {
-		case fieldTitle, fieldType, fieldFormat, fieldIncident, "tag", "tags":
+		case fieldTitle, fieldType, fieldFormat, fieldIncident, fieldSendAt, "tag", "tags":
 			if x.q.content.query == nil {
 				x.q.content.query = map[string][]string{}
 			}

@@ -34,24 +34,15 @@ type Selection struct {
 // a tag expression matches; the empty expression stands for a request without
 // tags. An error of choose becomes a 424.
 func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, error)) (*Selection, error) {
-	tags, err := q.content.tags()
+	w, err := q.Wish()
 	if err != nil {
 		return nil, err
 	}
-	values, err := q.content.values()
-	if err != nil {
-		return nil, err
-	}
-	if tags.Empty() {
-		if targets := PreferredTargets(q.payload.preferred, choose); targets != nil {
-			return &Selection{Targets: q.fill(targets, values), warnings: q.warningRecords()}, nil
-		}
-	}
-	targets, err := choose(tags)
+	targets, err := w.Choose(choose)
 	if err != nil {
 		return nil, Errorf(http.StatusFailedDependency, "%w", err)
 	}
-	return &Selection{Targets: q.fill(targets, values), warnings: q.warningRecords()}, nil
+	return &Selection{Targets: q.fill(targets, w.Values), warnings: q.warningRecords()}, nil
 }
 
 // warningRecords returns the warnings about the request for the report.

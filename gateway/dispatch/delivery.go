@@ -41,6 +41,13 @@ type Delivery struct {
 	// Question is what the message asks; nil for a message that asks nothing.
 	Question *api.Ask
 
+	// Later says when the message is sent; nil for now.
+	Later *queued.Later
+
+	// Released means that the message was planned, and is due: it replaces what waits in the
+	// queue, so that there is room for it.
+	Released bool
+
 	// With, if set, is a change of records in the transaction that stores the message,
 	// which is stored before it is sent.
 	With *queue.Ruled

@@ -25,6 +25,9 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Deliv
 		return h.ask(r, d)
 	}
 	prefer := api.ParsePrefer(r.Header)
+	if d.Later != nil {
+		return h.plan(r, &d, prefer)
+	}
 	var stream *api.Stream
 	o := outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {
 		stream = streamOf(&d, w, r)

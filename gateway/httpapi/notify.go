@@ -150,6 +150,9 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops in
 	if err := h.question(q, at, &d); err != nil {
 		return d, err
 	}
+	if err := h.later(q, at, k, &d); err != nil {
+		return d, err
+	}
 	if err := to.Check(m); err != nil {
 		return d, err
 	}

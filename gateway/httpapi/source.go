@@ -310,6 +310,9 @@ func (h *sources) verify(r *http.Request, p payload, k *sourceKey) error {
 func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k *sourceKey, p payload, m *source.Message) (*api.Response, error) {
 	if m.Skip {
 		p.q.Close()
+		if err := h.cancelSequence(r, k, m.Sequence, ""); err != nil {
+			return nil, err
+		}
 		text := fmt.Sprintf("The source %s has nothing to send.", a.Source)
 		return &api.Response{Status: http.StatusOK, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}}, nil
 	}
@@ -331,7 +334,14 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 		}
 	}
 	d.Single, d.Program = format.IsAPI(), true
-	return h.sender.answer(w, r, d)
+	if d.Later != nil {
+		d.Later.Sequence = m.Sequence
+	}
+	resp, err := h.sender.answer(w, r, d)
+	if err == nil {
+		err = h.cancelSequence(r, k, m.Sequence, resp.ID)
+	}
+	return resp, err
 }
 
 // countRepeat reports whether d opens an alert that is open, and changes nothing, so that
@@ -415,7 +425,8 @@ func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *sourc
 	return m, q.SetContent(api.Content{
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Foreign: m.Foreign, Dialect: m.Dialect, Attach: files, Images: m.Images, Preferred: m.Tags, OwnTags: m.OwnTags, Warnings: m.Warnings,
 		Incident: m.Incident, Alerts: m.Alerts, Acknowledged: m.Acknowledged,
-		File: m.File, ContentType: fileType(r), DropFiles: !s.TakesFiles(),
+		SendAt: m.SendAt,
+		File:   m.File, ContentType: fileType(r), DropFiles: !s.TakesFiles(),
 	})
 }
 

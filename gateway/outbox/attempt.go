@@ -26,7 +26,7 @@ import (
 func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
 	a := attempt{q: q, app: q.Engine.Load(), stored: m, job: j}
 	defer a.release()
-	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask, a.takeMemory} {
+	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.later, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask, a.takeMemory} {
 		if o := stage(ctx); o != nil {
 			return *o
 		}
@@ -53,7 +53,7 @@ type attempt struct {
 // How long a delivery is postponed that cannot be made.
 const (
 	postponeMemory = time.Second
-	postponeSaved  = 10 * time.Second // until saved keys can be read again
+	PostponeSaved  = 10 * time.Second // until saved keys can be read again
 	PostponeChain  = 2 * time.Second  // while lower numbers of its chain are to be tried
 
 	// copiesOfQueuedText is the number of copies of a text in memory during a
@@ -76,6 +76,14 @@ func (a *attempt) decode(context.Context) *queue.Outcome {
 	}
 	a.state.Reported = false
 	return nil
+}
+
+// later leaves a message that is planned to whoever keeps it.
+func (a *attempt) later(ctx context.Context) *queue.Outcome {
+	if a.text.Later.At.IsZero() {
+		return nil
+	}
+	return a.q.Policy.Later(ctx, a.stored, a.job)
 }
 
 // unreadable returns the outcome for a record that cannot be decoded, which
@@ -121,7 +129,7 @@ func (a *attempt) compose(ctx context.Context) (o *queue.Outcome) {
 func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
 	t, err := a.queuedTarget(ctx)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
-		return postponed(postponeSaved)
+		return postponed(PostponeSaved)
 	}
 	if err != nil {
 		o := a.dead(err.Error())

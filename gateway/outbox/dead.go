@@ -114,8 +114,12 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	if name == "" {
 		return nil
 	}
+	what := "A message for the key " + d.State.Key + " was not delivered to " + d.Result.Service
+	if d.State.Planned() {
+		what = "A planned message for the key " + d.State.Key + " was not sent"
+	}
 	text := []string{
-		"A message for the key " + d.State.Key + " was not delivered to " + d.Result.Service + ", and is not tried again.",
+		what + ", and is not tried again.",
 		"Reason: " + markup.TruncateBytes(d.Reason, dispatch.MaxEventError),
 		"ID: " + d.ID,
 	}

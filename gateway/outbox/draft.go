@@ -41,7 +41,7 @@ func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []
 		x.Entry.Rules = queue.JoinRuled(x.Entry.Rules, d.With)
 	}
 	x.kept = q.Policy.Keep(x)
-	x.Entry.Unlimited = d.Source == site.SourceExpect || d.Format == site.SourceRuler || x.refused.only // an alarm must not be lost because much waits
+	x.Entry.Unlimited = d.Source == site.SourceExpect || d.Format == site.SourceRuler || d.Released || x.refused.only // an alarm must not be lost because much waits
 	return x
 }
 
@@ -118,6 +118,9 @@ func MessageOf(d *dispatch.Delivery) *queue.Message {
 		} else {
 			text.Policy = t.Policy().Key()
 		}
+	}
+	if d.Later != nil {
+		text.Later = *d.Later
 	}
 	if d.To.Limits != nil {
 		text.Untrusted, text.Targets = true, len(d.To.Targets)

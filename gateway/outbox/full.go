@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// acceptWithRoom stores a message. If the queue is full, keys that remember more than their
+// Accept stores an entry of the queue. If the queue is full, keys that remember more than their
 // share make room first.
-func (q *Outbox) acceptWithRoom(ctx context.Context, e *queue.Entry) error {
+func (q *Outbox) Accept(ctx context.Context, e *queue.Entry) error {
 	jobs, tried := slices.Clone(e.Jobs), time.Now()
 	err := q.Queue.Accept(ctx, e)
 	if errors.Is(err, queue.ErrFull) && q.Policy.MakeRoom(ctx, tried) {

@@ -242,7 +242,11 @@ func (g *givenUp) keep(text []byte, job queue.JobID) (replaced []queue.JobID) {
 
 // Follow sets the jobs of a message whose text is kept as part of another message, if that
 // one is not given up any more: somebody has retried it.
+// A planned message that was sent is that which was sent.
 func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
+	if err := q.followSent(ctx, e); err != nil {
+		return err
+	}
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		if j.Status != queue.Failed || j.By == (queue.JobID{}) {

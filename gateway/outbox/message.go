@@ -48,12 +48,45 @@ func (m Messages) Get(ctx context.Context, siteID string, id uuid.UUID) (*queue.
 
 // Cancel cancels the deliveries of a message that wait, and returns the message.
 func (m Messages) Cancel(ctx context.Context, id uuid.UUID) (*queue.Entry, error) {
-	if _, err := m.outbox.Queue.Cancel(ctx, id); err != nil {
+	if _, err := m.end(ctx, id, m.outbox.Queue.Cancel); err != nil {
 		return nil, messageError(err)
 	}
 	e, err := m.outbox.Queue.Get(ctx, id)
 	return e, messageError(err)
 }
+
+// change changes a message or, if it was planned and is sent, the one that it was sent as.
+func (m Messages) change(ctx context.Context, id uuid.UUID, change func(context.Context, uuid.UUID) (int, error)) (n int, err error) {
+	for range maxChanges {
+		e, err := m.outbox.Queue.Get(ctx, id)
+		if err != nil {
+			return 0, err
+		}
+		if sent := sentAs(e); sent != (uuid.UUID{}) {
+			return change(ctx, sent)
+		}
+		if n, err = change(ctx, id); err != nil || n > 0 || !isPlanned(e) {
+			return n, err
+		}
+		if e.Jobs[0].Status.Waits() {
+			continue // it is sent at the moment
+		}
+		return 0, nil
+	}
+	return n, nil
+}
+
+// end ends the deliveries of a message as change does.
+func (m Messages) end(ctx context.Context, id uuid.UUID, end func(context.Context, uuid.UUID) (int, error)) (int, error) {
+	n, err := m.change(ctx, id, end)
+	if err == nil && n > 0 {
+		m.outbox.Policy.Cancelled(ctx, id)
+	}
+	return n, err
+}
+
+// maxChanges is how often a change is tried that something else comes before.
+const maxChanges = 5
 
 // Follow sets the states of deliveries that messages of rules have taken over; see
 // [Outbox.Follow].
@@ -70,14 +103,18 @@ func (m Messages) Page(ctx context.Context, before uuid.UUID, n int) (entries []
 
 // Retry makes the deliveries of a message due that wait or were given up.
 func (m Messages) Retry(ctx context.Context, id uuid.UUID) (queue.Retried, error) {
-	n, err := m.outbox.Queue.Retry(ctx, id)
+	var n queue.Retried
+	_, err := m.change(ctx, id, func(ctx context.Context, id uuid.UUID) (total int, err error) {
+		n, err = m.outbox.Queue.Retry(ctx, id)
+		return n.Dead + n.Queued, err
+	})
 	return n, messageError(err)
 }
 
 // Drop cancels the deliveries of a message that wait or were given up, and returns how many
 // there were.
 func (m Messages) Drop(ctx context.Context, id uuid.UUID) (int, error) {
-	n, err := m.outbox.Queue.Drop(ctx, id)
+	n, err := m.end(ctx, id, m.outbox.Queue.Drop)
 	return n, messageError(err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
@@ -54,6 +55,13 @@ type Policy struct {
 	// Ask is called before an attempt of a question to the destination with a hash, and adds
 	// its links, which begin with publicURL, to the message. An outcome that is not nil takes the place of the attempt.
 	Ask func(ctx context.Context, j *queue.Job, m *notifier.Message, target, publicURL string) *queue.Outcome
+
+	// Later is called for a message that is planned, once it is due and could not be sent: its
+	// key or its destinations were gone, or somebody wants it now. It returns the outcome.
+	Later func(ctx context.Context, m *queue.Message, j *queue.Job) *queue.Outcome
+
+	// Cancelled is called when deliveries of a message were cancelled.
+	Cancelled func(ctx context.Context, id uuid.UUID)
 
 	// Callback returns the destination that is told the outcome of the question with an ID,
 	// under a policy.

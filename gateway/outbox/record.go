@@ -69,6 +69,9 @@ const (
 	KindUptime = 'U'
 )
 
+// KindPlanned begins the record of a message that is sent later.
+const KindPlanned = 'P'
+
 // KindAlertGroup begins the record of a group of alerts that rulers post.
 const KindAlertGroup = 'a'
 

@@ -292,7 +292,7 @@ func (s *submission) store(ctx context.Context) {
 // accept stores the draft.
 func (s *submission) accept(ctx context.Context) error {
 	lease := s.q.Queue.Lease()
-	err := s.q.acceptWithRoom(context.WithoutCancel(ctx), s.draft.Entry)
+	err := s.q.Accept(context.WithoutCancel(ctx), s.draft.Entry)
 	if err == nil {
 		s.mu.Lock()
 		s.lease = lease

@@ -44,6 +44,9 @@ func (s *State) fields(c *wire.Codec) {
 	wire.Texts(c, 11, &s.Values)
 }
 
+// Planned reports whether the job is that of a planned message, which has no destination yet.
+func (s *State) Planned() bool { return s.Hash == "" && s.URL == "" }
+
 // Encode is the inverse of Decode.
 func (s *State) Encode() []byte {
 	return wire.Append(make([]byte, 0, 64+len(s.Key)+len(s.Source)+len(s.Hash)+len(s.URL)+32*len(s.Tags)+len(s.Progress)), s, (*State).fields)

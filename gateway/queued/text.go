@@ -52,6 +52,8 @@ type Text struct {
 	Asks bool
 
 	Thread string // see [notifier.Message]
+
+	Later Later // of a message that is planned
 }
 
 // File is a file of a message, without its content.
@@ -91,6 +93,7 @@ func (t *Text) fields(c *wire.Codec) {
 	wire.Text(c, 23, &t.Trace.State)
 	wire.True(c, 30, &t.Asks)
 	wire.Text(c, 31, &t.Thread)
+	wire.Record(c, 32, &t.Later, (*Later).fields)
 }
 
 func (f *File) fields(c *wire.Codec) {

@@ -82,6 +82,13 @@ type Message struct {
 	// Beat is the name of the beat that the request is, or "" if it is a message.
 	Beat string
 
+	// SendAt is when the message is sent: a time of RFC 3339, or a duration from now; "" for now.
+	SendAt string
+
+	// Sequence is the name of the messages that replace one another; "" for none. Those that
+	// are planned are not sent once another one comes, or one with Skip.
+	Sequence string
+
 	// Skip means that there is nothing to send.
 	Skip bool
 

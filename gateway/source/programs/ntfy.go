@@ -38,8 +38,8 @@ func init() {
 			// Since version 2.16, the second segment names a message that may be sent again,
 			// marked as read, or deleted.
 			{Paths: []string{"*/*"}, Read: readNtfy, Reply: replyNtfy},
-			{Methods: []string{http.MethodPut}, Paths: []string{"*/*/clear", "*/*/read"}, Reply: replyNtfyEvent("message_clear")},
-			{Methods: []string{http.MethodDelete}, Paths: []string{"*/*"}, Reply: replyNtfyEvent("message_delete")},
+			{Methods: []string{http.MethodPut}, Paths: []string{"*/*/clear", "*/*/read"}, Read: readNtfyEnd, Reply: replyNtfyEvent("message_clear")},
+			{Methods: []string{http.MethodDelete}, Paths: []string{"*/*"}, Read: readNtfyEnd, Reply: replyNtfyEvent("message_delete")},
 		}},
 	})
 }
@@ -125,6 +125,9 @@ func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
 	compose.Echo(m, "title", m.Title)
 	compose.Echo(m, "message", message)
 	n.setIncident(m)
+	if err := n.setDelay(m); err != nil {
+		return nil, err
+	}
 	return n.showTags(m, message, &body)
 }
 
@@ -244,7 +247,7 @@ func (n ntfyMessage) addLinks(m *source.Message, body *compose.Lines) {
 
 // warnOfIgnored adds warnings about the fields that have no effect.
 func (n ntfyMessage) warnOfIgnored(m *source.Message) {
-	for _, ignored := range [][]string{{"delay", "at", "in"}, {"email", "e-mail", "mail", "e"}, {"call"}} {
+	for _, ignored := range [][]string{{"email", "e-mail", "mail", "e"}, {"call"}} {
 		if value := n.field(ignored...); value != "" {
 			m.Warnings = append(m.Warnings, "ntfy's "+ignored[0]+" has no effect here")
 		}
@@ -256,6 +259,7 @@ func (n ntfyMessage) setIncident(m *source.Message) {
 	sequence := cmp.Or(n.sequence, n.field("sequence_id", "sequence-id", "sid"))
 	if sequence != "" {
 		m.Incident = n.topic + "/" + sequence
+		m.Sequence = m.Incident
 	}
 	compose.Echo(m, "sequence_id", sequence)
 }
@@ -343,7 +347,7 @@ func replyNtfy(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return ntfyError(o)
 	}
-	out := map[string]any{"id": compose.TextID(o, ntfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(12 * time.Hour).Unix(), "event": "message"}
+	out := map[string]any{"id": compose.TextID(o, ntfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(), "event": "message"}
 	maps.Copy(out, o.Message.Echo)
 	if len(o.Message.Warnings) > 0 {
 		out["warnings"] = o.Message.Warnings
@@ -352,6 +356,17 @@ func replyNtfy(o source.Outcome) source.Reply {
 }
 
 const ntfyIDLength = 12
+
+// ntfyExpires is how long ntfy keeps a message by default.
+const ntfyExpires = 12 * time.Hour
+
+// readNtfyEnd reads a request to delete a message or to mark it as read. What is planned with
+// its sequence ID is not sent.
+func readNtfyEnd(_ context.Context, r *source.Request) (*source.Message, error) {
+	topic, rest, _ := strings.Cut(r.Path, "/")
+	sequence, _, _ := strings.Cut(rest, "/")
+	return &source.Message{Skip: true, Sequence: topic + "/" + sequence}, nil
+}
 
 // ntfyError answers with an error and the number that ntfy has for it.
 func ntfyError(o source.Outcome) source.Reply {

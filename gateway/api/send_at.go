@@ -1,0 +1,66 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// fieldSendAt is the field of a message that is sent later. The query string may set it.
+const fieldSendAt = "send_at"
+
+// MaxDelay is how much later a message can be sent.
+const MaxDelay = 30 * 24 * time.Hour
+
+// SendAt returns when the message is to be sent; the zero time for now. now is the present
+// time, and parse parses a duration. A time that has passed is now, and passed reports that: a
+// client that was cut off for a while must not lose its message.
+func (q *Request) SendAt(now time.Time, parse func(string) (time.Duration, error)) (at time.Time, passed bool, err error) {
+	text, err := q.content.text(fieldSendAt)
+	if text = strings.TrimSpace(text); err != nil || text == "" {
+		return at, false, err
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
+		d, err := parse(text)
+		if err != nil {
+			return at, false, badField(fieldSendAt, "the field send_at must be a time with a date and a zone, such as 2026-12-24T18:00:00+01:00, or a duration from now, such as 30m or 2d")
+		}
+		at = now.Add(d)
+	}
+	switch {
+	case at.After(now.Add(MaxDelay)):
+		return at, false, badField(fieldSendAt, "the field send_at is more than 30 days ahead, which is the limit")
+	case !at.After(now):
+		return time.Time{}, true, nil
+	}
+	return at, false, nil
+}
+
+// Wish is whom the client of a request wants to reach in a key.
+type Wish struct {
+	Tags      notifier.TagExpr  // empty for a request without tags
+	Preferred []string          // tags that select only if a destination has one of them
+	Values    map[string]string // for the variables in URLs
+}
+
+// Wish returns whom the client wants to reach.
+func (q *Request) Wish() (w Wish, err error) {
+	if w.Tags, err = q.content.tags(); err != nil {
+		return w, err
+	}
+	w.Values, err = q.content.values()
+	w.Preferred = q.payload.preferred
+	return w, err
+}
+
+// Choose returns the destinations that the client wants to reach. choose returns those that a
+// tag expression matches; the empty expression stands for a request without tags.
+func (w *Wish) Choose(choose func(notifier.TagExpr) ([]notifier.Target, error)) ([]notifier.Target, error) {
+	if w.Tags.Empty() {
+		if targets := PreferredTargets(w.Preferred, choose); targets != nil {
+			return targets, nil
+		}
+	}
+	return choose(w.Tags)
+}

@@ -1,0 +1,211 @@
+package planned
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Messages are the planned messages of all keys.
+type Messages struct {
+	outbox *outbox.Outbox
+	some   outbox.Presence
+	shares outbox.Shares
+}
+
+// New returns the planned messages of an outbox. The queue of the outbox may be set later.
+func New(o *outbox.Outbox) *Messages { return &Messages{outbox: o} }
+
+// Most is the maximum number of planned messages of a key.
+const Most = 1000
+
+// Message is a planned message, without what it says.
+type Message struct {
+	ID       uuid.UUID
+	Site     string // the ID of the site that it came to
+	Place    site.Place
+	Key      string // the name of the key when it was planned
+	Tags     string // the tag expression; "" for none
+	At       time.Time
+	Sequence string // the name by which a program cancels it; "" for none
+}
+
+func (x *Message) fields(c *wire.Codec) {
+	wire.Array(c, 1, x.ID[:])
+	wire.Text(c, 2, &x.Site)
+	wire.Text(c, 3, &x.Place.Home)
+	wire.Text(c, 4, &x.Place.Key)
+	wire.Text(c, 5, &x.Key)
+	wire.Text(c, 6, &x.Tags)
+	wire.Time(c, 7, &x.At)
+	wire.Text(c, 8, &x.Sequence)
+}
+
+// decode returns the planned message in a record, or nil.
+func decode(record []byte) *Message {
+	return outbox.DecodeKind(outbox.KindPlanned, record, func(b []byte) (*Message, error) {
+		x := new(Message)
+		err := wire.Decode(b, x, (*Message).fields)
+		return x, err
+	})
+}
+
+// record returns the record of x, which is due at a time.
+func (p *Messages) record(x *Message, due time.Time) queue.Record {
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindPlanned, wire.Append(nil, x, (*Message).fields)), Due: due, Group: p.group()}
+}
+
+func (p *Messages) name(id uuid.UUID) queue.Hash {
+	return p.outbox.Queue.Hash("planned message\x00" + id.String())
+}
+
+// group is that of all records.
+func (p *Messages) group() queue.Hash { return p.outbox.Queue.Hash("planned messages") }
+
+// newMessage returns the planned message with an ID and a text.
+func newMessage(id uuid.UUID, t *queued.Text) *Message {
+	l := &t.Later
+	return &Message{ID: id, Site: t.Site, Place: site.Place{Home: l.Home, Key: l.First}, Key: t.Key, Tags: l.Tags, At: l.At, Sequence: l.Sequence}
+}
+
+// Later returns when, and to whom, a message is sent that is due at a time. format is the name
+// of the source whose format it has, or "".
+func Later(at time.Time, w *api.Wish, format string) *queued.Later {
+	l := &queued.Later{At: at, Tags: w.Tags.String(), Preferred: w.Preferred, Format: format}
+	for _, name := range slices.Sorted(maps.Keys(w.Values)) {
+		l.Values = append(l.Values, name, w.Values[name])
+	}
+	return l
+}
+
+// Accept stores d, a message to a key that is sent later. It returns the report and the ID. If
+// the report is nil, nothing is stored, and the error is an [*api.Error] that says why, or one
+// of [queue.Queue.Accept].
+func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.Report, string, error) {
+	done, ok, err := p.shares.Reserve(d.At, Most, func() (n int, err error) {
+		err = p.each(ctx, func(x *Message) bool {
+			if x.Place == d.At {
+				n++
+			}
+			return n < Most
+		})
+		return n, err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if !ok {
+		return nil, "", api.Errorf(http.StatusTooManyRequests, "the key has %d planned messages already, which is the limit; wait until one is sent, or cancel one with DELETE", Most)
+	}
+	defer done()
+	d.Later.Home, d.Later.First = d.At.Home, d.At.Key
+	e, r := p.outbox.Later(d)
+	x := newMessage(d.ID, &queued.Text{Site: d.Site, Key: d.Key, Later: *d.Later})
+	e.Untrusted = d.To.Limits != nil
+	e.Rules = &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		j := &e.Jobs[0]
+		j.Status, j.Rule, j.Due = queue.Held, string(notifier.RulePlanned), x.At
+		return &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}, nil
+	}}
+	p.some.Note()
+	if err := p.outbox.Accept(context.WithoutCancel(ctx), e); err != nil {
+		return nil, "", err
+	}
+	report := &notifier.Report{Results: []notifier.Result{r}, Records: []notifier.Record{api.QueuedRecord(r)}}
+	return d.To.Report(report), x.ID.String(), nil
+}
+
+// each calls f with each planned message until it returns false.
+func (p *Messages) each(ctx context.Context, f func(*Message) bool) error {
+	if !p.some.May() {
+		return nil
+	}
+	return outbox.EachOfGroup(ctx, p.outbox.Queue, p.group(), func(r queue.NamedRecord) bool {
+		x := decode(r.Data)
+		return x == nil || f(x)
+	})
+}
+
+// List returns the planned messages that match, the one that is due first in front.
+func (p *Messages) List(ctx context.Context, match func(*Message) bool) (out []Message, err error) {
+	err = p.each(ctx, func(x *Message) bool {
+		if match(x) {
+			out = append(out, *x)
+		}
+		return true
+	})
+	slices.SortFunc(out, func(a, b Message) int { return a.At.Compare(b.At) })
+	return out, err
+}
+
+// CancelSequence cancels the planned messages of a key that have a sequence, but not the one
+// with the ID but. It returns how many there were.
+func (p *Messages) CancelSequence(ctx context.Context, at site.Place, sequence, but string) (n int, err error) {
+	all, err := p.List(ctx, func(x *Message) bool {
+		return x.Place == at && x.Sequence == sequence && x.ID.String() != but
+	})
+	for i := range all {
+		k, cancelErr := p.outbox.Queue.Cancel(ctx, all[i].ID)
+		if cancelErr == nil {
+			p.Cancelled(ctx, all[i].ID)
+		}
+		if n += k; err == nil {
+			err = outbox.IgnoreNotFound(cancelErr)
+		}
+	}
+	return n, err
+}
+
+// Cancelled removes the record of a message that was cancelled. See [outbox.Policy].
+func (p *Messages) Cancelled(ctx context.Context, id uuid.UUID) {
+	if !p.some.May() {
+		return
+	}
+	if err := p.forget(ctx, id); err != nil {
+		p.outbox.Log.Debug("the record of a planned message that is over cannot be removed now, and is removed later", zap.Stringer("id", id), zap.Error(err))
+	}
+}
+
+// forget removes the record of a message, unless that waits.
+func (p *Messages) forget(ctx context.Context, id uuid.UUID) error {
+	job := queue.JobID{Message: id}
+	return p.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{p.name(id)}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		x := decode(old[0])
+		if x == nil {
+			return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+		}
+		statuses, err := status([]queue.JobID{job})
+		if err != nil {
+			return nil, err
+		}
+		if statuses[0].Waits() {
+			return &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}, nil
+		}
+		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+	}})
+}
+
+// Refresh looks for planned messages of other gateways. The queue calls it each second.
+func (p *Messages) Refresh(ctx context.Context) { p.some.Look(ctx, p.outbox.Queue, p.group()) }
+
+// Arm looks for planned messages when the queue is opened.
+func (p *Messages) Arm(ctx context.Context) error {
+	return p.some.Begin(ctx, p.outbox.Queue, p.group())
+}
+
+// Punctual reports whether something may be due that has to be sent in time.
+func (p *Messages) Punctual() bool { return p.some.May() }

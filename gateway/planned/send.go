@@ -1,0 +1,273 @@
+package planned
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// DueRecord does what is due in a record of a planned message, and reports whether it is one.
+func (p *Messages) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+	if data[0] != outbox.KindPlanned {
+		return false, nil
+	}
+	if crowded {
+		return true, nil
+	}
+	p.some.Note()
+	err = p.due(ctx, name)
+	if errors.Is(err, errChanged) {
+		return true, nil // it is due again
+	}
+	return true, err
+}
+
+// errChanged is returned when a planned message is not any more as it was read.
+var errChanged = errors.New("the planned message has changed meanwhile")
+
+// checkGone is how often a planned message is looked at that there is nobody to send to.
+const checkGone = time.Minute
+
+// due sends a planned message. If there is nobody to send it to, it becomes a delivery that
+// fails, which the queue gives up in time.
+func (p *Messages) due(ctx context.Context, name queue.Hash) error {
+	before, err := p.outbox.Queue.CallersRecord(ctx, name)
+	if err != nil {
+		return err
+	}
+	x := decode(before)
+	if x == nil {
+		return p.outbox.RemoveRecord(ctx, name)
+	}
+	e, err := p.outbox.Queue.Get(ctx, x.ID)
+	if errors.Is(err, queue.ErrNotFound) {
+		return p.outbox.RemoveRecord(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	if len(e.Jobs) != 1 || !e.Jobs[0].Status.Waits() {
+		return p.forget(ctx, x.ID)
+	}
+	m, release, err := p.outbox.Queue.Load(ctx, x.ID)
+	if _, damaged := errors.AsType[*queue.DamagedError](err); damaged {
+		return p.letFail(ctx, name, x, &e.Jobs[0]) // its attempt says so
+	}
+	if err != nil {
+		return err
+	}
+	d, err := p.delivery(ctx, m)
+	if err != nil {
+		release()
+		if isUnavailable(err) {
+			return err
+		}
+		return p.letFail(ctx, name, x, &e.Jobs[0])
+	}
+	d.ID, d.Released = queue.NewID(), true
+	d.With = p.sent(name, before, x.ID, d.ID)
+	closeTargets := d.Release
+	d.Release = func() { closeTargets(); release() }
+	report, _, err := p.outbox.Submit(ctx, *d, outbox.Options{})
+	if report == nil {
+		d.Release()
+	}
+	return err
+}
+
+// sent ends the planned message with an ID in the transaction that stores what is sent, whose
+// ID is sent.
+func (p *Messages) sent(name queue.Hash, before []byte, id, sent uuid.UUID) *queue.Ruled {
+	job := queue.JobID{Message: id}
+	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		statuses, err := status([]queue.JobID{job})
+		if err != nil {
+			return nil, err
+		}
+		if s := statuses[0]; !bytes.Equal(old[0], before) || s != queue.Held && s != queue.Queued {
+			return nil, errChanged
+		}
+		now := p.outbox.Queue.Now()
+		return &queue.RuledChange{Records: make([]queue.Record, 1), Jobs: []queue.JobChange{{ID: job, Apply: func(j *queue.Job) {
+			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RulePlanned), queue.JobID{Message: sent}, now
+		}}}}, nil
+	}}
+}
+
+// letFail lets the queue attempt the job of a planned message that cannot be sent.
+func (p *Messages) letFail(ctx context.Context, name queue.Hash, x *Message, j *queue.Job) error {
+	u := &queue.Ruled{Names: []queue.Hash{name}, Held: []queue.Job{*j}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		statuses, err := status([]queue.JobID{j.JobID})
+		if err != nil {
+			return nil, err
+		}
+		c := &queue.RuledChange{Records: []queue.Record{p.record(x, p.outbox.Queue.Now().Add(checkGone))}}
+		if statuses[0] == queue.Held {
+			c.Release = []queue.Job{*j}
+		}
+		return c, nil
+	}}
+	return p.outbox.Queue.Apply(ctx, u)
+}
+
+// goneError is returned when there is nobody to send a planned message to.
+type goneError struct{ reason string }
+
+func (e *goneError) Error() string { return e.reason }
+
+// isUnavailable reports whether err says that keys cannot be read now.
+func isUnavailable(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && e.Status == http.StatusServiceUnavailable
+}
+
+// delivery returns a planned message as it is sent now. Its Release closes the destinations
+// that were made for it. The error is a [*goneError], an [*api.Error] with the status 503, or
+// one about a damaged message.
+func (p *Messages) delivery(ctx context.Context, stored *queue.Message) (*dispatch.Delivery, error) {
+	var text queued.Text
+	if err := text.Decode(stored.Body); err != nil {
+		return nil, fmt.Errorf("the message cannot be read from the queue: %w", err)
+	}
+	k, s, err := p.key(ctx, &text)
+	if err != nil {
+		return nil, err
+	}
+	m, err := text.Message(stored)
+	if err != nil {
+		return nil, fmt.Errorf("the message cannot be read from the queue: %w", err)
+	}
+	m.Time = time.Now()
+	l := &text.Later
+	targets, err := choose(k, l)
+	if err != nil {
+		return nil, err
+	}
+	var made []notifier.Target
+	if len(l.Values) > 0 {
+		own := make([]notifier.Target, len(targets)) // the others are those of the key
+		for i, t := range targets {
+			var isNew bool
+			if own[i], isNew = t.WithStored(l.Values); isNew {
+				made = append(made, own[i])
+			}
+		}
+		targets = own
+	}
+	d := dispatch.NewDelivery(s, text.Source, text.Site, m, &api.Selection{Targets: targets}).ToKey(k)
+	d.Format = l.Format
+	if l.FromPublisher {
+		d.Published = &l.Published
+	}
+	d.Release = func() {
+		for _, t := range made {
+			t.Close()
+		}
+	}
+	p.outbox.Engine.Load().Shared.Incidents.Note(&d)
+	return &d, nil
+}
+
+// key returns the key of a planned message in the configuration of now, with its devices.
+func (p *Messages) key(ctx context.Context, t *queued.Text) (*site.Key, *site.Site, error) {
+	k, s, err := p.outbox.Engine.Load().KeyOfIncident(ctx, &rules.Incident{Site: t.Site, Home: t.Later.Home, Key: t.Later.First})
+	if err != nil {
+		return nil, nil, err
+	}
+	if k == nil {
+		return nil, nil, &goneError{"the key " + t.Key + " is not in the configuration any more; add it again, and retry the message"}
+	}
+	return s.Devices.With(k), s, nil
+}
+
+// choose returns the destinations of a key that a planned message goes to now.
+func choose(k *site.Key, l *queued.Later) ([]notifier.Target, error) {
+	tags, err := notifier.ParseTags(l.Tags)
+	if err != nil {
+		return nil, fmt.Errorf("the tags of the message cannot be read: %w", err)
+	}
+	w := api.Wish{Tags: tags, Preferred: l.Preferred}
+	targets, err := w.Choose(k.Choose)
+	if err != nil {
+		return nil, &goneError{err.Error() + "; correct that, and retry the message"}
+	}
+	return targets, nil
+}
+
+// Attempt is called for a planned message that the queue attempts: there was nobody to send it
+// to, or somebody wants it now. If it can be sent, it is due. See [outbox.Policy].
+func (p *Messages) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) *queue.Outcome {
+	d, err := p.delivery(ctx, m)
+	if err == nil {
+		d.Release()
+		if err := p.restore(ctx, m, p.outbox.Queue.Now()); err != nil {
+			return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeSaved}
+		}
+		return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeChain}
+	}
+	if isUnavailable(err) {
+		return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeSaved}
+	}
+	o := &queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error(), NotSent: true}
+	_, o.Unknown = errors.AsType[*goneError](err)
+	return o
+}
+
+// restore makes the record of a planned message, which is due at a time; zero for when the
+// message is due.
+func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time) error {
+	var text queued.Text
+	if err := text.Decode(m.Body); err != nil {
+		return err
+	}
+	x := newMessage(m.ID, &text)
+	if due.IsZero() {
+		due = x.At
+	}
+	p.some.Note()
+	return p.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, nil
+	}})
+}
+
+// Recheck makes the records of planned messages again that are damaged or lost. held are jobs
+// that rules hold; those of others are returned.
+func (p *Messages) Recheck(ctx context.Context, held []queue.Job) (others []queue.Job) {
+	for i := range held {
+		if j := &held[i]; j.Rule != string(notifier.RulePlanned) {
+			others = append(others, *j)
+		} else if err := p.recheck(ctx, j.Message); err != nil {
+			p.outbox.Log.Error("a planned message cannot be looked at now", zap.Stringer("id", j.Message), zap.Error(err))
+		}
+	}
+	return others
+}
+
+// recheck makes the record of a planned message, if it has none.
+func (p *Messages) recheck(ctx context.Context, id uuid.UUID) error {
+	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(id))
+	if err != nil || decode(b) != nil {
+		return err
+	}
+	m, release, err := p.outbox.Queue.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return p.restore(ctx, m, time.Time{})
+}

@@ -1,0 +1,52 @@
+package queued
+
+import (
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+)
+
+// Later says when, and to whom, a message is sent that is planned. The zero value stands for
+// a message that is sent now.
+type Later struct {
+	At time.Time // when it is due
+
+	// Home and First are the place of its key: where that is defined, and its first name.
+	Home, First string
+
+	// Tags is the tag expression of the request, and Preferred are tags that select only if a
+	// destination has one of them.
+	Tags      string
+	Preferred []string
+
+	Values   []string // for the variables in URLs: a name, then its value
+	Format   string   // the name of the source whose format the message has; "" for the gateway's own
+	Sequence string   // the name by which a program cancels the message; "" for none
+
+	// Published is what the inbox keeps for ntfy's clients, if the message comes from one.
+	Published     source.Published
+	FromPublisher bool
+}
+
+func (l *Later) fields(c *wire.Codec) {
+	wire.Time(c, 1, &l.At)
+	wire.Text(c, 2, &l.Tags)
+	wire.Texts(c, 3, &l.Preferred)
+	wire.Texts(c, 4, &l.Values)
+	wire.Text(c, 5, &l.Format)
+	wire.Text(c, 6, &l.Sequence)
+	wire.True(c, 7, &l.FromPublisher)
+	wire.Record(c, 8, &l.Published, publishedFields)
+	wire.Text(c, 9, &l.Home)
+	wire.Text(c, 10, &l.First)
+}
+
+func publishedFields(p *source.Published, c *wire.Codec) {
+	wire.Texts(c, 1, &p.Tags)
+	wire.Number(c, 2, &p.Priority)
+	wire.Text(c, 3, &p.Click)
+	wire.Text(c, 4, &p.Actions)
+	wire.Text(c, 5, &p.Prefix)
+	wire.Text(c, 6, &p.Suffix)
+}
