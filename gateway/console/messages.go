@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -135,7 +136,7 @@ func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
 		s.list.until = e.Message.Created
 		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
 			s.list.next = uuid.UUID{}
-		} else if queued.SiteID(e.Message) == siteID && s.filter.fits(&m) {
+		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) && s.filter.fits(&m) {
 			out = append(out, m)
 		}
 	}
@@ -193,6 +194,9 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 		ID: stored.ID, Address: httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
+	if outbox.IsPlanned(e) && stored.State == api.StateQueued {
+		m.Outcome = view.Planned
+	}
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) == nil {
 		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
@@ -214,6 +218,8 @@ func resultLines(all []api.Result) (lines []string, more int) {
 	others := map[notifier.Status][]string{}
 	for _, r := range all {
 		switch {
+		case r.Rule == notifier.RulePlanned && r.Until != nil:
+			lines = append(lines, "Planned for "+r.Until.UTC().Format(time.RFC3339)+".")
 		case r.Error == nil, r.Status == api.StatusCancelled, r.Status == notifier.Skipped:
 			others[r.Status] = append(others[r.Status], r.Service)
 		case len(lines) == maxPageResults:
@@ -289,8 +295,43 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 			p.Older = address(list.next)
 		}
 		p.Hint = messagesHint(list.stored, p.Titles)
+		if before == (uuid.UUID{}) && (f.state == "" || f.state == string(view.Planned)) && f.kind == "" && f.title == "" {
+			if err := h.setPlanned(r, &p, &f); err != nil {
+				p.Problem = httpapi.ErrQueueUnread
+			}
+		}
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleMessages, p)
+}
+
+// maxListedPlanned is the maximum number of planned messages on a page.
+const maxListedPlanned = 20
+
+// setPlanned sets the planned messages of the site that fit.
+func (h *messagePages) setPlanned(r *http.Request, p *view.MessagesPage, f *messageFilter) error {
+	q, err := h.App.Open(nil)
+	if q == nil || err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+	defer cancel()
+	siteID := h.Site()
+	all, err := q.Planned.List(ctx, func(x *planned.Message) bool {
+		return x.Site == siteID && (f.key == "" || f.key == x.Key)
+	})
+	if err != nil {
+		return err
+	}
+	if p.Later = max(len(all)-maxListedPlanned, 0); p.Later > 0 {
+		all = all[:maxListedPlanned]
+	}
+	for _, x := range all {
+		address := httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + x.ID.String()
+		p.Planned = append(p.Planned, view.PlannedMessage{
+			ID: x.ID.String(), Address: address, Cancel: address + "?" + dropQuery, Key: x.Key, KeyAddress: httpapi.ConsoleKey(r, x.Key), Tags: x.Tags, At: x.At,
+		})
+	}
+	return nil
 }
 
 // messagesHint says which messages are listed. titles means that the page has titles.
@@ -320,6 +361,9 @@ func (h *messagePages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	e, err := q.Outbox.Messages().Get(ctx, h.Site(), id)
+	if err == nil {
+		err = q.Outbox.Messages().Follow(ctx, e)
+	}
 	return q, e, httpapi.Answer(err)
 }
 
@@ -339,6 +383,9 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	}
 	if x := q.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = h.ListedIncident(r, x).Address
+	}
+	if p.Message.Outcome == view.Planned {
+		p.Planned = e.Jobs[0].Due
 	}
 	for i, result := range queued.Message(e).Results {
 		j := &e.Jobs[i]
@@ -372,6 +419,8 @@ func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
 		d.Outcome = view.GivenUp
 	case j.Status == queue.Sending:
 		d.Note = "being sent now"
+	case j.Status == queue.Held && r.Rule == notifier.RulePlanned:
+		d.Note = "its destinations are looked up when the message is due"
 	case j.Status == queue.Held && r.Until != nil:
 		d.Note = "held by a rule until " + r.Until.UTC().Format(time.RFC3339)
 	case j.Status == queue.Held && r.Rule != "":

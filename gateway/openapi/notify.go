@@ -35,13 +35,14 @@ func Key() About {
 	return About{Key: keyToSendTo, Operations: []Operation{{
 		Method: http.MethodPost, ID: "notifyKey", Tag: ofMessages,
 		Summary:    "Send a message to the destinations of a key",
-		Parameters: common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
+		Parameters: common("Title", "Type", "Format", "Incident", "SendAt", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
 		Body:       messageBody(),
 		Answers: ofMessage(map[int]Answer{
 			http.StatusUnauthorized:     unauthorized(needsToken),
 			http.StatusForbidden:        result("A page of another site has sent the request (`trusted_origins`)."),
 			http.StatusNotFound:         result(noSuchKey),
 			http.StatusAccepted:         says("Deliveries are `queued`, and the client prefers not to wait for them, or the message asks. `Location` has the address of the message.", unsent(), "Vary", "Cache-Control", "Location", "X-Message-Id"),
+			http.StatusTooManyRequests:  result("The key has 1,000 planned messages, or 100 open questions, already."),
 			http.StatusConflict:         result("The message asks, and a silence covers all destinations; nobody was asked."),
 			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
 		}),
@@ -113,7 +114,7 @@ func ofSending(own map[int]Answer) map[int]Answer {
 // ofMessage returns answers with those that a message in the gateway's own format can get.
 func ofMessage(own map[int]Answer) map[int]Answer {
 	maps.Copy(own, map[int]Answer{
-		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`. With a queue, the headers `Location` and `X-Message-Id` have the address and the ID of the message, also where the status is 424.").streamed(),
+		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`, or that of the key is, for a message with `send_at`. With a queue, the headers `Location` and `X-Message-Id` have the address and the ID of the message, also where the status is 424.").streamed(),
 		http.StatusBadRequest:           result("The request is wrong: its syntax, a field, a type, a tag, a mapping or an attachment; or there is nothing to send, or no usable URL to send to."),
 		http.StatusUnsupportedMediaType: result("The body is neither JSON nor a form, or it is compressed."),
 		http.StatusServiceUnavailable:   result("Too many messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` shows what was sent.").header("Retry-After", described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),

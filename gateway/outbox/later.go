@@ -34,15 +34,15 @@ func (q *Outbox) Later(d *dispatch.Delivery) (*queue.Entry, notifier.Result) {
 	return &queue.Entry{Message: m, Jobs: []queue.Job{j}}, r
 }
 
-// isPlanned reports whether e is a planned message.
-func isPlanned(e *queue.Entry) bool {
+// IsPlanned reports whether e is a planned message, which waits, was sent or was cancelled.
+func IsPlanned(e *queue.Entry) bool {
 	return len(e.Jobs) == 1 && e.Jobs[0].Rule == string(notifier.RulePlanned)
 }
 
-// sentAs returns the ID of the message that a planned one was sent as; the zero ID if e is not
+// SentAs returns the ID of the message that a planned one was sent as; the zero ID if e is not
 // planned, or was not sent.
-func sentAs(e *queue.Entry) uuid.UUID {
-	if !isPlanned(e) || e.Jobs[0].Status != queue.Superseded {
+func SentAs(e *queue.Entry) uuid.UUID {
+	if !IsPlanned(e) || e.Jobs[0].Status != queue.Superseded {
 		return uuid.UUID{}
 	}
 	return e.Jobs[0].By.Message
@@ -51,7 +51,7 @@ func sentAs(e *queue.Entry) uuid.UUID {
 // followSent replaces what e has of a planned message that was sent by what the queue has of
 // it since then.
 func (q *Outbox) followSent(ctx context.Context, e *queue.Entry) error {
-	id := sentAs(e)
+	id := SentAs(e)
 	if id == (uuid.UUID{}) {
 		return nil
 	}

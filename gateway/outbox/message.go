@@ -62,10 +62,10 @@ func (m Messages) change(ctx context.Context, id uuid.UUID, change func(context.
 		if err != nil {
 			return 0, err
 		}
-		if sent := sentAs(e); sent != (uuid.UUID{}) {
+		if sent := SentAs(e); sent != (uuid.UUID{}) {
 			return change(ctx, sent)
 		}
-		if n, err = change(ctx, id); err != nil || n > 0 || !isPlanned(e) {
+		if n, err = change(ctx, id); err != nil || n > 0 || !IsPlanned(e) {
 			return n, err
 		}
 		if e.Jobs[0].Status.Waits() {

@@ -119,6 +119,7 @@ var examples = map[string]Page{
 	"messages": MessagesPage{
 		Root: "../", Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk"}, Titles: true, Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
+		Planned: []PlannedMessage{{ID: "0195-9", Address: "../notify/console/messages/0195-9", Cancel: "../notify/console/messages/0195-9?drop", Key: "ops", KeyAddress: "../notify/console/keys/ops", Tags: "oncall", At: noon.Add(time.Hour)}}, Later: 3,
 		Messages: []ListedMessage{
 			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Title: "Disk <full>", Kept: true, Incident: "disk db1", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 1},
 			{Time: noon, Key: "home", Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
@@ -137,7 +138,8 @@ var examples = map[string]Page{
 			{Service: "XML", URL: "xml://example.com/", Outcome: Skipped, Note: "superseded"},
 		},
 	},
-	"message_done": MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Service: "JSON", URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
+	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Service: "Key", URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
+	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Service: "JSON", URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
 	"queue": QueuePage{
 		Root: "../", Problem: "No message can be stored now.", Done: "What waited is being tried now.", Waiting: 112, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
 		All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},

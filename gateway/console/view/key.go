@@ -123,12 +123,13 @@ const (
 	Cancelled Outcome = "cancelled"
 	Skipped   Outcome = "skipped"
 	GivenUp   Outcome = "dead"
+	Planned   Outcome = "planned"
 )
 
 // outcomeWords have the word for each outcome on a page.
 var outcomeWords = map[Outcome]string{
 	Delivered: "Delivered", Failed: "Failed", Queued: "Waiting", Refused: "Refused",
-	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up",
+	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned",
 }
 
 // Queue has the messages of a key that wait or were given up.

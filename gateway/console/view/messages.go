@@ -12,9 +12,11 @@ type MessagesPage struct {
 	Keys     []string // to choose from
 	Titles   bool     // the filter has a field for the title
 	Messages []ListedMessage
-	Problem  string // why the queue is not shown; "" if it is
-	Hint     string // what the list is made of, or what a queue would add
-	Scanned  bool   // the filter has looked at as many messages as one page may
+	Planned  []PlannedMessage // the one that is due first in front
+	Later    int              // more planned messages, which are not shown
+	Problem  string           // why the queue is not shown; "" if it is
+	Hint     string           // what the list is made of, or what a queue would add
+	Scanned  bool             // the filter has looked at as many messages as one page may
 	Until    time.Time
 	Newest   string // the address of the first page; "" if this is the first
 	Older    string // the address of the page with older ones; "" for none
@@ -51,6 +53,17 @@ type ListedMessage struct {
 	More       int // results that are not shown
 }
 
+// PlannedMessage is a message that is sent later.
+type PlannedMessage struct {
+	ID         string
+	Address    string // of its page
+	Cancel     string // the address that a button posts to; "" for none
+	Key        string
+	KeyAddress string // of the page of the key
+	Tags       string // the tag expression; "" for none
+	At         time.Time
+}
+
 // Group joins equal messages that have not arrived, and counts them. The result has
 // at most n.
 func Group(all []ListedMessage, n int) []ListedMessage {
@@ -81,7 +94,7 @@ func Group(all []ListedMessage, n int) []ListedMessage {
 
 // Choices for the filter.
 var (
-	filterStates = []Choice{{Value: "", Label: "any"}, {Value: "queued", Label: "waiting"}, {Value: "failed", Label: "failed"}, {Value: "delivered", Label: "delivered"}, {Value: "cancelled", Label: "cancelled"}, {Value: "refused", Label: "refused"}}
+	filterStates = []Choice{{Value: "", Label: "any"}, {Value: "queued", Label: "waiting"}, {Value: "failed", Label: "failed"}, {Value: "planned", Label: "planned"}, {Value: "delivered", Label: "delivered"}, {Value: "cancelled", Label: "cancelled"}, {Value: "refused", Label: "refused"}}
 	filterTypes  = []Choice{{Value: "", Label: "any"}, {Value: "failure", Label: "failure"}, {Value: "warning", Label: "warning"}, {Value: "success", Label: "success"}, {Value: "info", Label: "info"}}
 	filterSince  = []Choice{{Value: "", Label: "any time"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "7d", Label: "7 days"}}
 )
@@ -112,10 +125,11 @@ type MessagePage struct {
 	Root       string // as in KeysPage
 	Message    ListedMessage
 	Deliveries []Delivery
-	Retry      bool   // it can be tried again, or sooner
-	Drop       bool   // something waits, or was given up
-	Incident   string // the address of the page of its incident; "" for none
-	Inbox      string // the address of the inbox that has its text; "" for none
+	Retry      bool      // it can be tried again, or sooner
+	Drop       bool      // something waits, or was given up
+	Planned    time.Time // when the message is sent; zero if it is not planned
+	Incident   string    // the address of the page of its incident; "" for none
+	Inbox      string    // the address of the inbox that has its text; "" for none
 }
 
 // Delivery is a message on its way to one destination.
