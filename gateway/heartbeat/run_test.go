@@ -1,12 +1,14 @@
 package heartbeat_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -157,5 +159,45 @@ func TestRunRefused(t *testing.T) {
 			t.Errorf("%+v, %v", beats, err)
 		}
 		p.WantTold(t)
+	})
+}
+
+// TestRunShown checks that the admin API and the page of the key show the schedule, a run, how
+// long the last one took and its exit code.
+func TestRunShown(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := newConsole(t, &outbox.Settings{Path: dir}, runKey(t, p))
+		shown := func(admin string, page ...string) {
+			t.Helper()
+			beats, err := g.Rooms().Beats.AllBeats(t.Context())
+			if err != nil || len(beats) != 1 {
+				t.Fatalf("%v, %v", beats, err)
+			}
+			if b, err := json.Marshal(beats[0].Admin(time.Now())); err != nil || string(b) != admin {
+				t.Errorf("%s, %v, want %s", b, err, admin)
+			}
+			for _, path := range []string{"/notify/console/keys/k", "/notify/console"} {
+				if body := g.Get(path).Body; !strings.Contains(body, page[0]) {
+					t.Errorf("%s lacks %s: %s", path, page[0], body)
+				}
+				page = page[len(page)-1:]
+			}
+		}
+		gatewaytest.Until(t, "2000-01-01 03:15:00")
+		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=start", "", http.StatusOK)
+		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * *","zone":"UTC","grace":"2h","max_run":"1h","state":"in_grace",`+
+			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z"}`,
+			"<strong>nightly</strong>, cron 15 3 * * * UTC, grace 2h. None has come yet. A run started <time", "keys/k")
+		gatewaytest.Until(t, "2000-01-01 04:16:00")
+		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * *","zone":"UTC","grace":"2h","max_run":"1h","state":"too_long","since":"2000-01-01T04:15:00Z",`+
+			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z"}`,
+			"Not ended</strong> since <time", "The beat nightly takes too long since <time")
+		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=3", "", http.StatusOK)
+		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * *","zone":"UTC","grace":"2h","max_run":"1h","state":"failed","since":"2000-01-01T04:16:00Z",`+
+			`"last":"2000-01-01T04:16:00Z","ran":"1h1m","exit":3,"due":"2000-01-02T03:15:00Z","late":"2000-01-02T05:15:00Z"}`,
+			"</time> after a run of 1h1m with the exit code 3. The next one is due", "The beat nightly has failed since <time")
 	})
 }
