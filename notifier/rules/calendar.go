@@ -41,7 +41,7 @@ func ParseCalendar(text, zone string) (c Calendar, err error) {
 	case strings.HasPrefix(text, "@") || strings.Contains(text, "TZ="):
 		return c, fmt.Errorf(`%q does not have five fields; write minute, hour, day of the month, month and day of the week, as in "15 3 * * 1-5", and the time zone after them`, cut(text))
 	case len(fields) != cronFields:
-		return c, fmt.Errorf(`%q has %d fields instead of five; write minute, hour, day of the month, month and day of the week in quotes, as in "15 3 * * 1-5"`, cut(text), len(fields))
+		return c, fmt.Errorf(`%q is not five fields, but %d; write minute, hour, day of the month, month and day of the week in quotes, as in "15 3 * * 1-5"`, cut(text), len(fields))
 	}
 	c.fields, c.name = strings.Join(fields, " "), zone
 	if zone != "" {

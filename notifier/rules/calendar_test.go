@@ -88,9 +88,9 @@ func TestCalendarOverYears(t *testing.T) {
 // TestCalendarMistakes checks that a schedule is refused with what to write.
 func TestCalendarMistakes(t *testing.T) {
 	for _, x := range []struct{ fields, zone, want string }{
-		{"", "", "has 0 fields instead of five"},
-		{"15 3 * *", "", `has 4 fields instead of five; write minute, hour, day of the month, month and day of the week in quotes, as in "15 3 * * 1-5"`},
-		{"0 15 3 * * *", "", "has 6 fields instead of five"},
+		{"", "", "is not five fields, but 0"},
+		{"15 3 * *", "", `is not five fields, but 4; write minute, hour, day of the month, month and day of the week in quotes, as in "15 3 * * 1-5"`},
+		{"0 15 3 * * *", "", "is not five fields, but 6"},
 		{"@daily", "", "does not have five fields"},
 		{"@every 1h", "", "does not have five fields"},
 		{"TZ=UTC 15 3 * * *", "", "and the time zone after them"},
