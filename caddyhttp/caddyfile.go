@@ -126,7 +126,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			default_tag <expression>|untagged
 //			queue off
 //			fallback <key>
-//			expect <name> every <duration> [grace <duration>] [{
+//			expect <name> every <duration>|cron <fields> [<zone>] [grace <duration>] [max_run <duration>] [{
 //				tag <expression>
 //			}]
 //			accept direct|smtp|<source...>

@@ -192,9 +192,13 @@ func (l *keyLoader) options(name string, c *Key) (o site.KeyOptions, err error) 
 	}
 	for _, x := range c.Expect {
 		if x == nil {
-			return o, l.file.Locate(expectName(name, ""), fmt.Errorf("key %s: expect: it is null; write a name and every, or remove it", name))
+			return o, l.file.Locate(expectName(name, ""), fmt.Errorf("key %s: expect: it is null; write a name and every or cron, or remove it", name))
 		}
-		o.Expects = append(o.Expects, x.options())
+		e, err := x.options()
+		if err != nil {
+			return o, l.file.Locate(expectName(name, x.Name), fmt.Errorf("key %s: expect %s: %w", name, x.Name, err))
+		}
+		o.Expects = append(o.Expects, e)
 	}
 	return o, nil
 }

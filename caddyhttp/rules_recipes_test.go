@@ -89,6 +89,21 @@ func TestRecipes(t *testing.T) {
 				"success: sync is back | The beat has come. It was late since 2000-01-01 01:11 UTC.",
 			},
 		},
+		"A job by cron": {
+			[]step{
+				{"2000-01-03 02:15:00", "?beat=backup&state=start"}, // on Monday at 03:15 in Berlin
+				{"2000-01-03 03:30:00", "?beat=backup&exit=0"},
+				{"2000-01-04 02:15:00", "?beat=backup&state=start"},
+				{"2000-01-04 02:27:00", "?beat=backup&exit=3"},
+				{"2000-01-05 04:15:10", ""},
+			},
+			[]string{
+				"failure: backup has not ended after 1h | backup started at 2000-01-03 02:15 UTC and has not ended after 1h.",
+				"success: backup is back | The beat has come after a run of 1h15m. It had not ended by 2000-01-03 03:15 UTC.",
+				"failure: backup has failed after 12m, exit 3 | The beat came with the exit code 3.",
+				"failure: backup is late | The last beat came at 2000-01-04 02:27 UTC. One was due at 2000-01-05 02:15 UTC, with a grace of 2h.",
+			},
+		},
 		"Deployments": {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},
 			[]string{"info: 1", "failure: broken", "info: deploy: 2 messages | 00:00 2\n00:00 3"},

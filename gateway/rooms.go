@@ -211,7 +211,7 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 	if err != nil {
 		return out
 	}
-	out.Beats = map[string]int{heartbeat.StateOnTime: 0, heartbeat.StateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
+	out.Beats = map[string]int{heartbeat.StateOnTime: 0, heartbeat.StateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0, string(rules.BeatTooLong): 0}
 	for _, b := range beats {
 		out.Beats[b.State(out.Now)]++
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // serveBeats lists the beats that keys expect, with the last call of the watchdog.
@@ -32,18 +31,7 @@ func serveBeats(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	for _, b := range beats {
-		e := b.Expected.ExpectedBeat
-		x := heartbeat.AdminBeat{
-			Key: b.Expected.Key.Name, Scope: "global", Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace),
-			State: b.State(now), Last: b.Beat.Last.UTC(), Due: b.Due.UTC(), Late: b.Late.UTC(),
-		}
-		if b.Expected.Key.OfSite {
-			x.Scope = "site"
-		}
-		if b.Beat.State != rules.BeatOK {
-			x.Since = b.Beat.Since.UTC()
-		}
-		out.Beats = append(out.Beats, x)
+		out.Beats = append(out.Beats, b.Admin(now))
 	}
 	return writeJSON(w, out)
 }

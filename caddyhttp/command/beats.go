@@ -23,11 +23,17 @@ type beat struct {
 	Key   string     `json:"key"`
 	Name  string     `json:"name"`
 	Every string     `json:"every"`
+	Cron  string     `json:"cron"`
+	Zone  string     `json:"zone"`
 	State string     `json:"state"`
 	Since *time.Time `json:"since"`
 	Last  *time.Time `json:"last"`
+	Ran   string     `json:"ran"`
+	Exit  int64      `json:"exit"`
 	Due   *time.Time `json:"due"`
 	Late  *time.Time `json:"late"`
+
+	Started *time.Time `json:"started"`
 }
 
 // watchdog is what the command uses of the calls of the watchdog.
@@ -46,8 +52,8 @@ func beatsCommand() *cobra.Command {
 		Short: "Lists the beats that keys of a running server expect",
 		Long: `
 Lists the beats that keys expect: the key, the name, the state, how often it comes,
-when the last one came, when the next one is due and when it is late. The last line
-is about the watchdog that queue beat calls. It uses the admin API of the server.
+when the last one came, with its run time and exit code, when the next one is due and
+when it is late, and since when the job runs. The last line is about the watchdog that queue beat calls. It uses the admin API of the server.
 `,
 		Args: cobra.NoArgs,
 		RunE: exit.WithCode(f.beats),
@@ -81,7 +87,22 @@ func (b *beat) columns() []string {
 	if b.Since != nil {
 		state += " since " + at(b.Since)
 	}
-	return []string{b.Key, b.Name, state, "every " + b.Every, "last " + at(b.Last), "due " + at(b.Due), "late " + at(b.Late)}
+	how := "every " + b.Every
+	if b.Cron != "" {
+		how = strings.TrimSpace("cron " + b.Cron + " " + b.Zone)
+	}
+	last := "last " + at(b.Last)
+	if b.Ran != "" {
+		last += " after " + b.Ran
+	}
+	if b.Exit != 0 {
+		last += fmt.Sprintf(", exit %d", b.Exit)
+	}
+	late := "late " + at(b.Late)
+	if b.Started != nil {
+		late += ", runs since " + at(b.Started)
+	}
+	return []string{b.Key, b.Name, state, how, last, "due " + at(b.Due), late}
 }
 
 // line returns the line about the watchdog.

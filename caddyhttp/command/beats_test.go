@@ -29,13 +29,16 @@ func TestBeats(t *testing.T) {
 		url json://`+strings.TrimPrefix(destination.URL, "http://")+`/
 		expect nightly every 24h grace 2h
 		expect sync every 1h
+		expect yearly cron "15 3 24 12 *" UTC grace 2h
 	}
 	`, "stateless off")
-	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/notify/ops?beat=sync&type=failure")
-	if err != nil {
-		t.Fatal(err)
+	for _, query := range []string{"beat=sync&state=start", "beat=sync&exit=3", "beat=yearly&state=start"} {
+		resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/notify/ops?" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
 	}
-	resp.Body.Close()
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
 		return command(t, "", append([]string{"beats", "--address=" + caddyhttptest.Admin}, args...)...)
@@ -50,7 +53,8 @@ func TestBeats(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	want := []string{
 		`^ops +nightly +on time +every 1d +last never +due ` + date + ` +late ` + date + `$`,
-		`^ops +sync +failed since ` + date + ` +every 1h +last ` + date + ` +due ` + date + ` +late ` + date + `$`,
+		`^ops +sync +failed since ` + date + ` +every 1h +last ` + date + ` after \d+s, exit 3 +due ` + date + ` +late ` + date + `$`,
+		`^ops +yearly +on time +cron 15 3 24 12 \* UTC +last never +due \d{4}-12-24 03:15:00 +late \d{4}-12-24 05:15:00, runs since ` + date + `$`,
 		`^watchdog failing since ` + date + `, every 1s, last success never: the watchdog answers with status 418$`,
 	}
 	if len(lines) != len(want) {

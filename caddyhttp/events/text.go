@@ -143,13 +143,19 @@ var texts = map[string]func(d data, reload bool) Text{
 	},
 	event.BeatLate: func(d data, _ bool) Text {
 		what := " is late"
-		if d.text("state") == "failed" {
+		switch d.text("state") {
+		case "failed":
 			what = " has failed"
+		case "too_long":
+			what = " has not ended"
 		}
-		return Text{"Beat " + d.name("beat") + what + d.keySuffix(), markup.JoinLines(d.line("Last beat", "last"), d.line("Expected every", "every")), notifier.Failure}
+		return Text{
+			"Beat " + d.name("beat") + what + d.keySuffix(),
+			markup.JoinLines(d.line("Last beat", "last"), d.line("Run time", "ran"), d.line("Exit code", "exit"), d.line("Expected every", "every"), d.line("Expected by cron", "cron")), notifier.Failure,
+		}
 	},
 	event.BeatBack: func(d data, _ bool) Text {
-		return Text{"Beat " + d.name("beat") + " is back" + d.keySuffix(), d.line("Expected every", "every"), notifier.Success}
+		return Text{"Beat " + d.name("beat") + " is back" + d.keySuffix(), markup.JoinLines(d.line("Run time", "ran"), d.line("Expected every", "every"), d.line("Expected by cron", "cron")), notifier.Success}
 	},
 	event.Delivered: func(d data, _ bool) Text {
 		return Text{"Message delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}

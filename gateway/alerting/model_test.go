@@ -60,8 +60,8 @@ func readKey(t *testing.T, block string) (k site.KeyOptions) {
 			k.Name = args[0]
 		case "url":
 			k.URLs = append(k.URLs, site.URL{URL: args[0], Tags: args[1:]})
-		case "expect": // a name every a time grace a time
-			k.Expects = append(k.Expects, site.BeatOptions{Expect: rules.Expect{Name: args[0], Every: duration(t, args[2]), Grace: duration(t, args[4])}})
+		case "expect":
+			k.Expects = append(k.Expects, readExpect(t, strings.TrimSpace(line)))
 		case "types":
 			for _, text := range args {
 				scope.Types = append(scope.Types, notifier.Type(text))
@@ -83,6 +83,28 @@ func readKey(t *testing.T, block string) (k site.KeyOptions) {
 	}
 	k.Rules = r
 	return k
+}
+
+// readExpect reads a line with a name, every and a time or cron and a schedule, grace and
+// max_run.
+func readExpect(t *testing.T, line string) (o site.BeatOptions) {
+	t.Helper()
+	var when, times string
+	if before, schedule, ok := strings.Cut(line, ` cron "`); ok {
+		fields, rest, _ := strings.Cut(schedule, `" `)
+		zone, rest, _ := strings.Cut(rest, " ")
+		c, err := rules.ParseCalendar(fields, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Calendar, line = c, before+" "+rest
+	} else if before, rest, ok := strings.Cut(line, " every "); ok {
+		when, times, _ = strings.Cut(rest, " ")
+		o.Every, line = duration(t, when), before+" "+times
+	}
+	words := strings.Fields(line) // expect, a name, grace and a time, max_run and a time
+	o.Name, o.Grace, o.MaxRun = words[1], duration(t, words[3]), duration(t, words[5])
+	return o
 }
 
 // addRule adds a rule with arguments as a Caddyfile has them, and returns its scope.
@@ -222,7 +244,7 @@ func memoryFolder(t *testing.T) string {
 func TestRulesModel(t *testing.T) {
 	t.Parallel()
 	const steps = 100
-	worlds := 4 // one of each kind
+	worlds := 7 // one of each kind
 	if racetest.All() {
 		worlds = 20
 	}

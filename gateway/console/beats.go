@@ -33,11 +33,15 @@ func (h *keyPages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	for _, b := range beats {
 		e := b.Expected.ExpectedBeat
 		x := view.Beat{
-			Name: e.Name, Every: rules.FormatTime(e.Every), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered,
-			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Outbox.Queue.Now()) == heartbeat.StateInGrace, Failed: b.Beat.State == rules.BeatFailed,
+			Name: e.Name, How: e.How(), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered, Exit: b.Beat.Exit, Started: b.Beat.Started, RunEnds: b.RunEnds,
+			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Outbox.Queue.Now()) == heartbeat.StateInGrace,
+		}
+		if b.Beat.Ran > 0 {
+			x.Ran = heartbeat.FormatRun(b.Beat.Ran)
 		}
 		if b.Beat.State != rules.BeatOK {
 			x.Outcome, x.Since = view.Failed, b.Beat.Since
+			x.Problem = map[rules.BeatState]string{rules.BeatLate: "Late", rules.BeatFailed: "Failed", rules.BeatTooLong: "Not ended"}[b.Beat.State]
 		}
 		p.Beats = append(p.Beats, x)
 	}
@@ -63,6 +67,8 @@ func (h *shared) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key
 			out = append(out, view.Trouble{What: "The beat " + b.Expected.ExpectedBeat.Name + " is late", Since: b.Beat.Since})
 		case rules.BeatFailed:
 			out = append(out, view.Trouble{What: "The beat " + b.Expected.ExpectedBeat.Name + " has failed", Since: b.Beat.Since})
+		case rules.BeatTooLong:
+			out = append(out, view.Trouble{What: "The beat " + b.Expected.ExpectedBeat.Name + " takes too long", Since: b.Beat.Since})
 		case rules.BeatOK:
 		}
 	}

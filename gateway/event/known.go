@@ -44,14 +44,17 @@ const (
 	Up   = "notify_up"
 )
 
-// The events of a beat that a key expects: it is late or has failed, and it has come
-// after that. Their data are
+// The events of a beat that a key expects: it is late, has failed or its run takes too
+// long, and it has come after that. Their data are
 //
 //	key    the name of the key
 //	beat   the name of the beat
-//	state  late or failed; "" if it is back
+//	state  late, failed or too_long; "" if it is back
 //	last   when the last one came; "" for never
-//	every  how often it is expected
+//	every  how often it is expected; "" if it comes by a calendar
+//	cron   the fields and the zone of the calendar; "" for none
+//	ran    how long the last run took; "" if that is not known
+//	exit   the exit code of the last one; "" for 0 or none
 const (
 	BeatLate = "notify_beat_late"
 	BeatBack = "notify_beat_back"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,11 +98,7 @@ func decodeUptime(record []byte) *rules.Uptime {
 const lateCheck = 10 * time.Minute
 
 func beatRecord(b *rules.Beat, u *rules.Uptime, now time.Time) queue.Record {
-	due := b.Deadline(u)
-	if b.Missed || !b.Gone.IsZero() {
-		due = now.Add(lateCheck)
-	}
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindBeat, b.Encode()), Due: due}
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindBeat, b.Encode()), Due: b.NextLook(now, u, lateCheck)}
 }
 
 func (m *Monitor) uptimeRecord(u *rules.Uptime) queue.Record {
@@ -250,6 +247,7 @@ type BeatStatus struct {
 	Beat     rules.Beat
 	Due      time.Time // when the next one is due; zero if that is not known
 	Late     time.Time // when it is late; zero if that is not known
+	RunEnds  time.Time // when the present run takes too long; zero for never or none
 }
 
 // Beats returns what is known of beats.
@@ -274,7 +272,7 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 		s := BeatStatus{Expected: x}
 		if record != nil {
 			b := decodeBeat(record)
-			s.Beat, s.Due, s.Late = *b, b.Due(u), b.Deadline(u)
+			s.Beat, s.Due, s.Late, s.RunEnds = *b, b.Due(u), b.Deadline(u), b.RunDeadline(u)
 		}
 		out = append(out, s)
 	}
@@ -292,16 +290,50 @@ func (m *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
 
 // AdminBeat is the JSON of a beat that a key expects.
 type AdminBeat struct {
-	Key   string    `json:"key"`
-	Scope string    `json:"scope"` // global or site
-	Name  string    `json:"name"`
-	Every string    `json:"every"`
-	Grace string    `json:"grace"`
-	State string    `json:"state"`          // on_time, in_grace, late or failed
-	Since time.Time `json:"since,omitzero"` // it is late or has failed
-	Last  time.Time `json:"last,omitzero"`  // when the last one came
-	Due   time.Time `json:"due,omitzero"`   // when the next one is due
-	Late  time.Time `json:"late,omitzero"`  // when it is late
+	Key    string    `json:"key"`
+	Scope  string    `json:"scope"` // global or site
+	Name   string    `json:"name"`
+	Every  string    `json:"every,omitempty"`
+	Cron   string    `json:"cron,omitempty"` // the five fields, instead of every
+	Zone   string    `json:"zone,omitempty"` // of cron; none for that of the server
+	Grace  string    `json:"grace"`
+	MaxRun string    `json:"max_run,omitempty"`
+	State  string    `json:"state"`          // on_time, in_grace, late, failed or too_long
+	Since  time.Time `json:"since,omitzero"` // it is late, has failed or takes too long
+	Last   time.Time `json:"last,omitzero"`  // when the last one came
+	Ran    string    `json:"ran,omitempty"`  // how long the last run took, if its start was sent
+	Exit   int64     `json:"exit,omitempty"` // the exit code of the last one, if it was not 0
+	Due    time.Time `json:"due,omitzero"`   // when the next one is due
+	Late   time.Time `json:"late,omitzero"`  // when it is late
+
+	Started time.Time `json:"started,omitzero"`  // when the present run started
+	RunEnds time.Time `json:"run_ends,omitzero"` // when it takes too long
+}
+
+// Admin returns the JSON of a beat.
+func (s *BeatStatus) Admin(now time.Time) AdminBeat {
+	e := s.Expected.ExpectedBeat
+	out := AdminBeat{
+		Key: s.Expected.Key.Name, Scope: "global", Name: e.Name, Cron: e.Calendar.Fields(), Zone: e.Calendar.Zone(), Grace: rules.FormatTime(e.Grace),
+		State: s.State(now), Last: s.Beat.Last.UTC(), Due: s.Due.UTC(), Late: s.Late.UTC(), Started: s.Beat.Started.UTC(), RunEnds: s.RunEnds.UTC(),
+	}
+	out.Exit, _ = strconv.ParseInt(s.Beat.Exit, 10, 64)
+	if s.Expected.Key.OfSite {
+		out.Scope = "site"
+	}
+	if e.Calendar.IsZero() {
+		out.Every = rules.FormatTime(e.Every)
+	}
+	if e.MaxRun > 0 {
+		out.MaxRun = rules.FormatTime(e.MaxRun)
+	}
+	if s.Beat.Ran > 0 {
+		out.Ran = FormatRun(s.Beat.Ran)
+	}
+	if s.Beat.State != rules.BeatOK {
+		out.Since = s.Beat.Since.UTC()
+	}
+	return out
 }
 
 // The states of beats that have no problem, in the admin API and in metrics. The others

@@ -43,3 +43,13 @@ func beat(t *testing.T, g *gatewaytest.Gateway, method, target, body string, sta
 	synctest.Wait()
 	return got
 }
+
+// byCalendar returns the expectation of a beat by a schedule in UTC.
+func byCalendar(t *testing.T, name, fields string, grace, maxRun time.Duration) site.BeatOptions {
+	t.Helper()
+	c, err := rules.ParseCalendar(fields, "UTC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site.BeatOptions{Expect: rules.Expect{Name: name, Calendar: c, Grace: grace, MaxRun: maxRun}}
+}

@@ -29,16 +29,25 @@ func New(o *outbox.Outbox) *Monitor {
 	return m
 }
 
-// Came returns the change for a beat that has come, and that has failed or not. Most beats
-// need no message, and change only their record; a failure, and the first beat after a
+// Started returns the change for a run that has begun.
+func (m *Monitor) Started(x *ExpectedBeat) *BeatChange {
+	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
+		b.Start(now, u, &x.Expect)
+		return false, true
+	}}
+}
+
+// Came returns the change for a beat that has come, and that has failed or not. exit is its
+// exit code; "" for 0 or none. Most beats need no message, and change only their record; a failure, and the first beat after a
 // problem, are told. withMessage says which of the two the caller is about to do: the change
 // returns [ErrBeatUnchanged] if the beat needs the other. before is set to what was known of
 // the beat.
-func (m *Monitor) Came(x *ExpectedBeat, failed, withMessage bool, before *rules.Beat) *BeatChange {
+func (m *Monitor) Came(x *ExpectedBeat, failed bool, exit string, withMessage bool, before *rules.Beat) *BeatChange {
 	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		*before = *b
 		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
-		return false, b.Came(now, u, &x.Expect, failed) == withMessage
+		return false, b.Came(now, u, &x.Expect, failed, exit) == withMessage
 	}}
 }
 
@@ -49,9 +58,16 @@ func Emit(a *outbox.Engine, name string, x *ExpectedBeat, b *rules.Beat) {
 		if !b.Last.IsZero() {
 			last = b.Last.UTC().Format(time.RFC3339)
 		}
-		return map[string]any{
-			"key": x.Key.Name, "beat": x.Name, "last": last, "state": string(b.State), "every": rules.FormatTime(x.Every),
+		data := map[string]any{
+			"key": x.Key.Name, "beat": x.Name, "last": last, "state": string(b.State), "every": "", "cron": x.Calendar.String(), "ran": "", "exit": b.Exit,
 		}
+		if x.Calendar.IsZero() {
+			data["every"] = rules.FormatTime(x.Every)
+		}
+		if b.Ran > 0 {
+			data["ran"] = FormatRun(b.Ran)
+		}
+		return data
 	})
 }
 

@@ -1,10 +1,8 @@
 package heartbeat
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,25 +28,53 @@ const incidentOfBeat = "beat:"
 // BeatTime returns a time as messages about beats have it.
 func BeatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") } //nolint:gosmopolitan // the server's zone is that of its users
 
-// lateText returns the message that a beat is late.
-func (x *ExpectedBeat) lateText(last time.Time) *notifier.Message {
-	since := "No beat has come yet."
-	if !last.IsZero() {
-		since = "The last beat came at " + BeatTime(last) + "."
+// FormatRun returns how long a run took, as messages about beats have it.
+func FormatRun(d time.Duration) string {
+	precision := time.Second
+	if d >= time.Hour {
+		precision = time.Minute
 	}
+	return rules.FormatTime(max(d.Round(precision), time.Second))
+}
+
+// lateText returns the message that a beat is late, which is due at a time.
+func (x *ExpectedBeat) lateText(b *rules.Beat, due time.Time) *notifier.Message {
+	text := "No beat has come yet."
+	if !b.Last.IsZero() {
+		text = "The last beat came at " + BeatTime(b.Last) + "."
+	}
+	if !b.Started.IsZero() {
+		text += " A run started at " + BeatTime(b.Started) + " and has not ended."
+	}
+	if x.Calendar.IsZero() {
+		text += " One is expected every " + rules.FormatTime(x.Every)
+	} else {
+		text += " One was due at " + BeatTime(due)
+	}
+	return &notifier.Message{Title: x.Name + " is late", Type: notifier.Failure, Body: text + ", with a grace of " + rules.FormatTime(x.Grace) + "."}
+}
+
+// tooLongText returns the message that a run takes too long.
+func (x *ExpectedBeat) tooLongText(b *rules.Beat) *notifier.Message {
+	longest := rules.FormatTime(x.MaxRun)
 	return &notifier.Message{
-		Title: x.Name + " is late", Type: notifier.Failure,
-		Body: fmt.Sprintf("%s One is expected every %s, with a grace of %s.", since, rules.FormatTime(x.Every), rules.FormatTime(x.Grace)),
+		Title: x.Name + " has not ended after " + longest, Type: notifier.Failure,
+		Body: x.Name + " started at " + BeatTime(b.Started) + " and has not ended after " + longest + ".",
 	}
 }
 
-// BackText returns the message that a beat came after a problem.
-func (x *ExpectedBeat) BackText(state rules.BeatState, since time.Time) *notifier.Message {
+// backText returns the message that a beat came after a problem. before is what was known of
+// it.
+func (x *ExpectedBeat) backText(before *rules.Beat, now time.Time) *notifier.Message {
 	what := "It was late since "
-	if state == rules.BeatFailed {
+	switch before.State {
+	case rules.BeatFailed:
 		what = "It failed at "
+	case rules.BeatTooLong:
+		what = "It had not ended by "
+	case rules.BeatOK, rules.BeatLate:
 	}
-	return &notifier.Message{Title: x.Name + " is back", Body: "The beat has come. " + what + BeatTime(since) + ".", Type: notifier.Success}
+	return &notifier.Message{Title: x.Name + " is back", Body: "The beat has come" + afterRun(before.Running(now)) + ". " + what + BeatTime(before.Since) + ".", Type: notifier.Success}
 }
 
 // goneText returns the message that a beat with a problem is expected no more.
@@ -56,11 +82,28 @@ func goneText(name string) *notifier.Message {
 	return &notifier.Message{Title: name + " is no longer expected", Body: "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success}
 }
 
-// FailedText makes the message of a failing beat one about the beat.
-func FailedText(name string, m *notifier.Message) {
-	m.Title = cmp.Or(m.Title, name+" has failed")
-	if m.Body == "" && len(m.Attachments) == 0 {
-		m.Body = "The beat came with the type failure."
+// failedText makes the message of a failing beat one about the beat. ran is how long the run
+// took; 0 if that is not known.
+func failedText(name string, m *notifier.Message, s Signal, ran time.Duration) {
+	text := "failed"
+	if ran > 0 {
+		text += " after " + FormatRun(ran)
+	}
+	if s.Exit != "" {
+		text += ", exit " + s.Exit
+	}
+	switch {
+	case m.Title == "":
+		m.Title = name + " has " + text
+	case ran > 0 || s.Exit != "":
+		m.Title += ": " + text
+	}
+	if m.Body != "" || len(m.Attachments) > 0 {
+		return
+	}
+	m.Body = "The beat came with the type failure."
+	if s.Exit != "" {
+		m.Body = "The beat came with the exit code " + s.Exit + "."
 	}
 }
 
@@ -89,37 +132,61 @@ func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChan
 	return report, id, err
 }
 
-// dueBeat tells that a beat is late. It looks at the record first: a time in which no
-// gateway ran may have moved the deadline.
+// dueBeat tells that a beat is late, or that its run takes too long. It looks at the record
+// first: a time in which no gateway ran may have moved the deadline.
 func (m *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
-	app, before := m.outbox.Engine.Load(), decodeBeat(data)
-	x := expectedBeatOf(&app.Directory, before)
+	before := decodeBeat(data)
+	x := expectedBeatOf(&m.outbox.Engine.Load().Directory, before)
 	if x == nil {
 		return m.dueGoneBeat(ctx, name, before)
 	}
-	late := false
-	c := &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
-		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
-		b.Arm(now, u, &x.Expect)
-		late = b.Late(now, u)
-		return false, true
-	}}
-	if err := c.Apply(ctx); err != nil || !late {
+	late, tooLong := false, false
+	c := m.look(x, name, func(now time.Time, b *rules.Beat, u *rules.Uptime) bool {
+		late, tooLong = b.Late(now, u), b.TooLong(now, u)
+		return true
+	})
+	if err := c.Apply(ctx); err != nil {
 		return err
 	}
-	c = &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
-		if !b.Late(now, u) {
-			return false, false
+	if tooLong {
+		overrun := m.look(x, name, func(now time.Time, b *rules.Beat, u *rules.Uptime) bool {
+			tell := b.TooLong(now, u)
+			b.Overrun(now)
+			return tell
+		})
+		if err := m.tellDue(ctx, x, x.tooLongText(&c.Beat), overrun); err != nil {
+			return err
 		}
+	}
+	if !late {
+		return nil
+	}
+	miss := m.look(x, name, func(now time.Time, b *rules.Beat, u *rules.Uptime) bool {
+		tell := b.Late(now, u)
 		b.Miss(now)
-		return false, true
+		return tell
+	})
+	return m.tellDue(ctx, x, x.lateText(&c.Beat, c.Beat.Due(&c.Uptime)), miss)
+}
+
+// look returns a change of a beat that is looked at.
+func (m *Monitor) look(x *ExpectedBeat, name queue.Hash, change func(now time.Time, b *rules.Beat, u *rules.Uptime) (ok bool)) *BeatChange {
+	return &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
+		b.Arm(now, u, &x.Expect)
+		return false, change(now, b, u)
 	}}
-	_, _, err := m.TellBeat(ctx, x.Delivery(x.lateText(before.Last), c), c)
+}
+
+// tellDue tells a problem of a beat that did not come, and makes the change, unless another
+// gateway has told it or the beat came.
+func (m *Monitor) tellDue(ctx context.Context, x *ExpectedBeat, text *notifier.Message, c *BeatChange) error {
+	_, _, err := m.TellBeat(ctx, x.Delivery(text, c), c)
 	if errors.Is(err, ErrBeatUnchanged) {
-		return nil // another gateway has told it, or the beat came
+		return nil
 	}
 	if err == nil {
-		Emit(app, event.BeatLate, x, &c.Beat)
+		Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
 	}
 	return err
 }

@@ -2,23 +2,14 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
-	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Beats takes the beats that keys expect.
@@ -106,9 +97,6 @@ func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, at *Route, be
 	return h.takeBeat(r, q, at, beat, hops)
 }
 
-// beatTries is how often a beat is taken that others change meanwhile.
-const beatTries = 10
-
 // takeBeat takes a beat that has been read and may be sent to the key. It closes q.
 func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string, hops int) (*api.Response, error) {
 	k, err := at.Lookup().Key(r.Context())
@@ -122,6 +110,10 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string
 		return nil, errNoBeat(at.Key)
 	}
 	m, err := q.Beat()
+	var signal heartbeat.Signal
+	if err == nil {
+		signal, err = heartbeat.ReadSignal(r.URL.Query(), m)
+	}
 	if err == nil && m.Type == notifier.Failure {
 		m.Hops = hops
 		m.Attachments, err = h.sender.attachments(r, q, true)
@@ -135,86 +127,7 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string
 		q.Close()
 		return nil, err
 	}
-	ctx := context.WithoutCancel(r.Context())
-	x := h.ExpectedBeat(k, e)
-	if m.Type == notifier.Failure {
-		return h.failBeat(ctx, store, x, q, m)
-	}
-	q.Close()
-	for range beatTries {
-		resp, err := h.beatCame(ctx, store, x)
-		if !errors.Is(err, heartbeat.ErrBeatUnchanged) {
-			return resp, err
-		}
-	}
-	return nil, outbox.ErrQueueUnavailable(heartbeat.ErrBeatUnchanged)
-}
-
-// beatCame notes a beat that has not failed. The first one after a problem is told.
-func (h *Beats) beatCame(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat) (*api.Response, error) {
-	var before rules.Beat
-	quiet := q.Beats.Came(x, false, false, &before)
-	err := quiet.Apply(ctx)
-	if err == nil {
-		return beatResponse(x, quiet, nil), nil
-	}
-	if !errors.Is(err, heartbeat.ErrBeatUnchanged) {
-		return nil, outbox.QueueError(err)
-	}
-	m := x.BackText(before.State, before.Since)
-	told := q.Beats.Came(x, false, true, &before)
-	report, id, err := q.Beats.TellBeat(ctx, x.Delivery(m, told), told)
-	if err != nil {
-		if errors.Is(err, heartbeat.ErrBeatUnchanged) {
-			return nil, err
-		}
-		return nil, outbox.QueueError(err)
-	}
-	heartbeat.Emit(&h.App.Engine, event.BeatBack, x, &told.Beat)
-	resp := beatResponse(x, told, report)
-	resp.ID = id
-	return resp, nil
-}
-
-// failBeat tells that a beat has failed. If the store is not available, the message is
-// sent at once, like any other.
-func (h *Beats) failBeat(ctx context.Context, q *gateway.Rooms, x *heartbeat.ExpectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
-	heartbeat.FailedText(x.Name, m)
-	var before rules.Beat
-	c := q.Beats.Came(x, true, true, &before)
-	d := x.Delivery(m, c)
-	d.Memory, d.Release = request.Memory(), request.Close
-	if err := d.To.Check(m); err != nil {
-		request.Close()
-		return nil, err
-	}
-	report, id, err := q.Beats.TellBeat(ctx, d, c)
-	if err != nil {
-		defer request.Close()
-	}
-	if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable {
-		q.Outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
-		return api.NewResponse(h.Shared.Send(ctx, d)), nil
-	}
-	if err != nil {
-		return nil, outbox.QueueError(err)
-	}
-	heartbeat.Emit(&h.App.Engine, event.BeatLate, x, &c.Beat)
-	resp := beatResponse(x, c, report)
-	resp.ID = id
-	return resp, nil
-}
-
-// beatResponse returns the response to a beat that has been noted. report is that of the
-// message about it, or nil for none.
-func beatResponse(x *heartbeat.ExpectedBeat, c *heartbeat.BeatChange, report *notifier.Report) *api.Response {
-	resp := &api.Response{Status: http.StatusOK, Title: "Beat " + x.Name}
-	text := "Beat " + x.Name + " has come. The next one is due by " + heartbeat.BeatTime(c.Beat.Due(&c.Uptime)) + "."
-	resp.Records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
-	if report != nil {
-		resp.Results, resp.Records = report.Results, append(resp.Records, report.Records...)
-	}
-	return resp
+	return store.Beats.Take(context.WithoutCancel(r.Context()), h.ExpectedBeat(k, e), signal, q, m)
 }
 
 // ExpectedBeat returns the beat of an expectation of a key of the site.

@@ -135,7 +135,7 @@ func TestDashboard(t *testing.T) {
 		"caddy_notify_refused_total reason":       metrics.AllRefusalReasons,
 		"caddy_notify_queue_beats_total outcome":  {metrics.BeatOK, metrics.BeatFailed, metrics.BeatWithheld},
 		"caddy_notify_destinations state":         {string(metrics.StateKnown), string(metrics.StateFailing), string(metrics.StateDown)},
-		"caddy_notify_beats state":                {heartbeat.StateOnTime, heartbeat.StateInGrace, "late", "failed"},
+		"caddy_notify_beats state":                {heartbeat.StateOnTime, heartbeat.StateInGrace, "late", "failed", "too_long"},
 		"caddy_notify_queue_jobs state":           {"queued", "sending", "dead"},
 		"caddy_notify_deliveries_total outcome":   {string(notifier.Delivered), string(notifier.Failed), string(notifier.Skipped), "queued"},
 		"caddy_notify_key_messages_total outcome": {site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError},

@@ -35,7 +35,7 @@ func Key() About {
 	return About{Key: keyToSendTo, Operations: []Operation{{
 		Method: http.MethodPost, ID: "notifyKey", Tag: ofMessages,
 		Summary:    "Send a message to the destinations of a key",
-		Parameters: common("Title", "Type", "Format", "Incident", "SendAt", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
+		Parameters: common("Title", "Type", "Format", "Incident", "SendAt", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "BeatState", "BeatExit", "Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
 		Body:       messageBody(),
 		Answers: ofMessage(map[int]Answer{
 			http.StatusUnauthorized:     unauthorized(needsToken),
@@ -50,7 +50,7 @@ func Key() About {
 		Method: http.MethodGet, ID: "pageOfKey", Tag: ofPage,
 		Summary:     "A page to write a message on",
 		Description: "For browsers, that is, requests whose `Accept` header prefers `text/html`. `HEAD` works, too. `page off` turns it off. With `beat`, a request of any client is a beat, and the answer is that of `POST`; one from a page of another origin is refused.",
-		Parameters:  common("Beat", "Type"),
+		Parameters:  common("Beat", "BeatState", "BeatExit", "Type"),
 		Answers: map[int]Answer{
 			http.StatusOK:               aPage(),
 			http.StatusUnauthorized:     says(needsToken, map[string]Schema{mediaHTML: text()}, "Vary", "Cache-Control", "WWW-Authenticate"),

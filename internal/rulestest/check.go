@@ -26,6 +26,7 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 	}
 	if m.Gateway.Restart != nil && (m.Beats || m.Rand.IntN(2) == 0) {
 		m.noRules()
+		m.ruleless = m.Now()
 		m.logf("reload: %s", m.rules)
 		m.Gateway.Restart(Reloaded)
 	}
@@ -356,19 +357,31 @@ func (c *check) steps(i int, t *target) {
 	}
 }
 
-// beatsTold checks what was told of the beat: none comes any more.
+// beatsTold checks what was told of the beat: none comes any more. Only a run that has begun
+// takes too long, and one that takes too long when no rule holds messages is told.
 func (c *check) beatsTold(t *target) {
 	if !c.Beats {
 		return
 	}
-	last := ""
+	late, last := false, time.Time{} // last is when a run was told last
 	for _, a := range t.got {
-		if a.beat == "" || !a.taken {
-			continue
+		if a.beat == "has not ended" {
+			last = a.at
+			if longest := a.at.Add(c.Slack - beatRun*c.Unit); !slices.ContainsFunc(c.runs, longest.After) {
+				c.problem("told at %s that a run takes too long, and none began %s before", a.at.UTC().Format(time.TimeOnly), beatRun*c.Unit)
+			}
 		}
-		last = a.beat
+		if a.beat != "" && a.taken {
+			late = a.beat == "is late" || late && a.beat != "is back"
+		}
 	}
-	if last != "late" {
-		c.problem("told last of the beat %q, but none comes any more", last)
+	if !late {
+		c.problem("not told that the beat is late, but none comes any more")
+	}
+	if !c.running {
+		return
+	}
+	if began := c.runs[len(c.runs)-1]; began.Add(beatRun*c.Unit).After(c.ruleless) && last.Before(began) {
+		c.problem("not told that the run takes too long that began at %s", began.UTC().Format(time.TimeOnly))
 	}
 }

@@ -49,6 +49,7 @@ type Model struct {
 	Unit      time.Duration // the times of the rules are multiples of it
 	Escalates bool          // there are steps
 	Beats     bool          // a beat is expected
+	Calendar  bool          // it is expected by a calendar, for which the unit is a minute
 	Brief     bool          // an outage lasts for one attempt, because the next ones come much later
 
 	rules     string // lines of the Caddyfile
@@ -56,6 +57,9 @@ type Model struct {
 	abandoned bool   // it was not at some time
 	rate      rate   // of the rules; zero for none
 	ack       time.Duration
+	runs      []time.Time // when runs of the beat began
+	running   bool        // the last one has not ended
+	ruleless  time.Time   // when the rules ended; zero if they have not
 	log       []string
 	posts     []*post
 	silences  []silence
@@ -71,7 +75,7 @@ type Model struct {
 const BeatName = "nightly"
 
 // The times of the beat, in units.
-const beatEvery, beatGrace = 60, 10
+const beatEvery, beatGrace, beatRun = 60, 10, 20
 
 // post is a message that was sent to the key.
 type post struct {
@@ -119,7 +123,7 @@ type cared struct {
 
 // New returns a model with random rules.
 func New(g Gateway, key string, seed uint64, unit time.Duration) *Model {
-	m := &Model{Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1, Beats: seed%4 == 2 && g.Restart != nil} //nolint:gosec // it is repeatable
+	m := &Model{Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1, Beats: seed%4 == 2 && g.Restart != nil, Calendar: seed%8 == 6 && unit == time.Minute} //nolint:gosec // it is repeatable
 	m.targets = []*target{{}}
 	if m.Escalates {
 		m.targets = append(m.targets, &target{step: 1}, &target{step: 2})
@@ -214,7 +218,11 @@ func (m *Model) setRules(lines []string) {
 		lines = []string{"rate 1000/" + m.Unit.String()}
 	}
 	if m.Beats {
-		lines = append(lines, fmt.Sprintf("expect %s every %s grace %s", BeatName, beatEvery*m.Unit, beatGrace*m.Unit))
+		when := fmt.Sprint("every ", beatEvery*m.Unit)
+		if m.Calendar {
+			when = `cron "0 * * * *" UTC`
+		}
+		lines = append(lines, fmt.Sprintf("expect %s %s grace %s max_run %s", BeatName, when, beatGrace*m.Unit, beatRun*m.Unit))
 	}
 	m.rules = strings.Join(lines, "\n")
 }
@@ -567,10 +575,15 @@ func (m *Model) outage() {
 	m.logf("a destination is down: %v", down)
 }
 
-// beat sends a beat.
+// beat sends a beat, or the start of a run.
 func (m *Model) beat() error {
-	status, body, _ := m.request(http.MethodGet, "/notify/"+m.Key+"?beat="+BeatName, nil)
-	m.logf("beat: %d", status)
+	query, at := "", m.Now()
+	if m.running = m.Rand.IntN(2) == 0; m.running {
+		query = "&state=start"
+		m.runs = append(m.runs, at)
+	}
+	status, body, _ := m.request(http.MethodGet, "/notify/"+m.Key+"?beat="+BeatName+query, nil)
+	m.logf("beat%s: %d", query, status)
 	if status != http.StatusOK {
 		return fmt.Errorf("a beat: status %d: %s", status, body)
 	}

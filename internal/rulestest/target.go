@@ -23,7 +23,7 @@ type arrival struct {
 	killed bool      // the gateway was killed at that time, so that it may not know the outcome
 	title  string
 	tells  []told
-	beat   string // "late" or "back" if it is about the beat
+	beat   string // "is late", "is back" or "has not ended" if it is about the beat
 }
 
 // told is a state of an incident that an arrival tells.
@@ -53,8 +53,8 @@ func tellsOf(text string) (out []told) {
 
 // beatOf returns what a title tells of the beat.
 func beatOf(text string) string {
-	for _, state := range []string{"late", "back"} {
-		if strings.Contains(text, BeatName+" is "+state) {
+	for _, state := range []string{"is late", "is back", "has not ended"} {
+		if strings.Contains(text, BeatName+" "+state) {
 			return state
 		}
 	}

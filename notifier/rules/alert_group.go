@@ -56,7 +56,7 @@ var lastsOver = Expect{Grace: time.Minute}
 // deadline returns when an alert ends unless it is posted again. After a time in which no
 // gateway ran, a ruler has a minute more to post it.
 func (a *RulerAlert) deadline(u *Uptime) time.Time {
-	away := max(u.down(&lastsOver)-a.down, 0)
+	away := max(u.down(lastsOver.Grace)-a.down, 0)
 	if away > 0 {
 		away += lastsOver.Grace
 	}
@@ -139,7 +139,7 @@ func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times Gr
 	}
 	at := g.index()
 	for _, p := range posts {
-		p.told, p.lost, p.down = false, false, u.down(&lastsOver)
+		p.told, p.lost, p.down = false, false, u.down(lastsOver.Grace)
 		i, known := at[p.Fingerprint]
 		switch {
 		case known && p.At.Before(g.Alerts[i].At):

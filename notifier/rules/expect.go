@@ -7,17 +7,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
-// Expect says that a beat has to come again and again: at the latest Every, and then
-// Grace, after the last one. Otherwise it is late.
+// Expect says that a beat has to come again and again: at the latest Every after the last
+// one, or at the times of Calendar, and then Grace later. Otherwise it is late.
 type Expect struct {
-	Name         string
-	Every, Grace time.Duration
+	Name     string
+	Every    time.Duration // 0 with a Calendar
+	Calendar Calendar      // the zero value with Every
+	Grace    time.Duration
+	MaxRun   time.Duration // the longest time from a start to its end; 0 for any
 }
 
 // The bounds of the times of an [Expect].
 const (
 	maxEvery     = 400 * 24 * time.Hour
-	graceShare   = 10 // the default grace is one in so many of Every
+	graceShare   = 10 // the default grace is one in so many of the time between two beats
 	beatNameSize = 64
 )
 
@@ -39,28 +42,54 @@ func CheckBeatName(name string) error {
 // DefaultGrace returns the grace of an expectation that sets none.
 func DefaultGrace(every time.Duration) time.Duration { return max(every/graceShare, minTime) }
 
+// DefaultGrace returns the grace of e if none is set: a share of the shortest time between two
+// beats.
+func (e *Expect) DefaultGrace() time.Duration {
+	if e.Calendar.IsZero() {
+		return DefaultGrace(e.Every)
+	}
+	return DefaultGrace(e.Calendar.shortest())
+}
+
 // Check returns an error if the expectation is malformed.
 func (e *Expect) Check() error {
 	if err := CheckBeatName(e.Name); err != nil {
 		return err
 	}
-	if e.Every < minTime || e.Every > maxEvery {
+	switch inBounds := func(d time.Duration) bool { return minTime <= d && d <= maxEvery }; {
+	case e.Every != 0 && !e.Calendar.IsZero():
+		return errors.New("every and cron exclude each other; remove one")
+	case e.Calendar.IsZero() && !inBounds(e.Every):
 		return errors.New("every: the time must be from 1s to 400d")
-	}
-	if e.Grace < minTime || e.Grace > maxEvery {
+	case !inBounds(e.Grace):
 		return errors.New("grace: the time must be from 1s to 400d")
+	case e.MaxRun != 0 && !inBounds(e.MaxRun):
+		return errors.New("max_run: the time must be from 1s to 400d")
 	}
 	return nil
+}
+
+// How returns how often the beat is expected, such as "every 1d" or "cron 15 3 * * 1-5 UTC".
+func (e *Expect) How() string {
+	if e.Calendar.IsZero() {
+		return "every " + FormatTime(e.Every)
+	}
+	return "cron " + e.Calendar.String()
 }
 
 // wallTime is the minimum interval that is also measured on the clock on the wall.
 const wallTime = 6 * time.Hour
 
-// next returns when the beat after one at a time is due. A job that runs at 02:30 each
-// day runs 25 hours after the last time where the clock is put back in between, and one
-// that waits 24 hours does not run earlier where it is put forward. So it is the later
-// one of both times. The zone is that of t.
+// next returns when the beat after one at a time is due. With a calendar, that is its first
+// time after t.
+//
+// Otherwise a job that runs at 02:30 each day runs 25 hours after the last time where the
+// clock is put back in between, and one that waits 24 hours does not run earlier where it is
+// put forward. So it is the later one of both times. The zone is that of t.
 func (e *Expect) next(t time.Time) time.Time {
+	if !e.Calendar.IsZero() {
+		return e.Calendar.Next(t)
+	}
 	due := t.Add(e.Every)
 	if e.Every < wallTime {
 		return due
@@ -84,7 +113,16 @@ type Uptime struct {
 	// Short are the sums of the other gaps by their length: those that are at most a gapStep,
 	// at most two, and so on.
 	Short []time.Duration
+
+	// Back is when the last of the gaps of Down ended, and ShortBack has the same for Short.
+	Back      time.Time
+	ShortBack []ended
 }
+
+// ended is when a time without a gateway ended.
+type ended struct{ at time.Time }
+
+func (e *ended) fields(c *wire.Codec) { wire.Time(c, 1, &e.at) }
 
 const (
 	maxGap  = time.Minute
@@ -114,21 +152,37 @@ func (u *Uptime) See(now time.Time, started bool) {
 	case first || gap <= 0 || gap <= maxUnseen && !started:
 	case gap > maxGap:
 		u.Down += gap
+		u.Back = now
 	default:
 		i := int((gap - 1) / gapStep)
 		u.Short = append(u.Short, make([]time.Duration, max(i+1-len(u.Short), 0))...)
 		u.Short[i] += gap
+		u.ShortBack = append(u.ShortBack, make([]ended, max(i+1-len(u.ShortBack), 0))...)
+		u.ShortBack[i].at = now
 	}
 }
 
-// down returns the time in which no gateway ran that counts for e.
-func (u *Uptime) down(e *Expect) time.Duration {
+// shortest returns the index in Short of the shortest gaps that count with a grace.
+func shortest(grace time.Duration) int { return int(min(grace/2, maxGap) / gapStep) }
+
+// down returns the time in which no gateway ran that counts with a grace.
+func (u *Uptime) down(grace time.Duration) time.Duration {
 	sum := u.Down
-	shortest := int(min(e.Grace/2, maxGap) / gapStep)
-	for _, d := range u.Short[min(shortest, len(u.Short)):] {
+	for _, d := range u.Short[min(shortest(grace), len(u.Short)):] {
 		sum += d
 	}
 	return sum
+}
+
+// back returns when the last time without a gateway ended that counts with a grace.
+func (u *Uptime) back(grace time.Duration) time.Time {
+	last := u.Back
+	for _, e := range u.ShortBack[min(shortest(grace), len(u.ShortBack)):] {
+		if e.at.After(last) {
+			last = e.at
+		}
+	}
+	return last
 }
 
 // BeatState is what was told about a beat.
@@ -138,7 +192,10 @@ type BeatState string
 const (
 	BeatOK     BeatState = ""       // nothing, or that it came again
 	BeatLate   BeatState = "late"   // it did not come in time
-	BeatFailed BeatState = "failed" // it came with the type failure
+	BeatFailed BeatState = "failed" // it came with the type failure, or an exit code other than 0
+
+	// BeatTooLong means that a run began and did not end within [Expect.MaxRun].
+	BeatTooLong BeatState = "too_long"
 )
 
 // Beat is what is known of the beats of an [Expect].
@@ -157,47 +214,146 @@ type Beat struct {
 	// Missed means that it was told that the next beat did not come, which is told once.
 	Missed bool
 
-	armed Expect        // with which due was set
+	Started time.Time     // when the present run began; zero for none
+	Ran     time.Duration // how long the last run took; 0 if its start is not known
+	Exit    string        // the exit code of the last beat; "" for 0 or none
+	overran bool          // it was told that the present run takes too long
+
+	armed armed         // with which due was set
 	due   time.Time     // when the next one is due, as if a gateway ran all the time
-	down  time.Duration // what of the [Uptime] counted when due was set
+	down  time.Duration // what of the [Uptime] counted when due was set or, by a calendar, reached
+
+	// reached means that a gateway ran when the beat was due by a calendar. Another time
+	// without one moves the deadline, and no earlier one does.
+	reached bool
+
+	startDown time.Duration // what of the [Uptime] counted when the run began
+}
+
+// armed is what a [Beat] knows of the [Expect] with which it was armed.
+type armed struct {
+	every, grace time.Duration
+	calendar     string // "" for none
+	maxRun       time.Duration
+}
+
+func armedOf(e *Expect) armed { return armed{e.Every, e.Grace, e.Calendar.String(), e.MaxRun} }
+
+// same reports whether the deadline of the next beat is the same with b.
+func (a armed) same(b armed) bool {
+	a.maxRun = b.maxRun
+	return a == b
 }
 
 // arm begins to wait for the next beat.
 func (b *Beat) arm(now time.Time, u *Uptime, e *Expect) {
-	b.armed, b.due, b.down = *e, e.next(now), u.down(e)
+	if b.armed.grace != e.Grace {
+		b.startDown = u.down(e.Grace)
+	}
+	b.armed, b.due, b.down, b.reached = armedOf(e), e.next(now), u.down(e.Grace), false
 }
 
 // Arm begins to wait for a beat, unless it is expected already. It does so again if the
-// expectation has changed, or if the clock was wrong when it was armed.
+// expectation has changed, or if the clock was wrong when it was armed. If no gateway ran
+// when the beat was due by a calendar, the one after that time is expected.
 func (b *Beat) Arm(now time.Time, u *Uptime, e *Expect) {
 	b.Gone = time.Time{}
+	if b.Started.After(now) {
+		b.Started = now // the clock was wrong
+	}
 	const changes = 3 * time.Hour // of the clock on the wall
-	if b.armed != *e || b.Deadline(u).Sub(now) > e.Every+2*e.Grace+changes {
+	byCalendar := !e.Calendar.IsZero()
+	switch {
+	case !b.armed.same(armedOf(e)),
+		!byCalendar && b.Deadline(u).Sub(now) > e.Every+2*e.Grace+changes,
+		byCalendar && b.due.After(now) && b.due.After(e.next(now)):
 		b.arm(now, u, e)
+	}
+	b.armed.maxRun = e.MaxRun
+	for byCalendar && !b.reached && !b.due.After(now) {
+		if back := u.back(e.Grace); back.After(b.due) {
+			b.due = e.next(back)
+		} else {
+			b.reached, b.down = true, u.down(e.Grace)
+		}
 	}
 }
 
-// away returns the time in which no gateway ran since the beat was armed.
-func (b *Beat) away(u *Uptime) time.Duration { return max(u.down(&b.armed)-b.down, 0) }
+// away returns the time in which no gateway ran since the beat was armed or, by a calendar,
+// was due.
+func (b *Beat) away(u *Uptime) time.Duration {
+	if b.armed.calendar != "" && !b.reached {
+		return 0
+	}
+	return max(u.down(b.armed.grace)-b.down, 0)
+}
 
-// Due returns when the next beat is due. A time in which no gateway ran moves it.
-func (b *Beat) Due(u *Uptime) time.Time { return b.due.Add(b.away(u)) }
+// Due returns when the next beat is due. A time in which no gateway ran moves it, unless it
+// is due by a calendar.
+func (b *Beat) Due(u *Uptime) time.Time {
+	if b.armed.calendar != "" {
+		return b.due
+	}
+	return b.due.Add(b.away(u))
+}
 
 // Deadline returns when the next beat is late. After a time in which no gateway ran, it
 // has the grace once more, so that all jobs can run again before one is missed.
 func (b *Beat) Deadline(u *Uptime) time.Time {
-	deadline := b.Due(u).Add(b.armed.Grace)
-	if b.away(u) > 0 {
-		deadline = deadline.Add(b.armed.Grace)
+	return moved(b.due.Add(b.armed.grace), b.away(u), b.armed.grace)
+}
+
+// moved returns a deadline after a time in which no gateway ran.
+func moved(deadline time.Time, away, grace time.Duration) time.Time {
+	if away > 0 {
+		return deadline.Add(away + grace)
 	}
 	return deadline
 }
 
-// Came notes that a beat came, and that it has failed or not. It reports whether a
-// message tells that: each failure, and the first beat after a problem.
-func (b *Beat) Came(now time.Time, u *Uptime, e *Expect, failed bool) (told bool) {
+// RunDeadline returns when the present run takes too long, or the zero time if none does. A
+// time in which no gateway ran moves it as it moves [Beat.Deadline].
+func (b *Beat) RunDeadline(u *Uptime) time.Time {
+	if b.Started.IsZero() || b.armed.maxRun == 0 {
+		return time.Time{}
+	}
+	return moved(b.Started.Add(b.armed.maxRun), max(u.down(b.armed.grace)-b.startDown, 0), b.armed.grace)
+}
+
+// NextLook returns when something may have to be told if no beat comes. again is after which
+// time a beat is looked at that was told to be late, or that is not expected any more.
+func (b *Beat) NextLook(now time.Time, u *Uptime, again time.Duration) time.Time {
+	if !b.Gone.IsZero() {
+		return now.Add(again)
+	}
+	look := b.Deadline(u)
+	switch {
+	case b.Missed:
+		look = now.Add(again)
+	case b.armed.calendar != "" && !b.reached:
+		look = b.due
+	}
+	if run := b.RunDeadline(u); !b.overran && !run.IsZero() && run.Before(look) {
+		look = run
+	}
+	return look
+}
+
+// Start notes that a run began. The deadline of the next beat stays. If another run has
+// begun before, its time begins anew.
+func (b *Beat) Start(now time.Time, u *Uptime, e *Expect) {
+	b.Arm(now, u, e)
+	b.Started, b.startDown, b.overran = now, u.down(e.Grace), false
+}
+
+// Came notes that a beat came, and that it has failed or not. exit is its exit code; "" for 0
+// or none. It ends the run. Came reports whether a message tells that: each failure, and the
+// first beat after a problem.
+func (b *Beat) Came(now time.Time, u *Uptime, e *Expect, failed bool, exit string) (told bool) {
 	b.arm(now, u, e)
 	told = failed || b.State != BeatOK
+	b.Ran = b.Running(now)
+	b.Started, b.startDown, b.overran, b.Exit = time.Time{}, 0, false, exit
 	b.Gone, b.Last, b.Missed = time.Time{}, now, false
 	if told {
 		b.State, b.Since = BeatOK, now
@@ -208,6 +364,14 @@ func (b *Beat) Came(now time.Time, u *Uptime, e *Expect, failed bool) (told bool
 	return told
 }
 
+// Running returns for how long the present run has taken; 0 for none.
+func (b *Beat) Running(now time.Time) time.Duration {
+	if b.Started.IsZero() {
+		return 0
+	}
+	return max(now.Sub(b.Started), 0)
+}
+
 // Late reports whether the next beat is late, and that was not told.
 func (b *Beat) Late(now time.Time, u *Uptime) bool {
 	return !b.Missed && !b.Deadline(u).After(now)
@@ -215,6 +379,15 @@ func (b *Beat) Late(now time.Time, u *Uptime) bool {
 
 // Miss notes that a message tells that the next beat is late.
 func (b *Beat) Miss(now time.Time) { b.State, b.Since, b.Missed = BeatLate, now, true }
+
+// TooLong reports whether the present run takes too long, and that was not told.
+func (b *Beat) TooLong(now time.Time, u *Uptime) bool {
+	deadline := b.RunDeadline(u)
+	return !b.overran && !deadline.IsZero() && !deadline.After(now)
+}
+
+// Overrun notes that a message tells that the present run takes too long.
+func (b *Beat) Overrun(now time.Time) { b.State, b.Since, b.overran = BeatTooLong, now, true }
 
 func (b *Beat) fields(c *wire.Codec) {
 	wire.Text(c, 1, &b.Site)
@@ -225,10 +398,18 @@ func (b *Beat) fields(c *wire.Codec) {
 	wire.Text(c, 6, &b.State)
 	wire.Time(c, 7, &b.Since)
 	wire.True(c, 8, &b.Missed)
-	wire.Number(c, 9, &b.armed.Every)
-	wire.Number(c, 10, &b.armed.Grace)
+	wire.Number(c, 9, &b.armed.every)
+	wire.Number(c, 10, &b.armed.grace)
 	wire.Time(c, 11, &b.due)
 	wire.Number(c, 12, &b.down)
+	wire.Text(c, 13, &b.armed.calendar)
+	wire.Number(c, 14, &b.armed.maxRun)
+	wire.True(c, 15, &b.reached)
+	wire.Time(c, 16, &b.Started)
+	wire.Number(c, 17, &b.startDown)
+	wire.True(c, 18, &b.overran)
+	wire.Number(c, 19, &b.Ran)
+	wire.Text(c, 20, &b.Exit)
 }
 
 // Encode returns the beat as bytes.
@@ -237,15 +418,15 @@ func (b *Beat) Encode() []byte { return wire.Append(nil, b, (*Beat).fields) }
 // DecodeBeat is the inverse of [Beat.Encode].
 func DecodeBeat(data []byte) (*Beat, error) {
 	b := new(Beat)
-	err := wire.Decode(data, b, (*Beat).fields)
-	b.armed.Name = b.Name
-	return b, err
+	return b, wire.Decode(data, b, (*Beat).fields)
 }
 
 func (u *Uptime) fields(c *wire.Codec) {
 	wire.Time(c, 1, &u.Seen)
 	wire.Number(c, 2, &u.Down)
 	wire.Numbers(c, 3, &u.Short)
+	wire.Time(c, 4, &u.Back)
+	wire.Records(c, 5, &u.ShortBack, (*ended).fields)
 }
 
 // Encode returns the uptime as bytes.

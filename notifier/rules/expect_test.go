@@ -22,7 +22,7 @@ func (w *watchedBeat) run(from, to time.Time, step time.Duration, comes, gone fu
 		}
 		w.See(now, false)
 		w.Arm(now, &w.Uptime, &w.e)
-		if comes(now) && w.Came(now, &w.Uptime, &w.e, false) {
+		if comes(now) && w.Came(now, &w.Uptime, &w.e, false, "") {
 			w.told = append(w.told, "back "+now.Format("Mon 15:04"))
 		}
 		if w.Late(now, &w.Uptime) {
@@ -75,7 +75,7 @@ func TestBeatsOfWeeks(t *testing.T) {
 	for _, day := range []string{"2026-03-24", "2026-10-20"} {
 		from := berlin(t, day)
 		to := from.AddDate(0, 0, 10)
-		w := watchedBeat{e: Expect{"nightly", 24 * time.Hour, 10 * time.Minute}}
+		w := watchedBeat{e: Expect{Name: "nightly", Every: 24 * time.Hour, Grace: 10 * time.Minute}}
 		w.run(from, to, step, once(daily("04:30")), nil)
 		w.expectTold(t)
 
@@ -87,7 +87,7 @@ func TestBeatsOfWeeks(t *testing.T) {
 			next = now.Add(24 * time.Hour)
 			return true
 		}
-		w = watchedBeat{e: Expect{"timer", 24 * time.Hour, 10 * time.Minute}}
+		w = watchedBeat{e: Expect{Name: "timer", Every: 24 * time.Hour, Grace: 10 * time.Minute}}
 		w.run(from, to, step, every24h, nil)
 		w.expectTold(t)
 	}
@@ -96,7 +96,7 @@ func TestBeatsOfWeeks(t *testing.T) {
 // TestMissedBeat checks that a miss is told once, and again after the next beat.
 func TestMissedBeat(t *testing.T) {
 	from := berlin(t, "2026-05-04")
-	w := watchedBeat{e: Expect{"nightly", 24 * time.Hour, 2 * time.Hour}}
+	w := watchedBeat{e: Expect{Name: "nightly", Every: 24 * time.Hour, Grace: 2 * time.Hour}}
 	missing := func(now time.Time) bool {
 		return now.Day() != 6 && now.Day() != 7 && now.Day() != 10 && daily("02:00")(now)
 	}
@@ -107,7 +107,7 @@ func TestMissedBeat(t *testing.T) {
 // TestBeatNeverCame checks that a beat is expected from the moment in which it is armed.
 func TestBeatNeverCame(t *testing.T) {
 	from := berlin(t, "2026-05-04")
-	w := watchedBeat{e: Expect{"nightly", 24 * time.Hour, 2 * time.Hour}}
+	w := watchedBeat{e: Expect{Name: "nightly", Every: 24 * time.Hour, Grace: 2 * time.Hour}}
 	w.run(from, from.AddDate(0, 0, 9), step, func(time.Time) bool { return false }, nil)
 	w.expectTold(t, "late Tue 02:00")
 	if !w.Last.IsZero() || w.State != BeatLate {
@@ -124,25 +124,25 @@ func TestGatewayDown(t *testing.T) {
 		return now.After(from.AddDate(0, 0, 2).Add(time.Hour)) && now.Before(from.AddDate(0, 0, 3).Add(12*time.Hour))
 	}
 	hourly := func(now time.Time) bool { return now.Minute() == 0 }
-	w := watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w := watchedBeat{e: Expect{Name: "hourly", Every: time.Hour, Grace: 10 * time.Minute}}
 	w.run(from, from.AddDate(0, 0, 7), step, once(hourly), down)
 	w.expectTold(t)
 
 	gone := func(now time.Time) bool { return now.Before(from.AddDate(0, 0, 2)) && hourly(now) }
-	w = watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w = watchedBeat{e: Expect{Name: "hourly", Every: time.Hour, Grace: 10 * time.Minute}}
 	w.run(from, from.AddDate(0, 0, 7), step, once(gone), down)
 	// The last beat is that of Tue 23:00, so it was told at 00:10, before.
 	w.expectTold(t, "late Wed 00:10")
 
 	last := func(now time.Time) bool { return now.Before(from.AddDate(0, 0, 2).Add(time.Hour)) && hourly(now) }
-	w = watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w = watchedBeat{e: Expect{Name: "hourly", Every: time.Hour, Grace: 10 * time.Minute}}
 	w.run(from, from.AddDate(0, 0, 7), step, once(last), down)
 	if len(w.told) != 1 || w.told[0] < "late Thu 12:20" || w.told[0] > "late Thu 13:20" {
 		t.Errorf("told %q", w.told)
 	}
 
 	restarts := func(now time.Time) bool { return now.Minute()%10 == 5 } // a minute of ten
-	w = watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w = watchedBeat{e: Expect{Name: "hourly", Every: time.Hour, Grace: 10 * time.Minute}}
 	w.run(from, from.AddDate(0, 0, 1), step, func(time.Time) bool { return false }, restarts)
 	if len(w.told) != 1 || w.told[0] > "late Mon 01:40" {
 		t.Errorf("told %q", w.told)
@@ -154,14 +154,14 @@ func TestFailingBeat(t *testing.T) {
 	now := berlin(t, "2026-05-04")
 	var b Beat
 	var u Uptime
-	e := Expect{"nightly", time.Hour, time.Minute}
+	e := Expect{Name: "nightly", Every: time.Hour, Grace: time.Minute}
 	b.Arm(now, &u, &e)
 	for i, x := range []struct {
 		failed, told bool
 		state        BeatState
 	}{{false, false, BeatOK}, {true, true, BeatFailed}, {true, true, BeatFailed}, {false, true, BeatOK}, {false, false, BeatOK}} {
 		now = now.Add(time.Hour)
-		if told := b.Came(now, &u, &e, x.failed); told != x.told || b.State != x.state || b.Last != now {
+		if told := b.Came(now, &u, &e, x.failed, ""); told != x.told || b.State != x.state || b.Last != now {
 			t.Errorf("beat %d: told %v, %+v", i, told, b)
 		}
 		if b.Late(now.Add(time.Hour), &u) || !b.Late(now.Add(61*time.Minute), &u) {
@@ -176,7 +176,7 @@ func TestArmAgain(t *testing.T) {
 	now := berlin(t, "2026-05-04")
 	var b Beat
 	var u Uptime
-	e := Expect{"nightly", 24 * time.Hour, time.Hour}
+	e := Expect{Name: "nightly", Every: 24 * time.Hour, Grace: time.Hour}
 	b.Arm(now, &u, &e)
 	first := b.Deadline(&u)
 	b.Arm(now.Add(20*time.Hour), &u, &e)
@@ -188,7 +188,7 @@ func TestArmAgain(t *testing.T) {
 	if want := now.Add(33 * time.Hour); !b.Deadline(&u).Equal(want) {
 		t.Errorf("deadline %v, want %v", b.Deadline(&u), want)
 	}
-	b.Came(now.AddDate(10, 0, 0), &u, &e, false) // the clock is wrong
+	b.Came(now.AddDate(10, 0, 0), &u, &e, false, "") // the clock is wrong
 	b.Arm(now, &u, &e)
 	if want := now.Add(13 * time.Hour); !b.Deadline(&u).Equal(want) {
 		t.Errorf("deadline %v, want %v", b.Deadline(&u), want)
@@ -227,7 +227,7 @@ func TestUptime(t *testing.T) {
 		{time.Hour, false, time.Second, true},
 	} {
 		u := Uptime{Seen: now}
-		e := Expect{"n", time.Hour, x.grace}
+		e := Expect{Name: "n", Every: time.Hour, Grace: x.grace}
 		var b Beat
 		b.Arm(now, &u, &e)
 		u.See(now.Add(x.gap), x.started)
@@ -235,7 +235,7 @@ func TestUptime(t *testing.T) {
 		if x.counts {
 			want = x.gap
 		}
-		if got := u.down(&e); got != want || u.Seen != now.Add(x.gap) {
+		if got := u.down(e.Grace); got != want || u.Seen != now.Add(x.gap) {
 			t.Errorf("%+v: %v counts, want %v; seen at %v", x, got, want, u.Seen)
 		}
 		late := now.Add(e.Every + e.Grace)
@@ -247,7 +247,7 @@ func TestUptime(t *testing.T) {
 		}
 	}
 	var u Uptime
-	if u.See(now, true); u.down(&Expect{Grace: time.Second}) != 0 {
+	if u.See(now, true); u.down(time.Second) != 0 {
 		t.Error("the first gateway was not missed")
 	}
 }
@@ -257,11 +257,11 @@ func TestUptime(t *testing.T) {
 func TestRestarts(t *testing.T) {
 	const startup = 500 * time.Millisecond
 	for _, e := range []Expect{
-		{"short", 5 * time.Second, time.Second},
-		{"second", time.Second, time.Second},
-		{"minute", time.Minute, 6 * time.Second},
-		{"hour", time.Hour, 6 * time.Minute},
-		{"day", 24 * time.Hour, time.Hour},
+		{Name: "short", Every: 5 * time.Second, Grace: time.Second},
+		{Name: "second", Every: time.Second, Grace: time.Second},
+		{Name: "minute", Every: time.Minute, Grace: 6 * time.Second},
+		{Name: "hour", Every: time.Hour, Grace: 6 * time.Minute},
+		{Name: "day", Every: 24 * time.Hour, Grace: time.Hour},
 	} {
 		for _, every := range []time.Duration{2 * time.Second, 4 * time.Second, 13 * time.Second} {
 			began := berlin(t, "2026-05-04")
@@ -296,14 +296,18 @@ func TestCheckExpect(t *testing.T) {
 		e  Expect
 		ok bool
 	}{
-		{Expect{"nightly.db-1_x", time.Hour, time.Minute}, true},
-		{Expect{"", time.Hour, time.Minute}, false},
-		{Expect{"a b", time.Hour, time.Minute}, false},
-		{Expect{"ä", time.Hour, time.Minute}, false},
-		{Expect{"n", time.Millisecond, time.Minute}, false},
-		{Expect{"n", 401 * 24 * time.Hour, time.Minute}, false},
-		{Expect{"n", time.Hour, 0}, false},
-		{Expect{"n", time.Hour, 401 * 24 * time.Hour}, false},
+		{Expect{Name: "nightly.db-1_x", Every: time.Hour, Grace: time.Minute}, true},
+		{Expect{Name: "", Every: time.Hour, Grace: time.Minute}, false},
+		{Expect{Name: "a b", Every: time.Hour, Grace: time.Minute}, false},
+		{Expect{Name: "ä", Every: time.Hour, Grace: time.Minute}, false},
+		{Expect{Name: "n", Every: time.Millisecond, Grace: time.Minute}, false},
+		{Expect{Name: "n", Every: 401 * 24 * time.Hour, Grace: time.Minute}, false},
+		{Expect{Name: "n", Every: time.Hour, Grace: 0}, false},
+		{Expect{Name: "n", Every: time.Hour, Grace: time.Minute, MaxRun: time.Hour}, true},
+		{Expect{Name: "n", Every: time.Hour, Grace: time.Minute, MaxRun: time.Millisecond}, false},
+		{Expect{Name: "n", Calendar: calendarOf(t, "15 3 * * *"), Grace: time.Minute}, true},
+		{Expect{Name: "n", Calendar: calendarOf(t, "15 3 * * *"), Every: time.Hour, Grace: time.Minute}, false},
+		{Expect{Name: "n", Every: time.Hour, Grace: 401 * 24 * time.Hour}, false},
 	} {
 		if err := x.e.Check(); (err == nil) != x.ok {
 			t.Errorf("%+v: %v", x.e, err)

@@ -72,9 +72,10 @@ func records() []record {
 	}
 	beat := &Beat{
 		Site: "s", Key: "ops", Name: "nightly", Gone: at(1), Last: at(2), State: BeatLate, Since: at(3), Missed: true,
-		armed: Expect{"nightly", 24 * time.Hour, time.Hour}, due: at(4), down: time.Minute,
+		armed: armed{24 * time.Hour, time.Hour, "15 3 * * 1-5 UTC", 2 * time.Hour}, due: at(4), down: time.Minute,
+		reached: true, Started: at(5), startDown: time.Second, overran: true, Ran: time.Hour, Exit: "3",
 	}
-	uptime := &Uptime{Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second}}
+	uptime := &Uptime{Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second}, Back: at(2), ShortBack: []ended{{at(3)}, {}, {at(4)}}}
 	silence := Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
 	silences := &KeySilences{Home: "site s", Key: "ops", Ended: at(3), All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}}}
 	return []record{

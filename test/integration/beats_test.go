@@ -15,12 +15,12 @@ func (a *arrivals) count(title string) int {
 }
 
 // TestBeatsPostgres checks that of two gateways that share a database one tells that a
-// beat is late, that the beat may come to either, and that the other goes on alone when
-// one is killed. While no gateway can write, nobody is told.
+// beat is late or that its run takes too long, that the beat may come to either, and that
+// the other goes on alone when one is killed. While no gateway can write, nobody is told.
 func TestBeatsPostgres(t *testing.T) {
 	t.Parallel()
 	p, a := newPostgres(t), newArrivals(t)
-	key := "key ops {\nurl " + a.url + "\nexpect sync every 2s grace 1s\nexpect slow every 8s grace 4s\n}"
+	key := "key ops {\nurl " + a.url + "\nexpect sync every 2s grace 1s\nexpect slow every 8s grace 4s\nexpect run cron \"0 0 1 1 *\" max_run 2s\n}"
 	var gateways []*queueGateway
 	for range 2 {
 		gateways = append(gateways, newQueueGatewayWith(t, p, key, ""))
@@ -36,6 +36,17 @@ func TestBeatsPostgres(t *testing.T) {
 			return resp.StatusCode == http.StatusOK
 		})
 	}
+	beat(gateways[0], "run&state=start")
+	eventually(t, "the run that takes too long is told", func() bool { beat(gateways[0], "slow"); return a.count("run has not ended after 2s") > 0 })
+	for range 3 { // each gateway looks at it again
+		beat(gateways[0], "slow")
+		time.Sleep(time.Second)
+	}
+	if told := a.count("run has not ended after 2s"); told != 1 {
+		t.Fatalf("told %d times that the run takes too long", told)
+	}
+	beat(gateways[1], "run&exit=0")
+	eventually(t, "the end of the run is told", func() bool { beat(gateways[0], "slow"); return a.count("run is back") == 1 })
 	// A gateway may be killed between a delivery and its record. What is told next of the
 	// beat then waits for a minute, until the other may make the delivery again.
 	const afterKill = 90 * time.Second

@@ -78,10 +78,11 @@ var examples = map[string]Page{
 		Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
 		Rules: []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
 		Beats: []Beat{
-			{Name: "nightly", Every: "1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour), Late: noon.Add(25 * time.Hour)},
-			{Name: "due", Every: "1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour), Late: noon.Add(time.Hour), Overdue: true},
-			{Name: "hourly", Every: "1h", Grace: "6m", Outcome: Failed, Since: noon},
-			{Name: "sync", Every: "1h", Grace: "6m", Outcome: Failed, Failed: true, Since: noon, Last: noon, Due: noon.Add(time.Hour)},
+			{Name: "nightly", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour), Late: noon.Add(25 * time.Hour)},
+			{Name: "due", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour), Late: noon.Add(time.Hour), Overdue: true},
+			{Name: "hourly", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Late", Since: noon},
+			{Name: "sync", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Failed", Since: noon, Last: noon, Ran: "12m", Exit: "3", Due: noon.Add(time.Hour)},
+			{Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon, Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour)},
 		},
 		Invite: true,
 		Devices: []Device{

@@ -55,14 +55,19 @@ type KeyInbox struct {
 
 // Beat is a beat that the key expects.
 type Beat struct {
-	Name, Every, Grace string
-	Outcome            Outcome   // Delivered, or Failed if there is a problem
-	Failed             bool      // the last one has failed; otherwise the problem is that it is late
-	Since              time.Time // of the problem
-	Last               time.Time // when the last one came; zero for never
-	Due                time.Time // when the next one is due; zero if that is not known
-	Late               time.Time // when it is late; zero if that is not known
-	Overdue            bool      // it is due, and not late yet
+	Name, Grace string
+	How         string    // how often it is expected, such as "every 1d"
+	Outcome     Outcome   // Delivered, or Failed if there is a problem
+	Problem     string    // such as "Late"; "" for none
+	Since       time.Time // of the problem
+	Last        time.Time // when the last one came; zero for never
+	Ran         string    // how long the last run took; "" if that is not known
+	Exit        string    // the exit code of the last one; "" for 0 or none
+	Started     time.Time // when the present run started; zero for none
+	RunEnds     time.Time // when it takes too long; zero for never
+	Due         time.Time // when the next one is due; zero if that is not known
+	Late        time.Time // when it is late; zero if that is not known
+	Overdue     bool      // it is due, and not late yet
 }
 
 // CopiedLine is a text to copy.

@@ -1,0 +1,186 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Signal is what a request says about a run of the job, beside its message.
+type Signal struct {
+	Start bool   // the run begins; otherwise it has ended
+	Exit  string // the exit code; "" for 0 or none
+}
+
+// The query parameters of a signal, and the values of the first one.
+const (
+	stateParameter = "state"
+	exitParameter  = "exit"
+	stateStart     = "start"
+	stateEnd       = "end"
+)
+
+// maxExit is the largest number of bits of an exit code. Those of Windows have 32, with a
+// sign or without.
+const maxExit = 34
+
+var (
+	errState     = api.Errorf(http.StatusBadRequest, "state: it must be start or end")
+	errExit      = api.Errorf(http.StatusBadRequest, "exit: it must be the exit code of the job, an integer such as 0 or 3")
+	errStartEnds = api.Errorf(http.StatusBadRequest, "a start cannot fail and has no exit code; send exit and the type failure at the end, without state=start")
+)
+
+// ReadSignal reads the query of a beat with the message m. An exit code other than 0 makes m a
+// failure.
+func ReadSignal(query url.Values, m *notifier.Message) (s Signal, err error) {
+	switch state := query.Get(stateParameter); {
+	case state == stateStart:
+		s.Start = true
+	case state != stateEnd && query.Has(stateParameter):
+		return s, errState
+	}
+	if query.Has(exitParameter) {
+		n, err := strconv.ParseInt(query.Get(exitParameter), 10, maxExit)
+		switch {
+		case err != nil:
+			return s, errExit
+		case s.Start:
+			return s, errStartEnds
+		case n != 0:
+			s.Exit, m.Type = strconv.FormatInt(n, 10), notifier.Failure
+		}
+	}
+	if s.Start && m.Type == notifier.Failure {
+		return s, errStartEnds
+	}
+	return s, nil
+}
+
+// takeTries is how often a beat is taken that others change meanwhile.
+const takeTries = 10
+
+// Take takes a beat with the message m, which request has. It closes request.
+func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, request *api.Request, message *notifier.Message) (*api.Response, error) {
+	if message.Type == notifier.Failure {
+		return m.fail(ctx, x, s, request, message)
+	}
+	request.Close()
+	if s.Start {
+		return m.start(ctx, x)
+	}
+	for range takeTries {
+		resp, err := m.come(ctx, x)
+		if !errors.Is(err, ErrBeatUnchanged) {
+			return resp, err
+		}
+	}
+	return nil, outbox.ErrQueueUnavailable(ErrBeatUnchanged)
+}
+
+// start notes that a run has begun. Nobody is told.
+func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*api.Response, error) {
+	c := m.Started(x)
+	if err := c.Apply(ctx); err != nil {
+		return nil, outbox.QueueError(err)
+	}
+	text := "Beat " + x.Name + " has started."
+	if by := c.Beat.RunDeadline(&c.Uptime); !by.IsZero() {
+		text += " It has to end by " + BeatTime(by) + "."
+	}
+	return response(x, text, nil), nil
+}
+
+// come notes a beat that has not failed. The first one after a problem is told.
+func (m *Monitor) come(ctx context.Context, x *ExpectedBeat) (*api.Response, error) {
+	var before rules.Beat
+	quiet := m.Came(x, false, "", false, &before)
+	err := quiet.Apply(ctx)
+	if err == nil {
+		return response(x, cameText(x, quiet), nil), nil
+	}
+	if !errors.Is(err, ErrBeatUnchanged) {
+		return nil, outbox.QueueError(err)
+	}
+	text := x.backText(&before, m.outbox.Queue.Now())
+	told := m.Came(x, false, "", true, &before)
+	report, id, err := m.TellBeat(ctx, x.Delivery(text, told), told)
+	if err != nil {
+		if errors.Is(err, ErrBeatUnchanged) {
+			return nil, err
+		}
+		return nil, outbox.QueueError(err)
+	}
+	Emit(m.outbox.Engine.Load(), event.BeatBack, x, &told.Beat)
+	resp := response(x, cameText(x, told), report)
+	resp.ID = id
+	return resp, nil
+}
+
+// fail tells that a beat has failed. If the store is not available, the message is sent at
+// once, like any other.
+func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, request *api.Request, message *notifier.Message) (*api.Response, error) {
+	ran := time.Duration(0)
+	if record, err := m.outbox.Queue.CallersRecord(ctx, m.beatName(x)); err == nil {
+		ran = decodeBeat(record).Running(m.outbox.Queue.Now())
+	}
+	failedText(x.Name, message, s, ran)
+	c := m.Came(x, true, s.Exit, true, new(rules.Beat))
+	d := x.Delivery(message, c)
+	d.Memory, d.Release = request.Memory(), request.Close
+	if err := d.To.Check(message); err != nil {
+		request.Close()
+		return nil, err
+	}
+	report, id, err := m.TellBeat(ctx, d, c)
+	if err != nil {
+		defer request.Close()
+	}
+	app := m.outbox.Engine.Load()
+	if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable {
+		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
+		return api.NewResponse(app.Shared.Send(ctx, d)), nil
+	}
+	if err != nil {
+		return nil, outbox.QueueError(err)
+	}
+	Emit(app, event.BeatLate, x, &c.Beat)
+	resp := response(x, cameText(x, c), report)
+	resp.ID = id
+	return resp, nil
+}
+
+// cameText returns what the sender of a beat learns.
+func cameText(x *ExpectedBeat, c *BeatChange) string {
+	return "Beat " + x.Name + " has come" + afterRun(c.Beat.Ran) + ". The next one is due by " + BeatTime(c.Beat.Due(&c.Uptime)) + "."
+}
+
+// afterRun returns the words on how long a run took; none if that is not known.
+func afterRun(ran time.Duration) string {
+	if ran == 0 {
+		return ""
+	}
+	return " after a run of " + FormatRun(ran)
+}
+
+// response returns the response to a beat that has been noted. report is that of the
+// message about it, or nil for none.
+func response(x *ExpectedBeat, text string, report *notifier.Report) *api.Response {
+	resp := &api.Response{Status: http.StatusOK, Title: "Beat " + x.Name}
+	resp.Records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
+	if report != nil {
+		resp.Results, resp.Records = report.Results, append(resp.Records, report.Records...)
+	}
+	return resp
+}
