@@ -66,15 +66,18 @@ func TestNtfyDelay(t *testing.T) {
 		wait(24 * time.Hour)
 		p.WantTold(t, "info: five", "info: one", "info: two", "info: three", "info: four")
 	})
-	t.Run("without a queue", func(t *testing.T) {
-		p := gatewaytest.NewPager(t, http.StatusOK)
-		o := options("", gatewaytest.Key("k", p.NotifyURL()))
-		o.Queue = nil
-		g := gatewaytest.New(t, o)
-		if got := ntfy(t, g, http.MethodPost, "/t", "x", "Delay", "30m"); got.Code != 40000 || !strings.Contains(got.Error, "needs a queue") {
-			t.Errorf("%+v", got)
-		}
-	})
+}
+
+// TestNtfyDelayWithoutQueue checks that a delay is refused that nobody could keep.
+func TestNtfyDelayWithoutQueue(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	o := options("", gatewaytest.Key("k", p.NotifyURL()))
+	o.Queue = nil
+	g := gatewaytest.New(t, o)
+	if got := ntfy(t, g, http.MethodPost, "/t", "x", "Delay", "30m"); got.Code != 40000 || !strings.Contains(got.Error, "needs a queue") {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestNtfySequence checks that a message replaces what is planned with its sequence ID, which

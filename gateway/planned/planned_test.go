@@ -15,7 +15,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -164,13 +166,16 @@ func TestSendAtRefused(t *testing.T) {
 		wait(time.Second)
 		p.WantTold(t, "info: x")
 	})
-	t.Run("without a queue", func(t *testing.T) {
-		p := gatewaytest.NewPager(t, http.StatusOK)
-		g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}}})
-		if got := post(g, "/notify/k", "body=x&send_at=1h"); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "needs a queue") {
-			t.Errorf("status %d: %s", got.Status, got.Body)
-		}
-	})
+}
+
+// TestSendAtWithoutQueue checks that a message is refused that nobody could keep.
+func TestSendAtWithoutQueue(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}}})
+	if got := post(g, "/notify/k", "body=x&send_at=1h"); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "needs a queue") {
+		t.Errorf("status %d: %s", got.Status, got.Body)
+	}
 }
 
 // TestCancelPlanned checks that a message that was cancelled is not sent, who may cancel it,
@@ -417,5 +422,32 @@ func TestPlannedFiles(t *testing.T) {
 		if got := p.Got(); len(got) != 1 || got[0].Files() != "a.txt text/plain hello" {
 			t.Errorf("got %v", got)
 		}
+	})
+}
+
+// TestPlannedSavedKey checks that a message to a saved key is sent under the name that the key
+// has when it is due, and that one to a key that was deleted is given up.
+func TestPlannedSavedKey(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		o := options(dir)
+		o.Saved, o.Storage = &saved.Options{Manage: true, Trusted: true, Refresh: time.Nanosecond}, storagetest.New(t.TempDir())
+		o.Site.Managers, o.Site.Egress = gatewaytest.Everybody(), gatewaytest.Loopback()
+		g := gatewaytest.New(t, o)
+		if got := g.PostForm("/add/k", "urls="+p.NotifyURL()); got.Status != http.StatusOK {
+			t.Fatal(got.Body)
+		}
+		plan(t, g, "body=moved&send_at=1h")
+		gone := plan(t, g, "body=gone&send_at=3h")
+		if got := g.Ask(http.MethodPost, "/move/k", map[string]string{"to": "other"}); got.Status != http.StatusOK {
+			t.Fatal(got.Body)
+		}
+		wait(2 * time.Hour)
+		p.WantTold(t, "info: moved")
+		if got := g.Ask(http.MethodPost, "/del/other", nil); got.Status != http.StatusOK {
+			t.Fatal(got.Body)
+		}
+		wait(2 * time.Hour)
+		p.WantTold(t, "info: moved")
+		wantState(t, g, gone, "failed: Key k failed")
 	})
 }
