@@ -101,7 +101,7 @@ func TestNtfySequence(t *testing.T) {
 		if got := ntfy(t, g, http.MethodPut, "/t/read/clear", ""); got.Event != "message_clear" {
 			t.Errorf("%+v", got)
 		}
-		own := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/closed/ntfy/t/mine", "closed", "Delay", "1h", "Authorization", "Bearer "+token))
+		own := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/closed/ntfy/t/mine", "closed", "Delay", "90m", "Authorization", "Bearer "+token))
 		if own.Status != http.StatusOK {
 			t.Errorf("status %d: %s", own.Status, own.Body)
 		}
