@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -168,6 +169,8 @@ func (d *delivery) columns() []string {
 	if d.Status == api.StatusQueued {
 		state = "sending"
 		switch {
+		case d.Rule == notifier.RulePlanned && d.Until != nil:
+			state = "planned for " + d.Until.Local().Format(time.DateTime)
 		case d.Rule != "" && d.Until != nil:
 			state = "held by a rule until " + d.Until.Local().Format(time.DateTime)
 		case d.Rule != "":
