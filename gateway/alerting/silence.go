@@ -306,14 +306,25 @@ func (s *Silences) release(ctx context.Context, at silencedKey) error {
 }
 
 // apply returns the rules of a destination with its silences, and sets what they
-// match in the items of its lane.
+// match in the items of its lane. If a silence has ended and that has to be told, it is told
+// first, with what the silence has held.
 func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
-	place := t.Key.Place(siteID).String()
-	holding, err := s.At(ctx, place, t.Key.SilenceWindows())
-	if err != nil || len(holding) == 0 {
+	at := silencedAt(t.Key, siteID)
+	all, err := s.all(ctx, at.String())
+	if err != nil {
 		return r, err
 	}
-	lane.Group = s.records.silencedLanes(place)
+	now := s.outbox.Queue.Now()
+	if _, over := (&rules.KeySilences{All: all}).Untold(now); over {
+		if err := s.tell(ctx, at, ended{}); err != nil {
+			return r, err
+		}
+	}
+	holding := all.WithWindows(now, t.Key.SilenceWindows()).Holding(now)
+	if len(holding) == 0 {
+		return r, nil
+	}
+	lane.Group = s.records.silencedLanes(at.String())
 	for i := range lane.Items {
 		text, err := s.textOf(ctx, lane.Items[i].Job.Message)
 		if err != nil {
@@ -323,7 +334,7 @@ func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, 
 			lane.Items[i].Incident, lane.Items[i].Title = text.Incident, text.Title
 		}
 	}
-	return r.WithSilences(holding.For(s.outbox.Queue.Now(), t.Target.Tags)), nil
+	return r.WithSilences(holding.For(now, t.Target.Tags)), nil
 }
 
 // What happens to a silence.
