@@ -452,7 +452,7 @@ func (l *Lane) Follow(g *Group, digest queue.JobID) {
 func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	x.After = queue.JobID{}
 	collected := x.Hold == ByDigest
-	if collected { // also if a silence holds it then: a window may have each moment of the digest
+	if collected {
 		if x.Past = !r.Digest.applies(x); !x.Past {
 			if latest := r.Digest.until(now); x.Until.After(latest) { // the rule or the clock has changed
 				x.Until = latest
@@ -460,7 +460,13 @@ func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 			x.Past = !x.Until.After(now)
 		}
 	}
-	if r.keepsSilent(now, x) || r.keepsOpening(now, x) || collected && !x.Past {
+	due := x.Until
+	if r.keepsSilent(now, x) {
+		// A window of silence may have each moment of the digest.
+		x.Past = x.Past || collected && !x.Until.Before(due)
+		return true
+	}
+	if r.keepsOpening(now, x) || collected && !x.Past {
 		return true
 	}
 	if until := r.quietUntil(now, x); !until.IsZero() {

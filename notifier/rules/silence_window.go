@@ -141,8 +141,9 @@ func (s Silences) NextNear(now time.Time) (near bool, next time.Time) {
 	return near, next
 }
 
-// Listed returns the silences that hold at a time or are planned. Of each window it is the one
-// that holds or, if none does, the next one.
+// Listed returns the silences that hold at a time, and then those that are planned, in the
+// order in which they begin. Of each window it is the one that holds or, if none does, the
+// next one.
 func (s Silences) Listed(now time.Time, windows []SilenceWindow) Silences {
 	out, _ := s.known(windows).Left(now)
 	for i := range windows {
@@ -150,6 +151,13 @@ func (s Silences) Listed(now time.Time, windows []SilenceWindow) Silences {
 			out = append(out, x)
 		}
 	}
+	begins := func(x Silence) (at time.Time) {
+		if x.Planned(now) {
+			at = x.From
+		}
+		return at
+	}
+	slices.SortStableFunc(out, func(a, b Silence) int { return begins(a).Compare(begins(b)) })
 	return out
 }
 
