@@ -267,7 +267,9 @@ func (s *Silences) due(ctx context.Context, data []byte) error {
 			of.TellNobody()
 		}
 		begun, over = of.Begin(now), of.Expire(now)
-		of.Renew(now, k.SilenceWindows())
+		if k != nil && !k.Saved { // a saved key has a record while something is silent
+			of.Renew(now, k.SilenceWindows())
+		}
 		return nil
 	})
 	if err != nil {

@@ -51,20 +51,21 @@ func (s *Silences) tell(ctx context.Context, at silencedKey, by ended) error {
 		if err != nil {
 			return err
 		}
-		told := *x
-		if told.Who = ""; over && told.ID == by.id {
-			told.Who = by.who
+		told, change := *x, silenceBegun
+		if over {
+			if change, told.Who = silenceEnded, ""; told.ID == by.id {
+				told.Who = by.who
+			}
 		}
-		s.changed(map[bool]string{false: silenceBegun, true: silenceEnded}[over], s.nameOf(ctx, at), told)
+		s.changed(change, s.nameOf(ctx, at), told)
 	}
 }
 
 // tellOne stores the message about the beginning of a silence, or about its end, and notes
 // that it was told. all are the silences of its key.
 func (s *Silences) tellOne(ctx context.Context, at silencedKey, x rules.Silence, over bool, all rules.Silences) error {
-	told := false
 	c := s.newChange(at, func(now time.Time, of *rules.KeySilences) error {
-		if told = of.Told(now, x.ID, over); !told {
+		if !of.Told(now, x.ID, over) {
 			return errSilenceTold
 		}
 		return nil
