@@ -132,6 +132,12 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			accept direct|smtp|<source...>
 //			token <secret...>
 //			reader <secret...>
+//			silence <from>-<to> [<days...>] [<zone>] [{
+//				tag <tag>|all
+//				title <text>
+//				reason <text>
+//				tell
+//			}]
 //			dedupe <duration> [{
 //				types <type...>
 //				tag <tag>
@@ -197,7 +203,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			trust client|operator
 //			include on|off
 //			secret <text>
-//			dedupe|hold|quiet|digest|rate …
+//			silence|dedupe|hold|quiet|digest|rate …
 //		}
 //		console {
 //			manage [open|<user...>]
@@ -215,7 +221,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //	}
 //
 // The subdirectives key, from, url, import_apprise, variables, accept, token, reader, types,
-// quiet, rate, expect, default_urls, allow, deny and trusted_origins may be repeated; their values
+// silence, quiet, rate, expect, default_urls, allow, deny and trusted_origins may be repeated; their values
 // add up. The global option has no matcher and no site.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, inherited{}, nil)

@@ -133,6 +133,9 @@ func (c *Configs) resolve() (*Configs, error) {
 	if _, err := c.Rules.resolve(); err != nil {
 		return nil, err
 	}
+	if err := c.Rules.checkSavedRules(); err != nil {
+		return nil, err
+	}
 	if err := site.CheckInbox(time.Duration(c.Inbox)); err != nil {
 		return nil, errs.Prefix("inbox", err)
 	}

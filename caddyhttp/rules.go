@@ -21,9 +21,12 @@ import (
 )
 
 // Rules are the rules of a key over time. They apply to each destination of a message
-// for itself, in the order dedupe, hold, escalate, quiet, digest, rate, and need the queue. URLs
-// with numbers in their tags have rules only with escalate.
+// for itself, in the order silence, dedupe, hold, escalate, quiet, digest, rate, and need the
+// queue. URLs with numbers in their tags have rules other than silence only with escalate.
 type Rules struct {
+	// Times in which nothing is told that is over before their end. Default: none.
+	Silence []*Silence `json:"silence,omitempty"`
+
 	// Suppresses a message that a destination has already. Default: nothing is
 	// suppressed.
 	Dedupe *Dedupe `json:"dedupe,omitempty"`
@@ -170,7 +173,7 @@ type Rate struct {
 
 // empty reports whether there is no rule.
 func (c *Rules) empty() bool {
-	return c.Dedupe == nil && c.Hold == nil && c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
+	return len(c.Silence) == 0 && c.Dedupe == nil && c.Hold == nil && c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
 }
 
 // names returns the names of the rules.
@@ -178,7 +181,7 @@ func (c *Rules) names() (names []string) {
 	for _, x := range []struct {
 		name string
 		has  bool
-	}{{"dedupe", c.Dedupe != nil}, {"hold", c.Hold != nil}, {"escalate", c.Escalate != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
+	}{{"silence", len(c.Silence) > 0}, {"dedupe", c.Dedupe != nil}, {"hold", c.Hold != nil}, {"escalate", c.Escalate != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
 		if x.has {
 			names = append(names, x.name)
 		}
@@ -194,10 +197,14 @@ func (c *Rules) resolve() (*rules.Rules, error) {
 	if c.empty() {
 		return nil, nil
 	}
-	if len(c.Quiet) > maxRules || len(c.Rate) > maxRules {
-		return nil, fmt.Errorf("quiet and rate may occur %d times each", maxRules)
+	if len(c.Quiet) > maxRules || len(c.Rate) > maxRules || len(c.Silence) > maxRules {
+		return nil, fmt.Errorf("silence, quiet and rate may occur %d times each", maxRules)
 	}
-	r := new(rules.Rules)
+	windows, err := resolveSilences(c.Silence)
+	if err != nil {
+		return nil, err
+	}
+	r := &rules.Rules{Windows: windows}
 	if d := c.Dedupe; d != nil {
 		r.Dedupe = &rules.Dedupe{Window: time.Duration(d.Window), Scope: d.scope()}
 	}
@@ -304,7 +311,11 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *bl
 			}
 			more = nil
 			s, err := read(args)
-			if err == nil {
+			switch {
+			case err != nil:
+			case s == nil:
+				err = readSilenceBlock(d, more)
+			default:
 				err = s.read(d, name, more)
 			}
 			if err == nil {
@@ -319,6 +330,10 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *bl
 			return nil
 		}}
 	}
+	rule("silence", true, "silence <from>-<to> [<days...>] [<zone>] [{ tag …; title …; reason …; tell }]", func(args []string) (_ *RuleScope, err error) {
+		more, err = c.readSilence(args, key() == "")
+		return nil, err
+	})
 	rule("dedupe", false, "dedupe <duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
 		c.Dedupe = new(Dedupe)
 		if len(args) > 1 {

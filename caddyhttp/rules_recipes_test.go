@@ -121,6 +121,18 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: web is down", "success: web is up", "failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down"},
 		},
+		"A maintenance window each Sunday": {
+			[]step{
+				{"", alertForm("failure", "db is down", "db")},
+				{"2000-01-02 01:30:00", alertForm("success", "db is up", "db")}, // in the window
+				{"", alertForm("failure", "disk is full", "disk")},
+				{"", alertForm("failure", "web is down", "web")},
+				{"", "body=done"},
+				{"2000-01-02 02:00:00", alertForm("success", "web is up", "web")},
+				{"2000-01-02 03:00:10", ""},
+			},
+			[]string{"failure: db is down", "success: db is up", "failure: disk is full"},
+		},
 		"A report each week": {
 			[]step{{"", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
 			[]string{"failure: 2", "info: 1"},

@@ -219,7 +219,7 @@ func TestExamplesAreSafe(t *testing.T) {
 var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
 
 // rule matches a line of a key with a rule.
-var rule = regexp.MustCompile(`(?m)^\t(dedupe|hold|escalate|quiet|digest|rate|expect) `)
+var rule = regexp.MustCompile(`(?m)^\t(silence|dedupe|hold|escalate|quiet|digest|rate|expect) `)
 
 // complete completes a fragment of a Caddyfile, by its first word.
 func complete(text string) string {

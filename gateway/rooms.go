@@ -111,7 +111,7 @@ func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 
 // arm begins to wait for what may be due.
 func (q *Rooms) arm(ctx context.Context) error {
-	return errors.Join(q.Beats.Arm(ctx), q.Rulers.Arm(ctx), q.Planned.Arm(ctx))
+	return errors.Join(q.Beats.Arm(ctx), q.Rulers.Arm(ctx), q.Planned.Arm(ctx), q.Alerts.Silences.Arm(ctx))
 }
 
 // ended returns what changes when a job ends.

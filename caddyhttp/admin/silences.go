@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -50,13 +51,13 @@ func serveSilences(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var all rules.Silences
 	for _, d := range definitions {
-		some, err := q.Alerts.Silences.At(ctx, d.Key.Place(app.Engine.SiteID(d.Site)).String())
+		some, err := q.Alerts.Silences.List(ctx, d.Key.Place(app.Engine.SiteID(d.Site)).String(), d.Key.SilenceWindows())
 		if err != nil {
 			return apiError(http.StatusServiceUnavailable, err)
 		}
 		all = append(all, some...)
 	}
-	return writeJSON(w, httpapi.NewSilencesJSON(r.PathValue("key"), all))
+	return writeJSON(w, silence.List(r.PathValue("key"), all, q.Outbox.Queue.Now()))
 }
 
 // serveMakeSilence makes a silence of a key. A key of the configuration that several
@@ -66,7 +67,7 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := httpapi.ReadSilenceRequest(w, r)
+	s, err := silence.Read(w, r)
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return apiError(e.Status, e)
 	}
@@ -83,7 +84,7 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	return writeJSON(w, httpapi.NewSilencesJSON(r.PathValue("key"), made))
+	return writeJSON(w, silence.List(r.PathValue("key"), made, q.Outbox.Queue.Now()))
 }
 
 // serveEndSilence ends a silence of a key.
@@ -94,7 +95,7 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key, app.Engine.SiteID(d.Site), httpapi.ParseSilenceID(r.PathValue("id")), "")
+		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key, app.Engine.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
 		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}
@@ -102,7 +103,7 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return answerError(w, err)
 	}
-	return writeJSON(w, httpapi.NewSilenceJSON(r.PathValue("key"), &ended))
+	return writeJSON(w, silence.New(r.PathValue("key"), &ended, q.Outbox.Queue.Now()))
 }
 
 // answerError answers an operator after an error of a use case as a client would be, but

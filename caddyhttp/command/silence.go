@@ -12,12 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	silenceapi "github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // silence is what the commands use of a silence.
 type silence struct {
 	ID       string    `json:"id"`
+	State    string    `json:"state"`
+	From     time.Time `json:"from"`
 	Until    time.Time `json:"until"`
 	Incident string    `json:"incident"`
 	Tag      string    `json:"tag"`
@@ -25,12 +28,15 @@ type silence struct {
 	Reason   string    `json:"reason"`
 	Who      string    `json:"who"`
 	Messages int       `json:"messages"`
+
+	Configured bool `json:"configured"`
 }
 
 // silenceFlags are the flags of the command for silences.
 type silenceFlags struct {
 	adminFlags
 	fields map[string]*string // of the silence to make
+	tell   bool
 	list   bool
 	end    string
 	space  string
@@ -42,14 +48,15 @@ func silenceCommand() *cobra.Command {
 		Use:   "silence <key> --for <duration>|--until <time> --incident|--tag|--title <text> | --list | --delete <id>",
 		Short: "Keeps messages of a key silent for a time",
 		Long: `
-Makes a silence of a key, lists those that hold, or ends one. A saved key is found by
-its name, too; --space names its space if several have one.
+Makes a silence of a key, lists those that hold or are planned, or ends one. A saved
+key is found by its name, too; --space names its space if several have one.
 What opens or gets worse during a silence waits until it ends, and is told then if
 it is still open. Other messages that match are not sent. It uses the admin API of
 the server.
 
   caddy notify silence ops --for 2h --title "disk" --reason "new disks"
   caddy notify silence ops --for 30m --tag all
+  caddy notify silence ops --from 2026-03-28T02:00:00+01:00 --for 2h --tag all --tell
   caddy notify silence ops --list
   caddy notify silence alarms --space home --for 8h --tag all
 `,
@@ -57,7 +64,8 @@ the server.
 		RunE: exit.WithCode(f.run),
 	}
 	for name, usage := range map[string]string{
-		"for":      "How long, such as 30m, 2h or 3d; at most 30 days",
+		"from":     "When it begins, such as 2026-03-28T02:00:00Z; default is now, at most a year ahead",
+		"for":      "How long from then on, such as 30m, 2h or 3d; at most 30 days",
 		"until":    "When it ends, such as 2026-03-28T07:00:00Z",
 		"incident": "The name of an incident",
 		"tag":      "A tag of URLs; all stands for every URL",
@@ -66,7 +74,8 @@ the server.
 	} {
 		f.fields[name] = cmd.Flags().String(name, "", usage)
 	}
-	cmd.Flags().BoolVar(&f.list, "list", false, "List the silences of the key")
+	cmd.Flags().BoolVar(&f.tell, "tell", false, "Send a message when it begins, and another one when it ends")
+	cmd.Flags().BoolVar(&f.list, "list", false, "List the silences of the key, also those of the configuration")
 	cmd.Flags().StringVar(&f.end, "delete", "", "End the silence with this ID, which --list shows")
 	cmd.Flags().StringVar(&f.space, "space", "", "The space of a saved key; default is the one without a name")
 	f.connectJSON(cmd)
@@ -78,11 +87,14 @@ func (f *silenceFlags) run(cmd *cobra.Command, args []string) error {
 	if f.space != "" {
 		query = "?space=" + url.QueryEscape(f.space)
 	}
-	fields := map[string]string{}
+	fields := map[string]any{}
 	for name, value := range f.fields {
 		if *value != "" {
 			fields[name] = *value
 		}
+	}
+	if f.tell {
+		fields["tell"] = true
 	}
 	switch {
 	case f.list && f.end != "", (f.list || f.end != "") && len(fields) > 0:
@@ -99,7 +111,7 @@ func (f *silenceFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		return showRows[silence](&f.adminFlags, cmd, append(append([]byte{'['}, body...), ']'), "There are none.")
-	case fields["for"] == "" && fields["until"] == "":
+	case fields["for"] == nil && fields["until"] == nil:
 		return errors.New("a silence needs an end; add --for with a duration, such as 2h, or --until with a time")
 	}
 	if who := userName(); who != "" {
@@ -124,5 +136,12 @@ func (s *silence) columns() []string {
 			what = append(what, x[0]+" "+markup.Printable(x[1]))
 		}
 	}
-	return []string{s.ID, "until " + s.Until.Local().Format(time.DateTime), strings.Join(what, ", "), fmt.Sprintf("%d messages", s.Messages), markup.Printable(s.Who), markup.Printable(s.Reason)}
+	at := "until " + s.Until.Local().Format(time.DateTime)
+	if s.State == silenceapi.Planned {
+		at = "from " + s.From.Local().Format(time.DateTime) + " " + at
+	}
+	if s.Configured {
+		what = append(what, "in the configuration")
+	}
+	return []string{s.ID, at, strings.Join(what, ", "), fmt.Sprintf("%d messages", s.Messages), markup.Printable(s.Who), markup.Printable(s.Reason)}
 }

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
@@ -13,6 +15,10 @@ func TestSilence(t *testing.T) {
 	serve(t, `
 	queue
 	key ops {
+		silence sun 02:00-04:00 {
+			title backup
+			reason backups
+		}
 		url `+gatewaytest.NewStation(t).NotifyURL("/")+`
 	}
 	`, "stateless off")
@@ -20,16 +26,28 @@ func TestSilence(t *testing.T) {
 		t.Helper()
 		return command(t, "", append([]string{"silence", "--address=" + caddyhttptest.Admin}, args...)...)
 	}
-	if out, errs, code := run("ops", "--list"); code != 0 || out != "" || !strings.Contains(errs, "There are none.") {
-		t.Errorf("without silences: exit %d\n%s%s", code, out, errs)
+	configured, errs, code := run("ops", "--list")
+	if code != 0 || strings.Count(configured, "\n") != 1 || !strings.Contains(configured, " from ") && !strings.Contains(configured, " until ") || !strings.Contains(configured, "title backup, in the configuration") {
+		t.Errorf("without silences: exit %d\n%s%s", code, configured, errs)
 	}
 	made, errs, code := run("ops", "--for", "2h", "--title", "disk", "--tag", "all", "--reason", "new disks")
 	if code != 0 || !strings.Contains(made, "tag all, title disk") || !strings.Contains(made, "0 messages") || !strings.Contains(made, "new disks") {
 		t.Fatalf("exit %d\n%s%s", code, made, errs)
 	}
-	if out, _, _ := run("ops", "--list"); out != made {
-		t.Errorf("listed\n%s\nmade\n%s", out, made)
+	list := func() (lines [][]string) {
+		out, _, _ := run("ops", "--list")
+		for line := range strings.Lines(out) {
+			lines = append(lines, strings.Fields(line))
+		}
+		return lines
 	}
+	if got := list(); len(got) != 2 || !slices.Equal(got[0], strings.Fields(made)) {
+		t.Errorf("listed\n%s\nmade\n%s", got, made)
+	}
+	if out, errs, code := run("ops", "--from", time.Now().AddDate(0, 6, 0).Format(time.RFC3339), "--for", "2h", "--tag", "all", "--tell"); code != 0 || !strings.Contains(out, " from ") || !strings.Contains(out, " until ") || len(list()) != 3 {
+		t.Errorf("planned: exit %d\n%s%s", code, out, errs)
+	}
+	inConfiguration, _, _ := strings.Cut(configured, " ")
 	if out, _, code := run("ops", "--list", "--json"); code != 0 || !strings.Contains(out, `"reason":"new disks"`) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
@@ -39,6 +57,8 @@ func TestSilence(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"there is no such silence": {"ops", "--delete", id},
+		"is a line of the key in":  {"ops", "--delete", inConfiguration},
+		"from: it must be a time":  {"ops", "--from", "tomorrow", "--for", "2h", "--tag", "all"},
 		"there is no such key":     {"none", "--for", "2h", "--tag", "all"},
 		"match nothing":            {"ops", "--for", "2h"},
 		"add --for":                {"ops", "--tag", "all"},

@@ -39,7 +39,7 @@ var known = map[string][]string{
 	event.Device:            {"by", "change", "device", "key"},
 	event.ConfigChanged:     {"change", "destinations", "key", "space", "user"},
 	event.Answered:          {"by", "id", "key", "state", "through"},
-	event.Silence:           {"change", "key", "messages", "reason", "silence", "tag", "until", "who"},
+	event.Silence:           {"change", "from", "key", "messages", "reason", "silence", "tag", "until", "who"},
 	event.Failed:            {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},
 }
 

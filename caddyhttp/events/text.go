@@ -62,7 +62,7 @@ var texts = map[string]func(d data, reload bool) Text{
 	event.Silence: func(d data, _ bool) Text {
 		return Text{
 			"Silence " + d.name("change") + ": " + d.name("key"),
-			markup.JoinLines(d.line("Until", "until"), d.line("Tag", "tag"), d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
+			markup.JoinLines(d.line("From", "from"), d.line("Until", "until"), d.line("Tag", "tag"), d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
 		}
 	},
 	event.Device: func(d data, _ bool) Text {

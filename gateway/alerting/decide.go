@@ -21,13 +21,15 @@ type entryRules struct {
 	entry   *queue.Entry
 	message *notifier.Message
 	key     string
+	at      silencedKey  // the key
 	names   []queue.Hash // of the records that it reads and changes
 	targets []entryTarget
 
-	incident *entryIncident // nil if the message is about none
-	silences int            // the index of the name of the key's silences; -1 if none matters
-	group    queue.Hash     // of the lanes in which silences hold something
-	subjects queue.Hash     // the group of what destinations know
+	incident *entryIncident        // nil if the message is about none
+	silences int                   // the index of the name of the key's silences; -1 if none matters
+	windows  []rules.SilenceWindow // of silences of the key
+	group    queue.Hash            // of the lanes in which silences hold something
+	subjects queue.Hash            // the group of what destinations know
 
 	hold      *rules.Lasting  // of the key; nil for none
 	escalate  *rules.Escalate // of the key; nil for none
@@ -104,7 +106,8 @@ type decision struct {
 	known    []*rules.Subject             // what destinations know
 	statuses map[queue.JobID]queue.Status // of the jobs that these mention
 
-	keySilences *rules.KeySilences // nil if none matters
+	keySilences *rules.KeySilences // as their record has them; nil if none matters
+	holding     rules.Silences     // with those of windows
 	allSteps    *rules.Silence     // keeps the message from every step; nil for none
 	kept        []uuid.UUID        // the silences that keep it from a destination
 
@@ -185,6 +188,7 @@ func (d *decision) updateIncident() error {
 func (d *decision) readSilences() error {
 	if d.silences >= 0 {
 		d.keySilences = decodeSilences(d.old[d.silences])
+		d.holding = d.keySilences.All.WithWindows(d.now, d.windows)
 		d.allSteps = d.silenceOfSteps()
 	}
 	return nil
@@ -200,7 +204,7 @@ func (d *decision) silenceOfSteps() (found *rules.Silence) {
 		if t.step == 0 {
 			continue
 		}
-		if found = d.keySilences.All.MatchIncident(d.now, d.incident.known, t.tags); found == nil {
+		if found = d.holding.MatchIncident(d.now, d.incident.known, t.tags); found == nil {
 			return nil
 		}
 	}
@@ -260,7 +264,7 @@ func (d *decision) target(t entryTarget) *decidedTarget {
 		}
 	}
 	if d.keySilences != nil {
-		x.applied = x.applied.WithSilences(d.keySilences.All.For(d.now, t.tags))
+		x.applied = x.applied.WithSilences(d.holding.For(d.now, t.tags))
 		x.lane.Group = d.group
 	}
 	x.lane.Origin = t.origin
@@ -431,13 +435,14 @@ func dropStep(j *queue.Job, by queue.JobID, rule notifier.Rule, now time.Time) {
 
 // countSilenced counts the message in the silences that have kept it from a destination.
 func (d *decision) countSilenced() error {
-	if d.keySilences == nil || len(d.old[d.silences]) == 0 {
+	if d.keySilences == nil {
 		return nil
 	}
 	if d.allSteps != nil && !slices.Contains(d.kept, d.allSteps.ID) {
 		d.kept = append(d.kept, d.allSteps.ID)
 	}
-	d.keySilences.CountKept(d.kept)
+	d.keySilences.CountKept(d.kept, d.holding)
+	d.keySilences.Home, d.keySilences.Key, d.keySilences.Site = d.at.Home, d.at.Key, d.at.site
 	d.changed.Records[d.silences] = d.records.silences(d.keySilences, d.now)
 	return nil
 }

@@ -43,7 +43,9 @@
 //
 // A silence keeps messages of a key from its destinations until a time. A problem that
 // begins meanwhile is held. If it is over before the silence ends, nobody is told; otherwise
-// that is told then.
+// that is told then. Some begin later, and those of the configuration come again each week
+// ([rules.SilenceWindow]). Which of these hold follows from the configuration and the time
+// alone; their record has what was noted and told of them, and what they have counted.
 //
 // [Engine] is what the queue calls, and front ends use its [Incidents] and [Silences]. Where
 // to look:
@@ -54,7 +56,7 @@
 //	lanes.go, digest.go                   what is held is released
 //	steps.go                              the next step begins
 //	incident_answer.go, incident_change.go   a person acknowledges or resolves
-//	silence.go, silence_cache.go, silence_known.go   silences
+//	silence.go, silence_tell.go, silence_cache.go, silence_known.go   silences
 //	memory.go, forget.go, share.go        what is remembered, and for how long
 //	records.go                            what is stored
 package alerting

@@ -62,6 +62,8 @@ func readKey(t *testing.T, block string) (k site.KeyOptions) {
 			k.URLs = append(k.URLs, site.URL{URL: args[0], Tags: args[1:]})
 		case "expect":
 			k.Expects = append(k.Expects, readExpect(t, strings.TrimSpace(line)))
+		case "title":
+			r.Windows[len(r.Windows)-1].Title = args[0]
 		case "types":
 			for _, text := range args {
 				scope.Types = append(scope.Types, notifier.Type(text))
@@ -124,6 +126,9 @@ func addRule(t *testing.T, r *rules.Rules, name string, args []string) *rules.Sc
 	case "quiet":
 		r.Quiet = append(r.Quiet, rules.Quiet{Window: window(text)})
 		return &r.Quiet[len(r.Quiet)-1].Scope
+	case "silence":
+		r.Windows = append(r.Windows, rules.SilenceWindow{Window: window(text)})
+		return nil // it has no scope
 	case "digest":
 		if r.Digest = new(rules.Digest); len(args) > 1 {
 			r.Digest.Moment = moment(text)

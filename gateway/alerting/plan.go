@@ -123,7 +123,7 @@ func (s *messagePlan) applyRules() {
 func (s *messagePlan) newEntryRules() *entryRules {
 	u := &entryRules{
 		records: s.planner.records, clock: s.planner.outbox.Queue.Now, entry: s.draft.Entry, message: s.draft.Message, key: s.draft.Key, silences: -1,
-		escalates: s.escalates, subjects: s.planner.records.subjectGroup(s.draft.Place()),
+		at: silencedKey{s.draft.At, s.draft.Site}, windows: s.draft.Rules.SilenceWindows(), escalates: s.escalates, subjects: s.planner.records.subjectGroup(s.draft.Place()),
 	}
 	if len(s.silences) > 0 {
 		u.silences, u.group = u.name(s.planner.records.silencesName(s.draft.Place())), s.planner.records.silencedLanes(s.draft.Place())
@@ -138,7 +138,7 @@ func (s *messagePlan) newEntryRules() *entryRules {
 // entryTarget returns what decides about the i-th target of the message, whose job has the
 // index at. ok is false if nothing does.
 func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok bool) {
-	t, silenced := s.draft.To.Targets[i], len(s.silences) > 0
+	t, silenced := s.draft.To.Targets[i], len(s.silences)+len(u.windows) > 0
 	r := targetRules(s.draft.Rules, t.Tags)
 	if r == nil && !silenced || !s.draft.Entry.Jobs[at].Status.Waits() {
 		return x, false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,7 +13,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -31,171 +31,331 @@ type Silences struct {
 // record.
 func (s *Silences) Has(place string) bool { return s.cache.has(place) }
 
-// Any reports whether a key has a silence. It reads no record.
-func (s *Silences) Any() bool { return s.cache.any() }
+// Any reports whether a silence of a key holds, or will in a minute. It reads no record.
+func (s *Silences) Any() bool { return s.cache.isNear.Load() }
 
-// change changes the silences of the key with a place. adds reports whether it
-// adds one, which needs room in the queue. f may be called several times.
-func (s *Silences) change(ctx context.Context, home, key string, adds bool, f func(now time.Time, of *rules.KeySilences) error) error {
-	place := home + "\x00" + key
-	var of *rules.KeySilences
-	var before, version []byte
-	names := []queue.Hash{s.records.silencesName(place), s.records.silencesVersion()}
-	err := s.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
+// silencedKey is a key whose silences change, with the ID of a site that has it.
+type silencedKey struct {
+	site.Place
+	site string
+}
+
+// silencedAt returns a key of the site with an ID.
+func silencedAt(k *site.Key, siteID string) silencedKey { return silencedKey{k.Place(siteID), siteID} }
+
+// silenceChange is a change of the silences of a key.
+type silenceChange struct {
+	silences *Silences
+	at       silencedKey
+	change   func(now time.Time, of *rules.KeySilences) error
+
+	of              *rules.KeySilences // after the change
+	before, version []byte             // see outbox.KindSilencesVersion
+}
+
+// newChange returns a change of the silences of a key. f may be called several times.
+func (s *Silences) newChange(at silencedKey, f func(now time.Time, of *rules.KeySilences) error) *silenceChange {
+	return &silenceChange{silences: s, at: at, change: f}
+}
+
+// ruled returns the change for the queue. adds reports whether it adds a silence, which needs
+// room in the queue.
+func (c *silenceChange) ruled(adds bool) *queue.Ruled {
+	s := c.silences
+	names := []queue.Hash{s.records.silencesName(c.at.String()), s.records.silencesVersion()}
+	return &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
 		now, id := s.outbox.Queue.Now(), uuid.New()
-		of = decodeSilences(old[0])
-		of.Home, of.Key = home, key
-		if err := f(now, of); err != nil {
+		c.of = decodeSilences(old[0])
+		c.of.Home, c.of.Key, c.of.Site = c.at.Home, c.at.Key, c.at.site
+		if err := c.change(now, c.of); err != nil {
 			return nil, err
 		}
-		before, version = slices.Clone(old[1]), outbox.EncodeRecord(outbox.KindSilencesVersion, id[:])
-		return &queue.RuledChange{Records: []queue.Record{s.records.silences(of, now), {Data: version, Due: now.AddDate(1, 0, 0)}}}, nil
-	}})
-	if err != nil {
+		c.before, c.version = slices.Clone(old[1]), outbox.EncodeRecord(outbox.KindSilencesVersion, id[:])
+		return &queue.RuledChange{Records: []queue.Record{s.records.silences(c.of, now), {Data: c.version, Due: now.AddDate(1, 0, 0)}}}, nil
+	}}
+}
+
+// done takes over the change, which is stored.
+func (c *silenceChange) done(ctx context.Context) {
+	s := c.silences
+	if !s.cache.change(c.at.String(), c.of.All, c.before, c.version) {
+		if err := s.read(ctx); err != nil {
+			s.cache.places.Store(nil) // they are read when the store answers
+		}
+	}
+	s.storeNear(ctx)
+}
+
+// change changes the silences of a key. adds reports whether it adds one, which needs room in
+// the queue. f may be called several times.
+func (s *Silences) change(ctx context.Context, at silencedKey, adds bool, f func(now time.Time, of *rules.KeySilences) error) error {
+	c := s.newChange(at, f)
+	if err := s.outbox.Queue.Apply(ctx, c.ruled(adds)); err != nil {
 		return err
 	}
-	begun, ok := s.cache.change(place, of.All, before, version)
-	if begun {
-		s.storeKnown(ctx, place)
-	}
-	if ok {
-		return nil
-	}
-	if err := s.read(ctx); err != nil {
-		s.cache.places.Store(nil) // they are read when the store answers
-	}
+	c.done(ctx)
 	return nil
 }
 
 // Make adds a silence to those of a key.
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
-	err := s.change(ctx, k.Home(siteID), k.FirstName(), true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) })
+	err := s.change(ctx, silencedAt(k, siteID), true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) })
 	if err == nil {
 		s.changed(silenceMade, k.Name, x)
 	}
 	return err
 }
 
-// End ends a silence of a key before its time. What it has held and is still open
-// is told. If that takes too long, or the process ends, the rest is told later.
-func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string) (ended rules.Silence, err error) {
-	home, key := k.Home(siteID), k.FirstName()
-	err = s.change(ctx, home, key, false, func(now time.Time, of *rules.KeySilences) (err error) {
-		ended, err = of.End(now, id)
+// End ends a silence of a key before its time, also before its beginning. What it has held and
+// is still open is told. If that takes too long, or the process ends, the rest is told later.
+func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string) (x rules.Silence, err error) {
+	at := silencedAt(k, siteID)
+	planned := false
+	err = s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) (err error) {
+		x, err = of.End(now, id, k.SilenceWindows())
+		planned = x.Planned(now)
 		return err
 	})
 	if err != nil {
-		return ended, err
+		return x, err
 	}
-	by := ended
+	by := x
 	by.Who = who
-	s.changed(silenceEnded, k.Name, by)
-	if err := s.release(ctx, home, key); err != nil {
+	switch {
+	case planned:
+		s.changed(silenceCancelled, k.Name, by)
+		return x, nil
+	case x.Tell && x.Begun:
+		err = s.tell(ctx, at, ended{id, who})
+	default:
+		s.changed(silenceEnded, k.Name, by)
+	}
+	if err = errors.Join(err, s.release(ctx, at)); err != nil {
 		s.outbox.Log.Warn("what a silence has held cannot be told now; it is tried again", zap.String("key", k.Name), zap.Error(err))
 	}
-	return ended, nil
+	return x, nil
 }
 
-// At returns the silences of a key that hold now.
-func (s *Silences) At(ctx context.Context, place string) (rules.Silences, error) {
+// all returns the silences in the record of the key with a place.
+func (s *Silences) all(ctx context.Context, place string) (rules.Silences, error) {
 	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(place))
 	if err != nil {
 		return nil, err
 	}
-	active, _ := decodeSilences(b).All.Active(s.outbox.Queue.Now())
-	return active, nil
+	return decodeSilences(b).All, nil
 }
 
-// due removes the silences of a key that have ended.
+// At returns the silences of the key with a place that hold now. windows are those of the key.
+func (s *Silences) At(ctx context.Context, place string, windows []rules.SilenceWindow) (holding rules.Silences, err error) {
+	all, err := s.all(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	now := s.outbox.Queue.Now()
+	return all.WithWindows(now, windows).Holding(now), nil
+}
+
+// List returns the silences of the key with a place that hold now or are planned. Of each
+// window of the key it is the present one, or the next one.
+func (s *Silences) List(ctx context.Context, place string, windows []rules.SilenceWindow) (rules.Silences, error) {
+	all, err := s.all(ctx, place)
+	return all.Listed(s.outbox.Queue.Now(), windows), err
+}
+
+// OfIncident returns the silence that matches an incident now, or nil.
+func (s *Silences) OfIncident(ctx context.Context, x *rules.Incident) (*rules.Silence, error) {
+	dir := &s.outbox.Engine.Load().Directory
+	if !x.IsOpen() || !s.Has(PlaceOfIncident(x)) && !hasSilenceWindows(dir) {
+		return nil, nil
+	}
+	k, _, err := dir.KeyOfIncident(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	holding, err := s.At(ctx, PlaceOfIncident(x), k.SilenceWindows())
+	return holding.MatchIncident(s.outbox.Queue.Now(), x, x.Tags), err
+}
+
+// hasSilenceWindows reports whether a key has silences in the configuration.
+func hasSilenceWindows(dir *site.Directory) bool {
+	return slices.ContainsFunc(dir.All(), func(s *site.Site) bool {
+		for _, k := range s.Keys {
+			if len(k.SilenceWindows()) > 0 {
+				return true
+			}
+		}
+		return len(s.Saved.Rules.SilenceWindows()) > 0
+	})
+}
+
+// Arm takes over the silences that stand in the configuration, and ends those of windows that
+// it does not have any more.
+func (s *Silences) Arm(ctx context.Context) error {
+	if s.cache.places.Load() == nil {
+		if err := s.read(ctx); err != nil {
+			return err
+		}
+	}
+	dir := &s.outbox.Engine.Load().Directory
+	armed := map[site.Place]bool{}
+	for _, x := range dir.All() {
+		for _, k := range x.Keys {
+			siteID := ""
+			if k.OfSite {
+				siteID = dir.SiteID(x)
+			}
+			at := silencedAt(k, siteID)
+			if armed[at.Place] || k.Unqueued || len(k.SilenceWindows()) == 0 && !s.cache.hasWindows(at.String()) {
+				continue
+			}
+			armed[at.Place] = true
+			if err := s.arrange(ctx, at, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errSameSilences is returned when the silences of windows are as they were.
+var errSameSilences = errors.New("the silences of the configuration have not changed")
+
+// arrange is Arm for one key.
+func (s *Silences) arrange(ctx context.Context, at silencedKey, k *site.Key) error {
+	err := s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) error {
+		if !of.Arrange(now, k.SilenceWindows()) {
+			return errSameSilences
+		}
+		return nil
+	})
+	if errors.Is(err, errSameSilences) {
+		return nil
+	}
+	return err
+}
+
+// keyOf returns a key, and a site that has it; nil if it is gone.
+func (s *Silences) keyOf(ctx context.Context, at silencedKey) (*site.Key, *site.Site, error) {
+	return s.outbox.Engine.Load().KeyOfIncident(ctx, &rules.Incident{Site: at.site, Home: at.Home, Key: at.Key})
+}
+
+// nameOf returns the name that a key has now.
+func (s *Silences) nameOf(ctx context.Context, at silencedKey) string {
+	return s.outbox.Engine.Load().NameOf(ctx, at.Place)
+}
+
+// due notes and tells that silences of a key have begun or ended.
 func (s *Silences) due(ctx context.Context, data []byte) error {
 	before := decodeSilences(data)
 	if before.Key == "" {
 		return nil
 	}
-	var ended rules.Silences
-	err := s.change(ctx, before.Home, before.Key, false, func(now time.Time, of *rules.KeySilences) error {
-		ended = of.Expire(now)
+	at := silencedKey{site.Place{Home: before.Home, Key: before.Key}, before.Site}
+	if siteID, ok := strings.CutPrefix(at.Home, "site "); ok {
+		at.site = siteID // an earlier version has not stored it
+	}
+	k, _, err := s.keyOf(ctx, at)
+	if err == nil {
+		err = s.tell(ctx, at, ended{})
+	}
+	if err != nil {
+		return err
+	}
+	var begun, over rules.Silences
+	err = s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) error {
+		if k == nil {
+			of.TellNobody()
+		}
+		begun, over = of.Begin(now), of.Expire(now)
+		if k != nil && !k.Saved { // a saved key has a record while something is silent
+			of.Renew(now, k.SilenceWindows())
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, x := range ended {
-		x.Who = ""
-		s.changed(silenceEnded, s.outbox.Engine.Load().NameOf(ctx, site.Place{Home: before.Home, Key: before.Key}), x)
+	name := s.nameOf(ctx, at)
+	for _, x := range begun {
+		s.changed(silenceBegun, name, x)
 	}
-	return s.release(ctx, before.Home, before.Key)
+	for _, x := range over {
+		x.Who = ""
+		s.changed(silenceEnded, name, x)
+	}
+	return s.release(ctx, at)
 }
 
-// release looks at all that silences of a key have held.
-func (s *Silences) release(ctx context.Context, home, key string) error {
-	place := home + "\x00" + key
-	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(place))
+// release looks at all that silences of a key have held, if one has ended.
+func (s *Silences) release(ctx context.Context, at silencedKey) error {
+	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(at.String()))
 	if err != nil {
 		return err
 	}
 	before := decodeSilences(b).Ended
-	group := s.records.silencedLanes(place)
-	for after, more := (queue.Hash{}), true; more; {
-		lanes, err := s.outbox.Queue.CallersGroup(ctx, group, after, outbox.PageSize)
-		if err != nil {
-			return err
-		}
-		for _, lane := range lanes {
-			after = lane.Name
-			if err := s.lanes.release(ctx, lane.Name); err != nil {
-				return err
-			}
-		}
-		more = len(lanes) == outbox.PageSize
+	if before.IsZero() {
+		return nil
 	}
-	return s.change(ctx, home, key, false, func(_ time.Time, of *rules.KeySilences) error {
+	if err := s.eachIn(ctx, s.records.silencedLanes(at.String()), func(lane queue.NamedRecord) error {
+		return s.lanes.release(ctx, lane.Name)
+	}); err != nil {
+		return err
+	}
+	return s.change(ctx, at, false, func(_ time.Time, of *rules.KeySilences) error {
 		of.LookedAt(before)
 		return nil
 	})
 }
 
 // apply returns the rules of a destination with its silences, and sets what they
-// match in the items of its lane.
+// match in the items of its lane. If a silence has ended and that has to be told, it is told
+// first, with what the silence has held.
 func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
-	place := t.Key.Place(siteID).String()
-	all, err := s.At(ctx, place)
-	if err != nil || len(all) == 0 {
+	at := silencedAt(t.Key, siteID)
+	all, err := s.all(ctx, at.String())
+	if err != nil {
 		return r, err
 	}
-	lane.Group = s.records.silencedLanes(place)
-	for i := range lane.Items {
-		m, release, err := s.outbox.Queue.Load(ctx, lane.Items[i].Job.Message)
-		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
-			continue
+	now := s.outbox.Queue.Now()
+	if _, over := (&rules.KeySilences{All: all}).Untold(now); over {
+		if err := s.tell(ctx, at, ended{}); err != nil {
+			return r, err
 		}
+	}
+	holding := all.WithWindows(now, t.Key.SilenceWindows()).Holding(now)
+	if len(holding) == 0 {
+		return r, nil
+	}
+	lane.Group = s.records.silencedLanes(at.String())
+	for i := range lane.Items {
+		text, err := s.textOf(ctx, lane.Items[i].Job.Message)
 		if err != nil {
 			return r, err
 		}
-		var text queued.Text
-		if text.Decode(m.Body) == nil {
+		if text != nil {
 			lane.Items[i].Incident, lane.Items[i].Title = text.Incident, text.Title
 		}
-		release()
 	}
-	return r.WithSilences(all.For(s.outbox.Queue.Now(), t.Target.Tags)), nil
+	return r.WithSilences(holding.For(now, t.Target.Tags)), nil
 }
 
 // What happens to a silence.
 const (
-	silenceMade  = "made"
-	silenceEnded = "ended"
+	silenceMade      = "made"
+	silenceBegun     = "begun"
+	silenceEnded     = "ended"
+	silenceCancelled = "cancelled" // before it has begun
 )
 
 // changed writes a line and emits an event about a silence.
 func (s *Silences) changed(change, key string, x rules.Silence) {
 	app := s.outbox.Engine.Load()
-	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("until", x.Until),
+	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("from", x.Begins()), zap.Time("until", x.Until),
 		zap.Bool("by_incident", x.Incident != ""), zap.String("tag", x.Tag), zap.Bool("by_title", x.Title != ""),
 		zap.String("who", x.Who), zap.Int("messages", x.Count))
 	app.Emit(event.Silence, func() map[string]any {
 		return map[string]any{
-			"key": key, "silence": x.ID.String(), "change": change, "until": x.Until.UTC().Format(time.RFC3339), "tag": x.Tag,
+			"key": key, "silence": x.ID.String(), "change": change, "from": x.Begins().UTC().Format(time.RFC3339), "until": x.Until.UTC().Format(time.RFC3339), "tag": x.Tag,
 			"reason": x.Reason, "who": x.Who, "messages": x.Count,
 		}
 	})
@@ -203,20 +363,21 @@ func (s *Silences) changed(change, key string, x rules.Silence) {
 
 // Of returns the silences of the key that may keep the message of a delivery from
 // one of its destinations. Those of a message about an incident are all of them, because
-// the silence of an incident also holds for its later messages.
+// the silence of an incident also holds for its later messages. Some may only hold in a minute:
+// until then, what destinations know of the incident is stored.
 func (s *Silences) Of(d *dispatch.Delivery) rules.Silences {
-	all := s.cache.of(d)
-	if len(all) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
+	all, windows := s.cache.of(d), d.Rules.SilenceWindows()
+	if len(all)+len(windows) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
 		return nil
 	}
 	now, m := s.outbox.Queue.Now(), d.Message
-	active, _ := all.Active(now)
+	near := all.Near(now, windows)
 	if m.Incident.ID != "" {
-		return active
+		return near
 	}
 	for _, t := range d.To.Targets {
-		if active.Match(now, m.Incident, m.Title, t.Tags) != nil {
-			return active
+		if near.Match(now, m.Incident, m.Title, t.Tags) != nil {
+			return near
 		}
 	}
 	return nil

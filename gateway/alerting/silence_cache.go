@@ -6,11 +6,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -20,28 +21,69 @@ import (
 type silenceCache struct {
 	places atomic.Pointer[map[string]rules.Silences] // nil before it was read
 
-	mu      sync.Mutex // held while it is read
-	version []byte     // of what was read; see outbox.KindSilencesVersion
+	mu      sync.Mutex      // held while it is read
+	version []byte          // of what was read; see outbox.KindSilencesVersion
+	near    map[string]bool // the places of keys with a silence that holds, or will in a minute
+
+	isNear atomic.Bool  // there are some
+	look   atomic.Int64 // nanoseconds of the time at which there may be others; 0 for never
 }
 
 // change takes over a change of this gateway, which has replaced a version of all silences by
-// another: the silences of the key with a place. begun reports whether the key had none. ok is
-// false if another change has come between; then all have to be read.
-func (c *silenceCache) change(place string, silences rules.Silences, before, version []byte) (begun, ok bool) {
+// another: the silences of the key with a place. ok is false if another change has come
+// between; then all have to be read.
+func (c *silenceCache) change(place string, silences rules.Silences, before, version []byte) (ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.places.Load()
 	if known == nil || !slices.Equal(c.version, before) {
-		return false, false
+		return false
 	}
 	all := maps.Clone(*known)
-	begun = len(all[place]) == 0 && len(silences) > 0
 	if all[place] = silences; len(silences) == 0 {
 		delete(all, place)
 	}
 	c.version = version
+	c.store(all)
+	return true
+}
+
+// store stores the silences of all keys.
+func (c *silenceCache) store(all map[string]rules.Silences) {
 	c.places.Store(&all)
-	return begun, true
+	c.look.Store(1)
+}
+
+// newlyNear returns the places of keys of which a silence holds, or will in a minute, since
+// the last call.
+func (c *silenceCache) newlyNear(now time.Time) (places []string) {
+	if look := c.look.Load(); look == 0 || now.UnixNano() < look {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, near, next := c.places.Load(), map[string]bool{}, time.Time{}
+	if all == nil {
+		return nil
+	}
+	for place, silences := range *all {
+		isNear, at := silences.NextNear(now)
+		if isNear {
+			near[place] = true
+			if !c.near[place] {
+				places = append(places, place)
+			}
+		}
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	c.near = near
+	c.isNear.Store(len(near) > 0)
+	if c.look.Store(0); !next.IsZero() {
+		c.look.Store(next.UnixNano())
+	}
+	return places
 }
 
 // of returns the silences of the key of a delivery.
@@ -59,61 +101,48 @@ func (c *silenceCache) has(place string) bool {
 	return all == nil || len((*all)[place]) > 0
 }
 
-// any reports whether a key has a silence.
-func (c *silenceCache) any() bool {
+// hasWindows reports whether the key with a place has a silence of a window.
+func (c *silenceCache) hasWindows(place string) bool {
 	all := c.places.Load()
-	return all != nil && len(*all) > 0
+	return all != nil && slices.ContainsFunc((*all)[place], func(x rules.Silence) bool { return x.Window != uuid.UUID{} })
 }
 
 // Refresh reads the silences that other gateways may have changed.
 func (s *Silences) Refresh(ctx context.Context) {
-	if !s.outbox.Shared && s.cache.places.Load() != nil {
-		return
+	if s.outbox.Shared || s.cache.places.Load() == nil {
+		if err := s.read(ctx); err != nil && s.cache.places.Load() == nil && ctx.Err() == nil {
+			s.outbox.Log.Debug("silences cannot be read yet", zap.Error(err))
+		}
 	}
-	if err := s.read(ctx); err != nil && s.cache.places.Load() == nil && ctx.Err() == nil {
-		s.outbox.Log.Debug("silences cannot be read yet", zap.Error(err))
+	s.storeNear(ctx)
+}
+
+// storeNear stores what destinations of keys know of which a silence holds now, or will in a
+// minute.
+func (s *Silences) storeNear(ctx context.Context) {
+	for _, place := range s.cache.newlyNear(s.outbox.Queue.Now()) {
+		s.storeKnown(ctx, place)
 	}
 }
 
 // read reads the silences if they have changed.
 func (s *Silences) read(ctx context.Context) error {
-	begun, err := s.cache.read(ctx, s)
-	for _, place := range begun {
-		s.storeKnown(ctx, place)
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	version, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesVersion())
+	if err != nil || s.cache.places.Load() != nil && slices.Equal(version, s.cache.version) {
+		return err
 	}
-	return err
-}
-
-// read reads the silences if they have changed, and returns the places of the keys that
-// have new ones.
-func (c *silenceCache) read(ctx context.Context, q *Silences) (begun []string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	version, err := q.outbox.Queue.CallersRecord(ctx, q.records.silencesVersion())
-	if err != nil || c.places.Load() != nil && slices.Equal(version, c.version) {
-		return nil, err
-	}
-	all, before := map[string]rules.Silences{}, c.places.Load()
-	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.outbox.Queue.CallersGroup(ctx, q.records.silencesGroup(), after, outbox.PageSize)
-		if err != nil {
-			return nil, err
+	all := map[string]rules.Silences{}
+	if err := s.eachIn(ctx, s.records.silencesGroup(), func(r queue.NamedRecord) error {
+		if x := decodeSilences(r.Data); len(x.All) > 0 {
+			all[x.Home+"\x00"+x.Key] = x.All
 		}
-		for _, r := range records {
-			after = r.Name
-			s := decodeSilences(r.Data)
-			if len(s.All) == 0 {
-				continue
-			}
-			place := s.Home + "\x00" + s.Key
-			all[place] = s.All
-			if before == nil || len((*before)[place]) == 0 {
-				begun = append(begun, place)
-			}
-		}
-		more = len(records) == outbox.PageSize
+		return nil
+	}); err != nil {
+		return err
 	}
-	c.version = version
-	c.places.Store(&all)
-	return begun, nil
+	s.cache.version = version
+	s.cache.store(all)
+	return nil
 }

@@ -220,7 +220,7 @@ func (s *steps) before(ctx context.Context, j *queue.Job) (*rules.Incident, *que
 // silent returns which destinations of the steps of an incident silences match, by
 // their hashes, and whether they are all. k is the key, or nil if it is gone.
 func (s *steps) silent(ctx context.Context, k *site.Key, x *rules.Incident) (silent map[string]bool, all bool, err error) {
-	silences, err := s.silences.At(ctx, PlaceOfIncident(x))
+	silences, err := s.silences.At(ctx, PlaceOfIncident(x), k.SilenceWindows())
 	if err != nil || len(silences) == 0 || k == nil {
 		return nil, false, err
 	}
@@ -279,7 +279,7 @@ func (s *steps) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) 
 				return true, err
 			}
 		}
-		silences, err := s.silences.At(ctx, PlaceOfIncident(x))
+		silences, err := s.silences.At(ctx, PlaceOfIncident(x), k.SilenceWindows())
 		if err != nil || silences.MatchIncident(s.outbox.Queue.Now(), x, x.Tags) != nil {
 			return true, err
 		}

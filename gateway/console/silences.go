@@ -6,12 +6,17 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // silencePages lists, makes and ends the silences of keys.
@@ -78,23 +83,41 @@ func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gat
 		p.Problem = "The saved keys cannot be read at the moment."
 		return
 	}
+	now := q.Outbox.Queue.Now()
 	for _, name := range names {
-		place := places[name]
-		if place == "" || !q.Alerts.Silences.Has(place) {
+		place, windows := places[name], h.silenceWindows(name, len(names))
+		if place == "" || len(windows) == 0 && !q.Alerts.Silences.Has(place) {
 			continue
 		}
-		all, err := q.Alerts.Silences.At(r.Context(), place)
+		all, err := q.Alerts.Silences.List(r.Context(), place, windows)
 		if err != nil {
 			p.Problem = httpapi.ErrQueueUnread
 			return
 		}
 		for _, s := range all {
-			p.Silences = append(p.Silences, view.ListedSilence{
+			listed := view.ListedSilence{
 				ID: s.ID.String(), Key: name, KeyAddress: httpapi.ConsoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Messages: s.Count,
-			})
+				Configured: s.Window != uuid.UUID{}, Told: s.Tell,
+			}
+			if s.Planned(now) {
+				listed.From = s.From
+			}
+			p.Silences = append(p.Silences, listed)
 		}
 	}
-	slices.SortStableFunc(p.Silences, func(a, b view.ListedSilence) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(p.Silences, func(a, b view.ListedSilence) int {
+		return cmp.Or(a.From.Compare(b.From), a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// silenceWindows returns the silences of a key that stand in the configuration. If the site has
+// more keys than a page lists, those of saved keys, which are the same for each, are left out.
+func (h *silencePages) silenceWindows(name string, keys int) []rules.SilenceWindow {
+	k := h.Resolved.Keys[name]
+	if k == nil && keys <= MaxListedKeys {
+		return h.Resolved.Saved.Rules.SilenceWindows()
+	}
+	return k.SilenceWindows()
 }
 
 // placesOf returns the places of keys of the site (see [dispatch.Delivery.Place]). It has none of a
@@ -124,8 +147,13 @@ func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *ht
 		return err
 	}
 	k, q, err := h.api.Silences.SilencedKey(r.Context(), r.PostForm.Get("key"))
+	var x silence.Request
 	if err == nil {
-		_, err = h.api.Silences.MakeSilence(r, q, k, httpapi.SilenceOfForm(r.PostForm.Get))
+		x, err = silence.OfForm(r.PostForm.Get)
+	}
+	if err == nil {
+		x.From = zoned(x.From)
+		_, err = h.api.Silences.MakeSilence(r, q, k, x)
 	}
 	if err != nil {
 		return err
@@ -133,6 +161,16 @@ func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *ht
 	w.Header().Set("Location", silencesPage(r)+"?done="+makeQuery)
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
+}
+
+// zoned returns a time that a browser has for a field of a form, which is one of the server, with
+// its zone. Any other text stays.
+func zoned(text string) string {
+	at, err := time.ParseInLocation("2006-01-02T15:04", text, time.Local) //nolint:gosmopolitan // the server's zone is that of its users
+	if err != nil {
+		return text
+	}
+	return at.Format(time.RFC3339)
 }
 
 // postSilenceEnd ends a silence of the page.

@@ -4,10 +4,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // The page of the console lists silences, makes one and ends one.
@@ -15,15 +17,20 @@ func TestSilencesPage(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
+	sunday, err := rules.ParseWindow([]string{"sun", "02:00-04:00", "UTC"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ruled := gatewaytest.RuledKey("ruled", rules.Rules{Windows: []rules.SilenceWindow{{Window: sunday}}}, p.NotifyURL())
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{
-			Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC 1:phone")}},
+			Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC 1:phone"), ruled}},
 			Site:   site.Options{Managers: gatewaytest.Everybody()},
 			Queue:  &outbox.Settings{Path: dir},
 		})
 		page := func(path string) string { return g.Get(path).Body }
 		html := []string{"Accept", "text/html"}
-		if got := page("/notify/console/silences?key=k&tag=phone"); !strings.Contains(got, "Nothing is silent") || !strings.Contains(got, `value="phone"`) {
+		if got := page("/notify/console/silences?key=k&tag=phone"); !strings.Contains(got, "in the configuration") || !strings.Contains(got, `value="phone"`) {
 			t.Error(got)
 		}
 		if got := page("/notify/console/keys/k"); !strings.Contains(got, `href="../../../notify/console/silences?key=k#silence"`) || !strings.Contains(got, `console/silences?key=k&amp;tag=phone#silence"`) {
@@ -41,6 +48,20 @@ func TestSilencesPage(t *testing.T) {
 		}
 		if resp := g.PostForm("/notify/console/silences?make", "key=k&for=2h", html...); resp.Status != http.StatusBadRequest || !strings.Contains(resp.Body, "match nothing") {
 			t.Errorf("status %d: %s", resp.Status, resp.Body)
+		}
+		resp = g.PostForm("/notify/console/silences?make", "key=k&for=2h&from=2000-01-02T02:00&tag=phone&tell=yes", html...)
+		got = page("/notify/console/silences")
+		begins := time.Date(2000, 1, 2, 2, 0, 0, 0, time.Local).UTC().Format("2006-01-02 15:04:05 UTC") //nolint:gosmopolitan // the page has the server's time
+		for _, want := range []string{"Planned</strong> <span>from <time", begins, "told when it begins and ends", ">Cancel<", "in the configuration"} {
+			if resp.Status != http.StatusSeeOther || !strings.Contains(got, want) {
+				t.Errorf("status %d; the page lacks %q: %s", resp.Status, want, got)
+			}
+		}
+		if resp := g.PostForm("/notify/console/silences?end", "key=ruled&id="+g.ListSilences("ruled")[0].ID, html...); resp.Status != http.StatusConflict || !strings.Contains(resp.Body, "a line of the key in the configuration") {
+			t.Errorf("status %d: %s", resp.Status, resp.Body)
+		}
+		if status := g.EndSilence("k", g.ListSilences("k")[1].ID); status != http.StatusOK {
+			t.Errorf("status %d", status)
 		}
 		resp = g.PostForm("/notify/console/silences?end", "key=k&id="+g.ListSilences("k")[0].ID, html...)
 		if resp.Status != http.StatusSeeOther || len(g.ListSilences("k")) != 0 {

@@ -81,11 +81,13 @@ const ConfigChanged = "notify_config_changed"
 // They contain neither the question nor the answer.
 const Answered = "notify_answered"
 
-// Silence is the event for each silence that is made or ends. Its data are
+// Silence is the event for each silence that is made, begins later or ends. Its data are
 //
 //	key       the name of the key
 //	silence   the ID of the silence
-//	change    made or ended
+//	change    made, begun, ended, or cancelled before it has begun; one that begins when it is
+//	          made is only made, and one of the configuration is not
+//	from      when it begins
 //	until     when it ends, or would have ended
 //	tag       the tag of its destinations; "" for none
 //	reason    why it was made

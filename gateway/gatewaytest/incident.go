@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -45,7 +45,7 @@ func (g *Gateway) AddSilence(key, form string) string {
 	g.t.Helper()
 	target := "/notify/" + key + "/silences"
 	got := g.PostForm(target, form)
-	var s httpapi.SilenceJSON
+	var s silence.JSON
 	if err := json.Unmarshal([]byte(got.Body), &s); err != nil || got.Status != http.StatusCreated || got.Header.Get("Location") != target+"/"+s.ID {
 		g.t.Fatalf("status %d, Location %q: %s", got.Status, got.Header.Get("Location"), got.Body)
 	}
@@ -53,7 +53,7 @@ func (g *Gateway) AddSilence(key, form string) string {
 }
 
 // ListSilences returns the silences of a key.
-func (g *Gateway) ListSilences(key string) (all []httpapi.SilenceJSON) {
+func (g *Gateway) ListSilences(key string) (all []silence.JSON) {
 	g.t.Helper()
 	got := g.Do(httptest.NewRequest(http.MethodGet, "/notify/"+key+"/silences", nil))
 	if err := json.Unmarshal([]byte(got.Body), &all); err != nil || got.Status != http.StatusOK {

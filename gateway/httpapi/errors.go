@@ -20,6 +20,7 @@ var statuses = []struct {
 }{
 	{rules.ErrNoSilence, http.StatusNotFound},
 	{rules.ErrTooManySilences, http.StatusConflict},
+	{rules.ErrWindowSilence, http.StatusConflict},
 	{device.ErrInvitation, http.StatusForbidden},
 	{device.ErrTooMany, http.StatusConflict},
 	{device.ErrUnknown, http.StatusNotFound},

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -201,7 +202,7 @@ func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incid
 	if !x.IsOpen() || x.Own || k.Home(h.Site()) != x.Home {
 		return "", errNotSilenced
 	}
-	made, err := h.silences.MakeSilence(r, q, k, silenceRequest{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
+	made, err := h.silences.MakeSilence(r, q, k, silence.Request{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
 	if err != nil {
 		return "", err
 	}
@@ -211,14 +212,10 @@ func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incid
 // SilencedUntil returns until when a silence matches an incident; the zero time for none.
 func (h *Incidents) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
 	q, err := h.App.Open(nil)
-	if err != nil || !x.IsOpen() || !q.Alerts.Silences.Has(alerting.PlaceOfIncident(x)) {
-		return until
-	}
-	all, err := q.Alerts.Silences.At(ctx, alerting.PlaceOfIncident(x))
 	if err != nil {
 		return until
 	}
-	if s := all.MatchIncident(q.Outbox.Queue.Now(), x, x.Tags); s != nil {
+	if s, err := q.Alerts.Silences.OfIncident(ctx, x); err == nil && s != nil {
 		until = s.Until
 	}
 	return until

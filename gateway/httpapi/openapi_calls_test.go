@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -181,18 +182,26 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 	keys := []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/a"))}
 	o := gatewaytest.Options{Site: site.Options{Keys: keys, Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{}}
 	g, full := gatewaytest.New(t, o), gatewaytest.New(t, o)
-	silence := func(g *gatewaytest.Gateway, form string) string {
+	add := func(g *gatewaytest.Gateway, form string) string {
 		resp := g.PostForm("/notify/k/silences", form)
-		var made httpapi.SilenceJSON
+		var made silence.JSON
 		if err := json.Unmarshal([]byte(resp.Body), &made); err != nil || resp.Status != http.StatusCreated {
 			t.Fatalf("status %d: %s", resp.Status, resp.Body)
 		}
 		return made.ID
 	}
 	for range rules.MaxSilences {
-		silence(full, "for=1h&title=x")
+		add(full, "for=1h&title=x")
 	}
-	one, other := "/notify/k/silences/"+silence(g, "for=1h&title=x&incident=i&tag=all&reason=r&who=w"), "/notify/k/silences/"+silence(g, "for=1h&title=x")
+	sunday, err := rules.ParseWindow([]string{"sun", "02:00-04:00"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ruled := o
+	ruled.Site.Keys = []site.KeyOptions{gatewaytest.RuledKey("k", rules.Rules{Windows: []rules.SilenceWindow{{Window: sunday, Reason: "backups", Tell: true}}}, s.NotifyURL("/a"))}
+	configured := gatewaytest.New(t, ruled)
+	inConfiguration := "/notify/k/silences/" + ruled.Site.Keys[0].Rules.Windows[0].At(time.Now()).ID.String()
+	one, other := "/notify/k/silences/"+add(g, "for=1h&title=x&incident=i&tag=all&reason=r&who=w&tell=yes"), "/notify/k/silences/"+add(g, "for=1h&title=x")
 	notOpen, nobody := newNotOpen(t, o), siteWith(t, keys...)
 	calls := map[string][]describedCall{}
 	for op, target := range map[string]string{"GET " + httpapi.RouteSilences: "/notify/k/silences", "GET " + httpapi.RouteSilence: one, "DELETE " + httpapi.RouteSilence: other, "POST " + httpapi.RouteSilences: "/notify/k/silences"} {
@@ -201,11 +210,15 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 			calls[op] = append(calls[op], c)
 		}
 	}
+	calls["GET "+httpapi.RouteSilences] = append(calls["GET "+httpapi.RouteSilences], describedCall{g: configured, target: "/notify/k/silences"})
+	calls["GET "+httpapi.RouteSilence] = append(calls["GET "+httpapi.RouteSilence], describedCall{g: configured, target: inConfiguration})
+	calls["DELETE "+httpapi.RouteSilence] = append(calls["DELETE "+httpapi.RouteSilence], describedCall{g: configured, target: inConfiguration})
 	op := "POST " + httpapi.RouteSilences
 	calls[op] = append(calls[op],
 		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h"},
+		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeJSON, body: `{"from": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `", "for": "2h", "title": "x", "tell": true}`},
 		describedCall{g: full, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h&title=y"},
-		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", httpapi.MaxSilenceRequest+1)},
+		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", silence.MaxRequest+1)},
 		describedCall{g: g, target: "/notify/k/silences", contentType: "text/plain", body: "x"})
 	return calls
 }

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -59,7 +58,7 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 	}
 	switch r.Method {
 	case http.MethodPost:
-		x, err := ReadSilenceRequest(w, r)
+		x, err := silence.Read(w, r)
 		if err != nil {
 			return err
 		}
@@ -68,26 +67,26 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 			return err
 		}
 		w.Header().Set("Location", messageRoot(r)+site.PathOf(RouteSilences, k.Name)+"/"+made.ID.String())
-		return WriteJSON(w, http.StatusCreated, NewSilenceJSON(k.Name, made))
+		return WriteJSON(w, http.StatusCreated, silence.New(k.Name, made, q.Outbox.Queue.Now()))
 	case http.MethodDelete:
 		ended, err := h.EndSilence(r, q, k, at.ID)
 		if err != nil {
 			return err
 		}
-		return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, ended))
+		return WriteJSON(w, http.StatusOK, silence.New(k.Name, ended, q.Outbox.Queue.Now()))
 	}
-	all, err := q.Alerts.Silences.At(r.Context(), k.Place(h.Site()).String())
+	all, err := q.Alerts.Silences.List(r.Context(), k.Place(h.Site()).String(), k.SilenceWindows())
 	if err != nil {
 		return Answer(err)
 	}
 	if at.ID == "" {
-		return WriteJSON(w, http.StatusOK, NewSilencesJSON(k.Name, all))
+		return WriteJSON(w, http.StatusOK, silence.List(k.Name, all, q.Outbox.Queue.Now()))
 	}
-	found := all.Find(q.Outbox.Queue.Now(), ParseSilenceID(at.ID))
+	found := all.ByID(silence.ParseID(at.ID))
 	if found == nil {
 		return Answer(rules.ErrNoSilence)
 	}
-	return WriteJSON(w, http.StatusOK, NewSilenceJSON(k.Name, found))
+	return WriteJSON(w, http.StatusOK, silence.New(k.Name, found, q.Outbox.Queue.Now()))
 }
 
 // SilencedKey returns a key that can have silences.
@@ -109,7 +108,7 @@ func (h *Silences) SilencedKey(ctx context.Context, name string) (*site.Key, *ga
 }
 
 // MakeSilence makes a silence of a key for the client of r.
-func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silenceRequest) (*rules.Silence, error) {
+func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silence.Request) (*rules.Silence, error) {
 	x, err := s.Silence(RequestUser(r), q.Outbox.Queue.Now(), h.ParseDuration)
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
@@ -122,17 +121,8 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 
 // EndSilence ends a silence of a key for the client of r.
 func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k, h.Site(), ParseSilenceID(id), RequestUser(r))
+	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k, h.Site(), silence.ParseID(id), RequestUser(r))
 	return &ended, Answer(err)
-}
-
-// ParseSilenceID returns the ID of a silence, or the zero ID, which none has.
-func ParseSilenceID(text string) uuid.UUID {
-	id, err := uuid.Parse(text)
-	if err != nil || id.String() != text {
-		return uuid.UUID{}
-	}
-	return id
 }
 
 // SilenceLengths returns how long a silence can last, to choose from.

@@ -39,6 +39,13 @@ func TestSilenceRefused(t *testing.T) {
 			{"/notify/k/silences", "title=x&until=tomorrow", 400, "with a date and a zone"},
 			{"/notify/k/silences", "title=x&until=1999-12-31T00:00:00Z", 400, "past"},
 			{"/notify/k/silences", "title=x&for=31d", 400, "30 days"},
+			{"/notify/k/silences", "title=x&for=2h&from=tomorrow", 400, "from: it must be a time with a date and a zone"},
+			{"/notify/k/silences", "title=x&for=2h&from=2001-01-03T00:00:00Z", 400, "in more than a year"},
+			{"/notify/k/silences", "title=x&from=2000-01-03T00:00:00Z&until=2000-01-02T00:00:00Z", 400, "before it begins"},
+			{"/notify/k/silences", "title=x&from=1999-12-31T00:00:00Z&for=2h", 400, "past"},
+			{"/notify/k/silences", "title=x&from=2000-01-03T00:00:00Z&until=2000-02-03T00:00:00Z", 400, "30 days"},
+			{"/notify/k/silences", "title=x&from=2000-01-03T00:00:00Z", 400, "needs an end"},
+			{"/notify/k/silences", "title=x&for=2h&tell=maybe", 400, "tell must be true or false"},
 			{"/notify/off/silences", "title=x&for=2h", 403, "queue off"},
 			{"/notify/none/silences", "title=x&for=2h", 404, "no such key"},
 		} {
@@ -47,6 +54,9 @@ func TestSilenceRefused(t *testing.T) {
 			}
 		}
 		if resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"for": 2}`); resp.Status != 400 || !strings.Contains(resp.Body, "one JSON object") {
+			t.Errorf("status %d, %s", resp.Status, resp.Body)
+		}
+		if resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"for": "2h", "tag": "all", "tell": "yes"}`); resp.Status != 400 || !strings.Contains(resp.Body, "tell, which is true or false") {
 			t.Errorf("status %d, %s", resp.Status, resp.Body)
 		}
 		if resp := g.Post("/notify/k/silences", "text/plain", "x"); resp.Status != 415 {
@@ -71,6 +81,32 @@ func TestSilenceRefused(t *testing.T) {
 	if resp := nobody.PostForm("/notify/k/silences", "title=x&for=2h"); resp.Status != 403 || !strings.Contains(resp.Body, "add console") {
 		t.Errorf("status %d, %s", resp.Status, resp.Body)
 	}
+}
+
+// TestPlannedSilenceJSON checks the JSON of a planned silence, and of one that would begin in the
+// past.
+func TestPlannedSilenceJSON(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}, Managers: gatewaytest.Everybody()},
+			Queue: &outbox.Settings{Path: dir},
+		})
+		resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"from": "2000-01-02T03:00:00+01:00", "for": "2h", "tag": "all", "tell": true}`)
+		const planned = `"key":"k","state":"planned","made":"2000-01-01T00:00:00Z","from":"2000-01-02T02:00:00Z","until":"2000-01-02T04:00:00Z","tag":"all","tell":true,"messages":0}`
+		if resp.Status != http.StatusCreated || !strings.HasSuffix(strings.TrimSpace(resp.Body), planned) {
+			t.Errorf("status %d, %s", resp.Status, resp.Body)
+		}
+		if got := g.Get(resp.Header.Get("Location")); got.Status != http.StatusOK || got.Body != resp.Body {
+			t.Errorf("status %d, %s", got.Status, got.Body)
+		}
+		resp = g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"from": "1999-12-31T23:00:00Z", "for": "2h", "title": "x"}`)
+		if !strings.Contains(resp.Body, `"state":"active","made":"2000-01-01T00:00:00Z","from":"2000-01-01T00:00:00Z","until":"2000-01-01T01:00:00Z"`) {
+			t.Errorf("status %d, %s", resp.Status, resp.Body)
+		}
+	})
 }
 
 // TestSilenceOnFullDisk checks the answer to a request for a silence when the disk of the

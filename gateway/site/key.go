@@ -187,6 +187,14 @@ func savedHome(space, id string) string {
 // its first one for that.
 func (k *Key) FirstName() string { return cmp.Or(k.First, k.Name) }
 
+// SilenceWindows returns the silences of k that stand in the configuration. k may be nil.
+func (k *Key) SilenceWindows() []rules.SilenceWindow {
+	if k == nil {
+		return nil
+	}
+	return k.Rules.SilenceWindows()
+}
+
 // Place returns the place of k in the site with an ID.
 func (k *Key) Place(siteID string) Place {
 	return Place{Home: k.Home(siteID), Key: k.FirstName()}

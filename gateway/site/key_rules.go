@@ -23,6 +23,9 @@ type namedScope struct {
 
 // scopesOf returns the rules in the order in which they apply.
 func scopesOf(r *rules.Rules) (all []namedScope) {
+	for _, w := range r.Windows {
+		all = append(all, namedScope{"silence", rules.Scope{Tag: w.Tag}})
+	}
 	if r.Dedupe != nil {
 		all = append(all, namedScope{"dedupe", r.Dedupe.Scope})
 	}

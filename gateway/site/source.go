@@ -77,4 +77,5 @@ const (
 	SourceAsk        = "ask"        // the outcome of a question, for those who were asked
 	SourceCallback   = "callback"   // the outcome of a question, for the client that has asked
 	SourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
+	SourceSilence    = "silence"    // a silence that has begun or ended
 )

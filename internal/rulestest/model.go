@@ -184,6 +184,10 @@ func (m *Model) NewRules() {
 			hour := m.Rand.IntN(24)
 			lines = append(lines, fmt.Sprintf("quiet %02d:00-%02d:00 UTC", hour, (hour+1+m.Rand.IntN(8))%24)+m.scope())
 		}
+		if m.Rand.IntN(3) == 0 {
+			hour := m.Rand.IntN(24)
+			lines = append(lines, fmt.Sprintf("silence %02d:00-%02d:00 UTC", hour, (hour+1+m.Rand.IntN(4))%24)+[]string{"", " {\ntitle disk\n}"}[m.Rand.IntN(2)])
+		}
 	}
 	switch m.Rand.IntN(5) {
 	case 0, 1:
@@ -496,7 +500,11 @@ func (m *Model) take() error {
 		p.closed = true
 		m.care(p, time.Time{})
 	case m.active && !m.acknowledged(p):
-		m.care(p, m.Now().Add(m.ack))
+		until := m.Now().Add(m.ack)
+		if a := x.Acknowledged; a != nil && a.Until != nil { // somebody has done it before, under other rules
+			until = earlier(until, *a.Until)
+		}
+		m.care(p, until)
 	}
 	return nil
 }
@@ -508,13 +516,16 @@ func (m *Model) acknowledged(p *post) bool {
 	})
 }
 
-// silence makes a silence, or ends one.
+// silence makes a silence, which may begin later, or ends one.
 func (m *Model) silence() error {
 	m.silences = slices.DeleteFunc(m.silences, func(s silence) bool { return !s.until.After(m.Now()) })
 	if len(m.silences) > 0 && m.Rand.IntN(2) == 0 {
 		return m.endSilence(m.Rand.IntN(len(m.silences)))
 	}
 	form := url.Values{"for": {m.units(120)}}
+	if m.Rand.IntN(3) == 0 {
+		form.Set("from", m.Now().Add(time.Duration(m.Rand.IntN(60))*m.Unit).UTC().Format(time.RFC3339))
+	}
 	switch m.Rand.IntN(4) {
 	case 0, 1:
 		form.Set("incident", fmt.Sprint("inc", m.Rand.IntN(3)))

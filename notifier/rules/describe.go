@@ -18,6 +18,14 @@ func (r *Rules) Describe() (out []string) {
 	add := func(s Scope, defaults []notifier.Type, format string, args ...any) {
 		out = append(out, fmt.Sprintf(format, args...)+s.describe(defaults)+".")
 	}
+	for i := range r.Windows {
+		w := &r.Windows[i]
+		what := ""
+		if w.Title != "" {
+			what = fmt.Sprintf(", titles that begin with %q", w.Title)
+		}
+		add(Scope{Tag: w.Tag}, nil, "%s–%s%s: silent%s", w.Start, w.End, describeWhen(w.Days, w.Zone), what)
+	}
 	if r.Dedupe != nil {
 		add(r.Dedupe.Scope, nil, "Repetitions within %s are left out", describeTime(r.Dedupe.Window))
 	}

@@ -451,19 +451,23 @@ func (l *Lane) Follow(g *Group, digest queue.JobID) {
 // when. Quiet also holds what the digest or a rate releases.
 func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	x.After = queue.JobID{}
-	if r.keepsSilent(now, x) || r.keepsOpening(now, x) {
-		return true
-	}
-	if x.Hold == ByDigest {
+	collected := x.Hold == ByDigest
+	if collected {
 		if x.Past = !r.Digest.applies(x); !x.Past {
 			if latest := r.Digest.until(now); x.Until.After(latest) { // the rule or the clock has changed
 				x.Until = latest
 			}
 			x.Past = !x.Until.After(now)
 		}
-		if !x.Past {
-			return true
-		}
+	}
+	due := x.Until
+	if r.keepsSilent(now, x) {
+		// A window of silence may have each moment of the digest.
+		x.Past = x.Past || collected && !x.Until.Before(due)
+		return true
+	}
+	if r.keepsOpening(now, x) || collected && !x.Past {
+		return true
 	}
 	if until := r.quietUntil(now, x); !until.IsZero() {
 		x.Hold, x.Until = ByQuiet, until

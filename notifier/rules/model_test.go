@@ -134,7 +134,7 @@ func (m *model) arrive() {
 		x.Passed = s.Passed
 	}
 	opens := x.State == notifier.Open && s.Passed == "" && !m.waitsAsOpen(x.Subject)
-	v := m.rules.WithSilences(m.silences.For(m.now, nil)).Arrive(Arrival{Now: m.now, Lane: l, Subject: s, Item: x, Waits: m.waits, NewID: m.id, Held: held})
+	v := m.rules.WithSilences(m.holding().For(m.now, nil)).Arrive(Arrival{Now: m.now, Lane: l, Subject: s, Item: x, Waits: m.waits, NewID: m.id, Held: held})
 	if x.Subject != "" {
 		m.subjects[x.Subject] = s.Encode()
 	}
@@ -263,7 +263,7 @@ func (m *model) mustBeSilent(x *Item) bool {
 		}
 		by := m.final(j)
 		i := slices.IndexFunc(m.loadLane().Items, func(o Item) bool { return o.Job == by.item.Job })
-		if by.status != queue.Held || i < 0 || m.silences.Find(m.now, m.loadLane().Items[i].Silence) == nil || j.outcome != Held || !j.began.IsZero() {
+		if by.status != queue.Held || i < 0 || m.holding().Find(m.now, m.loadLane().Items[i].Silence) == nil || j.outcome != Held || !j.began.IsZero() {
 			return false
 		}
 		held = true
@@ -273,12 +273,15 @@ func (m *model) mustBeSilent(x *Item) bool {
 
 // checkSilent checks that no silence matches an item that is sent.
 func (m *model) checkSilent(x *Item) {
-	if by := m.silences.Match(m.now, x.Incident, x.Title, nil); by != nil && x.State != notifier.Resolved {
+	if by := m.holding().Match(m.now, x.Incident, x.Title, nil); by != nil && x.State != notifier.Resolved {
 		m.fail("%s %s is sent during the silence %+v", x.Type, x.Job.Message, by)
 	}
 }
 
-// changeSilences makes a silence, or ends one.
+// holding returns the silences that were made, and those of windows that hold now.
+func (m *model) holding() Silences { return m.silences.WithWindows(m.now, m.rules.Windows) }
+
+// changeSilences makes a silence, which may begin later, or ends one.
 func (m *model) changeSilences() {
 	if n := len(m.silences); n > 0 && m.rand.IntN(3) == 0 {
 		i := m.rand.IntN(n)
@@ -287,7 +290,11 @@ func (m *model) changeSilences() {
 		m.release(true)
 		return
 	}
-	s := Silence{ID: m.id(), Made: m.now, Until: m.now.Add(time.Duration(1+m.rand.IntN(300)) * time.Minute)}
+	s := Silence{ID: m.id(), Made: m.now, From: m.now}
+	if m.rand.IntN(2) == 0 {
+		s.From = m.now.Add(time.Duration(m.rand.IntN(200)) * time.Minute)
+	}
+	s.Until = s.From.Add(time.Duration(1+m.rand.IntN(300)) * time.Minute)
 	switch m.rand.IntN(3) {
 	case 0:
 		s.Incident = fmt.Sprint("incident ", m.rand.IntN(3))
@@ -297,7 +304,7 @@ func (m *model) changeSilences() {
 		s.Tag = AllTags
 	}
 	m.silences = append(m.silences, s)
-	m.logf("the silence %s begins, until %s: %q %q %q", s.ID.String()[30:], s.Until.Format("15:04:05"), s.Incident, s.Title, s.Tag)
+	m.logf("the silence %s is made, from %s until %s: %q %q %q", s.ID.String()[30:], s.From.Format("15:04:05"), s.Until.Format("15:04:05"), s.Incident, s.Title, s.Tag)
 }
 
 // repeats reports whether the destination has what a message tells, or will get it. It
@@ -462,7 +469,7 @@ func (m *model) release(all bool) {
 			x := m.jobs[l.Items[i].Job].item
 			l.Items[i].Incident, l.Items[i].Title = x.Incident, x.Title
 		}
-		g := m.rules.WithSilences(m.silences.For(m.now, nil)).Release(m.now, l, Lookup{
+		g := m.rules.WithSilences(m.holding().For(m.now, nil)).Release(m.now, l, Lookup{
 			Held:  func(id queue.JobID) bool { return m.jobs[id].status == queue.Held },
 			Waits: m.waits,
 			OnWay: func(subject string) bool { return m.waits(m.loadSubject(subject).Way.Job) },
@@ -699,6 +706,14 @@ func (m *model) randomRules() *Rules {
 	}
 	if m.rand.IntN(3) == 0 {
 		r.Hold = &Lasting{For: time.Duration(1+m.rand.IntN(60)) * time.Minute}
+	}
+	if m.rand.IntN(2) == 0 {
+		start := TimeOfDay(m.rand.IntN(48) * 30)
+		w := SilenceWindow{Window: Window{Start: start, End: (start + 30 + TimeOfDay(m.rand.IntN(10)*30)) % dayMinutes, Zone: m.zone}}
+		if m.rand.IntN(2) == 0 {
+			w.Title = "disk"
+		}
+		r.Windows = []SilenceWindow{w}
 	}
 	for range m.rand.IntN(3) {
 		start := TimeOfDay(m.rand.IntN(24) * 60)

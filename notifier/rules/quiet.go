@@ -17,18 +17,26 @@ func (q *Quiet) Check() error { return q.Scope.Check() }
 // errAlwaysQuiet is returned for windows that leave no time to send.
 var errAlwaysQuiet = errors.New("the windows cover the whole week, so that the messages would never be sent; leave a time in which they may be, or remove the URLs")
 
-// checkQuiet returns an error if the windows of one zone and tag cover the whole week
-// for a type.
-func checkQuiet(rules []Quiet) error {
+// checkQuiet returns an error if the windows of one tag cover the whole week for a type,
+// together with those of silences.
+func checkQuiet(rules []Quiet, silences []SilenceWindow) error {
 	for _, first := range rules {
 		for _, t := range Types {
+			if !first.covers(t, notFailures) {
+				continue
+			}
 			var windows []Window
 			for _, q := range rules {
-				if (q.Tag == first.Tag || q.Tag == "") && q.Zone.Location().String() == first.Zone.Location().String() && q.covers(t, notFailures) {
+				if (q.Tag == first.Tag || q.Tag == "") && q.covers(t, notFailures) {
 					windows = append(windows, q.Window)
 				}
 			}
-			if len(windows) > 0 && fullWeek(windows) {
+			for _, s := range silences {
+				if (s.Tag == first.Tag || s.Tag == "") && s.Title == "" {
+					windows = append(windows, s.Window)
+				}
+			}
+			if coverWeek(windows) {
 				return errAlwaysQuiet
 			}
 		}

@@ -78,6 +78,8 @@ func records() []record {
 	uptime := &Uptime{Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second}, Back: at(2), ShortBack: []ended{{at(3)}, {}, {at(4)}}}
 	silence := Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
 	silences := &KeySilences{Home: "site s", Key: "ops", Ended: at(3), All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}}}
+	silence.From, silence.Tell, silence.Begun, silence.Window = at(1), true, true, uuid.UUID{7}
+	planned := &KeySilences{Home: "site s", Key: "ops", Site: "s", All: Silences{silence}}
 	return []record{
 		recordOf("subject", subject, subject.Encode, DecodeSubject),
 		recordOf("subject of an ended problem", &Subject{Told: mark, Forget: at(5)}, (&Subject{Told: mark, Forget: at(5)}).Encode, DecodeSubject),
@@ -89,6 +91,7 @@ func records() []record {
 		recordOf("beat", beat, beat.Encode, DecodeBeat),
 		recordOf("uptime", uptime, uptime.Encode, DecodeUptime),
 		recordOf("silences", silences, silences.Encode, DecodeKeySilences),
+		recordOf("planned silences", planned, planned.Encode, DecodeKeySilences),
 	}
 }
 

@@ -33,6 +33,10 @@ type Rules struct {
 	Digest   *Digest
 	Rate     []Rate
 
+	// Windows are the silences of the configuration. They hold for each destination that
+	// they match, also for one that no other rule concerns.
+	Windows []SilenceWindow
+
 	// Silences are those that hold for the destination. They come and go, so that they
 	// are set for each message (see [Rules.WithSilences]).
 	Silences Silences
@@ -40,7 +44,15 @@ type Rules struct {
 
 // Empty reports whether there is no rule.
 func (r *Rules) Empty() bool {
-	return r == nil || r.Dedupe == nil && r.Hold == nil && r.Escalate == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Silences) == 0
+	return r == nil || r.Dedupe == nil && r.Hold == nil && r.Escalate == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Windows) == 0 && len(r.Silences) == 0
+}
+
+// SilenceWindows returns the windows of silences. r may be nil.
+func (r *Rules) SilenceWindows() []SilenceWindow {
+	if r == nil {
+		return nil
+	}
+	return r.Windows
 }
 
 // Holds reports whether a rule can hold messages.
@@ -48,7 +60,8 @@ func (r *Rules) Holds() bool {
 	return len(r.Quiet)+len(r.Rate)+len(r.Silences) > 0 || r.Hold != nil || r.Digest != nil
 }
 
-// For returns the rules that concern a destination with tags, or nil.
+// For returns the rules that concern a destination with tags, without windows of silences, or
+// nil.
 func (r *Rules) For(tags []string) *Rules {
 	if r.Empty() {
 		return nil
@@ -136,6 +149,9 @@ func (s *Scope) Check() error {
 
 // Check returns an error if a rule is malformed or can have no effect.
 func (r *Rules) Check() error {
+	if err := checkSilenceWindows(r.Windows); err != nil {
+		return fmt.Errorf("silence: %w", err)
+	}
 	if r.Dedupe != nil {
 		if err := r.Dedupe.Check(); err != nil {
 			return fmt.Errorf("dedupe: %w", err)
@@ -156,7 +172,7 @@ func (r *Rules) Check() error {
 			return fmt.Errorf("quiet: %w", err)
 		}
 	}
-	if err := checkQuiet(r.Quiet); err != nil {
+	if err := checkQuiet(r.Quiet, r.Windows); err != nil {
 		return fmt.Errorf("quiet: %w", err)
 	}
 	if r.Digest != nil {

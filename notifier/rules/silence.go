@@ -20,11 +20,12 @@ import (
 // resolution is silent, too; otherwise it is told then. So is a message that opens an
 // incident of its own. Other messages are not sent.
 //
-// A silence has at least one of Incident, Tag and Title. If it has several, all must
-// match.
+// A silence that was made has at least one of Incident, Tag and Title; one of a
+// [SilenceWindow] may have none. If it has several, all must match.
 type Silence struct {
 	ID    uuid.UUID
 	Made  time.Time
+	From  time.Time // when it begins; the zero value stands for Made
 	Until time.Time
 
 	Incident string // the name of an incident, or the ID that destinations know it by
@@ -34,6 +35,12 @@ type Silence struct {
 	Reason string
 	Who    string // who has made it
 
+	// Tell means that a message is sent when it begins, and another one when it ends.
+	// Begun means that its beginning was noted, and told.
+	Tell, Begun bool
+
+	Window uuid.UUID // the ID of the [SilenceWindow] that it belongs to; zero for one that was made
+
 	Count int // messages that it has kept from a destination
 }
 
@@ -42,14 +49,18 @@ const AllTags = "all"
 
 // The bounds of silences.
 const (
-	MaxSilences    = 200 // active ones of a key
+	MaxSilences    = 200 // of a key
 	MaxSilenceTime = 30 * 24 * time.Hour
-	maxSilenceText = 200 // bytes of Title, Reason and Who
+	maxSilencePlan = 366 * 24 * time.Hour // before one begins
+	maxSilenceText = 200                  // bytes of Title, Reason and Who
 )
 
 // Normalize removes the white space around the texts of s, and returns an error if s is
-// no silence that can be made now.
+// no silence that can be made now. One that would begin in the past begins now.
 func (s *Silence) Normalize(now time.Time) (err error) {
+	if s.From.Before(now) {
+		s.From = now
+	}
 	for _, text := range []*string{&s.Tag, &s.Title, &s.Reason, &s.Who} {
 		*text = strings.TrimSpace(*text)
 	}
@@ -61,29 +72,69 @@ func (s *Silence) Normalize(now time.Time) (err error) {
 		return errors.New("it would match nothing; write an incident, a tag of URLs (all stands for every URL), or a title, which is the beginning of the title of messages")
 	case s.Tag != "" && !strings.EqualFold(s.Tag, AllTags) && !notifier.ValidTag(s.Tag):
 		return errors.New("tag: it must be one tag of URLs, such as phone, or all")
-	case len(s.Title) > maxSilenceText:
-		return errors.New("title: it is longer than 200 bytes; write only its beginning")
-	case len(s.Reason) > maxSilenceText:
-		return errors.New("reason: it is longer than 200 bytes; write it shorter")
-	case strings.ContainsFunc(s.Title+s.Reason, unicode.IsControl):
-		return errors.New("title and reason are one line each; remove line breaks and other control characters")
 	case !s.Until.After(now):
 		return errors.New("it would end in the past; write a later until, or for with a duration, such as 2h")
-	case s.Until.Sub(now) > MaxSilenceTime:
+	case !s.Until.After(s.From):
+		return errors.New("it would end before it begins; write an until that is later than from")
+	case s.From.Sub(now) > maxSilencePlan:
+		return errors.New("it would begin in more than a year; write an earlier from")
+	case s.Until.Sub(s.From) > MaxSilenceTime:
 		return errors.New("it would last longer than 30 days; write an earlier end, and make another silence then")
 	}
+	if err := checkSilenceTexts(s.Title, s.Reason); err != nil {
+		return err
+	}
 	s.Who = markup.TruncateBytes(markup.OneLine(s.Who), maxSilenceText-len("…"))
+	return nil
+}
+
+// checkSilenceTexts returns an error if the title or the reason of a silence is too long, or
+// has more than one line.
+func checkSilenceTexts(title, reason string) error {
+	switch {
+	case len(title) > maxSilenceText:
+		return errors.New("title: it is longer than 200 bytes; write only its beginning")
+	case len(reason) > maxSilenceText:
+		return errors.New("reason: it is longer than 200 bytes; write it shorter")
+	case strings.ContainsFunc(title+reason, unicode.IsControl):
+		return errors.New("title and reason are one line each; remove line breaks and other control characters")
+	}
 	return nil
 }
 
 // active reports whether the silence holds. If the clock was set back by far, it does
 // not.
 func (s *Silence) active(now time.Time) bool {
-	return now.Before(s.Until) && s.Until.Sub(now) <= MaxSilenceTime+time.Hour
+	return !now.Before(s.From) && now.Before(s.Until) && s.Until.Sub(now) <= MaxSilenceTime+time.Hour
 }
 
-// concerns reports whether the silence holds for a destination with tags.
-func (s *Silence) concerns(tags []string) bool {
+// Planned reports whether the silence begins later.
+func (s *Silence) Planned(now time.Time) bool {
+	return now.Before(s.From) && s.From.Sub(now) <= maxSilencePlan+time.Hour
+}
+
+// Begins returns when the silence begins, or has begun.
+func (s *Silence) Begins() time.Time {
+	if s.From.IsZero() {
+		return s.Made
+	}
+	return s.From
+}
+
+// silenceLead is how long before a silence begins the rules of its key get ready for it: from
+// then on, what destinations know of incidents is stored.
+const silenceLead = time.Minute
+
+// near reports whether the silence holds, or will in a minute.
+func (s *Silence) near(now time.Time) bool { return s.active(now) || s.active(now.Add(silenceLead)) }
+
+// begins reports whether the silence has begun, which was not noted yet.
+func (s *Silence) begins(now time.Time) bool {
+	return !s.Begun && !s.From.IsZero() && s.active(now)
+}
+
+// Concerns reports whether the silence holds for a destination with tags.
+func (s *Silence) Concerns(tags []string) bool {
 	scope := Scope{Tag: s.Tag}
 	return strings.EqualFold(s.Tag, AllTags) || scope.concerns(tags)
 }
@@ -97,13 +148,19 @@ func (s *Silence) matches(incident notifier.Incident, title string) bool {
 	return len(title) >= len(s.Title) && strings.EqualFold(title[:len(s.Title)], s.Title)
 }
 
+// MatchesIncident reports whether the silence holds for an incident, or has stopped its steps.
+func (s *Silence) MatchesIncident(x *Incident) bool {
+	about := notifier.Incident{Name: x.Name, ID: x.Derived}
+	return s.matches(about, x.Title) || x.Escalation.Silenced && s.matches(about, x.Escalation.SilencedAs)
+}
+
 // Silences are the silences of a key.
 type Silences []Silence
 
 // Match returns the silence that keeps a message from a destination with tags, or nil.
 // Of several it is the one that ends last.
 func (s Silences) Match(now time.Time, incident notifier.Incident, title string, tags []string) *Silence {
-	return s.last(func(x *Silence) bool { return x.active(now) && x.concerns(tags) && x.matches(incident, title) })
+	return s.last(func(x *Silence) bool { return x.active(now) && x.Concerns(tags) && x.matches(incident, title) })
 }
 
 // MatchIncident is Match for the steps of an incident. What has stopped them goes on to match
@@ -134,7 +191,7 @@ func (s Silences) last(f func(*Silence) bool) (found *Silence) {
 // For returns the active silences that hold for a destination with tags.
 func (s Silences) For(now time.Time, tags []string) (out Silences) {
 	for i := range s {
-		if s[i].active(now) && s[i].concerns(tags) {
+		if s[i].active(now) && s[i].Concerns(tags) {
 			out = append(out, s[i])
 		}
 	}
@@ -150,23 +207,37 @@ func (s Silences) Find(now time.Time, id uuid.UUID) *Silence {
 	return &s[i]
 }
 
-// Active returns the silences that hold at a time, and those that do not.
-func (s Silences) Active(now time.Time) (active, ended Silences) {
+// Holding returns the silences that hold at a time.
+func (s Silences) Holding(now time.Time) (holding Silences) {
+	for i := range s {
+		if s[i].active(now) {
+			holding = append(holding, s[i])
+		}
+	}
+	return holding
+}
+
+// Left returns the silences that hold at a time or are planned, and those that have ended.
+func (s Silences) Left(now time.Time) (left, ended Silences) {
 	for _, x := range s {
-		if x.active(now) {
-			active = append(active, x)
+		if x.active(now) || x.Planned(now) {
+			left = append(left, x)
 		} else {
 			ended = append(ended, x)
 		}
 	}
-	return active, ended
+	return left, ended
 }
 
-// Next returns when the first of the silences ends.
-func (s Silences) Next() (next time.Time) {
+// next returns when the first of the silences begins or ends.
+func (s Silences) next() (next time.Time) {
 	for _, x := range s {
-		if next.IsZero() || x.Until.Before(next) {
-			next = x.Until
+		at := x.Until
+		if !x.Begun && !x.From.IsZero() {
+			at = x.From
+		}
+		if next.IsZero() || at.Before(next) {
+			next = at
 		}
 	}
 	return next
@@ -379,4 +450,8 @@ func (s *Silence) fields(c *wire.Codec) {
 	wire.Text(c, 7, &s.Reason)
 	wire.Text(c, 8, &s.Who)
 	wire.Number(c, 9, &s.Count)
+	wire.Time(c, 10, &s.From)
+	wire.True(c, 11, &s.Tell)
+	wire.True(c, 12, &s.Begun)
+	wire.Array(c, 13, s.Window[:])
 }

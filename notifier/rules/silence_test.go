@@ -44,14 +44,22 @@ func TestSilencesMatch(t *testing.T) {
 			t.Errorf("%v: got %+v", tt, got)
 		}
 	}
-	if active, ended := all.Active(now); len(active) != 4 || len(ended) != 2 {
-		t.Errorf("%d are active, and %d have ended", len(active), len(ended))
+	all = append(all, Silence{ID: uuid.New(), From: now.Add(time.Second), Until: now.Add(time.Hour), Tag: AllTags})
+	if left, ended := all.Left(now); len(left) != 5 || len(ended) != 2 || len(all.Near(now, nil)) != 5 {
+		t.Errorf("%d are left, and %d have ended", len(left), len(ended))
+	}
+	if got := all.Match(now, notifier.Incident{}, "x", nil); got != nil {
+		t.Errorf("%+v matches before it begins", got)
 	}
 }
 
 func TestSilenceNormalize(t *testing.T) {
 	now := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
 	good := Silence{Title: "  disk ", Until: now.Add(time.Hour), Who: strings.Repeat("ä", 300)}
+	late := Silence{Title: "x", From: now.Add(-time.Hour), Until: now.Add(time.Hour)}
+	if err := late.Normalize(now); err != nil || !late.From.Equal(now) {
+		t.Errorf("%+v, %v", late, err)
+	}
 	if err := good.Normalize(now); err != nil || good.Title != "disk" || len(good.Who) > maxSilenceText {
 		t.Errorf("%+v, %v", good, err)
 	}
@@ -64,6 +72,9 @@ func TestSilenceNormalize(t *testing.T) {
 		"one line":      {Title: "x", Reason: "a\x00b"},
 		"past":          {Title: "x", Until: now},
 		"30 days":       {Title: "x", Until: now.Add(MaxSilenceTime + time.Second)},
+		"before it":     {Title: "x", From: now.Add(time.Hour), Until: now.Add(time.Hour)},
+		"a year":        {Title: "x", From: now.Add(maxSilencePlan + time.Second), Until: now.Add(maxSilencePlan + time.Hour)},
+		"longer":        {Title: "x", From: now.Add(time.Hour), Until: now.Add(MaxSilenceTime + time.Hour + time.Second)},
 	} {
 		if s.Until.IsZero() {
 			s.Until = now.Add(time.Hour)

@@ -200,20 +200,41 @@ func minuteOf(t time.Time) TimeOfDay { return TimeOfDay(60*t.Hour() + t.Minute()
 // After returns when the window ends that t is in. It is the first minute at which
 // the clock on the wall shows a time outside of it, so that it holds where the clock
 // is changed.
-func (w *Window) After(t time.Time) time.Time {
+func (w *Window) After(t time.Time) time.Time { return w.walk(t, 1, true) }
+
+// begun returns when the window has begun that t is in.
+func (w *Window) begun(t time.Time) time.Time { return w.walk(t, -1, true).Add(time.Minute) }
+
+// next returns when the window begins next after t, which is outside of it.
+func (w *Window) next(t time.Time) time.Time {
+	for range 4 { // where the clock is put forward, a week may have no such time
+		if t = w.walk(t, 1, false); w.Has(t) {
+			break
+		}
+	}
+	return t
+}
+
+// walk returns the first minute from t on, forwards or backwards in steps of 1 or -1
+// minutes, at which the window does not have the time, or has it if inside is false.
+func (w *Window) walk(t time.Time, step int, inside bool) time.Time {
 	t = w.Zone.In(t).Truncate(time.Minute)
 	// The window may be followed by itself, as 00:00-24:00 is.
 	minutes := 0
-	for day, minute := t.Weekday(), minuteOf(t); w.has(day, minute) && minutes <= 8*dayMinutes; minutes++ {
-		if minute++; minute == dayMinutes {
+	for day, minute := t.Weekday(), minuteOf(t); w.has(day, minute) == inside && minutes <= 8*dayMinutes; minutes++ {
+		switch minute += TimeOfDay(step); minute {
+		case dayMinutes:
 			day, minute = (day+1)%7, 0
+		case -1:
+			day, minute = (day+6)%7, dayMinutes-1
 		}
 	}
-	end := t.Add(time.Duration(minutes) * time.Minute)
+	by := time.Duration(step) * time.Minute
+	end := t.Add(time.Duration(minutes) * by)
 	if sameOffset(t, end) {
 		return end
 	}
-	for end = t; w.Has(end) && end.Sub(t) <= 9*24*time.Hour; end = end.Add(time.Minute) {
+	for end = t; w.Has(end) == inside && end.Sub(t).Abs() <= 9*24*time.Hour; end = end.Add(by) {
 	}
 	return end
 }
@@ -262,11 +283,13 @@ func (m *Moment) on(noon time.Time) time.Time {
 	}
 }
 
-// fullWeek reports whether windows of one zone leave no minute of the week.
-func fullWeek(windows []Window) bool {
-	for day := range time.Weekday(7) {
-		for minute := range TimeOfDay(dayMinutes) {
-			if !slices.ContainsFunc(windows, func(w Window) bool { return w.has(day, minute) }) {
+// coverWeek reports whether windows leave no minute of a week in winter, nor of one in summer.
+func coverWeek(windows []Window) bool {
+	for _, month := range []time.Month{time.January, time.July} {
+		begin := time.Date(2026, month, 10, 0, 0, 0, 0, time.UTC)
+		for n := range 7 * dayMinutes {
+			at := begin.Add(time.Duration(n) * time.Minute)
+			if !slices.ContainsFunc(windows, func(w Window) bool { return w.Has(at) }) {
 				return false
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestSilenceOverKill kills the gateway in the middle of a silence. It holds afterwards,
@@ -74,5 +75,63 @@ func TestSilenceOverKill(t *testing.T) {
 	}
 	if strings.Contains(text, "over is") || len(all()) != 4 {
 		t.Errorf("told %q", all())
+	}
+}
+
+// TestSilenceToldOverKill kills the gateway before a planned silence begins, and in the middle of
+// it. Its beginning and its end are told once, and so is what is open then.
+func TestSilenceToldOverKill(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var told []string
+	s := serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
+		var m struct{ Title, Message string }
+		if json.NewDecoder(r.Body).Decode(&m) == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, m.Title+"\n"+m.Message)
+		}
+	})
+	count := func(beginning string) (n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, x := range told {
+			if strings.HasPrefix(x, beginning) {
+				n++
+			}
+		}
+		return n
+	}
+	g := start(t, queueOption(newFolder(t), "wait 2s"), "console {\nmanage open\n}\nkey ops {\nurl json://"+authority(s)+"/?retry=0\n}\n")
+	begin := time.Now().Add(500 * time.Millisecond)
+	form := "from=" + begin.UTC().Format(time.RFC3339Nano) + "&for=1h&tag=all&reason=move&tell=yes"
+	var silence struct{ ID, State string }
+	if r := g.do("/notify/ops/silences", "application/x-www-form-urlencoded", strings.NewReader(form)); r.Status != http.StatusCreated || json.Unmarshal([]byte(r.Body), &silence) != nil {
+		t.Fatalf("status %d %s", r.Status, r.Body)
+	}
+	g.kill()
+	g.run()
+	eventually(t, "the beginning is told", func() bool { return count("A silence has begun: move") > 0 })
+	for _, incident := range []string{"over", "open"} {
+		if r := g.post("/notify/ops", message{"title": incident, "body": "x", "type": "failure", "incident": incident}); r.Status != http.StatusOK {
+			t.Fatalf("%s: status %d %s", incident, r.Status, r.Body)
+		}
+	}
+	g.kill()
+	g.run()
+	g.post("/notify/ops", message{"title": "over", "body": "x", "type": "success", "incident": "over"})
+	request, err := http.NewRequest(http.MethodDelete, g.url+"/notify/ops/silences/"+silence.ID, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := g.ask(request); r.Status != http.StatusOK {
+		t.Fatalf("ending the silence: status %d %s", r.Status, r.Body)
+	}
+	eventually(t, "the end is told", func() bool { return count("A silence has ended: move\nStill open:\nopen") > 0 })
+	eventually(t, "what is open is told", func() bool { return count("open\n") > 0 })
+	if begun, ended := count("A silence has begun"), count("A silence has ended"); begun != 1 || ended != 1 || count("over") > 0 {
+		mu.Lock()
+		defer mu.Unlock()
+		t.Errorf("told %q", told)
 	}
 }

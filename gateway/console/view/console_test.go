@@ -192,6 +192,8 @@ var examples = map[string]Page{
 		Silences: []ListedSilence{
 			{ID: "1", Key: "ops", KeyAddress: "../notify/console/keys/ops", Until: noon, Title: "disk <full>", Tag: "phone", Reason: "new disks", Who: "ann", Messages: 12},
 			{ID: "2", Key: "home", KeyAddress: "../notify/console/keys/home", Until: noon.Add(time.Hour), Incident: "db1", Messages: 1},
+			{ID: "3", Key: "home", KeyAddress: "../notify/console/keys/home", From: noon.Add(time.Hour), Until: noon.Add(2 * time.Hour), Title: "db", Told: true},
+			{ID: "4", Key: "ops", KeyAddress: "../notify/console/keys/ops", From: noon.Add(time.Hour), Until: noon.Add(2 * time.Hour), Reason: "backups", Configured: true},
 		},
 	},
 	"silences_none":    SilencesPage{Root: "../", Action: "../notify/console/silences", User: "ann"},

@@ -24,14 +24,17 @@ type SilenceForm struct {
 type ListedSilence struct {
 	ID         string
 	Key        string
-	KeyAddress string // of the page of the key
+	KeyAddress string    // of the page of the key
+	From       time.Time // when it begins; zero if it has begun
 	Until      time.Time
 	Incident   string
 	Tag        string
 	Title      string
 	Reason     string
 	Who        string
-	Messages   int // that it has kept from a destination
+	Messages   int  // that it has kept from a destination
+	Configured bool // it stands in the configuration
+	Told       bool // its beginning and its end are told
 }
 
 var silencesParts = newParts(source{templates: []string{"silences.html"}, styles: []string{mainStyle}, policy: policyForms})

@@ -1,0 +1,178 @@
+// Package silence has the JSON and the form of silences, as the HTTP API, the pages and the
+// admin API read and write them.
+package silence
+
+import (
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Request is the JSON or the form of a silence to make.
+type Request struct {
+	From     string `json:"from"`  // a time; "" for now
+	For      string `json:"for"`   // a duration from then on, such as 2h
+	Until    string `json:"until"` // a time; one of both
+	Incident string `json:"incident"`
+	Tag      string `json:"tag"`
+	Title    string `json:"title"`
+	Reason   string `json:"reason"`
+	Who      string `json:"who"` // counts if Caddy's authentication has found nobody
+	Tell     bool   `json:"tell"`
+}
+
+// MaxRequest bounds the body of a request for a silence, in bytes.
+const MaxRequest = 16 << 10
+
+// errFields is returned for a body that is no silence.
+var errFields = errors.New("the body must be a form or one JSON object with the fields from, for or until, incident, tag, title, reason and who, all of them texts, and tell, which is true or false")
+
+// Read reads the body of r, which is JSON or a form.
+func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
+	if err := api.LimitBody(w, r, MaxRequest); err != nil {
+		return s, err
+	}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch media {
+	case "application/json":
+		d := json.NewDecoder(r.Body)
+		d.DisallowUnknownFields()
+		if err := d.Decode(&s); err != nil || d.More() {
+			if e := api.BodyError(err); err != nil && e.Status != http.StatusBadRequest {
+				return s, e
+			}
+			return s, &api.Error{Status: http.StatusBadRequest, Err: errFields}
+		}
+		return s, nil
+	case "application/x-www-form-urlencoded":
+		if err := r.ParseForm(); err != nil {
+			return s, api.BodyError(err)
+		}
+		return OfForm(r.PostForm.Get)
+	}
+	return s, api.Errorf(http.StatusUnsupportedMediaType, "the body of a silence is a form or JSON; set Content-Type to application/x-www-form-urlencoded or application/json")
+}
+
+// OfForm returns the silence that the fields of a form ask for. The error is an [*api.Error].
+func OfForm(field func(string) string) (s Request, err error) {
+	s = Request{
+		From: field("from"), For: field("for"), Until: field("until"), Incident: field("incident"), Tag: field("tag"), Title: field("title"), Reason: field("reason"), Who: field("who"),
+	}
+	switch strings.ToLower(field("tell")) {
+	case "", "0", "false", "no", "off":
+	case "1", "true", "yes", "on":
+		s.Tell = true
+	default:
+		return s, api.Errorf(http.StatusBadRequest, "tell must be true or false")
+	}
+	return s, nil
+}
+
+// Silence returns the silence that is asked for. user is who asks; "" if nobody is known.
+// parse parses a duration, which may be in days.
+func (s *Request) Silence(user string, now time.Time, parse func(string) (time.Duration, error)) (x rules.Silence, err error) {
+	x = rules.Silence{ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Tell: s.Tell}
+	if user != "" {
+		x.Who = user
+	}
+	if x.From, err = readTime("from", s.From); err != nil {
+		return x, err
+	}
+	if s.From == "" {
+		x.From = now
+	}
+	switch {
+	case (s.For == "") == (s.Until == ""):
+		err = errors.New("a silence needs an end: for with a duration, such as 2h, or until with a time, such as 2026-03-28T07:00:00Z, and not both")
+	case s.For != "":
+		var d time.Duration
+		if d, err = parse(s.For); err != nil || d <= 0 {
+			err = errors.New("for: it must be a duration above 0, such as 30m, 2h or 3d")
+		}
+		x.Until = x.From.Add(d)
+	default:
+		x.Until, err = readTime("until", s.Until)
+	}
+	if err == nil {
+		err = x.Normalize(now)
+	}
+	return x, err
+}
+
+// readTime reads a field that is a time. "" is the zero time.
+func readTime(field, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		err = errors.New(field + ": it must be a time with a date and a zone, such as 2026-03-28T07:00:00Z or 2026-03-28T07:00:00+01:00")
+	}
+	return at, err
+}
+
+// JSON is the JSON of a silence.
+type JSON struct {
+	ID         string    `json:"id"`
+	Key        string    `json:"key"`
+	State      string    `json:"state"`         // planned or active
+	Made       time.Time `json:"made,omitzero"` // not of one of the configuration
+	From       time.Time `json:"from"`
+	Until      time.Time `json:"until"`
+	Incident   string    `json:"incident,omitempty"`
+	Tag        string    `json:"tag,omitempty"`
+	Title      string    `json:"title,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Who        string    `json:"who,omitempty"`
+	Tell       bool      `json:"tell,omitempty"`
+	Configured bool      `json:"configured,omitempty"` // it stands in the configuration
+	Messages   int       `json:"messages"`             // that it has kept from a destination
+}
+
+// The states of a silence.
+const (
+	Planned = "planned" // it begins later
+	Active  = "active"
+)
+
+// New returns the JSON of a silence of a key.
+func New(key string, s *rules.Silence, now time.Time) JSON {
+	x := JSON{
+		ID: s.ID.String(), Key: key, State: Active, From: s.Begins().UTC(), Until: s.Until.UTC(), Incident: s.Incident, Tag: s.Tag, Title: s.Title,
+		Reason: s.Reason, Who: s.Who, Tell: s.Tell, Configured: s.Window != uuid.UUID{}, Messages: s.Count,
+	}
+	if s.Planned(now) {
+		x.State = Planned
+	}
+	if !x.Configured {
+		x.Made = s.Made.UTC()
+	}
+	return x
+}
+
+// List returns the JSON of the silences of a key, which is never nil.
+func List(key string, all rules.Silences, now time.Time) []JSON {
+	out := make([]JSON, len(all))
+	for i := range all {
+		out[i] = New(key, &all[i], now)
+	}
+	return out
+}
+
+// ParseID returns the ID of a silence, or the zero ID, which none has.
+func ParseID(text string) uuid.UUID {
+	id, err := uuid.Parse(text)
+	if err != nil || id.String() != text {
+		return uuid.UUID{}
+	}
+	return id
+}
