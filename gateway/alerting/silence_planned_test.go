@@ -119,7 +119,7 @@ func TestSilenceTold(t *testing.T) {
 		gatewaytest.Until(t, "2000-01-01 03:10:00")
 		g = newSilenceGateway(t, dir, key)
 		time.Sleep(5 * time.Second)
-		ended := "info: A silence has ended: new phones | Still open:\ndisk is full"
+		ended := "info: A silence has ended: new phones | It began 1 January 01:00 UTC.\nStill open:\ndisk is full"
 		if got := p.Told()[1:]; len(got) != 2 || !slices.Contains(got, ended) || !slices.Contains(got, "failure: disk is full | x") {
 			t.Errorf("told %q", got)
 		}
@@ -136,7 +136,7 @@ func TestSilenceTold(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 		time.Sleep(5 * time.Second)
-		if got := other.Told(); len(got) != 3 || got[2] != "info: A silence has ended | Nothing is open of what it has kept silent." {
+		if got := other.Told(); len(got) != 3 || got[2] != "info: A silence has ended | It began 1 January 04:00 UTC.\nNothing is open of what it has kept silent." {
 			t.Errorf("told %q", got)
 		}
 		chat.WantTold(t)
@@ -230,7 +230,7 @@ func TestSilenceWindowReload(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		got := p.Told()[1:]
 		slices.Sort(got)
-		if len(got) != 2 || got[0] != "failure: disk is full | x" || !strings.HasPrefix(got[1], "info: A silence has ended: backups | Still open:\ndisk is full") {
+		if len(got) != 2 || got[0] != "failure: disk is full | x" || !strings.HasPrefix(got[1], "info: A silence has ended: backups | It began 1 January 00:00 UTC.\nStill open:\ndisk is full") {
 			t.Errorf("told %q", got)
 		}
 		if all := g.ListSilences("k"); len(all) != 1 || all[0].Title != "job" || all[0].State != silence.Active {

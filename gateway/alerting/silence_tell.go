@@ -104,7 +104,7 @@ func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence
 		if err != nil {
 			return nil, err
 		}
-		m.Title, m.Body = "A silence has ended", open
+		m.Title, m.Body = "A silence has ended", "It began "+FormatDay(x.Begins())+".\n"+open // not a repetition of the last one
 	} else {
 		m.Title, m.Body = "A silence has begun", beginText(x)
 	}

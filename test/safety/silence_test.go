@@ -127,7 +127,7 @@ func TestSilenceToldOverKill(t *testing.T) {
 	if r := g.ask(request); r.Status != http.StatusOK {
 		t.Fatalf("ending the silence: status %d %s", r.Status, r.Body)
 	}
-	eventually(t, "the end is told", func() bool { return count("A silence has ended: move\nStill open:\nopen") > 0 })
+	eventually(t, "the end is told", func() bool { return count("A silence has ended: move\nIt began ") > 0 })
 	eventually(t, "what is open is told", func() bool { return count("open\n") > 0 })
 	if begun, ended := count("A silence has begun"), count("A silence has ended"); begun != 1 || ended != 1 || count("over") > 0 {
 		mu.Lock()
