@@ -215,6 +215,10 @@ func (g *bubbleGateway) do(method, path string, form url.Values) (status int, bo
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", gatewaytest.TypeForm)
 	}
+	if body := form.Get(rulestest.JSONBody); body != "" {
+		r = httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", gatewaytest.TypeJSON)
+	}
 	got := g.now.Do(r)
 	synctest.Wait()
 	g.clock.Store(time.Now().UnixMicro())

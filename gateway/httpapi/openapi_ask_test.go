@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	asking "github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -16,7 +17,7 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	t.Helper()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a")), gatewaytest.Key("silent", s.NotifyURL("/b"))}, PublicURL: gatewaytest.PublicURL},
+		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a")), gatewaytest.Key("silent", s.NotifyURL("/b")), gatewaytest.Key("full", s.NotifyURL("/c"))}, PublicURL: gatewaytest.PublicURL},
 		Site:   site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{},
 	})
 	const question = "title=Deploy&body=x&ask=yes&ask=no"
@@ -30,6 +31,9 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	decided, id := ask() // a stream of an open one would not end
 	g.PostForm(decided, "answer=yes")
 	g.AddSilence("silent", "for=1h&tag=all")
+	for range asking.MaxOpen {
+		g.PostForm("/notify/full", question)
+	}
 	none := httpapi.RouteAsk[:len("/notify/asks/")] + strings.Repeat("a", 52)
 	form := func(g *gatewaytest.Gateway, link, body string) describedCall {
 		return describedCall{g: g, target: link, contentType: gatewaytest.TypeForm, body: body}
@@ -52,6 +56,6 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 		return func() { g.Gateway.Rooms, g.Gateway.Engine.Outbox = rooms, rooms.Outbox }
 	}
 	calls["POST "+httpapi.RouteAsk] = append(calls["POST "+httpapi.RouteAsk], fresh, page)
-	calls["POST /notify/{KEY}"] = append(calls["POST /notify/{KEY}"], form(g, "/notify/ops", question), form(g, "/notify/silent", question))
+	calls["POST /notify/{KEY}"] = append(calls["POST /notify/{KEY}"], form(g, "/notify/ops", question), form(g, "/notify/silent", question), form(g, "/notify/full", question), form(g, "/notify/full", "body=x&send_at=1h"))
 	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], describedCall{g: g, target: "/notify/messages/" + id}, describedCall{g: g, target: "/notify/messages/" + id + "?wait=x"})
 }

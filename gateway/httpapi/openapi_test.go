@@ -123,7 +123,7 @@ func TestDescriptionOfParameters(t *testing.T) {
 	d := readOpenAPI(t)
 	for path, want := range map[string]string{
 		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Config-ID, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query stream, query title, query type",
-		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query exit, query format, query incident, query mapping, query preview, query state, query stream, query tag, query tags, query title, query type",
+		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query exit, query format, query incident, query mapping, query preview, query send_at, query state, query stream, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {

@@ -30,6 +30,12 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 		m.logf("reload: %s", m.rules)
 		m.Gateway.Restart(Reloaded)
 	}
+	if m.Ruler {
+		m.fires = nil
+		if err := m.postAlerts(); err != nil {
+			return []string{err.Error()}
+		}
+	}
 	m.logf("the end begins")
 	for end := m.Now().Add(most); ; m.Wait(most / 20) {
 		waiting, err := m.readResults()
@@ -63,6 +69,7 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 		}
 	}
 	c.beatsTold(m.targets[0])
+	c.ruledTold(m.targets[0])
 	return c.problems
 }
 
@@ -154,6 +161,7 @@ func (c *check) results() {
 		if p.unknown {
 			c.lost(p)
 		}
+		c.notBefore(p)
 		for i, r := range p.results {
 			if i >= len(c.targets) {
 				break // another round
@@ -194,6 +202,40 @@ func (c *check) results() {
 			}
 			c.chain(p, i, byID)
 		}
+	}
+}
+
+// notBefore checks that a planned message is not told before its time, and not at all if it
+// was cancelled before that.
+func (c *check) notBefore(p *post) {
+	if p.planned.IsZero() {
+		return
+	}
+	for i, t := range c.targets {
+		for _, a := range t.got {
+			if !slices.ContainsFunc(a.tells, func(x told) bool { return x.number == p.number }) {
+				continue
+			}
+			if a.at.Before(p.planned.Add(-c.Slack)) {
+				c.problem("m%d was told %d at %s, before it was due", p.number, i, a.at.UTC().Format(time.TimeOnly))
+			}
+			if p.unsent {
+				c.problem("m%d was told %d, although it was cancelled", p.number, i)
+			}
+		}
+	}
+}
+
+// ruledTold checks that who was told of alerts of the ruler is told that they are over.
+func (c *check) ruledTold(t *target) {
+	last := ""
+	for _, a := range t.got {
+		if a.ruled != "" && a.taken {
+			last = a.ruled
+		}
+	}
+	if last == "open" {
+		c.problem("told last of the ruler that its alerts are open, and they are over")
 	}
 }
 
@@ -372,7 +414,7 @@ func (c *check) beatsTold(t *target) {
 			}
 		}
 		if a.beat != "" && a.taken {
-			late = a.beat == "is late" || late && a.beat != "is back"
+			late = a.beat != "is back" // dedupe may have left out that it is late after a run that took too long
 		}
 	}
 	if !late {

@@ -50,6 +50,7 @@ type Model struct {
 	Escalates bool          // there are steps
 	Beats     bool          // a beat is expected
 	Calendar  bool          // it is expected by a calendar, for which the unit is a minute
+	Ruler     bool          // a ruler posts alerts, for whose times the unit is a minute
 	Brief     bool          // an outage lasts for one attempt, because the next ones come much later
 
 	rules     string // lines of the Caddyfile
@@ -60,6 +61,7 @@ type Model struct {
 	runs      []time.Time // when runs of the beat began
 	running   bool        // the last one has not ended
 	ruleless  time.Time   // when the rules ended; zero if they have not
+	fires     []string    // the alerts that the ruler sees
 	log       []string
 	posts     []*post
 	silences  []silence
@@ -85,8 +87,10 @@ type post struct {
 	typ       string
 	title     string
 	sent      time.Time
+	planned   time.Time // when it is due; zero for at once
 	escalated bool
 	cancelled bool
+	unsent    bool     // it was cancelled before it was due
 	closed    bool     // somebody has resolved the incident by its page after this message
 	first     []result // of the answer
 	results   []result
@@ -123,7 +127,7 @@ type cared struct {
 
 // New returns a model with random rules.
 func New(g Gateway, key string, seed uint64, unit time.Duration) *Model {
-	m := &Model{Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1, Beats: seed%4 == 2 && g.Restart != nil, Calendar: seed%8 == 6 && unit == time.Minute} //nolint:gosec // it is repeatable
+	m := &Model{Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1, Beats: seed%4 == 2 && g.Restart != nil, Calendar: seed%8 == 6 && unit == time.Minute, Ruler: seed%4 >= 2 && unit == time.Minute} //nolint:gosec // it is repeatable
 	m.targets = []*target{{}}
 	if m.Escalates {
 		m.targets = append(m.targets, &target{step: 1}, &target{step: 2})
@@ -336,6 +340,9 @@ func (m *Model) Step() error {
 	case m.Beats:
 		err = m.beat()
 	}
+	if err == nil && m.Ruler && m.Rand.IntN(4) == 0 {
+		err = m.rule()
+	}
 	m.revive()
 	return err
 }
@@ -367,6 +374,11 @@ func (m *Model) post(p *post, words string) (done bool, err error) {
 		form.Set("incident", p.incident)
 	} else if m.Rand.IntN(2) == 0 { // it may be suppressed
 		form.Set("title", words)
+	}
+	if p.incident == "" && !p.escalated && m.Rand.IntN(3) == 0 {
+		after := time.Duration(1+m.Rand.IntN(40)) * m.Unit
+		p.planned = m.Now().Add(after)
+		form.Set("send_at", after.String())
 	}
 	p.title = form.Get("title")
 	status, body, ok := m.request(http.MethodPost, "/notify/"+m.Key, form)
@@ -573,6 +585,7 @@ func (m *Model) cancel() error {
 		return fmt.Errorf("cancelling m%d: status %d: %s", p.number, status, body)
 	}
 	p.cancelled = true
+	p.unsent = status == http.StatusOK && m.Now().Before(p.planned.Add(-m.Slack))
 	return nil
 }
 
@@ -600,3 +613,46 @@ func (m *Model) beat() error {
 	}
 	return nil
 }
+
+// RuledAlert is the name of the alerts of the ruler.
+const RuledAlert = "Ruled"
+
+// ruledLasts is for how long an alert fires that the ruler has posted: longer than a model is
+// away from it. Package ruler has a model of rulers that fall silent.
+const ruledLasts = 240 * time.Hour
+
+// rule lets an alert of the ruler fire or end, and posts what fires and what does not.
+func (m *Model) rule() error {
+	name := fmt.Sprint("db", m.Rand.IntN(3))
+	if i := slices.Index(m.fires, name); i >= 0 {
+		m.fires = slices.Delete(m.fires, i, i+1)
+	} else if m.Rand.IntN(2) == 0 {
+		m.fires = append(m.fires, name)
+	}
+	return m.postAlerts()
+}
+
+// postAlerts posts what the ruler sees.
+func (m *Model) postAlerts() error {
+	var alerts []map[string]any
+	for i := range 3 {
+		name, ends := fmt.Sprint("db", i), m.Now()
+		if slices.Contains(m.fires, name) {
+			ends = ends.Add(ruledLasts)
+		}
+		alerts = append(alerts, map[string]any{"labels": map[string]string{"alertname": RuledAlert, "instance": name, "severity": "critical"}, "endsAt": ends.UTC()})
+	}
+	body, err := json.Marshal(alerts)
+	if err != nil {
+		return err
+	}
+	m.logf("the ruler posts %v", m.fires)
+	status, answer, _ := m.request(http.MethodPost, "/notify/"+m.Key+"/prometheus/api/v2/alerts", url.Values{JSONBody: {string(body)}})
+	if status != http.StatusOK {
+		return fmt.Errorf("alerts of a ruler: status %d: %s", status, answer)
+	}
+	return nil
+}
+
+// JSONBody is the field of a form that is sent as JSON in place of the form.
+const JSONBody = "json"

@@ -24,6 +24,7 @@ type arrival struct {
 	title  string
 	tells  []told
 	beat   string // "is late", "is back" or "has not ended" if it is about the beat
+	ruled  string // "open" or "over" if it is about the alerts of the ruler
 }
 
 // told is a state of an incident that an arrival tells.
@@ -61,6 +62,26 @@ func beatOf(text string) string {
 	return ""
 }
 
+// ruledLine is what a line of a digest tells of the alerts of the ruler.
+var ruledLine = regexp.MustCompile(`(failure|warning|success): ` + RuledAlert + `\b`)
+
+// ruledOf returns what a message of a type tells of the alerts of the ruler.
+func ruledOf(typ, title, text string) string {
+	if strings.HasSuffix(title, RuledAlert) {
+		if strings.HasPrefix(title, "Resolved: ") {
+			return "over"
+		}
+		text = typ + ": " + RuledAlert
+	}
+	switch x := ruledLine.FindStringSubmatch(text); {
+	case x == nil:
+		return ""
+	case x[1] == "success":
+		return "over"
+	}
+	return "open"
+}
+
 // path returns the path of a target's URL, below that of the server.
 func (m *Model) path(i int) string { return "/" + m.Key + "/" + strconv.Itoa(i) }
 
@@ -73,7 +94,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	at := m.Gateway.Now()
-	var x struct{ Title, Message string }
+	var x struct{ Title, Message, Type string }
 	if err := json.NewDecoder(r.Body).Decode(&x); err != nil {
 		return // the gateway was killed while it sent
 	}
@@ -84,7 +105,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := m.targets[i]
-	a := arrival{at: at, title: x.Title, tells: tellsOf(x.Title + "\n" + x.Message), beat: beatOf(x.Title + "\n" + x.Message)}
+	a := arrival{at: at, title: x.Title, tells: tellsOf(x.Title + "\n" + x.Message), beat: beatOf(x.Title + "\n" + x.Message), ruled: ruledOf(x.Type, x.Title, x.Message)}
 	a.taken = !t.down
 	t.down = t.down && !m.Brief
 	for k := range a.tells {
