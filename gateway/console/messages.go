@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -182,6 +183,13 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 		m.Reason = fmt.Sprintf("%d: %s", e.Status, e.Error)
 		return m
 	}
+	if e.Omitted == 0 {
+		results := make([]api.QueuedResult, len(e.Results))
+		for i, x := range e.Results {
+			results[i].Result = x
+		}
+		_, m.Says = saysOf(results, "")
+	}
 	m.Lines, m.More = resultLines(e.Results)
 	m.More += e.Omitted
 	return m
@@ -194,9 +202,6 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 		ID: stored.ID, Address: httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
-	if outbox.IsPlanned(e) && stored.State == api.StateQueued {
-		m.Outcome = view.Planned
-	}
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) == nil {
 		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
@@ -204,12 +209,24 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 			m.KeyAddress = httpapi.ConsoleKey(r, m.Key)
 		}
 	}
+	m.Outcome, m.Says = saysOf(stored.Results, h.takenBy(r, e, stored.Results))
 	results := make([]api.Result, len(stored.Results))
 	for i, r := range stored.Results {
 		results[i] = r.Result
 	}
 	m.Lines, m.More = resultLines(results)
 	return m
+}
+
+// takenBy returns who takes care of the incident of a message, or "".
+func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, results []api.QueuedResult) string {
+	if !slices.ContainsFunc(results, func(x api.QueuedResult) bool { return x.Rule == notifier.RuleAcknowledged }) {
+		return ""
+	}
+	if x := h.App.Rooms.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
+		return cmp.Or(x.Acknowledged.By, x.ResolvedBy)
+	}
+	return ""
 }
 
 // resultLines returns the failures among results in one line each, then a line for each

@@ -61,9 +61,10 @@ const (
 var files embed.FS
 
 const (
-	mainStyle    = "console.css"
-	mainScript   = "page.js"
-	previewStyle = "preview.css"
+	mainStyle     = "console.css"
+	timelineStyle = "timeline.css"
+	mainScript    = "page.js"
+	previewStyle  = "preview.css"
 )
 
 // layout has what all pages share.
@@ -166,7 +167,8 @@ func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
 	"count":        count,
-	"word":         func(o Outcome) string { return outcomeWords[o] },
+	"days":         days,
+	"word":         Outcome.Word,
 	"stateWord":    func(s State) string { return stateWords[s] },
 	"incidentWord": func(s IncidentState) string { return incidentWords[s] },
 }

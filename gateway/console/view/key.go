@@ -138,6 +138,9 @@ var outcomeWords = map[Outcome]string{
 	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned",
 }
 
+// Word returns the word for the outcome on a page.
+func (o Outcome) Word() string { return outcomeWords[o] }
+
 // Queue has the messages of a key that wait or were given up.
 type Queue struct {
 	Problem string // why the queue is not shown
@@ -173,7 +176,7 @@ func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messag
 var keyParts = newParts(source{
 	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html", "key_inbox.html"},
 	scripts:   []string{"destination.js", "key_editor.js"},
-	styles:    []string{mainStyle},
+	styles:    []string{mainStyle, timelineStyle},
 	policy:    policyForms,
 })
 

@@ -18,14 +18,50 @@
 		}
 	}
 
+	// dayOf names a day as people do.
+	function dayOf(t, now) {
+		const days = Math.round((new Date(now.toDateString()) - new Date(t.toDateString())) / 864e5);
+		if (days < 2) return new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" }).format(-days, "day");
+		return new Intl.DateTimeFormat(undefined, { dateStyle: "full" }).format(t);
+	}
+
+	// divideDays divides messages by the days of the reader; the page has those of UTC.
+	function divideDays(root) {
+		const lists = root.querySelectorAll("ul.timeline");
+		const parent = lists[0]?.parentElement;
+		const items = [...lists].filter((l) => l.parentElement === parent).flatMap((l) => [...l.children]);
+		const heading = parent?.querySelector("h3.day");
+		if (!heading) return;
+		let day, list;
+		const made = [];
+		for (const i of items) {
+			const time = i.querySelector("time[datetime]");
+			const d = new Date(time.dateTime).toDateString();
+			if (d !== day) {
+				const h = heading.cloneNode(true);
+				h.firstElementChild.dateTime = time.dateTime;
+				made.push(h, list = lists[0].cloneNode(false));
+				day = d;
+			}
+			list.append(i);
+		}
+		for (const e of [...parent.querySelectorAll("h3.day, ul.timeline")]) e.remove();
+		parent.prepend(...made);
+	}
+
 	function showTimes(root) {
+		divideDays(root);
 		for (const e of root.querySelectorAll("time[datetime]")) {
 			const t = new Date(e.dateTime);
 			if (isNaN(t)) continue;
 			const now = new Date();
 			const since = e.dataset.ago !== undefined;
-			let text = (since ? minutes : clock).format(t);
-			if (t.toDateString() !== now.toDateString()) text = `${(t.getFullYear() === now.getFullYear() ? day : year).format(t)}, ${text}`;
+			if (e.dataset.day !== undefined) {
+				e.textContent = dayOf(t, now);
+				continue;
+			}
+			let text = (since || e.dataset.clock !== undefined ? minutes : clock).format(t);
+			if (e.dataset.clock === undefined && t.toDateString() !== now.toDateString()) text = `${(t.getFullYear() === now.getFullYear() ? day : year).format(t)}, ${text}`;
 			if (since) text += ` (${relative(t)})`;
 			e.textContent = text;
 			e.title = full.format(t);
