@@ -62,7 +62,17 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
-	all, err := h.troubled(ctx, q)
+	states, err := q.Outbox.Queue.Destinations(ctx)
+	if err != nil {
+		p.Problem = httpapi.ErrQueueUnread
+		return
+	}
+	p.Waiting = 0
+	for i := range states {
+		p.Waiting += states[i].Waiting
+	}
+	p.Held = max(s.Queued-p.Waiting, 0)
+	all, err := h.troubled(ctx, states, q)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
 		return
@@ -102,11 +112,7 @@ type siteDestination struct {
 // the worst first. Of the destinations of saved keys it has those that messages went
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
-func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
-	states, err := q.Outbox.Queue.Destinations(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (h *queuePage) troubled(ctx context.Context, states []queue.Health, q *gateway.Rooms) ([]siteDestination, error) {
 	configured := map[queue.Hash]*siteDestination{}
 	for name := range h.Resolved.Keys {
 		k := h.Resolved.Configured(name)
@@ -227,7 +233,11 @@ func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gatewa
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	all, err := h.troubled(ctx, q)
+	states, err := q.Outbox.Queue.Destinations(ctx)
+	if err != nil {
+		return nil, nil, httpapi.Answer(&outbox.ReadError{Err: err})
+	}
+	all, err := h.troubled(ctx, states, q)
 	if err != nil {
 		return nil, nil, httpapi.Answer(&outbox.ReadError{Err: err})
 	}

@@ -130,12 +130,13 @@ const (
 	Skipped   Outcome = "skipped"
 	GivenUp   Outcome = "dead"
 	Planned   Outcome = "planned"
+	Held      Outcome = "held" // by a rule
 )
 
 // outcomeWords have the word for each outcome on a page.
 var outcomeWords = map[Outcome]string{
 	Delivered: "Delivered", Failed: "Failed", Queued: "Waiting", Refused: "Refused",
-	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned",
+	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned", Held: "Held",
 }
 
 // Word returns the word for the outcome on a page.
@@ -153,8 +154,9 @@ type Queue struct {
 type QueuedGroup struct {
 	Named
 	URL      string  // with its secrets masked
-	Outcome  Outcome // Queued or GivenUp
+	Outcome  Outcome // Queued, Held or GivenUp
 	Reason   string
+	Hold     string // why a rule holds them; "" if none does
 	Count    int
 	First    time.Time // when the oldest of their messages came in
 	Next     time.Time // of the next attempt; zero for none
