@@ -176,7 +176,7 @@ func TestMessageNamesIncident(t *testing.T) {
 			t.Errorf("%q, %q and %q, want %q", id(down), id(info), id(up), first)
 		}
 		page := g.Get("/notify/console/messages/" + down).Body
-		if !strings.Contains(page, `<a href="../../../notify/incidents/`+first+`">db1</a>`) {
+		if !strings.Contains(page, `<a href="../../../notify/console/incidents/`+first+`">db1</a>`) {
 			t.Errorf("the page has no link to the incident: %s", page)
 		}
 		time.Sleep(time.Minute)

@@ -100,6 +100,7 @@ func RouteSpecs() []RouteSpec {
 		{RouteConsoleQueue, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleSilences, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleIncidents, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleIncident, both, accessManage, withLogin, func(h *API) handler { return h.Incidents.serveIncident }, openapi.NotDescribed},
 		{RouteWorker, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
 		{RouteManifest, get, accessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, openapi.NotDescribed},
 		{RouteIcon, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
@@ -174,6 +175,7 @@ const (
 	RouteConsoleQueue     = "/notify/console/queue"
 	RouteConsoleSilences  = "/notify/console/silences"
 	RouteConsoleIncidents = "/notify/console/incidents"
+	RouteConsoleIncident  = RouteConsoleIncidents + "/{ID}"
 
 	RouteWorker    = "/notify/push.js"
 	RouteManifest  = "/notify/app.webmanifest"

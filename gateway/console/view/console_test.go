@@ -173,7 +173,7 @@ var examples = map[string]Page{
 	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
 	"incidents_problem": IncidentsPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"incident": IncidentPage{
-		Root: "../", Console: true, Done: "Acknowledged.", Problem: "It cannot be silenced.", Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
+		Root: "../", Console: true, Done: Says{Text: "It is silenced until", At: noon.Add(time.Hour), Then: "and if it is still open then, that is told"}, Text: "The disk <b>is</b> full.", Problem: "It cannot be silenced.", Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
 		Incident: ListedIncident{Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute)},
 		Events:   []IncidentEvent{{Time: noon.Add(time.Minute), Text: "step 1 was told"}, {Time: noon, Text: "opened", Worse: true}},
 		Silence:  []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
