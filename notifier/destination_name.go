@@ -42,7 +42,7 @@ func NameOf(service, shown string) string {
 	if detail == "" {
 		return service
 	}
-	return service + " " + detail
+	return strings.TrimSpace(service + " " + detail)
 }
 
 // The parameters that tell destinations of a service apart, the best first. Of services with
@@ -55,6 +55,9 @@ var (
 // detailOf returns what tells the destination with a masked URL from others of its service,
 // or "" if the URL does not show it.
 func detailOf(shown string) string {
+	if !strings.ContainsAny(shown, ": ") {
+		return shownText(shown) // the key of a message whose destinations are not known yet
+	}
 	u, err := splitURL(shown)
 	if err != nil {
 		return ""

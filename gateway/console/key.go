@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -125,7 +124,7 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 		d.Health = &health
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
 			hash := states.q.Outbox.DestinationID(t, k.Limits)
-			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
+			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Name(), Count: health.Waiting}
 		}
 	}
 	sum := states.ofKey(id, k)

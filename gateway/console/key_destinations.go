@@ -28,9 +28,9 @@ func pageDestinations(address string, targets []notifier.Target) []view.Destinat
 	for i, t := range targets {
 		number, url := strconv.Itoa(i+1), t.String()
 		out[i] = view.Destination{
-			Number: i + 1, Service: t.Service(), URL: url, Tags: strings.Join(t.Tags, ", "), Address: address,
+			Number: i + 1, Named: named(t.Service(), url), URL: url, Tags: strings.Join(t.Tags, ", "), Address: address,
 			Fields: []view.HiddenField{{Name: "destination", Value: number}, {Name: "shown", Value: url}},
-			Label:  "Test destination " + number + ", " + t.Service(),
+			Label:  "Test " + t.Name(),
 		}
 	}
 	return out

@@ -65,9 +65,9 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 	defer cancel()
 	p := new(view.Queue)
 	type groupID struct {
-		outcome                   view.Outcome
-		service, url, destination string
-		reason                    string
+		outcome                view.Outcome
+		name, url, destination string
+		reason                 string
 	}
 	at := map[groupID]int{}
 	for _, status := range []queue.Status{queue.Dead, queue.Queued, queue.Sending, queue.Held} {
@@ -86,13 +86,13 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 				if d.Key() != key {
 					continue
 				}
-				g := view.QueuedGroup{Service: d.Result.Service, URL: d.Result.Destination, Outcome: view.Queued}
+				g := view.QueuedGroup{Named: named(d.Result.Service, d.Result.Destination), URL: d.Result.Destination, Outcome: view.Queued}
 				if status == queue.Dead {
 					g.Outcome, g.Reason = view.GivenUp, d.Reason
 				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {
 					g.Reason = *r.Error
 				}
-				id := groupID{g.Outcome, g.Service, g.URL, jobs[i].Destination, g.Reason}
+				id := groupID{g.Outcome, g.Name, g.URL, jobs[i].Destination, g.Reason}
 				n, ok := at[id]
 				if !ok {
 					if len(p.Groups) == maxPageGroups {

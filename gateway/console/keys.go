@@ -191,7 +191,7 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: root + "notify/" + name}
 		set := func(k *site.Key) {
 			health := states.ofKey(site.KeyID{Site: siteID, Key: name}, k)
-			l.URLs, l.Services, l.Health = len(k.Targets), countServices(k.Targets), &health
+			l.URLs, l.Services, l.Health = len(k.Targets), namesOf(k.Targets), &health
 			if health.Waiting > 0 {
 				l.Hurry = l.Address
 			}

@@ -30,7 +30,7 @@ func TestKeyList(t *testing.T) {
 		}
 		return r.Body
 	}
-	if body := page(""); !strings.Contains(body, "JSON ×2") || strings.Contains(body, "last delivered") {
+	if body := page(""); !strings.Contains(body, "2 × JSON 127.0.0.1:") || strings.Contains(body, "last delivered") {
 		t.Errorf("with a key of the Caddyfile alone: %s", body)
 	}
 	for i := range 120 {
@@ -43,7 +43,7 @@ func TestKeyList(t *testing.T) {
 	}
 	storage.Loads.Store(0)
 	body := page("")
-	for _, want := range []string{"Keys 1 to 50 of 122", "JSON, XML · 2 destinations", ">key047</a>", `href="./notify/console?page=2"`, "has mistakes"} {
+	for _, want := range []string{"Keys 1 to 50 of 122", ", XML 127.0.0.1 · 2 destinations", ">key047</a>", `href="./notify/console?page=2"`, "has mistakes"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the first page lacks %q: %s", want, body)
 		}

@@ -221,11 +221,11 @@ func resultLines(all []api.Result) (lines []string, more int) {
 		case r.Rule == notifier.RulePlanned && r.Until != nil:
 			lines = append(lines, "Planned for "+r.Until.UTC().Format(time.RFC3339)+".")
 		case r.Error == nil, r.Status == api.StatusCancelled, r.Status == notifier.Skipped:
-			others[r.Status] = append(others[r.Status], r.Service)
+			others[r.Status] = append(others[r.Status], r.Name)
 		case len(lines) == maxPageResults:
 			more++
 		default:
-			lines = append(lines, r.Service+" "+r.Destination+": "+*r.Error)
+			lines = append(lines, r.Name+": "+*r.Error)
 		}
 	}
 	for _, s := range []struct {
@@ -233,7 +233,7 @@ func resultLines(all []api.Result) (lines []string, more int) {
 		text   string
 	}{{notifier.Delivered, "Delivered to "}, {api.StatusQueued, "Waiting for "}, {notifier.Skipped, "Not needed for "}, {api.StatusCancelled, "Cancelled for "}} {
 		if names := others[s.status]; len(names) > 0 {
-			lines = append(lines, s.text+countNames(names)+".")
+			lines = append(lines, s.text+joinNames(names)+".")
 		}
 	}
 	return lines, more
@@ -401,7 +401,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 // newPageDelivery returns a delivery as the page of its message shows it.
 func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
 	d := view.Delivery{
-		Service: r.Service, URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts,
+		Named: named(r.Service, r.Destination), URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts,
 	}
 	for i, tag := range r.Tags {
 		if i > 0 {

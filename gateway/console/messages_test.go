@@ -55,7 +55,7 @@ func TestConsoleMessages(t *testing.T) {
 		}
 	}
 	body := page("?key=ops")
-	for _, want := range []string{"answered 500", "Delivered to JSON.", "incident disk db1", `class="tag type-failure"`, " UTC</time>", "http"} {
+	for _, want := range []string{"answered 500", "Delivered to JSON 127.0.0.1:", "incident disk db1", `class="tag type-failure"`, " UTC</time>", "http"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}

@@ -79,12 +79,12 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 		all = all[:maxPageDestinations]
 	}
 	for _, d := range all {
-		out := view.QueuedDestination{Service: d.service, URL: d.url, Health: d.health}
+		out := view.QueuedDestination{Named: named(d.service, d.url), URL: d.url, Health: d.health}
 		for _, name := range d.keys {
 			out.Keys = append(out.Keys, view.KeyLink{Name: name, Address: httpapi.ConsoleKey(r, name)})
 		}
 		if d.health.Waiting > 0 {
-			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
+			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(notifier.NameOf(d.service, d.url) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		}
 		p.Destinations = append(p.Destinations, out)
 	}

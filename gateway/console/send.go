@@ -109,8 +109,9 @@ func setChoices(p *view.SendPage, k *site.Key) {
 	}
 }
 
-// countServices returns the names of the targets' services, each with its
-// count, such as "JSON, XML ×2".
+// countServices returns the names of the targets' services, each with its count, such as
+// "JSON, XML ×2". The page to send shows no more of destinations: who may send need not know
+// where messages go.
 func countServices(targets []notifier.Target) string {
 	names := make([]string, len(targets))
 	for i, t := range targets {

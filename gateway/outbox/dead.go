@@ -36,7 +36,7 @@ func (q *Outbox) Settled(j *queue.Job) {
 		level = zapcore.WarnLevel
 	}
 	q.dead.Write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
-		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
+		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.String("name", d.Result.Name), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
 	app.Shared.Metrics.Dead(d.Result.Service)
 	if d.Result.Optional {
 		return
@@ -55,8 +55,8 @@ func (q *Outbox) Settled(j *queue.Job) {
 // line of its attempt.
 func (q *Outbox) logSuperseded(j *queue.Job) {
 	if c := q.Log.Check(zapcore.DebugLevel, "delivery not sent, because of a newer message or a rule"); c != nil {
-		r := queued.DecodeResult(j.Result)
-		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination))
+		r := queued.JobResult(j)
+		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination), zap.String("name", r.Name))
 	}
 }
 
@@ -114,7 +114,7 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	if name == "" {
 		return nil
 	}
-	what := "A message for the key " + d.State.Key + " was not delivered to " + d.Result.Service
+	what := "A message for the key " + d.State.Key + " was not delivered to " + d.Result.Name
 	if d.State.Planned() {
 		what = "A planned message for the key " + d.State.Key + " was not sent"
 	}

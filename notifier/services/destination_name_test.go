@@ -59,6 +59,7 @@ func TestNameOf(t *testing.T) {
 		{"Unknown", "an unknown URL", "Unknown"},
 		{"JSON", "json://", "JSON"},
 		{"Slack", "", "Slack"},
+		{"Key", "ops", "Key ops"},
 		{"Device", "device://a\u202eb\nc", "Device ab c"},
 	} {
 		if got := notifier.NameOf(c.service, c.shown); got != c.want {

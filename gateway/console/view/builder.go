@@ -2,7 +2,6 @@ package view
 
 import (
 	"strings"
-	"unicode"
 )
 
 // ServicesPage is the first step to a new destination of a key: a field for a
@@ -25,14 +24,7 @@ type Service struct {
 }
 
 // Mark returns the letter that stands for the service.
-func (s Service) Mark() string {
-	for _, r := range s.Name {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return strings.ToUpper(string(r))
-		}
-	}
-	return "?"
-}
+func (s Service) Mark() string { return letterOf(s.Name) }
 
 // Guess is a service that the text in the field may belong to.
 type Guess struct {

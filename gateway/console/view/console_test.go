@@ -60,7 +60,7 @@ var examples = map[string]Page{
 		Root: "../", All: 122, Found: 122, First: 51, Last: 54, Watchdog: &exampleTrouble, Previous: "../notify/console?page=1", Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
 		Tallies: []Tally{{Down, 1, "../notify/console?state=down"}, {Fine, 121, ""}},
 		Keys: []ListedKey{
-			{Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON ×2", URLs: 2, Hurry: "../notify/console/keys/ops", Health: &Health{State: Down, Since: noon, Cause: "JSON: the service answered 503", Waiting: 112, WaitingSince: noon, Delivered: noon.Add(-time.Hour)}},
+			{Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON example.com, Slack #ops", URLs: 2, Hurry: "../notify/console/keys/ops", Health: &Health{State: Down, Since: noon, Cause: "JSON example.com: the service answered 503", Waiting: 112, WaitingSince: noon, Delivered: noon.Add(-time.Hour)}},
 			{Name: "home", Address: "../notify/console/keys/home", Send: "../notify/home", Services: "Discord", URLs: 1, Health: &Health{State: Fine, Delivered: noon}},
 			{Name: "new", Address: "../notify/console/keys/new", Send: "../notify/new", Services: "Discord", URLs: 1, Health: &Health{State: Silent}},
 			{Name: "broken", Address: "../notify/console/keys/broken", Problem: "It cannot be read."},
@@ -107,8 +107,8 @@ var examples = map[string]Page{
 		Queue: &Queue{
 			More: true,
 			Groups: []QueuedGroup{
-				{Service: "JSON", URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404", Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
-				{Service: "JSON", URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon, Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
+				{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404", Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
+				{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon, Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
 			},
 		},
 	},
@@ -134,19 +134,19 @@ var examples = map[string]Page{
 		Root: "../", Retry: true, Drop: true, Incident: "../notify/incidents/abc", Inbox: "../notify/ops/messages?since=2026-07-01T08%3A00%3A00Z",
 		Message: ListedMessage{ID: "0195-1", Time: noon, Title: "Disk <full>", Kept: true, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
 		Deliveries: []Delivery{
-			{Service: "JSON", URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
-			{Service: "Discord", URL: "discord://***", Outcome: GivenUp, Note: "optional", Attempts: 1, Elapsed: "3 ms"},
-			{Service: "XML", URL: "xml://example.com/", Outcome: Skipped, Note: "superseded"},
+			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
+			{Named: Named{"Discord", "chat"}, URL: "discord://***", Outcome: GivenUp, Note: "optional", Attempts: 1, Elapsed: "3 ms"},
+			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Outcome: Skipped, Note: "superseded"},
 		},
 	},
-	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Service: "Key", URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
-	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Service: "JSON", URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
+	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Named: Named{"Key ops", ""}, URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
+	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
 	"queue": QueuePage{
 		Root: "../", Problem: "No message can be stored now.", Done: "What waited is being tried now.", Waiting: 112, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
 		All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
 		Destinations: []QueuedDestination{
-			{Service: "JSON", URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON ops", 112}},
-			{Service: "XML", URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
+			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
+			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
 		},
 	},
 	"incidents": IncidentsPage{
@@ -262,7 +262,7 @@ var examples = map[string]Page{
 var exampleTrouble = Trouble{What: "The beat nightly is late", Since: noon, Cause: "cause"}
 
 var exampleDestination = Destination{
-	Number: 1, Service: "JSON", URL: "json://example.com/***", Tags: "a, b", Address: "../cfg/ops",
+	Number: 1, Named: Named{"JSON example.com", "server"}, URL: "json://example.com/***", Tags: "a, b", Address: "../cfg/ops",
 	Health: &Health{State: Waiting, Waiting: 1, WaitingSince: noon}, Waits: &Waits{"../notify/console/keys/ops", "aGFzaA", "JSON 1", 1},
 	Fields: []HiddenField{{"destination", "1"}}, Label: "Test destination 1, JSON", Status: "delivered", Result: "Delivered in 3 ms.",
 }

@@ -80,16 +80,17 @@ type CopiedLine struct {
 
 // Destination is a destination with a button that tests it.
 type Destination struct {
-	Number             int    // from 1 on
-	Service, URL, Tags string // the URL has its secrets masked
-	Address            string // of the page of the key
-	Health             *Health
-	Waits              *Waits // nil if nothing waits
-	Fields             []HiddenField
-	Silence            string // the address at which a silence of its tag is made; "" for none
-	Label              string // of the button, for screen readers
-	Status             string // of a test: delivered, failed or skipped; "" without one
-	Result             string // of the test, a sentence
+	Number int // from 1 on
+	Named
+	URL, Tags string // the URL has its secrets masked
+	Address   string // of the page of the key
+	Health    *Health
+	Waits     *Waits // nil if nothing waits
+	Fields    []HiddenField
+	Silence   string // the address at which a silence of its tag is made; "" for none
+	Label     string // of the button, for screen readers
+	Status    string // of a test: delivered, failed or skipped; "" without one
+	Result    string // of the test, a sentence
 }
 
 // TagList returns the tags one by one.
@@ -147,13 +148,14 @@ type Queue struct {
 // QueuedGroup are the deliveries to one destination that wait, or were given up, for
 // the same reason.
 type QueuedGroup struct {
-	Service, URL string
-	Outcome      Outcome // Queued or GivenUp
-	Reason       string
-	Count        int
-	First        time.Time // when the oldest of their messages came in
-	Next         time.Time // of the next attempt; zero for none
-	Messages     []MessageLink
+	Named
+	URL      string  // with its secrets masked
+	Outcome  Outcome // Queued or GivenUp
+	Reason   string
+	Count    int
+	First    time.Time // when the oldest of their messages came in
+	Next     time.Time // of the next attempt; zero for none
+	Messages []MessageLink
 }
 
 // MessageLink leads to the page of a message.

@@ -134,14 +134,15 @@ type MessagePage struct {
 
 // Delivery is a message on its way to one destination.
 type Delivery struct {
-	Service, URL, Tags string
-	Outcome            Outcome
-	Note               string // what became of it, besides the outcome
-	Attempts           int
-	Elapsed            string    // of the attempts together
-	Next               time.Time // of the next attempt; zero for none
-	Error              string
-	Tries              []Try // the last ones, the oldest first
+	Named
+	URL, Tags string
+	Outcome   Outcome
+	Note      string // what became of it, besides the outcome
+	Attempts  int
+	Elapsed   string    // of the attempts together
+	Next      time.Time // of the next attempt; zero for none
+	Error     string
+	Tries     []Try // the last ones, the oldest first
 }
 
 // Try is an attempt.

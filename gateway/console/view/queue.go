@@ -19,10 +19,11 @@ type QueuePage struct {
 
 // QueuedDestination is a destination that something waits for, or that fails.
 type QueuedDestination struct {
-	Service, URL string
-	Keys         []KeyLink
-	Health       Health
-	Waits        *Waits // nil if nothing waits
+	Named
+	URL    string // with its secrets masked
+	Keys   []KeyLink
+	Health Health
+	Waits  *Waits // nil if nothing waits
 }
 
 // KeyLink leads to the page of a key.
