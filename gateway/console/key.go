@@ -54,7 +54,7 @@ func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name str
 	} else if err != nil {
 		return err
 	}
-	return h.WritePage(w, r, status, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, status, httpapi.RouteConsoleKeys, p)
 }
 
 // keyPage returns the page of a key, which need not exist. If the storage
@@ -107,7 +107,7 @@ func (h *keyPages) writeNewToken(w http.ResponseWriter, r *http.Request, name, t
 		return err
 	}
 	p.NewToken, p.Tokens = token, count
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // setDestinations sets the destinations of a key with their health.

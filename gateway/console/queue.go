@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -79,15 +78,21 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 		all = all[:maxPageDestinations]
 	}
 	for _, d := range all {
-		out := view.QueuedDestination{Named: named(d.service, d.url), URL: d.url, Health: d.health}
-		for _, name := range d.keys {
-			out.Keys = append(out.Keys, view.KeyLink{Name: name, Address: httpapi.ConsoleKey(r, name)})
-		}
+		out := view.QueuedDestination{Named: named(d.service, d.url), URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health}
 		if d.health.Waiting > 0 {
 			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(notifier.NameOf(d.service, d.url) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		}
 		p.Destinations = append(p.Destinations, out)
 	}
+}
+
+// keyLinks returns links to the pages of keys.
+func keyLinks(r *http.Request, names []string) []view.KeyLink {
+	out := make([]view.KeyLink, len(names))
+	for i, name := range names {
+		out[i] = view.KeyLink{Name: name, Address: httpapi.ConsoleKey(r, name)}
+	}
+	return out
 }
 
 // siteDestination is a destination that messages to the site may have.
@@ -102,7 +107,7 @@ type siteDestination struct {
 // the worst first. Of the destinations of saved keys it has those that messages went
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
-func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
+func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
 	states, err := q.Outbox.Queue.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -163,13 +168,14 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 
 // reaches reports whether a saved key of the site has a destination. Keys of other
 // sites may have the same name.
-func (h *queuePage) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
+func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
 	k, err := h.Resolved.Key(ctx, name)
 	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == id })
 }
 
-// hurryQueue makes due what waits for a destination of the page, or for all of them.
-func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+// hurryQueue makes due what waits for a destination, or for all of them, and leads back to
+// the page of the button.
+func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -179,7 +185,7 @@ func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpap
 		return httpapi.Answer(err)
 	}
 	h.queue.logQueueChange(r, hurryQuery, n)
-	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleQueue)+"?done="+hurryQuery, n)
+	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, at.Pattern)+"?done="+hurryQuery, n)
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
@@ -241,21 +247,4 @@ func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gatewa
 		err = errNoQueuedDestination
 	}
 	return q, ids, err
-}
-
-// queueTrouble returns how many of the operator's destinations are down, or "". It
-// costs nothing, because each page of the console has it.
-func (h *queuePage) queueTrouble() string {
-	select {
-	case <-h.App.Engine.Started:
-	default:
-		return ""
-	}
-	if h.App.Rooms == nil {
-		return ""
-	}
-	if n := h.App.Rooms.Outbox.Queue.Count().Down; n > 0 {
-		return fmt.Sprintf("%d down", n)
-	}
-	return ""
 }
