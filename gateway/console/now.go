@@ -90,6 +90,9 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 			}
 		}
 	}
+	for i := range p.Rows {
+		p.Rows[i].Send = "" // the page of the key has it
+	}
 	p.Sentence, p.State = s.sentence(&p)
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
@@ -318,6 +321,7 @@ func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
 		p.Problem = httpapi.ErrQueueUnread
 		return
 	}
+	bars := h.bars(ctx, q)
 	for _, d := range all {
 		if d.health.State != view.Down && d.health.State != view.Failing {
 			continue
@@ -326,7 +330,7 @@ func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
 			p.MoreDown++
 			continue
 		}
-		out := view.DownDestination{Named: named(d.service, d.url), URL: d.url, Health: d.health, Keys: keyLinks(r, d.keys)}
+		out := view.DownDestination{Named: named(d.service, d.url), URL: d.url, Health: d.health, Keys: keyLinks(r, d.keys), Bar: bars.ofHash(d.keys, d.counted)}
 		if d.health.Waiting > 0 {
 			out.Waits = &view.Waits{Address: p.Root + httpapi.RouteConsole[1:], Destination: EncodeDestination(d.id), Label: strings.TrimSpace(out.Name + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		}

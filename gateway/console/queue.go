@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -77,8 +78,9 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	if p.More = max(len(all)-maxPageDestinations, 0); p.More > 0 {
 		all = all[:maxPageDestinations]
 	}
+	bars := h.bars(ctx, q)
 	for _, d := range all {
-		out := view.QueuedDestination{Named: named(d.service, d.url), URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health}
+		out := view.QueuedDestination{Bar: bars.ofHash(d.keys, d.counted), Named: named(d.service, d.url), URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health}
 		if d.health.Waiting > 0 {
 			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(notifier.NameOf(d.service, d.url) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		}
@@ -98,6 +100,7 @@ func keyLinks(r *http.Request, names []string) []view.KeyLink {
 // siteDestination is a destination that messages to the site may have.
 type siteDestination struct {
 	id           queue.Hash
+	counted      string // what it is counted by (see [tally.HashOf]); "" if that is not known
 	keys         []string
 	service, url string
 	health       view.Health
@@ -119,7 +122,7 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 			id := q.Outbox.DestinationID(t, k.Limits)
 			d := configured[id]
 			if d == nil {
-				d = &siteDestination{service: t.Service(), url: t.String()}
+				d = &siteDestination{service: t.Service(), url: t.String(), counted: tally.HashOf(t)}
 				configured[id] = d
 			}
 			if !slices.Contains(d.keys, name) {
@@ -143,8 +146,8 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 		name := outbox.DecodeName(s.About)
 		switch known := configured[s.Destination]; {
 		case known != nil:
-			d.keys, d.service, d.url = known.keys, known.service, known.url
-		case slices.Contains(saved, name.Key) && h.reaches(ctx, q, name.Key, s.Destination):
+			d.keys, d.service, d.url, d.counted = known.keys, known.service, known.url, known.counted
+		case slices.Contains(saved, name.Key) && h.reaches(ctx, q, name.Key, &d):
 			d.keys, d.service, d.url = []string{name.Key}, name.Service, name.URL
 		case alone && !slices.Contains(saved, name.Key):
 			d.service, d.url = cmp.Or(name.Service, "A destination"), cmp.Or(name.URL, s.Host)
@@ -166,11 +169,18 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 	return out, nil
 }
 
-// reaches reports whether a saved key of the site has a destination. Keys of other
-// sites may have the same name.
-func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
+// reaches reports whether a saved key of the site has a destination, and sets what that is
+// counted by. Keys of other sites may have the same name.
+func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, d *siteDestination) bool {
 	k, err := h.Resolved.Key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == id })
+	if err != nil {
+		return false
+	}
+	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == d.id })
+	if i >= 0 {
+		d.counted = tally.HashOf(k.Targets[i])
+	}
+	return i >= 0
 }
 
 // hurryQueue makes due what waits for a destination, or for all of them, and leads back to

@@ -16,9 +16,9 @@ const PartLength = 30 * time.Minute
 // Bar shows what became of deliveries in the last 24 hours, in parts of half an hour, the
 // latest last.
 type Bar struct {
-	End   time.Time // of the last part
-	Since time.Time // from when on it is known; zero for all of it
-	Parts [BarParts]BarPart
+	End     time.Time // of the last part
+	Started bool      // what was before the start of the gateway is not known
+	Parts   [BarParts]BarPart
 }
 
 // BarPart is what became of deliveries in half an hour. One that waited counts once in each
@@ -53,8 +53,8 @@ func (b *Bar) Sum() string {
 		}
 	}
 	text := "Last 24 hours: "
-	if !b.Since.IsZero() {
-		text = "Since the gateway started: "
+	if b.Started {
+		text = "Last 24 hours, since the start of the gateway: "
 	}
 	text += sum.words()
 	if slow > 0 {
