@@ -129,7 +129,7 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 			p.Groups = append(p.Groups, group)
 		}
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // errServiceOff is returned for a text that belongs to a service that the site does

@@ -27,7 +27,7 @@ func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at bu
 	if f.problem != "" {
 		p.Problem = upperFirst(f.problem)
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // formChoices returns the forms to choose from, or nil if there is one.

@@ -54,7 +54,7 @@ func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name str
 	} else if err != nil {
 		return err
 	}
-	return h.WritePage(w, r, status, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, status, httpapi.RouteConsoleKeys, p)
 }
 
 // keyPage returns the page of a key, which need not exist. If the storage
@@ -107,7 +107,7 @@ func (h *keyPages) writeNewToken(w http.ResponseWriter, r *http.Request, name, t
 		return err
 	}
 	p.NewToken, p.Tokens = token, count
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // setDestinations sets the destinations of a key with their health.
@@ -117,11 +117,11 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	id := site.KeyID{Site: h.Site(), Key: k.Name}
+	id, bars := site.KeyID{Site: h.Site(), Key: k.Name}, h.bars(r.Context(), states.q)
 	for i, t := range k.Targets {
 		health := states.of(id, t, k.Limits)
 		d := &p.Destinations[i]
-		d.Health = &health
+		d.Health, d.Bar = &health, bars.ofTarget(k.Name, t)
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
 			hash := states.q.Outbox.DestinationID(t, k.Limits)
 			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Name(), Count: health.Waiting}

@@ -102,7 +102,7 @@ func (h *keyTests) serveTest(w http.ResponseWriter, r *http.Request, name string
 	if n < len(p.Destinations) {
 		p.Destinations[n].Status, p.Destinations[n].Result = testResult(resp.Results[0])
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // allDestinations in the field destination stands for all of them.
@@ -143,7 +143,7 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 	for i := range min(len(p.Destinations), len(results)) {
 		p.Destinations[i].Status, p.Destinations[i].Result = testResult(results[i])
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // testedTarget returns the index of the destination that the form in r is about. The

@@ -130,8 +130,8 @@ func TestConsoleMessagesWithoutQueue(t *testing.T) {
 	if got := listed(body); !slices.Equal(got, []string{"delivered fine", "failed ops"}) || !strings.Contains(body, "With queue in the global option notify") {
 		t.Errorf("%q: %s", got, body)
 	}
-	body = get(g, "/notify/console", browser).Body
-	if !strings.Contains(body, `<strong class="state is-failing">`) || !strings.Contains(body, `<strong class="state is-fine">`) || strings.Contains(body, "console/queue") {
+	body = get(g, "/notify/console/keys", browser).Body
+	if !strings.Contains(body, `<span class="dot is-failing">`) || !strings.Contains(body, `<span class="dot is-fine">`) || strings.Contains(body, "console/queue") {
 		t.Errorf("the keys: %s", body)
 	}
 	if r := get(g, "/notify/console/messages/"+uuid.NewString(), browser); r.Status != http.StatusNotFound {

@@ -33,6 +33,7 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 		queue: messages.queue, tests: &keyTests{base, key, add}, devices: &keyDevices{base, key},
 		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base},
 	}
+	p.now = &nowPage{base, p.keys, messages.queue, p.incidents}
 	console := &Pages{base, p.places(), p.consoleActions()}
 	send, files := &sendPages{base}, &appFiles{base}
 	return httpapi.PageFuncs{
@@ -53,6 +54,7 @@ type pageSet struct {
 	queued    *queuePage
 	incidents *incidentPages
 	silences  *silencePages
+	now       *nowPage
 }
 
 // keyFunc answers a request to a page of a key.
@@ -76,20 +78,19 @@ func (p *pageSet) keyActions() []httpapi.ConfigAction {
 
 // consolePlace is an entry of the navigation.
 type consolePlace struct {
-	name    string
-	route   string
-	on      func(s *httpapi.SiteRoutes) bool // nil for always
-	trouble func() string                    // what is wrong there; nil for nothing
+	name  string
+	route string
+	on    func(s *httpapi.SiteRoutes) bool // nil for always
 }
 
 // places returns the navigation of the console.
 func (p *pageSet) places() []consolePlace {
 	return []consolePlace{
-		{"Keys", httpapi.RouteConsole, nil, nil},
-		{"Messages", httpapi.RouteConsoleMessages, nil, nil},
-		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue, p.queued.queueTrouble},
-		{"Incidents", httpapi.RouteConsoleIncidents, httpapi.WithQueue, p.incidents.incidentTrouble},
-		{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue, nil},
+		{"Now", httpapi.RouteConsole, nil},
+		{"Messages", httpapi.RouteConsoleMessages, nil},
+		{"Keys", httpapi.RouteConsoleKeys, nil},
+		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue},
+		{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue},
 	}
 }
 
@@ -106,8 +107,10 @@ func (h *Pages) frame(r *http.Request, here string) view.Frame {
 			continue
 		}
 		place := view.Place{Name: p.name, Address: f.Root + p.route[1:], Here: p.route == here}
-		if p.trouble != nil {
-			place.Trouble = p.trouble()
+		if p.route == httpapi.RouteConsole {
+			s := h.situation(r.Context())
+			place.Counts = true
+			place.Count, place.Trouble = s.trouble()
 		}
 		f.Places = append(f.Places, place)
 	}
@@ -129,7 +132,11 @@ type consoleAction struct {
 // counts.
 func (p *pageSet) consoleActions() []consoleAction {
 	return []consoleAction{
-		{httpapi.RouteConsole, false, "", ofKey(p.keys.serveKeysPage)},
+		{httpapi.RouteConsole, false, "", p.now.serveNowPage},
+		{httpapi.RouteConsole, true, acknowledgeQuery, p.now.postIncident(acknowledgeQuery)},
+		{httpapi.RouteConsole, true, resolveQuery, p.now.postIncident(resolveQuery)},
+		{httpapi.RouteConsole, true, hurryQuery, p.queued.hurryQueue},
+		{httpapi.RouteConsoleKeys, false, "", ofKey(p.keys.serveKeysPage)},
 		{httpapi.RouteConsoleKey, false, "", ofKey(p.page.serveKeyPage)},
 		{httpapi.RouteConsoleKey, true, buildQuery, ofKey(p.builder.postBuilder)},
 		{httpapi.RouteConsoleKey, true, testQuery, ofKey(p.tests.serveTest)},

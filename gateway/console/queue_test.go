@@ -35,7 +35,7 @@ func TestConsoleQueue(t *testing.T) {
 	if strings.Contains(body, "idle") || strings.Contains(body, "confidential") {
 		t.Errorf("the page shows what is fine, or a text: %s", body)
 	}
-	keys := get(g, "/notify/console", browser).Body
+	keys := get(g, "/notify/console/keys", browser).Body
 	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !regexp.MustCompile(`JSON 127\.0\.0\.1:\d+: the service answered 503`).MatchString(keys) {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}

@@ -88,7 +88,7 @@ func TestIncidentList(t *testing.T) {
 			t.Errorf("a browser gets %d, %q", r.Status, r.Header.Get("Location"))
 		}
 		page := g.Get("/notify/console/incidents").Body
-		for _, want := range []string{"Title of db2", "Title of slow", `<span class="badge">3 open</span>`, "/notify/console/keys/ops"} {
+		for _, want := range []string{"Title of db2", "Title of slow", `<span class="badge" aria-hidden="true">3</span><span class="unseen">: 3 incidents open</span>`, "/notify/console/keys/ops"} {
 			if !strings.Contains(page, want) || strings.Contains(page, "confidential") {
 				t.Errorf("the page lacks %q: %s", want, page)
 			}

@@ -93,7 +93,8 @@ func RouteSpecs() []RouteSpec {
 		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, openapi.Incident},
 		{RouteAsk, both, accessHolder, WithQueue, asks, openapi.Ask},
 		{RouteConsoleAsk, both, accessHolder, withLogin, asks, openapi.NotDescribed},
-		{RouteConsole, get, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsole, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleKeys, get, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleKey, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleMessages, get, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleMessage, both, accessManage, withConsole, console, openapi.NotDescribed},
@@ -169,6 +170,7 @@ const (
 	RouteInboxStream = "/notify/{KEY}/stream"
 	RouteNtfyInbox   = "/notify/{KEY}/ntfy/{TOPICS}/{VERB}"
 
+	RouteConsoleKeys      = "/notify/console/keys"
 	RouteConsoleKey       = "/notify/console/keys/{KEY}"
 	RouteConsoleMessages  = "/notify/console/messages"
 	RouteConsoleMessage   = "/notify/console/messages/{ID}"

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -38,6 +39,7 @@ func (q *Outbox) Settled(j *queue.Job) {
 	q.dead.Write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
 		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.String("name", d.Result.Name), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
 	app.Shared.Metrics.Dead(d.Result.Service)
+	q.tallyDead(app, j, &d)
 	if d.Result.Optional {
 		return
 	}
@@ -49,6 +51,16 @@ func (q *Outbox) Settled(j *queue.Job) {
 		app.Shared.Emit(message, site.OutcomeFailed, results)
 	}
 	emitDead(app.Shared, d)
+}
+
+// tallyDead counts a delivery as failed that the queue has given up for another reason than the
+// failure of its last attempt, which counts by itself: because it is too old.
+func (q *Outbox) tallyDead(app *Engine, j *queue.Job, d *DeadDelivery) {
+	r := queued.DecodeResult(j.Result)
+	if j.Reason == "" || r.Error != nil && j.Reason == *r.Error || d.State.Key == "" || d.State.Hash == "" {
+		return
+	}
+	app.Shared.Tally.Add(time.Now(), d.Key(), d.State.Hash, tally.Counts{Failed: 1})
 }
 
 // logSuperseded writes a line about a delivery that was not sent. One that was sent has a

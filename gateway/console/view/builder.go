@@ -52,10 +52,10 @@ func (p ServicesPage) view() view { return view{title: builderTitle(p.Key), part
 func (p ServicesPage) Summary() string {
 	var parts []string
 	if n := len(p.Guesses); n > 0 {
-		parts = append(parts, "The text may belong to "+count(n, "service", "services")+".")
+		parts = append(parts, "The text may belong to "+Count(n, "service", "services")+".")
 	}
 	if n := len(p.Found); n > 0 {
-		parts = append(parts, count(n, "service", "services")+" found.")
+		parts = append(parts, Count(n, "service", "services")+" found.")
 	}
 	if p.Problem != "" {
 		parts = append(parts, "Nothing found.")

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // exampleFrame is the frame of the examples, for somebody who may manage.
 var exampleFrame = Frame{
 	Root: "../", User: "ann",
-	Places: []Place{{Name: "Keys", Address: "../notify/console", Here: true}, {Name: "Queue", Address: "../notify/console/queue", Trouble: "1 down"}},
+	Places: []Place{{Name: "Now", Address: "../notify/console", Counts: true, Count: 2, Trouble: "1 incident open, 1 destination down"}, {Name: "Keys", Address: "../notify/console/keys", Here: true}},
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -38,6 +38,27 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // examples has pages by the names of their golden files. Each page is there with
 // all it can show.
 var examples = map[string]Page{
+	"now": NowPage{
+		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second), Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
+		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26,
+		Incidents: []OpenIncident{
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2, Next: noon.Add(time.Minute)}, PublicID: "a", Told: "Ann's phone", NextTold: "Bob's phone", Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
+			{ListedIncident: ListedIncident{Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Silenced: noon.Add(time.Hour)}, PublicID: "b", Silence: "x", Resolve: true},
+			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann", Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
+		},
+		Down: []DownDestination{
+			{Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5}, Waits: &Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar},
+			{Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"}},
+		},
+		Rows: []ListedKey{
+			{Name: "ops", Address: "../notify/console/keys/ops", Services: "Slack #ops, ntfy duty", URLs: 2, Health: &Health{State: Down, Waiting: 5, Cause: "Slack #ops: the service answered 503", Troubles: []Trouble{exampleTrouble}}, Bar: exampleBar, Last: NewMoment(noon.Add(-12*time.Second), noon)},
+			{Name: "web", Address: "../notify/console/keys/web", Services: "Telegram web-team", URLs: 1, Health: &Health{State: Fine}, Last: NewMoment(noon.Add(-3*time.Hour), noon)},
+			{Name: "new", Address: "../notify/console/keys/new", Health: &Health{State: Silent}, Last: Moment{Text: "never used"}},
+			{Name: "broken", Address: "../notify/console/keys/broken", Problem: "it has mistakes"},
+		},
+	},
+	"now_quiet": NowPage{Root: "./", Now: noon, Sentence: "All quiet: 1 key", State: Fine, Keys: 1, Lost: 0, Stored: true, AllOpen: "./notify/console/incidents", Rows: []ListedKey{{Name: "ops", Address: "./notify/console/keys/ops", Services: "JSON web.example", URLs: 1, Health: &Health{State: Silent}, Last: Moment{Text: "never used"}}}},
+	"now_new":   NowPage{Root: "./", Now: noon, Sentence: "No keys yet", State: Silent, Lost: -1, MayAdd: true, Problem: "The queue cannot be read at the moment."},
 	"send": SendPage{
 		Address: "./ops", Messages: "./messages/", Key: "ops",
 		Tags: []Tag{{"chat", "JSON, XML"}, {"all", "JSON, XML ×2"}}, Otherwise: "JSON", Others: true,
@@ -260,6 +281,15 @@ var examples = map[string]Page{
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true}, Line: "url discord://id/t0ken ops", URL: "discord://id/t0ken",
 	},
 }
+
+var exampleBar = func() *Bar {
+	b := &Bar{End: noon}
+	for i := range b.Parts {
+		b.Parts[i].Delivered = i % 3
+	}
+	b.Parts[45], b.Parts[46], b.Parts[47] = BarPart{Delivered: 90, Waited: 1, Failed: 1}, BarPart{Waited: 2}, BarPart{Failed: 1}
+	return b
+}()
 
 var exampleTrouble = Trouble{What: "The beat nightly is late", Since: noon, Cause: "cause"}
 

@@ -80,7 +80,8 @@ type CopiedLine struct {
 
 // Destination is a destination with a button that tests it.
 type Destination struct {
-	Number int // from 1 on
+	Number int  // from 1 on
+	Bar    *Bar // nil for none
 	Named
 	URL, Tags string // the URL has its secrets masked
 	Address   string // of the page of the key

@@ -25,6 +25,7 @@ type QueuedDestination struct {
 	Keys   []KeyLink
 	Health Health
 	Waits  *Waits // nil if nothing waits
+	Bar    *Bar   // nil for none
 }
 
 // KeyLink leads to the page of a key.
