@@ -137,7 +137,7 @@ func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
 		s.list.until = e.Message.Created
 		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
 			s.list.next = uuid.UUID{}
-		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) && s.filter.fits(&m) {
+		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) && (m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) {
 			out = append(out, m)
 		}
 	}
@@ -307,12 +307,12 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	default:
-		p.Messages, p.Scanned, p.Until = list.messages, list.scanned, list.until
+		p.Messages, p.Scanned, p.Until = view.Group(list.messages, len(list.messages)), list.scanned, list.until
 		if list.next != (uuid.UUID{}) {
 			p.Older = address(list.next)
 		}
 		p.Hint = messagesHint(list.stored, p.Titles)
-		if before == (uuid.UUID{}) && (f.state == "" || f.state == string(view.Planned)) && f.kind == "" && f.title == "" {
+		if before == (uuid.UUID{}) && f.state == "" && f.kind == "" && f.title == "" {
 			if err := h.setPlanned(r, &p, &f); err != nil {
 				p.Problem = httpapi.ErrQueueUnread
 			}

@@ -61,10 +61,9 @@ const (
 var files embed.FS
 
 const (
-	mainStyle     = "console.css"
-	timelineStyle = "timeline.css"
-	mainScript    = "page.js"
-	previewStyle  = "preview.css"
+	mainStyle    = "console.css"
+	mainScript   = "page.js"
+	previewStyle = "preview.css"
 )
 
 // layout has what all pages share.

@@ -179,7 +179,7 @@ func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messag
 var keyParts = newParts(source{
 	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html", "key_inbox.html"},
 	scripts:   []string{"destination.js", "key_editor.js"},
-	styles:    []string{mainStyle, timelineStyle},
+	styles:    []string{mainStyle},
 	policy:    policyForms,
 })
 

@@ -155,7 +155,7 @@ func choose(all []Choice, value string) []Choice {
 	return out
 }
 
-var messagesParts = newParts(source{templates: []string{"messages.html"}, styles: []string{mainStyle, timelineStyle}, policy: policyForms})
+var messagesParts = newParts(source{templates: []string{"messages.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p MessagesPage) view() view {
 	return view{title: "Messages", parts: messagesParts, wide: true, data: struct {

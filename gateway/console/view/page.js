@@ -21,7 +21,8 @@
 	// dayOf names a day as people do.
 	function dayOf(t, now) {
 		const days = Math.round((new Date(now.toDateString()) - new Date(t.toDateString())) / 864e5);
-		if (days < 2) return new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" }).format(-days, "day");
+		const name = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" }).format(-days, "day");
+		if (days < 2) return name[0].toLocaleUpperCase() + name.slice(1);
 		return new Intl.DateTimeFormat(undefined, { dateStyle: "full" }).format(t);
 	}
 
