@@ -131,7 +131,7 @@ func TestConsoleMessagesWithoutQueue(t *testing.T) {
 		t.Errorf("%q: %s", got, body)
 	}
 	body = get(g, "/notify/console/keys", browser).Body
-	if !strings.Contains(body, `<strong class="state is-failing">`) || !strings.Contains(body, `<strong class="state is-fine">`) || strings.Contains(body, "console/queue") {
+	if !strings.Contains(body, `<span class="dot is-failing">`) || !strings.Contains(body, `<span class="dot is-fine">`) || strings.Contains(body, "console/queue") {
 		t.Errorf("the keys: %s", body)
 	}
 	if r := get(g, "/notify/console/messages/"+uuid.NewString(), browser); r.Status != http.StatusNotFound {
