@@ -247,7 +247,12 @@ func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
 	if len(h.App.Engine.Sites) == 1 { // the numbers are those of all sites
-		p.Waiting, p.Lost = s.Queued+s.Sending, s.Dead
+		p.Waiting, p.Lost = s.Sending, s.Dead
+		if states, err := q.Outbox.Queue.Destinations(ctx); err == nil { // what rules hold does not wait
+			for i := range states {
+				p.Waiting += states[i].Waiting
+			}
+		}
 	}
 }
 
@@ -277,7 +282,7 @@ func (h *nowPage) openIncident(r *http.Request, x *rules.Incident) view.OpenInci
 	out.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x)
 	steps := alerting.IncidentSteps(x)
 	if i := slices.Index(steps, x.Escalation.Step); len(steps) > 0 {
-		out.Told = h.stepName(out.Key, x.Escalation.Step)
+		out.Told = h.toldBy(out.Key, x)
 		next := steps[0]
 		if i+1 < len(steps) {
 			next = steps[i+1]
@@ -289,6 +294,24 @@ func (h *nowPage) openIncident(r *http.Request, x *rules.Incident) view.OpenInci
 		out.Silence = silencesPage(r) + "?" + query.Encode() + "#silence"
 	}
 	return out
+}
+
+// toldBy says whether the step that began last has reached somebody.
+func (h *nowPage) toldBy(key string, x *rules.Incident) string {
+	name := h.stepName(key, x.Escalation.Step)
+	if name == "" || len(x.Begun) == 0 {
+		return ""
+	}
+	switch x.Begun[len(x.Begun)-1].Outcome {
+	case rules.StepTold:
+		return name + " was told"
+	case rules.StepFailed:
+		return name + " could not be reached"
+	case rules.StepSilenced:
+		return "a silence keeps " + name + " from it"
+	case rules.StepSending:
+	}
+	return name + " does not have it yet"
 }
 
 // stepName returns the names of the destinations of a step of a key, or "step 2" if they are

@@ -42,7 +42,7 @@ var examples = map[string]Page{
 		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second), Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
 		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26,
 		Incidents: []OpenIncident{
-			{ListedIncident: ListedIncident{Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2, Next: noon.Add(time.Minute)}, PublicID: "a", Told: "Ann's phone", NextTold: "Bob's phone", Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2, Next: noon.Add(time.Minute)}, PublicID: "a", Told: "Ann's phone was told", NextTold: "Bob's phone", Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
 			{ListedIncident: ListedIncident{Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Silenced: noon.Add(time.Hour)}, PublicID: "b", Silence: "x", Resolve: true},
 			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann", Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
 		},

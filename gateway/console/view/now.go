@@ -35,7 +35,7 @@ type NowPage struct {
 type OpenIncident struct {
 	ListedIncident
 	PublicID string // of the forms
-	Told     string // who was told last; "" for nobody
+	Told     string // whether the step that began last has reached somebody; "" for none
 	NextTold string // who is told next; "" if nobody is known
 	Silence  string // the address at which it can be silenced; "" for none
 	Resolve  bool   // it can be resolved here
