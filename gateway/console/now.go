@@ -78,6 +78,15 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	}
 	rough := h.keys.roughStates(states, names)
 	names = selectKeys(names, rough, &view.KeysPage{})
+	slices.SortStableFunc(names, func(a, b string) int { // what is quiet comes last
+		switch silent := rough[a] == view.Silent; {
+		case silent == (rough[b] == view.Silent):
+			return 0
+		case silent:
+			return 1
+		}
+		return -1
+	})
 	p.MoreKeys = max(len(names)-maxNowKeys, 0)
 	p.Rows = h.keys.listKeys(r, states, names[:min(len(names), maxNowKeys)])
 	for _, troubles := range states.troubles {
@@ -91,7 +100,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 		}
 	}
 	for i := range p.Rows {
-		p.Rows[i].Send = "" // the page of the key has it
+		p.Rows[i].Send, p.Rows[i].Hurry = "", "" // the page of the key has it, and what is down is above
 	}
 	p.Sentence, p.State = s.sentence(&p)
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
@@ -113,7 +122,8 @@ func nowDone(done string) string {
 // situation is what needs somebody's attention.
 type situation struct {
 	open, acknowledged int // incidents
-	down, failing      int // destinations
+	down, failing      int // destinations; those that fail, and of which nothing is tried again
+	retried            int // destinations that have failed, and are tried again
 	late               int // beats that are late or have failed
 	keys               int // that fail; only without a queue
 }
@@ -131,6 +141,7 @@ func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	}
 	add(s.open, "incident open", "incidents open")
 	add(s.down, "destination down", "destinations down")
+	add(s.failing, "destination failing", "destinations failing")
 	add(s.late, "beat late or failed", "beats late or failed")
 	add(s.keys, "key fails", "keys fail")
 	if p.Watchdog != nil {
@@ -140,7 +151,7 @@ func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	if len(parts) == 0 {
 		state = view.Waiting
 	}
-	add(s.failing, "destination failing", "destinations failing")
+	add(s.retried, "destination tried again", "destinations tried again")
 	add(s.acknowledged, "incident acknowledged", "incidents acknowledged")
 	switch {
 	case len(parts) > 0:
@@ -171,7 +182,10 @@ func (s *situation) trouble() (n int, text string) {
 	if s.down > 0 {
 		parts = append(parts, view.Count(s.down, "destination down", "destinations down"))
 	}
-	return s.open + s.down, strings.Join(parts, ", ")
+	if s.failing > 0 {
+		parts = append(parts, view.Count(s.failing, "destination failing", "destinations failing"))
+	}
+	return s.open + s.down + s.failing, strings.Join(parts, ", ")
 }
 
 // situation returns what is open and what is down at the site now. It has nothing of a queue
@@ -197,11 +211,14 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 	if n := q.Outbox.Queue.Count(); n.Down+n.Failing > 0 {
 		all, _ := h.troubled(ctx, q)
 		for _, d := range all {
-			switch d.health.State {
-			case view.Down:
+			switch {
+			case d.health.State == view.Down:
 				s.down++
-			case view.Failing:
+			case d.health.State != view.Failing:
+			case d.health.Urgent():
 				s.failing++
+			default:
+				s.retried++
 			}
 		}
 	}
@@ -333,7 +350,7 @@ func (h *nowPage) stepName(key string, step int) string {
 
 // setDown sets the destinations that fail.
 func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
-	if s.down+s.failing == 0 {
+	if s.down+s.failing+s.retried == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)

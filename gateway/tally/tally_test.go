@@ -3,6 +3,7 @@ package tally
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestChanged(t *testing.T) {
 func TestRecord(t *testing.T) {
 	r := Record{Process: [16]byte{1, 2}, Slot: 987654, Series: []Series{{ID{3}, Counts{1, 2, 3}}, {ID{4}, Counts{Failed: 300}}}}
 	b := r.Encode()
-	for _, stored := range [][]byte{b, append(b[:len(b):len(b)], 0x7a, 1, 'x')} {
+	for _, stored := range [][]byte{b, append(slices.Clip(b), 0x7a, 1, 'x')} {
 		got, err := Decode(stored)
 		if err != nil || !reflect.DeepEqual(*got, r) {
 			t.Errorf("%+v, %v; want %+v", got, err, r)

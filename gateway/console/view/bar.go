@@ -75,7 +75,7 @@ const (
 // height.
 func (b *Bar) SVG() template.HTML {
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="bar" viewBox="0 0 %d %d" role="img" aria-label="%s">`, BarParts*barStep-1, barHeight, template.HTMLEscapeString(b.Sum()))
+	fmt.Fprintf(&out, `<svg class="bar" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s">`, BarParts*barStep-1, barHeight, template.HTMLEscapeString(b.Sum()))
 	for i, p := range b.Parts {
 		end := b.End.Add(-PartLength * time.Duration(BarParts-1-i))
 		begin, x := end.Add(-PartLength), i*barStep

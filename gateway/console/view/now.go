@@ -51,6 +51,10 @@ type DownDestination struct {
 	Bar    *Bar   // nil for none
 }
 
+// Urgent reports whether somebody has to do something: the destination is down, or has refused
+// what was sent to it, so that nothing is tried again.
+func (d DownDestination) Urgent() bool { return d.Health.Urgent() }
+
 var nowParts = newParts(source{templates: []string{"now.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }
