@@ -30,6 +30,9 @@ type Recognized struct {
 
 	// Sure reports whether no other service has texts of this form.
 	Sure bool
+
+	// Provider is the provider that the text is an address of, or nil.
+	Provider *Provider
 }
 
 // maxRecognized is the maximum length of a text to recognise. URLs with a whole
@@ -48,14 +51,22 @@ func Recognize(text string) ([]Recognized, error) {
 	var err error
 	if strings.Contains(text, "://") {
 		var d *Destination
-		if d, err = Parse(text, nil); err == nil {
+		note := ""
+		if d, err = Parse(text, nil); err != nil {
+			if encoded, ok := encodeLogin(text); ok {
+				if repaired, again := Parse(encoded, nil); again == nil {
+					d, err, note = repaired, nil, "its password has characters that a URL has encoded, such as %2F for /, and is encoded here"
+				}
+			}
+		}
+		if err == nil {
 			defer d.Close()
 			form, values := d.Form()
 			what := "a notification URL"
 			if d.scheme.name != strings.ToLower(text[:strings.Index(text, "://")]) {
 				what = "an address that the service gives out"
 			}
-			return []Recognized{{Service: d.entry.info(), Form: form, Values: values, What: what, Sure: true}}, nil
+			return []Recognized{{Service: d.entry.info(), Form: form, Values: values, What: what, Note: note, Sure: true}}, nil
 		}
 	}
 	found := recognizeHints(text)
@@ -162,7 +173,10 @@ func recognizeHints(text string) (found []Recognized) {
 		for _, h := range e.schema.hints {
 			if texts := h.match(text); texts != nil {
 				r := e.recognized(texts)
-				r.What, r.Note, r.Sure = h.Is, h.Note, !h.Guess
+				r.What, r.Note, r.Sure, r.Provider = h.Is, h.Note, !h.Guess, e.schema.providerOf(text)
+				if r.Provider != nil && r.Provider.Closed != "" {
+					r.Note = r.Provider.Closed
+				}
 				found = append(found, r)
 				break
 			}
@@ -247,8 +261,16 @@ func recognizeKinds(text string, known []Recognized) (found []Recognized) {
 		}
 	}
 	entries := slices.Clone(registry.entries)
+	group := GroupMail
+	if isPhone(text) {
+		group = GroupSMS
+	}
 	slices.SortFunc(entries, func(a, b *entry) int {
-		return strings.Compare(strings.ToLower(a.schema.Name), strings.ToLower(b.schema.Name))
+		return cmp.Or(
+			byBool(b.knownFor(group), a.knownFor(group)),
+			byBool(b.schema.mainGroup() == group, a.schema.mainGroup() == group),
+			strings.Compare(strings.ToLower(a.schema.Name), strings.ToLower(b.schema.Name)),
+		)
 	})
 	switch {
 	case isEmail(text):
@@ -276,6 +298,10 @@ func recognizeKinds(text string, known []Recognized) (found []Recognized) {
 	}
 	return found
 }
+
+// knownFor reports whether a group is among the words of the service, which puts it before the
+// others of the group.
+func (e *entry) knownFor(g Group) bool { return slices.Contains(e.schema.words, string(g)) }
 
 // mainGroup returns the first group of the service.
 func (d *description) mainGroup() Group { return d.groups[0] }

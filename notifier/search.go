@@ -13,6 +13,36 @@ type Found struct {
 
 	// Reason is what matches, as in: known for "gmail".
 	Reason string `json:"reason"`
+
+	// Provider is the provider that the text names, or nil.
+	Provider *Provider `json:"provider,omitempty"`
+}
+
+// Named returns the service that a text alone means: the one with that name, or with that
+// scheme. It returns nil if there is none, and for a scheme that people use as the word for a
+// whole group, such as push.
+func Named(text string) *ServiceInfo {
+	text = strings.TrimSpace(text)
+	if scheme, ok := strings.CutSuffix(text, "://"); ok {
+		return FindService(scheme)
+	}
+	s := FindService(text)
+	if s != nil && letters(s.Name) != letters(text) && isGroupWord(letters(text)) {
+		return nil
+	}
+	return s
+}
+
+// isGroupWord reports whether the letters of a text are a word for a group.
+func isGroupWord(text string) bool {
+	for _, g := range groups {
+		for _, w := range append([]string{string(g.group)}, g.words...) {
+			if letters(w) == text {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // maxSearch is the maximum length of a text to search for. No name is longer.
@@ -37,7 +67,7 @@ func Search(text string) []Found {
 			rank, reason = e.searchAll(parts)
 		}
 		if rank > 0 {
-			found = append(found, ranked{Found{e.info(), reason}, rank})
+			found = append(found, ranked{Found{e.info(), reason, e.schema.provider(word)}, rank})
 		}
 	}
 	slices.SortFunc(found, func(a, b ranked) int {
@@ -84,7 +114,7 @@ func (e *entry) search(text string) (rank int, reason string) {
 	case len(text) >= minInside && strings.Contains(name, text):
 		better(rankNameContains, byName)
 	}
-	for _, w := range s.words {
+	for _, w := range s.allWords() {
 		if letters(w) == text {
 			better(rankWord, `known for "`+w+`"`)
 		} else if beginsWord(w, text) {

@@ -16,6 +16,7 @@ type native struct {
 	pattern *lazyregexp.Regexp
 	names   []string     // the parameters of the pattern's groups
 	query   []queryParam // parameters that the address sets
+	asked   []string     // parameters that the query of the address has
 	bare    string       // the parameter that is the first key of a query; may be ""
 }
 
@@ -31,6 +32,10 @@ func compileNative(text string) *native {
 		key, value, _ := strings.Cut(part, "=")
 		if name, ok := strings.CutPrefix(key, "{"); ok {
 			n.bare = strings.TrimSuffix(name, "}")
+			continue
+		}
+		if name, ok := strings.CutPrefix(value, "{"); ok {
+			n.asked = append(n.asked, strings.TrimSuffix(name, "}"))
 			continue
 		}
 		n.query = append(n.query, queryParam{key, value})
@@ -71,6 +76,45 @@ func compileNative(text string) *native {
 	b.WriteString(p[last:])
 	n.pattern = lazyregexp.New(`(?i)^` + b.String() + `/*$`)
 	return n
+}
+
+// fills returns the names of the parameters that each such address has, or nil for an
+// address that a service does not give out as a whole, such as one with a user.
+func (n *native) fills() []string {
+	_, rest, _ := strings.Cut(n.text, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	if len(n.query) > 0 || strings.Contains(authority, "@") {
+		return nil
+	}
+	var names []string
+	for _, name := range n.names {
+		optional := false
+		for _, part := range strings.Split(n.text, "[")[1:] {
+			part, _, _ = strings.Cut(part, "]")
+			optional = optional || strings.Contains(part, "{"+name)
+		}
+		if !optional {
+			names = append(names, name)
+		}
+	}
+	names = append(names, n.asked...)
+	if n.bare != "" {
+		names = append(names, n.bare)
+	}
+	return names
+}
+
+// nativePart matches a place in an address, with an optional part around it.
+var nativePart = lazyregexp.New(`\[[^\]]*\]|\{[\w.]+\}`)
+
+// shown returns the address as an example in which … stands for each part.
+func (n *native) shown() string {
+	return nativePart.ReplaceAllStringFunc(n.text, func(part string) string {
+		if strings.HasPrefix(part, "[") {
+			return ""
+		}
+		return "…"
+	})
 }
 
 // match returns the values in an address without its query, or nil if it does
