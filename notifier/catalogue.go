@@ -33,9 +33,6 @@ type ServiceInfo struct {
 	// Acknowledge is where the service shows the link on which an incident can be
 	// acknowledged.
 	Acknowledge AcknowledgePlace `json:"acknowledge"`
-
-	// Providers are where people have accounts of the service.
-	Providers []Provider `json:"providers,omitempty"`
 }
 
 // ParamInfo describes a parameter for lists and documents.
@@ -75,7 +72,7 @@ func (e *entry) info() ServiceInfo {
 	info := ServiceInfo{
 		Name: s.Name, Site: s.Site, Setup: s.Setup, Schemes: e.schemes, Format: s.Format,
 		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, markup.Characters), Attachments: s.Attachments,
-		Incidents: s.incidents, Acknowledge: cmp.Or(s.Acknowledge, AcknowledgeInText), Groups: s.groups, Words: s.allWords(), Providers: s.providers,
+		Incidents: s.incidents, Acknowledge: cmp.Or(s.Acknowledge, AcknowledgeInText), Groups: s.groups, Words: s.words,
 	}
 	for _, t := range s.forms() {
 		if t.way != "" {

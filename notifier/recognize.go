@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/caddy-notify/caddy-notify/internal/loginurl"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
@@ -30,9 +31,6 @@ type Recognized struct {
 
 	// Sure reports whether no other service has texts of this form.
 	Sure bool
-
-	// Provider is the provider that the text is an address of, or nil.
-	Provider *Provider
 }
 
 // maxRecognized is the maximum length of a text to recognise. URLs with a whole
@@ -53,7 +51,7 @@ func Recognize(text string) ([]Recognized, error) {
 		var d *Destination
 		note := ""
 		if d, err = Parse(text, nil); err != nil {
-			if encoded, ok := encodeLogin(text); ok {
+			if encoded, ok := loginurl.Encode(text); ok {
 				if repaired, again := Parse(encoded, nil); again == nil {
 					d, err, note = repaired, nil, "its password has characters that a URL has encoded, such as %2F for /, and is encoded here"
 				}
@@ -173,10 +171,7 @@ func recognizeHints(text string) (found []Recognized) {
 		for _, h := range e.schema.hints {
 			if texts := h.match(text); texts != nil {
 				r := e.recognized(texts)
-				r.What, r.Note, r.Sure, r.Provider = h.Is, h.Note, !h.Guess, e.schema.providerOf(text)
-				if r.Provider != nil && r.Provider.Closed != "" {
-					r.Note = r.Provider.Closed
-				}
+				r.What, r.Note, r.Sure = h.Is, h.Note, !h.Guess
 				found = append(found, r)
 				break
 			}
@@ -267,7 +262,7 @@ func recognizeKinds(text string, known []Recognized) (found []Recognized) {
 	}
 	slices.SortFunc(entries, func(a, b *entry) int {
 		return cmp.Or(
-			byBool(b.knownFor(group), a.knownFor(group)),
+			byBool(slices.Contains(b.schema.words, string(group)), slices.Contains(a.schema.words, string(group))), // known for it
 			byBool(b.schema.mainGroup() == group, a.schema.mainGroup() == group),
 			strings.Compare(strings.ToLower(a.schema.Name), strings.ToLower(b.schema.Name)),
 		)
@@ -298,10 +293,6 @@ func recognizeKinds(text string, known []Recognized) (found []Recognized) {
 	}
 	return found
 }
-
-// knownFor reports whether a group is among the words of the service, which puts it before the
-// others of the group.
-func (e *entry) knownFor(g Group) bool { return slices.Contains(e.schema.words, string(g)) }
 
 // mainGroup returns the first group of the service.
 func (d *description) mainGroup() Group { return d.groups[0] }

@@ -90,7 +90,7 @@ func newEntry(svc Service) *entry {
 		}
 	}
 	for _, n := range s.natives {
-		for _, name := range slices.Concat(n.names, n.asked) {
+		for _, name := range n.names {
 			if s.byName[name] == nil {
 				panic(s.Name + ": no parameter is called {" + name + "}, as in " + n.text)
 			}

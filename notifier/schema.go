@@ -132,7 +132,6 @@ type description struct {
 	ways      []*template // those with a name, the best first; nil if none has one
 	hints     []*hint
 	noWeb     bool // see NoWeb
-	providers []Provider
 }
 
 // newSchema runs Describe for a service, which gives its fields their defaults,

@@ -13,9 +13,6 @@ type Found struct {
 
 	// Reason is what matches, as in: known for "gmail".
 	Reason string `json:"reason"`
-
-	// Provider is the provider that the text names, or nil.
-	Provider *Provider `json:"provider,omitempty"`
 }
 
 // Named returns the service that a text alone means: the one with that name, or with that
@@ -67,7 +64,7 @@ func Search(text string) []Found {
 			rank, reason = e.searchAll(parts)
 		}
 		if rank > 0 {
-			found = append(found, ranked{Found{e.info(), reason, e.schema.provider(word)}, rank})
+			found = append(found, ranked{Found{e.info(), reason}, rank})
 		}
 	}
 	slices.SortFunc(found, func(a, b ranked) int {
@@ -114,7 +111,7 @@ func (e *entry) search(text string) (rank int, reason string) {
 	case len(text) >= minInside && strings.Contains(name, text):
 		better(rankNameContains, byName)
 	}
-	for _, w := range s.allWords() {
+	for _, w := range s.words {
 		if letters(w) == text {
 			better(rankWord, `known for "`+w+`"`)
 		} else if beginsWord(w, text) {

@@ -132,7 +132,7 @@ func (e *entry) form(t *template) *URLForm {
 // findAddress sets the address that the service gives out, if it has all that is required.
 func (e *entry) findAddress(f *URLForm) {
 	for _, n := range e.schema.natives {
-		names := n.fills()
+		names, shown := n.needs()
 		lacks := slices.ContainsFunc(f.Fields, func(x URLField) bool {
 			return x.Required && !slices.Contains(names, x.Name)
 		})
@@ -140,7 +140,7 @@ func (e *entry) findAddress(f *URLForm) {
 		if names == nil || lacks || strange || !strings.HasPrefix(n.text, "https://") || f.template.address != "" {
 			continue
 		}
-		f.Address = n.shown()
+		f.Address = shown
 		for i := range f.Fields {
 			x := &f.Fields[i]
 			x.InAddress = slices.Contains(names, x.Name) || slices.Contains(names, "host") && x.Name == "port"

@@ -16,7 +16,6 @@ type native struct {
 	pattern *lazyregexp.Regexp
 	names   []string     // the parameters of the pattern's groups
 	query   []queryParam // parameters that the address sets
-	asked   []string     // parameters that the query of the address has
 	bare    string       // the parameter that is the first key of a query; may be ""
 }
 
@@ -34,11 +33,9 @@ func compileNative(text string) *native {
 			n.bare = strings.TrimSuffix(name, "}")
 			continue
 		}
-		if name, ok := strings.CutPrefix(value, "{"); ok {
-			n.asked = append(n.asked, strings.TrimSuffix(name, "}"))
-			continue
+		if !strings.HasPrefix(value, "{") {
+			n.query = append(n.query, queryParam{key, value})
 		}
-		n.query = append(n.query, queryParam{key, value})
 	}
 	n.prefix = text
 	if i := strings.IndexAny(text, "{["); i >= 0 {
@@ -78,43 +75,24 @@ func compileNative(text string) *native {
 	return n
 }
 
-// fills returns the names of the parameters that each such address has, or nil for an
-// address that a service does not give out as a whole, such as one with a user.
-func (n *native) fills() []string {
+var (
+	nativeOptional = lazyregexp.New(`\[[^\]]*\]`)
+	nativeName     = lazyregexp.New(`\{(\w+)[^}]*\}`)
+)
+
+// needs returns the names of the parameters that each of these addresses has, and the
+// address with … for each. It returns nil for an address that is not given out as a whole.
+func (n *native) needs() (names []string, shown string) {
 	_, rest, _ := strings.Cut(n.text, "://")
 	authority, _, _ := strings.Cut(rest, "/")
 	if len(n.query) > 0 || strings.Contains(authority, "@") {
-		return nil
+		return nil, ""
 	}
-	var names []string
-	for _, name := range n.names {
-		optional := false
-		for _, part := range strings.Split(n.text, "[")[1:] {
-			part, _, _ = strings.Cut(part, "]")
-			optional = optional || strings.Contains(part, "{"+name)
-		}
-		if !optional {
-			names = append(names, name)
-		}
+	text := nativeOptional.ReplaceAllString(n.text, "")
+	for _, m := range nativeName.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
 	}
-	names = append(names, n.asked...)
-	if n.bare != "" {
-		names = append(names, n.bare)
-	}
-	return names
-}
-
-// nativePart matches a place in an address, with an optional part around it.
-var nativePart = lazyregexp.New(`\[[^\]]*\]|\{[\w.]+\}`)
-
-// shown returns the address as an example in which … stands for each part.
-func (n *native) shown() string {
-	return nativePart.ReplaceAllStringFunc(n.text, func(part string) string {
-		if strings.HasPrefix(part, "[") {
-			return ""
-		}
-		return "…"
-	})
+	return names, nativeName.ReplaceAllString(text, "…")
 }
 
 // match returns the values in an address without its query, or nil if it does
