@@ -54,7 +54,7 @@ func TestProviders(t *testing.T) {
 		if !strings.Contains(address, "@") {
 			address += row[3]
 		}
-		for _, name := range strings.SplitSeq(row[1], ",") {
+		for name := range strings.SplitSeq(row[1], ",") {
 			name, _, _ = strings.Cut(name, " in ")
 			name = strings.TrimSuffix(name, " elsewhere")
 			if p := mailbox.Find(name); p != nil {
