@@ -245,7 +245,8 @@ func (a *asker) complete(r *choice) (string, error) {
 	if r.Values.Texts == nil {
 		r.Values.Texts = map[string][]string{}
 	}
-	ready, err := true, error(nil)
+	var err error
+	ready := true
 	switch {
 	case r.Service.Schemes[0] == mailbox.Scheme && r.Values.Scheme == "":
 		ready, err = a.askMailbox(r)

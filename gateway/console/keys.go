@@ -185,10 +185,10 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup
-	siteID, root := h.Site(), httpapi.RootOf(r.URL.Path)
+	siteID := h.Site()
 	for i, name := range names {
 		l := &out[i]
-		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: root + "notify/" + name}
+		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: httpapi.ConsoleKey(r, name) + "?" + sendQuery}
 		set := func(k *site.Key) {
 			health := states.ofKey(site.KeyID{Site: siteID, Key: name}, k)
 			l.URLs, l.Services, l.Health = len(k.Targets), countServices(k.Targets), &health
