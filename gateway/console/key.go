@@ -85,7 +85,8 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)
 		h.setInbox(r, &p, key, k)
-		p.Lines = SendingLines(r, k)
+		p.Login = h.NeedsLogin(r, k)
+		p.Lines = SendingLines(r, k, p.Login)
 		if h.Resolved.Saved.On() {
 			p.Lines = append(p.Lines, mobileLine(r, h.Resolved.PublicURL, k)) // it asks /status and /json/urls
 		}

@@ -186,11 +186,11 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup
-	siteID, root, now := h.Site(), httpapi.RootOf(r.URL.Path), time.Now()
+	siteID, now := h.Site(), time.Now()
 	bars := h.bars(r.Context(), states.q)
 	for i, name := range names {
 		l := &out[i]
-		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: root + "notify/" + name}
+		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: httpapi.ConsoleKey(r, name) + "?" + sendQuery}
 		set := func(k *site.Key) {
 			health := states.ofKey(site.KeyID{Site: siteID, Key: name}, k)
 			l.URLs, l.Services, l.Health = len(k.Targets), namesOf(k.Targets), &health

@@ -14,6 +14,7 @@ type Pages struct {
 	*shared
 	places  []consolePlace
 	actions []consoleAction
+	send    *sendPages
 }
 
 // shared is what every page is built on.
@@ -34,8 +35,8 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base},
 	}
 	p.now = &nowPage{base, p.keys, messages.queue, p.incidents}
-	console := &Pages{base, p.places(), p.consoleActions()}
 	send, files := &sendPages{base}, &appFiles{base}
+	console := &Pages{base, p.places(), p.consoleActions(), send}
 	return httpapi.PageFuncs{
 		Console: console.serveConsole, AppFile: files.serveAppFile, Manifest: files.serveManifest, Send: send.servePage, Preview: send.servePreview, Invited: send.serveInvited,
 		Keys: p.keys.serveKeysPage, Draft: key.writeKeyPage, NewToken: key.writeNewToken, Frame: console.frame, Actions: p.keyActions(),
@@ -162,7 +163,13 @@ func (p *pageSet) consoleActions() []consoleAction {
 
 // serveConsole answers a request to a page of the console.
 func (h *Pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
-	err := h.doConsole(w, r, at)
+	err := h.checkConsole(w, r, at)
+	if err == nil && at.Pattern == httpapi.RouteConsoleKey && r.URL.Query().Has(sendQuery) {
+		return h.send.serveManaged(w, r, at)
+	}
+	if err == nil {
+		err = h.doConsole(w, r, at)
+	}
 	if err == nil {
 		return nil
 	}
@@ -177,7 +184,8 @@ func (h *Pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi
 	return resp
 }
 
-func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+// checkConsole returns an error if the client of r may not do what it asks of the console.
+func (h *Pages) checkConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	if err := at.CheckMethod(w, r); err != nil {
 		return err
 	}
@@ -185,13 +193,15 @@ func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Ro
 	if err := h.MayManage(r); err != nil {
 		return err
 	}
-	change := httpapi.IsChange(r)
-	if change {
-		if err := httpapi.CheckOwnOrigin(r); err != nil {
-			return err
-		}
+	if httpapi.IsChange(r) {
+		return httpapi.CheckOwnOrigin(r)
 	}
-	query := r.URL.Query()
+	return nil
+}
+
+// doConsole answers a request that checkConsole lets through.
+func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+	query, change := r.URL.Query(), httpapi.IsChange(r)
 	for _, a := range h.actions {
 		if a.pattern == at.Pattern && a.change == change && (a.query == "" || query.Has(a.query)) {
 			return a.do(w, r, at)

@@ -231,7 +231,7 @@ var examples = map[string]Page{
 	"key_damaged":   KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, DevicesProblem: "They cannot be read."},
 	"key_unused":    KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Editable: true, Recent: nil, Queue: &Queue{}},
 	"builder_services": ServicesPage{
-		Address: "../cfg/ops", Key: "ops",
+		Address: "../cfg/ops", Key: "ops", Device: &DeviceOffer{Address: "../notify/console/keys/ops"},
 		Groups: []ServiceGroup{
 			{Title: "Chat", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"}, {Name: "46elks", Scheme: "46elks", Group: "sms"}}},
 			{Title: "Phone, desktop and browser", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"}, {Name: "…", Scheme: "x", Group: "other"}}},
@@ -239,8 +239,17 @@ var examples = map[string]Page{
 	},
 	"builder_services_found": ServicesPage{
 		Address: "../cfg/ops", Key: "ops", Text: "push <key>",
-		Guesses: []Guess{{Service: Service{Name: "Telegram", Scheme: "tgram", Group: "chat"}, What: "the name of a bot", Note: "its token is needed"}, {Service: Service{Name: "Gotify", Scheme: "gotify", Group: "phone"}, What: "a token"}},
-		Found:   []Service{{Name: "Pushover", Scheme: "pover", Group: "phone", Reason: `known for "push"`}},
+		Guesses: []Guess{
+			{Service: Service{Name: "Telegram", Scheme: "tgram", Group: "chat"}, What: "the name of a bot", Note: "its token is needed"},
+			{Service: Service{Name: "Gotify", Scheme: "gotify", Group: "phone"}, What: "a token"},
+			{Service: Service{Name: "3", Scheme: "c"}},
+			{Service: Service{Name: "4", Scheme: "d"}},
+			{Service: Service{Name: "5", Scheme: "e"}},
+			{Service: Service{Name: "6", Scheme: "f"}},
+			{Service: Service{Name: "7", Scheme: "g"}},
+		},
+		Found:  []Service{{Name: "Pushover", Scheme: "pover", Group: "phone", Reason: `known for "push"`}, {Name: "Gmail", Scheme: "mailto", Provider: "Gmail", Group: "mail", Reason: "E-Mail"}},
+		Device: &DeviceOffer{Problem: "It is off"},
 	},
 	"builder_services_nothing": ServicesPage{Address: "../cfg/ops", Key: "ops", Text: "hello", Problem: "No service gives out a text of this form"},
 	"builder_form": FormPage{
@@ -275,6 +284,11 @@ var examples = map[string]Page{
 			{ID: "p-header", Name: "header", Param: "header", Label: "Headers", Control: ControlPairs, Pairs: []Pair{{1, "X-Key", "t0ken"}}, Shown: true},
 		}}},
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
+	},
+	"builder_form_provider": FormPage{
+		Address: "../cfg/ops", Key: "ops", Service: Service{Name: "Gmail", Scheme: "mailto", Group: "mail"}, Provider: "Gmail", Of: "E-Mail", Setup: "Make an app password.", Template: "mailto://{host}", Form: 1, Saves: true,
+		Sections: []Section{{Open: true, Fields: []Field{{ID: "account", Name: "account", Label: "E-mail address", Control: ControlText, Required: true}}}},
+		Tags:     Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
 	},
 	"builder_form_line": FormPage{
 		Address: "../notify/console/keys/fixed", Key: "fixed", Service: Service{Name: "Discord", Scheme: "discord", Group: "chat"}, Template: "discord://{id}", Form: 1,

@@ -25,6 +25,7 @@ type KeyPage struct {
 	Beats        []Beat       // that it expects
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
+	Login        bool         // the lines have a login of the server
 
 	Inbox   *KeyInbox // nil if the key keeps no messages
 	Devices []Device  // that get the messages of the key
