@@ -47,7 +47,7 @@ func init() {
 //	GET  /notify/beats            the beats that keys expect, and the calls of the watchdog
 //
 //	GET    /notify/destinations             the states of the destinations
-//	POST   /notify/destinations/{id}/retry  makes what waits for one due
+//	POST   /notify/destinations/{id}/retry  makes due what waits for one, and what was given up
 //
 //	GET    /notify/keys/{key}/silences       the silences of a key; also of a saved one, whose space ?space= names
 //	POST   /notify/keys/{key}/silences       makes one
@@ -66,6 +66,7 @@ func init() {
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
 //	GET    /notify/queue/backup      a copy of the queue
+//	POST   /notify/queue/retry       makes all deliveries due that wait or are dead
 //	GET    /notify/queue/{id}        a message with all its deliveries
 //	POST   /notify/queue/{id}/retry  makes the deliveries of a message due that wait or are dead
 //	DELETE /notify/queue/{id}        removes the deliveries of a message
@@ -129,6 +130,7 @@ func (API) Routes() []caddy.AdminRoute {
 		// Other methods of these match /notify/queue/{id}.
 		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(serveDead)},
 		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
+		caddy.AdminRoute{Pattern: "POST /notify/queue/retry", Handler: caddy.AdminHandlerFunc(serveRetryAll)},
 		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(serveNotFound)},
 		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(serveNotFound)})
 }

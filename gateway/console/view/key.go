@@ -9,6 +9,7 @@ import (
 // to it, and its configuration in an editor.
 type KeyPage struct {
 	Added string // the service of a destination that was just saved; "" for none
+	Done  string // what a button has done; "" for nothing
 
 	Root         string // as in KeysPage
 	Key          string
