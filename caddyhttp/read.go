@@ -21,6 +21,7 @@ import (
 // started. The zero Config is a configuration without the gateway.
 type Config struct {
 	app     Settings
+	push    *Push // nil for none
 	sites   []*Settings
 	storage json.RawMessage
 }
@@ -29,7 +30,7 @@ type Config struct {
 // directory. The file "-" is stdin. By default, the adapter is caddyfile, unless
 // the file is JSON.
 func ReadConfig(stdin io.Reader, file, adapter string) (*Config, error) {
-	text, err := readAdapted(stdin, file, adapter)
+	text, err := ReadAdapted(stdin, file, adapter)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +41,9 @@ func ReadConfig(stdin io.Reader, file, adapter string) (*Config, error) {
 	return c, nil
 }
 
-// readAdapted returns a configuration as JSON, adapted if necessary.
-func readAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
+// ReadAdapted returns a configuration file as JSON, adapted if necessary. Its arguments are
+// those of [ReadConfig].
+func ReadAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
 	file = cmp.Or(file, "Caddyfile")
 	var text []byte
 	var err error
@@ -71,7 +73,10 @@ func readAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
 func parseConfig(text []byte) (*Config, error) {
 	var c struct {
 		Apps struct {
-			Notify Settings        `json:"notify"`
+			Notify struct {
+				Settings
+				Push *Push `json:"push"`
+			} `json:"notify"`
 			HTTP   json.RawMessage `json:"http"`
 		} `json:"apps"`
 		Storage json.RawMessage `json:"storage"`
@@ -79,7 +84,7 @@ func parseConfig(text []byte) (*Config, error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return nil, err
 	}
-	out := &Config{app: c.Apps.Notify, storage: c.Storage}
+	out := &Config{app: c.Apps.Notify.Settings, push: c.Apps.Notify.Push, storage: c.Storage}
 	if len(c.Apps.HTTP) == 0 {
 		return out, nil
 	}
@@ -124,9 +129,13 @@ func findHandlers(tree any, found []*Settings) (_ []*Settings, err error) {
 // Validate returns an error if the settings of the app or of a site cannot be
 // used.
 func (c *Config) Validate() error {
+	push, err := c.push.resolve()
+	if err != nil {
+		return err
+	}
 	var base *settled
 	for i, s := range append([]*Settings{&c.app}, c.sites...) {
-		r, err := s.resolve(base, nil, parseUnshared, zap.NewNop())
+		r, err := s.resolve(base, push, parseUnshared, zap.NewNop())
 		if err != nil {
 			return err
 		}

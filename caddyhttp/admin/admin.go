@@ -45,6 +45,7 @@ func init() {
 //
 //	GET  /notify/recent           the outcomes of the last messages
 //	GET  /notify/beats            the beats that keys expect, and the calls of the watchdog
+//	POST /notify/doctor           the versions, the queue's state, and a token that an address of this gateway answers
 //
 //	GET    /notify/destinations             the states of the destinations
 //	POST   /notify/destinations/{id}/retry  makes due what waits for one, and what was given up
@@ -99,6 +100,7 @@ func (API) Routes() []caddy.AdminRoute {
 		{http.MethodPost, "/notify/keys/{key}/questions", serveAskQuestion},
 		{http.MethodGet, "/notify/recent", serveRecent},
 		{http.MethodGet, "/notify/beats", serveBeats},
+		{http.MethodPost, "/notify/doctor", serveDoctor},
 		{http.MethodGet, "/notify/destinations", serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", serveRetryDestination},
 		{http.MethodDelete, "/notify/incidents/{id}", serveForget},
