@@ -77,7 +77,7 @@ func parseConfig(text []byte) (*Config, error) {
 				Settings
 				Push *Push `json:"push"`
 			} `json:"notify"`
-			HTTP   json.RawMessage `json:"http"`
+			HTTP json.RawMessage `json:"http"`
 		} `json:"apps"`
 		Storage json.RawMessage `json:"storage"`
 	}

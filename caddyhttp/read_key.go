@@ -72,7 +72,7 @@ func (c *Config) resolveKey(name string) (*settled, error) {
 // onlyKey returns the settings without other keys and default URLs.
 func (s *Settings) onlyKey(name string) *Settings {
 	c := *s
-	c.DefaultURLs, c.Keys, c.Sources = nil, nil, nil
+	c.DefaultURLs, c.Keys, c.Sources, c.MCP = nil, nil, nil, nil // mcp needs the tokens
 	if k := s.Keys[name]; k != nil {
 		only := *k
 		only.Accept = nil                    // it may name sources

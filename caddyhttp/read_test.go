@@ -131,3 +131,50 @@ func TestConfigSource(t *testing.T) {
 		t.Error("there is a source nobody")
 	}
 }
+
+// TestConfigKeyOfDevices checks that a key can be read whose steps and tags are those of
+// devices, which only the running gateway knows.
+func TestConfigKeyOfDevices(t *testing.T) {
+	c := readTestConfig(t, `{
+	notify {
+		public_url https://alerts.example.com
+		queue
+		push
+		key oncall {
+			token secretsecretsecret
+			url json://127.0.0.1/a 2:oncall
+			default_tag oncall
+			escalate after 5m {
+				tag oncall
+			}
+		}
+		key phones {
+			token secretsecretsecret
+		}
+	}
+}
+:8080 {
+	notify {
+		mcp on
+		key site {
+			token secretsecretsecret
+			url json://127.0.0.1/c
+			default_tag phone
+		}
+	}
+}
+`)
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{"oncall": "", "site": "default_tag matches none", "phones": "get messages only from the running gateway"} {
+		k, err := c.Key(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := k.Choose(notifier.TagExpr{}); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}

@@ -178,6 +178,9 @@ func (d *doctor) print() error {
 // checkConfig loads the configuration.
 func (d *doctor) checkConfig() {
 	name := cmp.Or(d.flags.config, "Caddyfile")
+	if name == "-" {
+		name = "standard input"
+	}
 	c, err := trial.Load(d.cmd.InOrStdin(), d.flags.config, d.adapter)
 	if err != nil {
 		d.add(stateFail, "configuration", name+" does not load: "+err.Error(), "correct that, and run caddy reload")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -101,7 +100,7 @@ func (d *doctor) checkPublicURL(address string) {
 	const check = "public_url"
 	first := 0 // the status of the first answer
 	for _, path := range publicPaths {
-		resp, err := d.ask(http.MethodGet, address+path)
+		status, header, err := d.ask(http.MethodGet, address+path)
 		if err != nil && d.stopped {
 			d.add(stateWarn, check, address+" cannot be reached: "+reason(err), "if it leads to this machine, start Caddy")
 			return
@@ -110,9 +109,9 @@ func (d *doctor) checkPublicURL(address string) {
 			d.add(stateFail, check, address+" cannot be reached: "+reason(err), "check DNS, certificate, firewall and port, or correct public_url; a router may keep this machine, and nobody else, from its public address")
 			return
 		}
-		d.date(address, resp)
-		first = cmp.Or(first, resp.StatusCode)
-		if d.running != nil && d.running.Answer != "" && resp.Header.Get(gateway.CheckHeader) == d.running.Answer {
+		d.date(clockOfPublicURL, address, header)
+		first = cmp.Or(first, status)
+		if d.running != nil && d.running.Answer != "" && header.Get(gateway.CheckHeader) == d.running.Answer {
 			d.add(stateOK, check, address+" leads to this gateway", "")
 			return
 		}
@@ -133,13 +132,13 @@ func (d *doctor) checkPublicURL(address string) {
 	}
 }
 
-// ask sends a request without a body. The body of the response is read and closed.
-func (d *doctor) ask(method, address string) (*http.Response, error) {
+// ask sends a request without a body, and returns the status and the header of the response.
+func (d *doctor) ask(method, address string) (status int, header http.Header, err error) {
 	ctx, cancel := context.WithTimeout(d.cmd.Context(), answerTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	r.Header.Set("User-Agent", version.Agent)
 	r.Header.Set("Cache-Control", "no-cache")
@@ -148,10 +147,9 @@ func (d *doctor) ask(method, address string) (*http.Response, error) {
 	}
 	resp, err := d.client.Do(r)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
-	return resp, resp.Body.Close()
+	return resp.StatusCode, resp.Header, resp.Body.Close()
 }
 
 // reason returns the error of a request without its method and address.
@@ -164,23 +162,33 @@ func reason(err error) string {
 
 // date is how far the clock of this machine is ahead of another one.
 type date struct {
+	of    clockOf
 	whose string
 	ahead time.Duration
 }
 
+// clockOf says what a clock is of, the best last: public_url may be of this machine.
+type clockOf int
+
+const (
+	clockOfPublicURL clockOf = iota
+	clockOfDatabase
+	clockOfDestination
+)
+
 // compare notes how far the clock of this machine is ahead of another one.
-func (d *doctor) compare(whose string, ahead time.Duration) {
-	d.dates = append(d.dates, date{whose, ahead})
+func (d *doctor) compare(of clockOf, whose string, ahead time.Duration) {
+	d.dates = append(d.dates, date{of, whose, ahead})
 }
 
 // date notes the time in an answer, which has no fractions of seconds.
-func (d *doctor) date(address string, resp *http.Response) bool {
-	at, err := http.ParseTime(resp.Header.Get("Date"))
+func (d *doctor) date(of clockOf, address string, header http.Header) bool {
+	at, err := http.ParseTime(header.Get("Date"))
 	u, err2 := url.Parse(address)
 	if err != nil || err2 != nil {
 		return false
 	}
-	d.compare(u.Host, time.Since(at.Add(time.Second/2)))
+	d.compare(of, u.Host, time.Since(at.Add(time.Second/2)))
 	return true
 }
 
@@ -197,7 +205,7 @@ func (d *doctor) askDestinations() {
 			if host == "" || slices.Contains(hosts, host) {
 				continue
 			}
-			if resp, err := d.ask(http.MethodHead, "https://"+host+"/"); err == nil && d.date("https://"+host, resp) {
+			if _, header, err := d.ask(http.MethodHead, "https://"+host+"/"); err == nil && d.date(clockOfDestination, "https://"+host, header) {
 				return
 			}
 			if hosts = append(hosts, host); len(hosts) == maxAsked {
@@ -234,14 +242,17 @@ const (
 	clockNear  = time.Minute
 )
 
-// checkClock compares the clock of the server, or of this machine if none runs, with
-// others. An address of the gateway itself says nothing if there is another machine.
+// checkClock compares the clock of the server, or of this machine if none runs, with the
+// best of the others.
 func (d *doctor) checkClock() {
+	if len(d.dates) == 0 && d.config == nil {
+		return
+	}
 	if len(d.dates) == 0 {
 		d.add(stateOK, "clock", "not compared: no https destination, PostgreSQL or public_url tells the time", "")
 		return
 	}
-	x := d.dates[len(d.dates)-1] // destinations come last
+	x := slices.MaxFunc(d.dates, func(a, b date) int { return cmp.Compare(a.of, b.of) })
 	x.ahead += d.ahead
 	off := x.ahead.Abs().Round(time.Second)
 	how := "ahead of"

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -118,7 +119,7 @@ func (d *doctor) checkRunningQueue() {
 		d.add(stateWarn, "queue", words.Count(n, "destination")+" failed at the last attempt", "caddy notify queue destinations says why")
 	}
 	if q.Ahead != nil {
-		d.compare("PostgreSQL", time.Duration(*q.Ahead)*time.Millisecond-d.ahead)
+		d.compare(clockOfDatabase, "PostgreSQL", time.Duration(*q.Ahead)*time.Millisecond-d.ahead)
 	}
 }
 
@@ -146,7 +147,7 @@ func (d *doctor) checkConfiguredQueue() {
 		d.add(stateFail, "queue", "cannot be written: "+err.Error(), "correct queue postgres, or the database")
 		return
 	}
-	d.compare("PostgreSQL", ahead)
+	d.compare(clockOfDatabase, "PostgreSQL", ahead)
 	d.add(stateOK, "queue", "PostgreSQL answers, and the tables can be written", "")
 }
 
@@ -186,7 +187,8 @@ func tryFolder(path string) error {
 func (d *doctor) checkStrangers() {
 	open := len(d.config.Warnings) > 0
 	for _, text := range d.config.Warnings {
-		d.add(stateWarn, "strangers", text, "")
+		text, remedy, _ := strings.Cut(text, "; ")
+		d.add(stateWarn, "strangers", text, remedy)
 	}
 	if listen := d.config.Admin.Listen; !d.config.Admin.Disabled && isOutside(listen) {
 		open = true
