@@ -248,7 +248,11 @@ func serveTest(w http.ResponseWriter, r *http.Request) error {
 	}
 	report := httpapi.SendTest(&app.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
-		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
+		var all []notifier.Target
+		for _, d := range definitions {
+			all = append(all, d.Key.Targets...)
+		}
+		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag %s, so nothing was sent%s", name, site.TagText(tag), site.SuggestTags(tag, all)))
 	}
 	resp := api.NewResponse(report)
 	w.Header().Set("Content-Type", "application/json")
