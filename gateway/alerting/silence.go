@@ -96,6 +96,22 @@ func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.
 	return ended, nil
 }
 
+// Until returns until when a silence matches an open incident; the zero time for none.
+func (s *Silences) Until(ctx context.Context, x *rules.Incident) (until time.Time) {
+	place := PlaceOfIncident(x)
+	if !x.IsOpen() || !s.Has(place) {
+		return until
+	}
+	all, err := s.At(ctx, place)
+	if err != nil {
+		return until
+	}
+	if m := all.MatchIncident(s.outbox.Queue.Now(), x, x.Tags); m != nil {
+		until = m.Until
+	}
+	return until
+}
+
 // At returns the silences of a key that hold now.
 func (s *Silences) At(ctx context.Context, place string) (rules.Silences, error) {
 	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(place))

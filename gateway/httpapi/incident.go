@@ -211,17 +211,10 @@ func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incid
 // SilencedUntil returns until when a silence matches an incident; the zero time for none.
 func (h *Incidents) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
 	q, err := h.App.Open(nil)
-	if err != nil || !x.IsOpen() || !q.Alerts.Silences.Has(alerting.PlaceOfIncident(x)) {
-		return until
-	}
-	all, err := q.Alerts.Silences.At(ctx, alerting.PlaceOfIncident(x))
 	if err != nil {
 		return until
 	}
-	if s := all.MatchIncident(q.Outbox.Queue.Now(), x, x.Tags); s != nil {
-		until = s.Until
-	}
-	return until
+	return q.Alerts.Silences.Until(ctx, x)
 }
 
 // PersonOf returns a name that was typed in, in one line.

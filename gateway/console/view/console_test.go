@@ -156,6 +156,8 @@ var examples = map[string]Page{
 		Incidents: []ListedIncident{
 			{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)},
 			{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)},
+			{Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour)},
+			{Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour)},
 			{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1},
 			{ID: "abf", Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
 		},
