@@ -24,6 +24,7 @@ type KeyPage struct {
 	Silence      string       // the address at which a silence of it is made; "" if none can be
 	Rules        []string     // the rules over time, a sentence each
 	Beats        []Beat       // that it expects
+	BeatLine     *CopiedLine  // how one of them is sent; nil if it comes from a source
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
 
