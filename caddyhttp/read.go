@@ -62,10 +62,15 @@ func ReadAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
 	if a == nil {
 		return nil, fmt.Errorf("there is no config adapter %s", adapter)
 	}
-	if text, _, err = a.Adapt(text, map[string]any{"filename": file}); err != nil {
-		return nil, fmt.Errorf("adapting the configuration: %w", err)
+	adapted, _, err := a.Adapt(text, map[string]any{"filename": file})
+	if err != nil {
+		hint := ""
+		if cmp.Or(adapter, "caddyfile") == "caddyfile" {
+			hint = braceHint(text, file)
+		}
+		return nil, fmt.Errorf("adapting the configuration: %w%s", err, hint)
 	}
-	return text, nil
+	return adapted, nil
 }
 
 // parseConfig finds the settings of the app notify and of each handler notify in
