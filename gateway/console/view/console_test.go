@@ -85,7 +85,7 @@ var examples = map[string]Page{
 			{Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon, Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour)},
 		},
 		BeatLine: &CopiedLine{Name: "a beat", Text: "backup.sh; curl -fsS \"https://alerts.example.com/notify/ops?beat=nightly&exit=$?\"", Note: "Behind the command of the job."},
-		Invite: true,
+		Invite:   true,
 		Devices: []Device{
 			{ID: "d1", Name: "Ann's phone", Tags: []string{"oncall"}, Service: "fcm.googleapis.com", Added: noon, Sent: noon, Seen: noon},
 			{ID: "d2", Name: "Old phone", Service: "push.apple.com", Added: noon, Sent: noon, Problem: "It has confirmed none of the last 3 messages."},
