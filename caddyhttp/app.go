@@ -140,8 +140,13 @@ func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
 // error if something can have no effect, such as a site that no request reaches, and
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.
-func (a *App) Check() error {
+func (a *App) Check() error { return a.CheckWith(nil) }
+
+// CheckWith is Check, with a function that is called with each warning instead of logging
+// it, unless it is nil.
+func (a *App) CheckWith(warned func(text string)) error {
 	routes := a.routes()
+	routes.Warned = warned
 	if err := cmp.Or(a.checkSites(), routes.CheckNames(), routes.CheckReach()); err != nil {
 		return err
 	}

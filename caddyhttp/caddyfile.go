@@ -58,6 +58,11 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if paths != nil && !slices.ContainsFunc(paths, func(p string) bool { return routes.MayMatch(p, has) }) {
 		return nil, at.Err("the matcher excludes /notify, /notify/{KEY} and all other addresses of notify, so notify would get no requests; for a prefix such as /alerts, write handle_path /alerts/* { notify { … } }")
 	}
+	if paths != nil {
+		if err := checkMatcher(h, handler, has, paths); err != nil {
+			return nil, at.WrapErr(err)
+		}
+	}
 	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{caddyconfig.JSON(struct {
 		Name string `json:"handler"`
 		*Handler

@@ -134,6 +134,10 @@ func TestNoEffect(t *testing.T) {
 		"egress with an address in a range":    {"", opsKey + "egress {\nallow 10.0.0.5/8\n}", "write 10.0.0.0/8 for the range, or 10.0.0.5 for the address alone, or all, at Caddyfile:7"},
 		"egress deny":                          {"", opsKey + "egress {\ndeny 192.0.2.7/24\n}", "write 192.0.2.0/24 for the range"},
 		"trusted_clients":                      {opsKey + "smtp :2525 {\ntrusted_clients 192.168.1.7/24\n}", "", "write 192.168.1.0/24 for the range"},
+		"stateless off without a key":          {"", "max_body 1KiB", "Caddyfile:2: stateless off leaves nothing that messages could be sent to, because there is no key"},
+		"from that no key accepts":             {"", keyWith("ops", "accept direct") + "from backup {\ntitle x\n}", "Caddyfile:7: from backup: no key accepts messages from this source; add backup to accept of a key"},
+		"from of all that no key accepts":      {"from backup {\ntitle x\n}", keyWith("ops", "accept direct"), "Caddyfile:3: from backup: no key accepts messages from this source"},
+		"from of all without a key":            {"from backup {\ntitle x\n}", "", "Caddyfile:3: from backup: no key accepts messages from this source"},
 		"fallback that does not exist":         {"queue\n" + keyWith("ops", "fallback door"), "", "Caddyfile:6: key ops: fallback: there is no key door here"},
 	} {
 		warnings, err := loadCaddyfile(t, withOptions(tt.options, tt.site))
@@ -142,6 +146,60 @@ func TestNoEffect(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error shows the URL: %v", name, err)
+		}
+	}
+}
+
+// TestEffect checks that what looks similar, but can work, loads.
+func TestEffect(t *testing.T) {
+	const from = "from backup {\ntitle x\n}"
+	for name, tt := range map[string]struct{ options, site string }{
+		"saved keys":                            {"", "configs\n" + from},
+		"saved keys beside one":                 {"", "configs\n" + keyWith("ops", "accept direct") + from},
+		"saved keys of all":                     {"configs\n" + from, keyWith("ops", "accept direct")},
+		"a key of all sites":                    {opsKey, "max_body 1KiB"},
+		"a key of all sites that accepts all":   {opsKey, from},
+		"one of several keys":                   {keyWith("ops", "accept direct") + from, keyWith("dev", "accept backup")},
+		"from of all, and a key of the site":    {from, devKey},
+		"a source that replaces a built-in one": {"", keyWith("ops", "accept direct grafana") + "from grafana {\ntoken 0123456789abcdef\n}"},
+	} {
+		if _, err := loadCaddyfile(t, withOptions(tt.options, tt.site)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMatcherOfKeys checks that a matcher must take an address that the site can answer.
+func TestMatcherOfKeys(t *testing.T) {
+	for _, tt := range []struct{ matcher, options, site, want string }{
+		{"/notify/opps", "", opsKey, "takes only addresses of the key opps, and there is no such key; you may mean ops"},
+		{"/notify/opps*", "", opsKey, "there is no such key"},
+		{"/notify/opps/*", "", opsKey, "there is no such key"},
+		{"/notify/opps/grafana", opsKey, devKey, "you may mean ops"},
+		{"@m", "", opsKey, "takes only addresses of the key opps"},
+		{"/notify/ops", "", opsKey, ""},
+		{"/notify/OPS/", "", opsKey, ""},
+		{"/notify/ops", opsKey, devKey, ""},
+		{"/notify/op*", "", opsKey, ""},
+		{"/notify/ops*", "", opsKey, ""},
+		{"/notify/ops/*", "", opsKey, ""},
+		{"/notify/*", "", opsKey, ""},
+		{"/notify*", "", opsKey, ""},
+		{"/notify", "", opsKey, ""},
+		{"*", "", opsKey, ""},
+		{"/notify/status", "", opsKey, ""},
+		{"/notify/stat*", "", opsKey, ""},
+		{"/notify/*/grafana", "", opsKey, ""},
+		{"/notify/saved", "", "configs\n" + opsKey, ""},
+		{"/notify/saved", "configs", opsKey, ""},
+	} {
+		text := "http://h {\n@m path /notify/opps /notify/opps/*\nnotify " + tt.matcher + " {\n" + tt.site + "}\n}\n"
+		if tt.options != "" {
+			text = "{\nnotify {\n" + tt.options + "\n}\n}\n" + text
+		}
+		_, err := loadCaddyfile(t, text)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), ", at Caddyfile:")) {
+			t.Errorf("%s: %v, want %q", tt.matcher, err, tt.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"sync"
@@ -89,7 +90,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return block.LogRejected(h.api.Log, h.Caddyfile.Locate("configs", errs.Prefix("configs", err)))
 	}
 	h.api.Resolved.Saved = h.api.Saved.Finder()
-	if err := h.checkReaders(); err != nil {
+	if err := cmp.Or(h.checkReaders(), h.checkUse()); err != nil {
 		return block.LogRejected(h.api.Log, err)
 	}
 	h.api.Logins = sync.OnceValue(func() map[string]bool { return h.app.routes().Logins(h.api) })

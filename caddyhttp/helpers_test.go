@@ -61,7 +61,7 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 		return nil, err
 	}
 	// The handler provisions the app. If Caddy did so, there would be no site.
-	config.AppsRaw["notify"] = caddyconfig.JSON(app, nil)
+	config.AppsRaw["notify"] = caddyconfig.JSON(&app, nil)
 	m, err := ctx.LoadModuleByID("http.handlers.notify", caddyconfig.JSON(x, nil))
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 // started. The zero Config is a configuration without the gateway.
 type Config struct {
 	app     Settings
-	push    *Push
+	push    *Push // nil for none
 	sites   []*Settings
 	storage json.RawMessage
 }
@@ -31,7 +31,7 @@ type Config struct {
 // directory. The file "-" is stdin. By default, the adapter is caddyfile, unless
 // the file is JSON.
 func ReadConfig(stdin io.Reader, file, adapter string) (*Config, error) {
-	text, err := readAdapted(stdin, file, adapter)
+	text, err := ReadAdapted(stdin, file, adapter)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,9 @@ func ReadConfig(stdin io.Reader, file, adapter string) (*Config, error) {
 	return c, nil
 }
 
-// readAdapted returns a configuration as JSON, adapted if necessary.
-func readAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
+// ReadAdapted returns a configuration file as JSON, adapted if necessary. Its arguments are
+// those of [ReadConfig].
+func ReadAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
 	file = cmp.Or(file, "Caddyfile")
 	var text []byte
 	var err error
@@ -62,10 +63,15 @@ func readAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
 	if a == nil {
 		return nil, fmt.Errorf("there is no config adapter %s", adapter)
 	}
-	if text, _, err = a.Adapt(text, map[string]any{"filename": file}); err != nil {
-		return nil, fmt.Errorf("adapting the configuration: %w", err)
+	adapted, _, err := a.Adapt(text, map[string]any{"filename": file})
+	if err != nil {
+		hint := ""
+		if cmp.Or(adapter, "caddyfile") == "caddyfile" {
+			hint = braceHint(text, file)
+		}
+		return nil, fmt.Errorf("adapting the configuration: %w%s", err, hint)
 	}
-	return text, nil
+	return adapted, nil
 }
 
 // parseConfig finds the settings of the app notify and of each handler notify in

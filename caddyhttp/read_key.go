@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -26,7 +27,12 @@ type LoadedKey struct {
 
 // Choose returns the targets that a tag expression selects, or an error if there
 // are none. The empty expression stands for default_tag of the key.
-func (k *LoadedKey) Choose(e notifier.TagExpr) ([]notifier.Target, error) { return k.key.Choose(e) }
+func (k *LoadedKey) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
+	if len(k.Targets) == 0 {
+		return nil, fmt.Errorf("the key %s has no URL, and its devices and its inbox get messages only from the running gateway; send to its address there", k.key.Name)
+	}
+	return k.key.Choose(e)
+}
 
 // Key loads a key with the settings of the place that defines it. A key of the
 // app takes precedence over one of a site. The URLs of other keys may be wrong.
@@ -42,7 +48,11 @@ func (c *Config) Key(name string) (*LoadedKey, error) {
 // resolveKey returns the settings of the place that defines a key, with no other
 // key.
 func (c *Config) resolveKey(name string) (*settled, error) {
-	r, err := c.app.onlyKey(name).resolve(nil, nil, parseUnshared, zap.NewNop())
+	push, err := c.push.resolve()
+	if err != nil {
+		return nil, errs.Prefix("push", err)
+	}
+	r, err := c.app.onlyKey(name).resolve(nil, push, parseUnshared, zap.NewNop())
 	if err != nil {
 		return nil, fmt.Errorf("the global option notify: %w", err)
 	}
@@ -56,13 +66,13 @@ func (c *Config) resolveKey(name string) (*settled, error) {
 	if handler == nil {
 		return nil, c.noKeyError(name)
 	}
-	return handler.onlyKey(name).resolve(r, nil, parseUnshared, zap.NewNop())
+	return handler.onlyKey(name).resolve(r, push, parseUnshared, zap.NewNop())
 }
 
 // onlyKey returns the settings without other keys and default URLs.
 func (s *Settings) onlyKey(name string) *Settings {
 	c := *s
-	c.DefaultURLs, c.Keys, c.Sources = nil, nil, nil
+	c.DefaultURLs, c.Keys, c.Sources, c.MCP = nil, nil, nil, nil // mcp needs the tokens
 	if k := s.Keys[name]; k != nil {
 		only := *k
 		only.Accept = nil                    // it may name sources

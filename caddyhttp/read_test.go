@@ -131,3 +131,73 @@ func TestConfigSource(t *testing.T) {
 		t.Error("there is a source nobody")
 	}
 }
+
+// TestConfigKeyOfDevices checks that a key can be read whose steps and tags are those of
+// devices, which only the running gateway knows.
+func TestConfigKeyOfDevices(t *testing.T) {
+	c := readTestConfig(t, `{
+	notify {
+		public_url https://alerts.example.com
+		queue
+		push
+		key oncall {
+			token secretsecretsecret
+			url json://127.0.0.1/a 2:oncall
+			default_tag oncall
+			escalate after 5m {
+				tag oncall
+			}
+		}
+		key phones {
+			token secretsecretsecret
+		}
+	}
+}
+:8080 {
+	notify {
+		mcp on
+		key site {
+			token secretsecretsecret
+			url json://127.0.0.1/c
+			default_tag phone
+		}
+	}
+}
+`)
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{"oncall": "", "site": "default_tag matches none", "phones": "get messages only from the running gateway"} {
+		k, err := c.Key(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := k.Choose(notifier.TagExpr{}); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestMissingBrace checks that the error of a configuration that lacks a } names the block
+// without an end, and not only the last line.
+func TestMissingBrace(t *testing.T) {
+	const key = "\t\tkey ops {\n\t\t\turl json://127.0.0.1/a\n"
+	for name, tt := range map[string]struct{ text, want string }{
+		"of a key":               {"{\n\tnotify {\n" + key + "\t}\n}\n:8080 {\n\tnotify\n}\n", "a } is missing for the block that begins in line 3"},
+		"of a key at a site":     {":8080 {\n\tnotify {\n" + key + "\t}\n\trespond 404\n}\n", "a } is missing for the block that begins in line 3"},
+		"of notify":              {"{\n\tnotify {\n" + key + "\t\t}\n}\n:8080 {\n\tnotify\n}\n", "a } is missing for the block that begins in line 2"},
+		"of the options":         {"{\n\tnotify {\n" + key + "\t\t}\n\t}\n\n:8080 {\n\tnotify\n}\n", "a } is missing for the block that begins in line 1"},
+		"of a site":              {":8080 {\n\tnotify {\n" + key + "\t\t}\n\t}\n\n:8081 {\n\trespond 404\n}\n", "a } is missing for the block that begins in line 1"},
+		"without indentation":    {"{\nnotify {\nkey ops {\nurl json://127.0.0.1/a\n}\n:8080 {\nrespond 404\n}\n", "a } is missing for the block that begins in line 2"},
+		"none":                   {":8080 {\n\tnotify {\n\t\tnonsense\n\t}\n}\n", ""},
+		"a brace in quotes":      {":8080 {\n\trespond \"{\"\n\tnonsense\n}\n", ""},
+		"a placeholder":          {":8080 {\n\trespond {env.HOME}\n\tnonsense\n}\n", ""},
+		"another brace too many": {":8080 {\n\tnotify\n}\n}\n", ""},
+	} {
+		_, err := ReadConfig(strings.NewReader(tt.text), "-", "caddyfile")
+		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.want == "" && strings.Contains(err.Error(), "is missing for") {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}

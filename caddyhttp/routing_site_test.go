@@ -38,7 +38,7 @@ func TestSiteID(t *testing.T) {
 		{"ports", "http://a.test:8001 {\n" + block("1s") + "}\nhttp://a.test:8002 {\n" + block("2s") + "}\n:8003 {\n" + block("3s") + "}\n", 3},
 		{"prefixes", "a.test {\nhandle_path /x/* {\n" + block("1s") + "}\nhandle_path /y/* {\n" + block("2s") + "}\n" + block("3s") + "}\n", 3},
 		{"a site with several addresses", "http://a.test, https://b.test:8443, :8080 {\n" + block("1s") + "}\n", 1},
-		{"several blocks of a site", "a.test {\nnotify /notify/x {\ntimeout 1s\n}\nnotify {\ntimeout 2s\n}\n}\n", 1},
+		{"several blocks of a site", "a.test {\nnotify /notify/x {\ntimeout 1s\nkey x {\nurl json://127.0.0.1:1\n}\n}\nnotify {\ntimeout 2s\n}\n}\n", 1},
 		{"a block that shares one address", "http://a.test, http://b.test:8080 {\nhandle /notify/x {\n" + block("1s") + "}\n}\nhttp://c.test {\n" + block("2s") + "}\n", 2},
 		{"a snippet", "(alerts) {\n" + block("1s") + "}\na.test {\nimport alerts\n}\nb.test {\nimport alerts\n}\n", 2},
 		{"a named route", "&(alerts) {\n" + block("1s") + "}\na.test {\ninvoke alerts\n}\nb.test {\n" + block("2s") + "}\n", 2},

@@ -31,7 +31,7 @@ func TestFromPrometheus(t *testing.T) {
 			t.Errorf("%q: %v, want %s", block, err, want)
 		}
 	}
-	h := newGateway(t, "from prometheus {\ngroup_by b a\ngroup_interval 1m\ntoken abc\n}", strings.Replace(global, "%s", t.TempDir(), 1))
+	h := newGateway(t, "key k {\nurl json://127.0.0.1\n}\nfrom prometheus {\ngroup_by b a\ngroup_interval 1m\ntoken abc\n}", strings.Replace(global, "%s", t.TempDir(), 1))
 	r := h.api.Resolved.Ruler
 	if r == nil || strings.Join(r.GroupBy, " ") != "a b" || r.Times.Wait != 30*time.Second || r.Times.Interval != time.Minute || !r.Source.ChecksSender() {
 		t.Errorf("%+v", r)

@@ -30,7 +30,7 @@ key ops {
 	url json://127.0.0.1 a
 	url json://127.0.0.2 b
 	default_tag b
-	accept grafana direct
+	accept grafana slack direct
 }
 from grafana {
 	images on
@@ -52,7 +52,7 @@ from slack {
 			t.Errorf("%s: %v", origin, err)
 		}
 	}
-	if k := s.Configured("ops"); len(k.Targets) != 2 || len(k.DefaultTargets) != 1 || !slices.Equal(k.DefaultTargets[0].Tags, []string{"b"}) || !slices.Equal(k.Accept, []string{"grafana", "direct"}) {
+	if k := s.Configured("ops"); len(k.Targets) != 2 || len(k.DefaultTargets) != 1 || !slices.Equal(k.DefaultTargets[0].Tags, []string{"b"}) || !slices.Equal(k.Accept, []string{"grafana", "slack", "direct"}) {
 		t.Errorf("%+v", k)
 	}
 	if f := s.Sources["grafana"]; f == nil || !f.TakesFiles() || !f.ChecksSender() {

@@ -19,7 +19,7 @@ import (
 // checkSites returns an error if a setting of the app can have no effect with these
 // sites. It returns nil without sites only if it does so with any.
 func (a *App) checkSites() error {
-	return cmp.Or(a.checkReaders(), a.checkInboxReaders(), a.checkSources(), a.checkPush())
+	return cmp.Or(a.checkReaders(), a.checkInboxReaders(), a.checkSources(), a.checkFroms(), a.checkPush())
 }
 
 // awaitSites makes checkSites at the end of Provision if all sites are known then, or can

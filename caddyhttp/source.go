@@ -69,7 +69,8 @@ type Source struct {
 	Skip string `json:"skip,omitempty"`
 
 	// Attaches the images whose addresses are in the payload of a built-in
-	// source. They are fetched under the rules of `egress`. Default: false.
+	// source, which are fetched under the rules of `egress`, and the files of a form, also
+	// for a source of your own. Default: false.
 	Images bool `json:"images,omitempty"`
 
 	// Whether a text of the payload can mention people and groups at a destination,

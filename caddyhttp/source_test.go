@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,6 +79,18 @@ func TestSourceConfigErrors(t *testing.T) {
 	} {
 		if _, err := provision(t, key+block, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", block, err, want)
+		}
+	}
+}
+
+// TestNoSource checks that a misspelt source is told, but that those who have no token are
+// told no name of the configuration.
+func TestNoSource(t *testing.T) {
+	const block = "key ops {\nurl json://127.0.0.1:1\n%s\n}\nfrom backup {\ntitle x\n}"
+	for token, want := range map[string]string{"": "there is no such source: bakup; you may mean backup; ", "token 0123456789abcdef": "there is no such source: bakup; the address"} {
+		h := newGateway(t, fmt.Sprintf(block, token), "")
+		if err := h.api.Resolved.NoSource(t.Context(), "bakup"); !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v", token, err)
 		}
 	}
 }

@@ -295,7 +295,7 @@ func TestFlags(t *testing.T) {
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	p := readPage(t, "docs/command-line.md")
 	known := map[string]bool{"--help": true}
-	for _, name := range []string{"init", "send", "check", "preview", "migrate", "services", "incidents", "incidents acknowledge", "ask", "silence", "invite", "devices list", "devices revoke"} {
+	for _, name := range []string{"init", "send", "check", "doctor", "preview", "migrate", "services", "incidents", "incidents acknowledge", "ask", "silence", "invite", "devices list", "devices revoke"} {
 		help, err := g.caddy(t.Context(), "", slices.Concat([]string{"notify"}, strings.Fields(name), []string{"--help"})...)
 		if err != nil {
 			t.Fatalf("%v: %s", err, help)

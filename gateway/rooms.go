@@ -31,6 +31,7 @@ import (
 type Gateway struct {
 	Engine outbox.Engine
 	Rooms  *Rooms // nil if it is not open
+	Checks Checks
 }
 
 // Open returns the open queue for a key, or nil if there is none or the key does not use it.

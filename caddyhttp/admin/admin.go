@@ -45,9 +45,10 @@ func init() {
 //
 //	GET  /notify/recent           the outcomes of the last messages
 //	GET  /notify/beats            the beats that keys expect, and the calls of the watchdog
+//	POST /notify/doctor           the versions, the queue's state, and a token that an address of this gateway answers
 //
 //	GET    /notify/destinations             the states of the destinations
-//	POST   /notify/destinations/{id}/retry  makes what waits for one due
+//	POST   /notify/destinations/{id}/retry  makes due what waits for one, and what was given up
 //
 //	GET    /notify/keys/{key}/silences       the silences of a key; also of a saved one, whose space ?space= names
 //	POST   /notify/keys/{key}/silences       makes one
@@ -66,6 +67,7 @@ func init() {
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
 //	GET    /notify/queue/backup      a copy of the queue
+//	POST   /notify/queue/retry       makes all deliveries due that wait or are dead
 //	GET    /notify/queue/{id}        a message with all its deliveries
 //	POST   /notify/queue/{id}/retry  makes the deliveries of a message due that wait or are dead
 //	DELETE /notify/queue/{id}        removes the deliveries of a message
@@ -98,6 +100,7 @@ func (API) Routes() []caddy.AdminRoute {
 		{http.MethodPost, "/notify/keys/{key}/questions", serveAskQuestion},
 		{http.MethodGet, "/notify/recent", serveRecent},
 		{http.MethodGet, "/notify/beats", serveBeats},
+		{http.MethodPost, "/notify/doctor", serveDoctor},
 		{http.MethodGet, "/notify/destinations", serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", serveRetryDestination},
 		{http.MethodDelete, "/notify/incidents/{id}", serveForget},
@@ -129,6 +132,7 @@ func (API) Routes() []caddy.AdminRoute {
 		// Other methods of these match /notify/queue/{id}.
 		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(serveDead)},
 		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
+		caddy.AdminRoute{Pattern: "POST /notify/queue/retry", Handler: caddy.AdminHandlerFunc(serveRetryAll)},
 		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(serveNotFound)},
 		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(serveNotFound)})
 }
@@ -244,7 +248,11 @@ func serveTest(w http.ResponseWriter, r *http.Request) error {
 	}
 	report := httpapi.SendTest(&app.Engine, r, m, definitions, tag)
 	if len(report.Results) == 0 {
-		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
+		var all []notifier.Target
+		for _, d := range definitions {
+			all = append(all, d.Key.Targets...)
+		}
+		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag %s, so nothing was sent%s", name, site.TagText(tag), site.SuggestTags(tag, all)))
 	}
 	resp := api.NewResponse(report)
 	w.Header().Set("Content-Type", "application/json")

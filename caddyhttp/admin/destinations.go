@@ -181,7 +181,7 @@ func serveDestinations(w http.ResponseWriter, r *http.Request) error {
 
 var errNoDestination = errors.New("there is no such destination; GET /notify/destinations lists all")
 
-// serveRetryDestination makes what waits for one destination due now.
+// serveRetryDestination makes due what waits for one destination, and what was given up.
 func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {
@@ -195,15 +195,15 @@ func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 	copy(id[:], b)
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	n, err := q.Outbox.Queue.RetryDestination(ctx, id)
+	n, err := q.Outbox.Messages().RetryDestinations(ctx, []queue.Hash{id}, func(j *queue.Job) bool { return q.Outbox.Queue.Hash(j.Destination) == id })
 	if err != nil {
 		return apiError(http.StatusServiceUnavailable, err)
 	}
-	if n == 0 { // nothing waits, or there is no such destination
+	if n == (queue.Retried{}) { // nothing waits, or there is no such destination
 		_, configured := configuredHealth(&q.Outbox.Engine.Load().Directory, q.Outbox)[id]
 		if states, err := q.Outbox.Queue.Health(ctx, id); err != nil || len(states) == 0 && !configured {
 			return apiError(http.StatusNotFound, errNoDestination)
 		}
 	}
-	return writeJSON(w, changeJSON{Deliveries: n, Waiting: n})
+	return writeJSON(w, newChangeJSON(n))
 }

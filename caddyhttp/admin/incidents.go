@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -33,7 +34,24 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 		return faultError(err)
 	}
 	nameOf := func(x *rules.Incident) string { return q.Outbox.Engine.Load().NameOfIncident(ctx, x) }
-	return writeJSON(w, alerting.NewIncidentsJSON(list, nameOf, r.URL.Path, &by, next))
+	page := alerting.NewIncidentsJSON(list, nameOf, r.URL.Path, &by, next)
+	out := incidentsJSON{Incidents: make([]listedIncident, len(list)), Next: page.Next}
+	for i, x := range list {
+		out.Incidents[i] = listedIncident{page.Incidents[i], q.Alerts.Silences.Until(ctx, x.Incident).UTC()}
+	}
+	return writeJSON(w, out)
+}
+
+// incidentsJSON is a page of incidents.
+type incidentsJSON struct {
+	Incidents []listedIncident `json:"incidents"`
+	Next      string           `json:"next,omitempty"` // address of the next page
+}
+
+// listedIncident is an incident with the end of the silence that matches it.
+type listedIncident struct {
+	alerting.IncidentJSON
+	Silenced time.Time `json:"silenced_until,omitzero"`
 }
 
 // faultError returns err as the admin API answers it: with its own status, or with 503

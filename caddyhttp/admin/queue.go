@@ -121,6 +121,29 @@ type changeJSON struct {
 	Dead       int `json:"dead"`       // of them, those that were given up
 }
 
+func newChangeJSON(n queue.Retried) changeJSON {
+	return changeJSON{Deliveries: n.Dead + n.Queued, Waiting: n.Queued, Dead: n.Dead}
+}
+
+// retryAllTimeout bounds how long an operator waits until all is due.
+const retryAllTimeout = 2 * time.Minute
+
+// serveRetryAll makes all deliveries due that wait or were given up. Those that a rule holds
+// stay held.
+func serveRetryAll(w http.ResponseWriter, r *http.Request) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), retryAllTimeout)
+	defer cancel()
+	n, err := q.Outbox.Messages().RetryAll(ctx)
+	if err != nil {
+		return apiError(http.StatusServiceUnavailable, err)
+	}
+	return writeJSON(w, newChangeJSON(n))
+}
+
 // serveMessage shows a message with all its deliveries.
 func serveMessage(w http.ResponseWriter, r *http.Request) error {
 	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
@@ -136,7 +159,7 @@ func serveMessage(w http.ResponseWriter, r *http.Request) error {
 func serveRetry(w http.ResponseWriter, r *http.Request) error {
 	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
 		n, err := q.Retry(ctx, id)
-		return changeJSON{Deliveries: n.Dead + n.Queued, Waiting: n.Queued, Dead: n.Dead}, err
+		return newChangeJSON(n), err
 	})
 }
 

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +11,8 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/adminapi"
 )
 
 // adminFlags are the flags of the commands that ask the admin API of a running server.
@@ -44,22 +45,9 @@ func (f *adminFlags) open(method, path string, body []byte) (*http.Response, err
 	}
 	resp, err := caddycmd.AdminAPIRequest(address, method, path, http.Header{"Content-Type": {"application/json"}}, bytes.NewReader(body))
 	if err != nil {
-		return nil, answeredError(err)
+		return nil, adminapi.Error(err)
 	}
 	return resp, nil
-}
-
-// answeredError returns what an error of the admin API says, without the JSON that it is
-// written in and the status before it. Other errors say that the API was asked.
-func answeredError(err error) error {
-	_, text, _ := strings.Cut(err.Error(), "{")
-	var answer struct {
-		Error string `json:"error"`
-	}
-	if json.Unmarshal([]byte("{"+text), &answer) != nil || answer.Error == "" {
-		return fmt.Errorf("asking the admin API: %w", err)
-	}
-	return errors.New(answer.Error)
 }
 
 // ask returns the body of the answer to a request.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/trial"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -24,12 +25,14 @@ import (
 type checkFlags struct {
 	messageFlags
 	dryRun bool
+
+	loaded *trial.Config // the whole configuration; nil if it is not checked
 }
 
 func checkCommand() *cobra.Command {
 	f := new(checkFlags)
 	cmd := &cobra.Command{
-		Use:   "check [--dry-run] [--title <text>] [--body <text>] <url>...|--key <name>",
+		Use:   "check [--dry-run] [--title <text>] [--body <text>] <url>...|--key <name>|--config <file>",
 		Short: "Shows how notification URLs are understood and what would be sent",
 		Long: `
 Reads notification URLs, or those of a key of a configuration, and prints for
@@ -37,6 +40,10 @@ each the URL with its secrets masked, the service, what in the URL has no
 effect, and the message as the service would get it: in the destination's format
 and within its limits. Without --title, --body and --attach, that is an example
 message.
+
+With --config and neither --key nor URLs, it loads the whole configuration as Caddy
+would, without starting it, and prints what the gateway would warn of and the URLs of
+all keys. "caddy notify doctor" checks the server, too.
 
 With --dry-run it also prints the HTTP requests, with their secrets masked. This
 command answers them itself, with 200 and an access token; nothing leaves the
@@ -47,7 +54,8 @@ URLs are given as for "caddy notify send".
 `,
 		Example: `  caddy notify check discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js
   caddy notify check --dry-run --body "disk full" @/etc/notify.urls
-  caddy notify check --key ops --config /etc/caddy/Caddyfile`,
+  caddy notify check --key ops --config /etc/caddy/Caddyfile
+  caddy notify check --config /etc/caddy/Caddyfile`,
 		RunE: exit.WithCode(f.run),
 	}
 	f.bind(cmd)
@@ -56,7 +64,13 @@ URLs are given as for "caddy notify send".
 }
 
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.validate(); err != nil {
+	whole := f.key == "" && len(args) == 0 && f.config != "" && len(f.tags) == 0
+	if whole {
+		if err := f.load(cmd); err != nil {
+			return err
+		}
+		defer f.loaded.Close()
+	} else if err := f.validate(); err != nil {
 		return err
 	}
 	spool := f.spool()
@@ -75,7 +89,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	unusable := 0
 	out := cmd.OutOrStdout()
 	for i, c := range checks {
-		if i > 0 {
+		if i > 0 || whole {
 			fmt.Fprintln(out)
 		}
 		if c.err != nil {
@@ -94,6 +108,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case unusable == 0:
 		return nil
+	case whole:
 	case len(checks) == 1:
 		return errors.New("nothing can be sent to the URL")
 	}
@@ -105,10 +120,42 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 type urlCheck struct {
 	target notifier.Target
 	err    error
+
+	key    string             // "" unless all keys are checked
+	sender *notifier.Identity // of a message to it; nil for that of the message
+}
+
+// load loads the whole configuration, and prints what it has.
+func (f *checkFlags) load(cmd *cobra.Command) (err error) {
+	if f.config == "-" {
+		if err := f.claimStdin("the configuration (--config -)"); err != nil {
+			return err
+		}
+	}
+	if f.loaded, err = trial.Load(cmd.InOrStdin(), f.config, f.adapter); err != nil {
+		return err
+	}
+	if f.loaded.Engine == nil {
+		f.loaded.Close()
+		return fmt.Errorf("%s loads, but has no notify", f.config)
+	}
+	for _, text := range f.loaded.Warnings {
+		cmd.PrintErrln("Warning:", text)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s loads: %s\n", f.config, f.loaded.Summary())
+	return nil
 }
 
 // checks returns the URLs to check. With --key, it also sets the sender of m.
 func (f *checkFlags) checks(cmd *cobra.Command, args []string, m *notifier.Message) (out []urlCheck, err error) {
+	if f.loaded != nil {
+		for _, k := range f.loaded.Keys() {
+			for _, t := range k.Targets {
+				out = append(out, urlCheck{target: t, key: k.Name, sender: k.Site.Identity})
+			}
+		}
+		return out, nil
+	}
 	if f.key != "" {
 		to, err := f.keyRecipients(cmd, args)
 		if err != nil {
@@ -126,7 +173,7 @@ func (f *checkFlags) checks(cmd *cobra.Command, args []string, m *notifier.Messa
 	}
 	for _, u := range urls {
 		d, err := parseArgument(u)
-		out = append(out, urlCheck{notifier.Target{Destination: d}, err})
+		out = append(out, urlCheck{target: notifier.Target{Destination: d}, err: err})
 	}
 	return out, nil
 }
@@ -141,11 +188,18 @@ func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, r
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
 	t := c.target
+	if c.sender != nil {
+		own := *m
+		own.Identity, m = c.sender, &own
+	}
 	r := t.DryRun(ctx, version.Agent, m)
 	usable = r.Err == nil || len(r.Requests) > 0 || len(r.Connections) > 0
 
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "%s\n  service\t%s\n", t.String(), t.Service())
+	if c.key != "" {
+		fmt.Fprintf(table, "  key\t%s\n", c.key)
+	}
 	if len(t.Tags) > 0 {
 		fmt.Fprintf(table, "  tags\t%s\n", strings.Join(t.Tags, " "))
 	}

@@ -59,6 +59,7 @@ func TestCommandTranscripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no transcripts", err)
 	}
+	versions := regexp.MustCompile(`caddy-notify \S+, Caddy \S+, go[\w.]+`)
 	word := regexp.MustCompile(`'[^']*'|\S+`)
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -76,6 +77,7 @@ func TestCommandTranscripts(t *testing.T) {
 					args[i] = strings.Trim(args[i], "'")
 				}
 				out, errs, code := command(t, "json://stdin.example.com\n", args...)
+				out = versions.ReplaceAllString(out, "caddy-notify VERSION, Caddy VERSION, go VERSION")
 				out = strings.ReplaceAll(out, version.Agent, "caddy-notify/VERSION (+https://github.com/caddy-notify/caddy-notify)")
 				got.WriteString(line + out + errs + "exit " + strconv.Itoa(code) + "\n\n")
 				if strings.Contains(out+errs, "secretsecret") {

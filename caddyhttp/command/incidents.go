@@ -40,6 +40,7 @@ type incident struct {
 		Step int        `json:"step"`
 		Next *time.Time `json:"next"`
 	} `json:"escalation"`
+	Silenced *time.Time `json:"silenced_until"` // nil if no silence matches it
 }
 
 // incidentFlags are the flags of the commands of incidents.
@@ -201,12 +202,18 @@ func (x *incident) columns() []string {
 	case x.State == "acknowledged" && x.Acknowledged != nil && x.Acknowledged.By != "":
 		what = "by " + x.Acknowledged.By
 	case x.State == "open" && x.Escalation != nil && x.Escalation.Step == 0:
-		what = "silenced" // since it was opened
+		what = "nobody is told yet" // a silence matches it since it was opened
 	case x.State == "open" && x.Escalation != nil:
 		what = fmt.Sprintf("step %d", x.Escalation.Step)
-		if x.Escalation.Next != nil {
+		if next := x.Escalation.Next; next != nil && (x.Silenced == nil || next.After(*x.Silenced)) {
 			what += ", next " + x.Escalation.Next.Local().Format(time.DateTime)
 		}
+	}
+	if x.State == "open" && x.Silenced != nil {
+		if what != "" {
+			what += ", "
+		}
+		what += "silenced until " + x.Silenced.Local().Format(time.DateTime)
 	}
 	line := []string{x.ID, x.Key, x.State, x.Type, "since " + x.Opened.Local().Format(time.DateTime), what, x.Title}
 	for i, text := range line {

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"encoding/json"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
@@ -59,6 +61,15 @@ func TestIncidents(t *testing.T) {
 	if out, _, code := run("--json"); code != 0 || strings.Count(out, `"id":`) != 3 {
 		t.Errorf("--json: exit %d\n%s", code, out)
 	}
+	if _, errs, code := command(t, "", "silence", "ops", "--for=1h", "--incident=disk", "--reason=test", "--address="+caddyhttptest.Admin); code != 0 {
+		t.Fatalf("silence: exit %d\n%s", code, errs)
+	}
+	if out, _, _ := run("--key=ops", "--state=open"); !strings.Contains(out, "silenced until ") {
+		t.Errorf("silenced: %s", out)
+	}
+	if out, _, _ := run("--key=net"); strings.Contains(out, "silenced") {
+		t.Errorf("of another key: %s", out)
+	}
 	list, _, _ := run("--key=ops", "--state=open")
 	id := strings.Fields(list)[0]
 	if out, errs, code := run("acknowledge", id, "--by", "Eve"); code != 0 || out != "ops Title of disk: acknowledged.\n" {
@@ -103,5 +114,31 @@ func TestIncidents(t *testing.T) {
 	}
 	if _, errs, code := run("--state=shut"); code != 1 || !strings.Contains(errs, "state must be open, acknowledged or resolved") {
 		t.Errorf("a wrong state: exit %d\n%s", code, errs)
+	}
+}
+
+// TestIncidentColumns checks that no next step is announced that a silence stops.
+func TestIncidentColumns(t *testing.T) {
+	at := func(text string) string {
+		x, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.Local().Format(time.DateTime)
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"a next step":     {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}}`, "step 1, next " + at("2026-03-01T12:00:00Z")},
+		"silenced":        {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`, "step 1, silenced until " + at("2026-03-01T13:00:00Z")},
+		"silenced before": {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T14:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`, "step 1, next " + at("2026-03-01T14:00:00Z") + ", silenced until " + at("2026-03-01T13:00:00Z")},
+		"not told":        {`{"state": "open", "escalation": {"step": 0}}`, "nobody is told yet"},
+		"without steps":   {`{"state": "open", "silenced_until": "2026-03-01T13:00:00Z"}`, "silenced until " + at("2026-03-01T13:00:00Z")},
+	} {
+		var x incident
+		if err := json.Unmarshal([]byte(tt.text), &x); err != nil {
+			t.Fatal(err)
+		}
+		if got := x.columns()[5]; got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }

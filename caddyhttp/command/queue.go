@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -86,16 +85,19 @@ API of the server.
 			if f.destination != "" {
 				return f.retryDestination(cmd, ids)
 			}
-			return f.change(cmd, ids, http.MethodPost, "/retry", "due now")
+			if f.all && len(ids) == 0 {
+				return f.retryAll(cmd, "/notify/queue/retry")
+			}
+			return f.change(cmd, ids, http.MethodPost, "/retry", "due now", "all that wait or were given up")
 		}),
 	}
-	retry.Flags().StringVar(&f.destination, "destination", "", "Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows")
-	retry.Flags().BoolVar(&f.all, "all", false, "Try all messages again that have such a delivery")
+	retry.Flags().StringVar(&f.destination, "destination", "", "Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows, or was given up")
+	retry.Flags().BoolVar(&f.all, "all", false, "Try all deliveries now that wait or were given up, except those that a rule holds")
 	drop := &cobra.Command{
 		Use:   "drop <id>...|--all",
 		Short: "Cancels deliveries that wait or were given up",
 		RunE: exit.WithCode(func(cmd *cobra.Command, ids []string) error {
-			return f.change(cmd, ids, http.MethodDelete, "", "dropped")
+			return f.change(cmd, ids, http.MethodDelete, "", "dropped", "those with a delivery that was given up")
 		}),
 	}
 	drop.Flags().BoolVar(&f.all, "all", false, "Drop all messages with a delivery that was given up")
@@ -188,10 +190,10 @@ func (d *delivery) columns() []string {
 }
 
 // change asks the admin API to change messages, and prints how many deliveries
-// were changed.
-func (f *queueFlags) change(cmd *cobra.Command, ids []string, method, suffix, done string) error {
+// were changed. all says what --all stands for.
+func (f *queueFlags) change(cmd *cobra.Command, ids []string, method, suffix, done, all string) error {
 	if (len(ids) == 0) != f.all {
-		return errors.New("name messages by their IDs, or give --all for those with a delivery that was given up; caddy notify queue list shows the IDs")
+		return fmt.Errorf("name messages by their IDs, or give --all for %s; caddy notify queue list shows the IDs", all)
 	}
 	if f.all {
 		seen := map[string]bool{}
@@ -208,17 +210,31 @@ func (f *queueFlags) change(cmd *cobra.Command, ids []string, method, suffix, do
 			return err
 		}
 	}
-	var all changed
+	var total changed
 	for _, id := range ids {
 		body, err := f.ask(method, "/notify/queue/"+url.PathEscape(id)+suffix, nil)
 		if err != nil {
 			return fmt.Errorf("message %s: %w", id, err)
 		}
-		if err := all.add(body); err != nil {
+		if err := total.add(body); err != nil {
 			return err
 		}
 	}
-	all.print(cmd, done)
+	total.print(cmd, done)
+	return nil
+}
+
+// retryAll asks the admin API to make several deliveries due at an address of it.
+func (f *queueFlags) retryAll(cmd *cobra.Command, address string) error {
+	body, err := f.ask(http.MethodPost, address, nil)
+	if err != nil {
+		return err
+	}
+	var all changed
+	if err := all.add(body); err != nil {
+		return err
+	}
+	all.print(cmd, "due now")
 	return nil
 }
 

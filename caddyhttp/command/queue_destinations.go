@@ -70,19 +70,10 @@ func (d *destination) columns() []string {
 }
 
 // retryDestination asks the admin API to try everything now that waits for one
-// destination.
+// destination or was given up.
 func (f *queueFlags) retryDestination(cmd *cobra.Command, ids []string) error {
 	if len(ids) > 0 || f.all {
 		return errors.New("give --destination alone, without IDs of messages and --all")
 	}
-	body, err := f.ask(http.MethodPost, "/notify/destinations/"+url.PathEscape(f.destination)+"/retry", nil)
-	if err != nil {
-		return err
-	}
-	var all changed
-	if err := all.add(body); err != nil {
-		return err
-	}
-	all.print(cmd, "due now")
-	return nil
+	return f.retryAll(cmd, "/notify/destinations/"+url.PathEscape(f.destination)+"/retry")
 }

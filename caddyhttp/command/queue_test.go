@@ -81,12 +81,39 @@ func TestQueue(t *testing.T) {
 	if out, errs, code := run("retry", ids[0], address); code != 0 || out != "1 delivery due now (0 waiting, 1 given up).\n" {
 		t.Errorf("retry: exit %d %s%s", code, out, errs)
 	}
+	givenUp := func(n int) {
+		t.Helper()
+		gatewaytest.Eventually(t, func() bool {
+			out, _, _ := run("list", "--dead", address)
+			return strings.Count(out, "given up") == n
+		})
+	}
+	gatewaytest.Eventually(t, func() bool {
+		out, _, _ := run("show", ids[0], address)
+		return strings.HasPrefix(out, "delivered")
+	})
+	status.Store(http.StatusServiceUnavailable)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, caddyhttptest.Server+"/notify/k", strings.NewReader("waits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := caddyhttptest.Client.Do(r); err != nil {
+		t.Fatal(err)
+	} else {
+		resp.Body.Close()
+	}
+	status.Store(http.StatusNotFound)
+	if out, errs, code := run("retry", "--all", address); code != 0 || out != "3 deliveries due now (1 waiting, 2 given up).\n" {
+		t.Errorf("retry --all: exit %d %s%s", code, out, errs)
+	}
+	givenUp(3)
 	if out, errs, code := run("destinations", address); code != 0 || len(strings.Fields(out)) < 5 || strings.Fields(out)[2] != "k" {
 		t.Errorf("destinations: exit %d %s%s", code, out, errs)
-	} else if out, errs, code := run("retry", "--destination", strings.Fields(out)[1], address); code != 0 || !strings.HasSuffix(out, "due now.\n") {
+	} else if out, errs, code := run("retry", "--destination", strings.Fields(out)[1], address); code != 0 || !strings.HasSuffix(out, "(0 waiting, 3 given up).\n") {
 		t.Errorf("retry --destination: exit %d %s%s", code, out, errs)
 	}
-	if out, errs, code := run("drop", "--all", address); code != 0 || out != "2 deliveries dropped.\n" {
+	givenUp(3)
+	if out, errs, code := run("drop", "--all", address); code != 0 || out != "3 deliveries dropped.\n" {
 		t.Errorf("drop --all: exit %d %s%s", code, out, errs)
 	}
 	if out, errs, code := run("list", "--dead", address); code != 0 || out != "" || errs != "There are none.\n" {

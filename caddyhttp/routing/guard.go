@@ -35,7 +35,7 @@ import (
 func (c *Routes) WarnUnguarded() {
 	warned, warnedManage := map[*Site]bool{}, map[*Site]bool{} // about isOpen and about openManagement
 	for _, server := range c.servers() {
-		f := siteFinder{server: server, siteOf: c.Of}
+		f := siteFinder{server: server, siteOf: c.Of, warned: c.Warned}
 		f.find(f.server.Routes, routedSite{})
 		for _, s := range f.sites {
 			if !warned[s.handler] && s.isOpen() {

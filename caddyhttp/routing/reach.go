@@ -29,7 +29,7 @@ func (c *Routes) CheckReach() error {
 	reached := map[*Site]bool{}
 	var missed []error
 	for _, server := range c.servers() {
-		f := siteFinder{server: server, siteOf: c.Of}
+		f := siteFinder{server: server, siteOf: c.Of, warned: c.Warned}
 		f.find(f.server.Routes, routedSite{})
 		for _, s := range f.sites {
 			reach := newReach(s)

@@ -42,6 +42,9 @@ type Routes struct {
 	HTTP  *caddyhttp.App // that has the routes; nil for none
 	Sites []*Site        // in the order in which they were provisioned
 	Of    SiteFunc
+
+	// Warned is called with each warning instead of logging it; nil to log it.
+	Warned func(text string)
 }
 
 // servers returns the servers, sorted by their names.
@@ -88,6 +91,7 @@ func (h *Site) place() string {
 type routedSite struct {
 	handler *Site
 	siteOf  SiteFunc
+	warned  func(text string)
 	server  *caddyhttp.Server
 	host    string   // one that reaches the handler; "" for any
 	hosts   []string // all that reach the handler, as configured; none for any
@@ -95,6 +99,10 @@ type routedSite struct {
 }
 
 func (s routedSite) warn(text string, fields ...zap.Field) {
+	if s.warned != nil {
+		s.warned(s.handler.Caddyfile.Position() + text)
+		return
+	}
 	s.handler.API.Log.Warn(s.handler.Caddyfile.Position()+text, fields...)
 }
 
@@ -102,6 +110,7 @@ func (s routedSite) warn(text string, fields ...zap.Field) {
 type siteFinder struct {
 	server  *caddyhttp.Server
 	siteOf  SiteFunc
+	warned  func(text string)
 	sites   []routedSite
 	guarded bool // a handler in the routes authenticates requests
 }
@@ -117,7 +126,7 @@ func (f *siteFinder) find(routes caddyhttp.RouteList, at routedSite) (prefix str
 		}
 		for _, handler := range route.Handlers {
 			if s := f.siteOf(handler); s != nil {
-				f.sites = append(f.sites, routedSite{s, f.siteOf, f.server, in.host, in.hosts, in.prefix})
+				f.sites = append(f.sites, routedSite{s, f.siteOf, f.warned, f.server, in.host, in.hosts, in.prefix})
 			}
 			switch h := handler.(type) {
 			case *caddyhttp.Subroute:

@@ -136,6 +136,17 @@ func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.
 	return x, nil
 }
 
+// Until returns until when a silence matches an open incident; the zero time for none.
+func (s *Silences) Until(ctx context.Context, x *rules.Incident) (until time.Time) {
+	if !x.IsOpen() {
+		return until
+	}
+	if m, err := s.OfIncident(ctx, x); err == nil && m != nil {
+		until = m.Until
+	}
+	return until
+}
+
 // all returns the silences in the record of the key with a place.
 func (s *Silences) all(ctx context.Context, place string) (rules.Silences, error) {
 	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(place))

@@ -45,6 +45,21 @@ func (h *keyPages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 		}
 		p.Beats = append(p.Beats, x)
 	}
+	if k.CheckSource(site.SourceDirect) == nil {
+		p.BeatLine = beatLine(r, k)
+	}
+}
+
+// beatLine returns how a job sends the first beat of a key.
+func beatLine(r *http.Request, k *site.Key) *view.CopiedLine {
+	l := &view.CopiedLine{Name: "a beat", Note: "Behind the command of the job, which also tells whether it has failed."}
+	header := ""
+	if len(k.Tokens) > 0 {
+		header = ` -H "Authorization: Bearer $TOKEN"`
+		l.Note += " $TOKEN stands for a token of the key."
+	}
+	l.Text = "backup.sh; curl -fsS -m 10 --retry 5" + header + ` "` + keyURL(r, k) + "?beat=" + k.Expects[0].Name + `&exit=$?"`
+	return l
 }
 
 // beatTroubles returns the beats of a key that are late or have failed, the first one first.

@@ -72,7 +72,7 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 			return p, err
 		}
 	}
-	p.Added = addedService(r)
+	p.Added, p.Done = addedService(r), doneText(r.URL.Query())
 	key := h.Lookup(name)
 	k, err := key.Key(r.Context())
 	switch {

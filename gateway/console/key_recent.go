@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -236,18 +238,21 @@ func (h *queueActions) logQueueChange(r *http.Request, change string, deliveries
 // destination in the form or, without one, for all that the page has.
 const hurryQuery = "hurry"
 
-// hurryKey makes due what waits for a destination of a key, or for all of them.
+// hurryKey makes due what waits for a destination of a key, or for all of them, and what
+// was given up there.
 func (h *queueActions) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
 		return err
 	}
-	n, err := hurryDestinations(r.Context(), q, ids)
+	n, err := hurryDestinations(r.Context(), q, ids, func(ctx context.Context, j *queue.Job) bool {
+		return slices.Contains(ids, q.Outbox.Queue.Hash(j.Destination)) && h.mayChange(ctx, j)
+	})
 	if err != nil {
 		return httpapi.Answer(err)
 	}
-	h.logQueueChange(r, hurryQuery, n, zap.String("key", name))
-	return h.changedDeliveries(w, r, httpapi.ConsoleKey(r, name)+"#reaches", n)
+	h.logQueueChange(r, hurryQuery, n.Queued+n.Dead, zap.String("key", name))
+	return h.hurried(w, r, httpapi.ConsoleKey(r, name), n)
 }
 
 // dropKey drops what waits for a destination of a key or, for a form with the field
@@ -276,16 +281,17 @@ var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such d
 func (h *queueActions) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
-	n, err := q.Outbox.Messages().DropDestination(ctx, id, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
+	n, err := q.Outbox.Messages().DropDestination(ctx, id, func(j *queue.Job) bool { return h.mayChange(ctx, j) })
 	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", EncodeDestination(id)))...)
 	return n, httpapi.Answer(err)
 }
 
-// mayDrop reports whether those who manage the site may drop a delivery: one of a message
+// mayChange reports whether those who manage the site may drop a delivery, or try one again
+// that was given up: one of a message
 // that came to the site, or of a key that the site has in common with the other one, such
 // as a global key. The messages of a site that is not in the configuration any more are
 // everybody's, because no other page shows them.
-func (h *queueActions) mayDrop(ctx context.Context, j *queue.Job) bool {
+func (h *queueActions) mayChange(ctx context.Context, j *queue.Job) bool {
 	var state queued.State
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
@@ -330,6 +336,17 @@ func (h *queueActions) destinationsOfForm(w http.ResponseWriter, r *http.Request
 		return nil, nil, errNoQueuedDestination
 	}
 	return q, slices.Compact(ids), nil
+}
+
+// hurried answers a form that has made deliveries due, with the page at an address.
+func (h *queueActions) hurried(w http.ResponseWriter, r *http.Request, address string, n queue.Retried) error {
+	if !api.PrefersHTML(r) {
+		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n.Queued + n.Dead, "waiting": n.Queued, "dead": n.Dead})
+	}
+	query := url.Values{"done": {hurryQuery}, "waiting": {strconv.Itoa(n.Queued)}, "dead": {strconv.Itoa(n.Dead)}}
+	w.Header().Set("Location", address+"?"+query.Encode())
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
 }
 
 // changedDeliveries answers a form that has changed deliveries.

@@ -229,9 +229,10 @@ func lastDelivered(health *view.Health, stored bool, now time.Time) view.Moment 
 	return view.Moment{Text: "never used"}
 }
 
-// hurryDestinations makes due what waits for the given destinations.
-func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash) (int, error) {
+// hurryDestinations makes due what waits for the given destinations, and what was given up
+// and may accepts.
+func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash, may func(context.Context, *queue.Job) bool) (queue.Retried, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
 	defer cancel()
-	return q.Outbox.Messages().RetryDestinations(ctx, ids...)
+	return q.Outbox.Messages().RetryDestinations(ctx, ids, func(j *queue.Job) bool { return may(ctx, j) })
 }

@@ -63,7 +63,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	if err != nil {
 		return err
 	}
-	p := view.NowPage{Root: httpapi.RootOf(r.URL.Path), Now: time.Now(), Keys: len(names), Lost: -1, Done: nowDone(query.Get("done")), MayAdd: h.MayManageSaved(r) == nil}
+	p := view.NowPage{Root: httpapi.RootOf(r.URL.Path), Now: time.Now(), Keys: len(names), Lost: -1, Done: nowDone(query), MayAdd: h.MayManageSaved(r) == nil}
 	states, err := h.health(r.Context())
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
@@ -107,8 +107,8 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 }
 
 // nowDone says what a button of the page has done.
-func nowDone(done string) string {
-	switch done {
+func nowDone(query url.Values) string {
+	switch query.Get("done") {
 	case acknowledgeQuery:
 		return "You take care of it. Nobody else is told."
 	case resolveQuery:
@@ -116,7 +116,7 @@ func nowDone(done string) string {
 	case "over":
 		return "Somebody was faster: it was acknowledged before, or it is over."
 	}
-	return doneText(done)
+	return doneText(query)
 }
 
 // situation is what needs somebody's attention.

@@ -121,7 +121,7 @@ func TestNow(t *testing.T) {
 		}
 		p.Answer(http.StatusOK)
 		destination := console.EncodeDestination(g.Rooms().Outbox.Queue.Hash(g.Resolved.Keys["garage"].Targets[0].Hash()))
-		if r := submit(g, "/notify/console?hurry", url.Values{"destination": {destination}}); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console?done=hurry" {
+		if r := submit(g, "/notify/console?hurry", url.Values{"destination": {destination}}); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console?dead=0&done=hurry&waiting=1" {
 			t.Errorf("trying now answers %d, %q", r.Status, r.Header.Get("Location"))
 		}
 		time.Sleep(2 * time.Second)

@@ -74,7 +74,7 @@ func (h *sendPages) previewPayload(ctx context.Context, name, payload string) (m
 		return nil, "", err
 	}
 	if s == nil {
-		return nil, "", httpapi.ErrNoSource
+		return nil, "", h.Resolved.NoSource(ctx, name)
 	}
 	got, err := s.Read(ctx, &source.Request{Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{}, Body: []byte(payload), Time: time.Now()})
 	if err != nil {

@@ -3,8 +3,11 @@ package console
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -34,9 +37,7 @@ const maxPageDestinations = 200
 // serveQueuePage shows what waits, by destination.
 func (h *queuePage) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	p := view.QueuePage{Root: httpapi.RootOf(r.URL.Path), Size: "0 B"}
-	if done := r.URL.Query().Get("done"); done != "" {
-		p.Done = doneText(done)
-	}
+	p.Done = doneText(r.URL.Query())
 	q, err := h.App.Open(nil)
 	switch {
 	case err != nil:
@@ -84,6 +85,9 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	}
 	if waiting > 0 {
 		p.All = &view.Waits{Address: address, Destination: allDestinations, Count: waiting}
+	}
+	if waiting > 0 || s.Dead > 0 {
+		p.Hurry = address
 	}
 	if p.More = max(len(all)-maxPageDestinations, 0); p.More > 0 {
 		all = all[:maxPageDestinations]
@@ -193,19 +197,22 @@ func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, d *
 	return i >= 0
 }
 
-// hurryQueue makes due what waits for a destination, or for all of them, and leads back to
-// the page of the button.
+// hurryQueue makes due what waits for a destination, or for all of them, and
+// what was given up there. It leads back to the page of the button.
 func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
 	}
-	n, err := hurryDestinations(r.Context(), q, ids)
+	one := r.PostForm.Get("destination")
+	n, err := hurryDestinations(r.Context(), q, ids, func(ctx context.Context, j *queue.Job) bool {
+		return (one == "" || one == allDestinations || slices.Contains(ids, q.Outbox.Queue.Hash(j.Destination))) && h.queue.mayChange(ctx, j)
+	})
 	if err != nil {
 		return httpapi.Answer(err)
 	}
-	h.queue.logQueueChange(r, hurryQuery, n)
-	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, at.Pattern)+"?done="+hurryQuery, n)
+	h.queue.logQueueChange(r, hurryQuery, n.Queued+n.Dead)
+	return h.queue.hurried(w, r, httpapi.AddressOf(r, at.Pattern), n)
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
@@ -228,11 +235,16 @@ func (h *queuePage) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi
 	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleQueue)+"?done="+dropQuery, total)
 }
 
-// doneText says what a button has done.
-func doneText(done string) string {
-	switch done {
+// doneText says what a button has done, which the query of the page tells; "" for nothing.
+func doneText(query url.Values) string {
+	switch query.Get("done") {
 	case hurryQuery:
-		return "What waited is being tried now."
+		waiting, err := strconv.Atoi(query.Get("waiting"))
+		dead, err2 := strconv.Atoi(query.Get("dead"))
+		if err != nil || err2 != nil || waiting < 0 || dead < 0 {
+			return ""
+		}
+		return fmt.Sprintf("Being tried now: %d that waited, %d that were given up.", waiting, dead)
 	case dropQuery:
 		return "What waited there is dropped."
 	}

@@ -90,6 +90,24 @@ func TestConsoleQueue(t *testing.T) {
 		submit(g, "/notify/console/queue?drop", url.Values{"destination": {"all"}})
 		return all() == 0
 	})
+	good.Answer(http.StatusNotFound) // the delivery is given up at once
+	g.Do(jsonPost("/notify/ops", `{"body":"given up"}`))
+	gatewaytest.Eventually(t, func() bool {
+		s, err := g.Rooms().Outbox.Queue.Stats(t.Context())
+		return err == nil && s.Dead > 0 && waits(0) == 1
+	})
+	good.Answer(http.StatusOK)
+	r := submit(g, "/notify/console/queue?hurry", nil)
+	if location := r.Header.Get("Location"); !strings.HasSuffix(location, "?dead=1&done=hurry&waiting=1") {
+		t.Errorf("trying what waits and what was given up: %d %s", r.Status, location)
+	}
+	if r := get(g, "/notify/console/queue?dead=1&done=hurry&waiting=2", browser); !strings.Contains(r.Body, "Being tried now: 2 that waited, 1 that were given up.") {
+		t.Error("the numbers are not shown")
+	}
+	gatewaytest.Eventually(t, func() bool {
+		s, err := g.Rooms().Outbox.Queue.Stats(t.Context())
+		return err == nil && s.Dead == 0
+	})
 	if r := get(g, "/notify/console/queue?done=%3Cscript%3E", browser); strings.Contains(r.Body, `class="card done"`) {
 		t.Error("an unknown text is shown")
 	}

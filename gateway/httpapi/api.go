@@ -106,6 +106,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	}
 	at.lookup = Lookup{Name: at.Key, site: h.Resolved}
 	h.Devices.hideInvitation(r)
+	h.App.Checks.Respond(w, r)
 	w = early.Writer(w, r)
 	var resp *api.Response
 	if err == nil {

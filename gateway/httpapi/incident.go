@@ -225,10 +225,7 @@ func (h *Incidents) SilencedUntil(ctx context.Context, x *rules.Incident) (until
 	if err != nil {
 		return until
 	}
-	if s, err := q.Alerts.Silences.OfIncident(ctx, x); err == nil && s != nil {
-		until = s.Until
-	}
-	return until
+	return q.Alerts.Silences.Until(ctx, x)
 }
 
 // PersonOf returns a name that was typed in, in one line.

@@ -41,8 +41,10 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 		o.Request = sourceRequest(r, a, o.Time)
 		methods = s.Methods(a.Rest)
 	}
-	if err == nil && methods == nil {
-		err, s = ErrNoSource, nil
+	if err == nil && s == nil {
+		err = h.Resolved.NoSource(r.Context(), a.Source)
+	} else if err == nil && methods == nil {
+		err, s = errNoSource, nil
 	}
 	if err == nil && s.Format.Handshake && r.Method == http.MethodOptions && r.Header.Get(originHeader) != "" {
 		if err = h.allowSender(r, a, s); err == nil {
@@ -485,7 +487,6 @@ func (h *sources) fetchSource(ctx context.Context, address string) ([]byte, erro
 }
 
 var (
-	// ErrNoSource is returned for the address of a source that there is not.
-	ErrNoSource  = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
+	errNoSource  = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
 	errOnlyReads = api.Errorf(http.StatusMethodNotAllowed, "messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token to the key")
 )

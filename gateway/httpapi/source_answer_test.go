@@ -53,7 +53,7 @@ func TestSourceAnswers(t *testing.T) {
 		{"/notify/temporary/proxmox", payload, 503, "30", "1 of 1 notifications could not be sent; send the message again later", ""},
 		{"/notify/wants/proxmox", payload, 503, "90", "2 of 2 notifications could not be sent; send the message again later", ""},
 		{"/notify/optional/proxmox", payload, 200, "", "", ""},
-		{"/notify/both/proxmox?tag=none", payload, 424, "", "none of the 2 destinations of the key both has the requested tag", ""},
+		{"/notify/both/proxmox?tag=none", payload, 424, "", "none of the 2 destinations of the key both has the requested tag none, so nothing was sent", ""},
 		{"/notify/late/proxmox?tag=a", payload, 200, "", "", ""},
 		{"/notify/both/proxmox", `{"subject":"x"}`, 400, "", "this is no payload of Proxmox VE and Backup Server", ""},
 	} {

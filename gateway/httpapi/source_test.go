@@ -50,7 +50,7 @@ func TestSources(t *testing.T) {
 		want                              int
 		text                              string
 	}{
-		{"POST", "/notify/ops/grafanna", gatewaytest.TypeJSON, "{}", 404, "there is no such source"},
+		{"POST", "/notify/ops/grafanna", gatewaytest.TypeJSON, "{}", 404, "there is no such source: grafanna; you may mean grafana"},
 		{"POST", "/notify/none/grafana", gatewaytest.TypeJSON, "{}", 404, "there is no such key"},
 		{"GET", "/notify/ops/grafana", "", "", 405, "POST"},
 		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, `{"a":`, 400, "must be JSON: it ends too early"},

@@ -118,17 +118,27 @@ func (m Messages) Drop(ctx context.Context, id uuid.UUID) (int, error) {
 	return n, messageError(err)
 }
 
-// RetryDestinations makes due what waits for destinations, and returns how many deliveries
-// that are.
-func (m Messages) RetryDestinations(ctx context.Context, ids ...queue.Hash) (total int, err error) {
-	for _, id := range ids {
-		n, err := m.outbox.Queue.RetryDestination(ctx, id)
-		if err != nil {
-			return total, messageError(err)
-		}
-		total += n
+// RetryDestinations makes due what waits for destinations, and those deliveries that were
+// given up and that may accepts. It returns how many there were of each.
+func (m Messages) RetryDestinations(ctx context.Context, ids []queue.Hash, may func(*queue.Job) bool) (n queue.Retried, err error) {
+	if n.Queued, err = m.outbox.Queue.RetryDestinations(ctx, ids...); err == nil {
+		n.Dead, err = m.outbox.Queue.RetryDead(ctx, may)
 	}
-	return total, nil
+	return n, messageError(err)
+}
+
+// RetryAll makes due all that waits for any destination and all that was given up. It
+// returns how many deliveries there were of each.
+func (m Messages) RetryAll(ctx context.Context) (n queue.Retried, err error) {
+	states, err := m.outbox.Queue.Destinations(ctx)
+	if err != nil {
+		return n, messageError(err)
+	}
+	ids := make([]queue.Hash, len(states))
+	for i := range states {
+		ids[i] = states[i].Destination
+	}
+	return m.RetryDestinations(ctx, ids, func(*queue.Job) bool { return true })
 }
 
 // DropDestination cancels what waits for a destination and may be dropped, and returns how

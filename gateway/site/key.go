@@ -11,7 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -112,8 +114,42 @@ func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	case e.Empty():
 		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.Targets), k.Name)
 	}
-	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag, so nothing was sent", len(k.Targets), k.Name)
+	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag %s, so nothing was sent%s", len(k.Targets), k.Name, TagText(e), SuggestTags(e, k.Targets))
 }
+
+// maxTagText is the maximum length of a tag expression in an error, in bytes.
+const maxTagText = 64
+
+// TagText returns a tag expression as errors show it.
+func TagText(e notifier.TagExpr) string { return markup.TruncateBytes(e.String(), maxTagText) }
+
+// SuggestTags returns the end of an error that names the tags of targets that are similar to
+// those of an expression, or "" if there are none.
+func SuggestTags(e notifier.TagExpr, targets []notifier.Target) string {
+	var known, near []string
+	for _, t := range targets {
+		for _, tag := range t.Tags {
+			if _, name := notifier.SplitTag(tag); !slices.Contains(known, name) {
+				known = append(known, name)
+			}
+		}
+	}
+	for _, word := range strings.FieldsFunc(TagText(e), func(r rune) bool { return r == ',' || r == ' ' }) {
+		_, name := notifier.SplitTag(word)
+		for _, tag := range similar.Names(name, known) {
+			if !slices.Contains(near, tag) && len(near) < maxNearTags {
+				near = append(near, tag)
+			}
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return "; you may mean " + strings.Join(near, " or ")
+}
+
+// maxNearTags bounds the tags that an error suggests.
+const maxNearTags = 3
 
 // ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")

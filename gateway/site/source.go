@@ -1,13 +1,17 @@
 package site
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	_ "github.com/caddy-notify/caddy-notify/gateway/source/programs" // a site has all built-in sources
+	"github.com/caddy-notify/caddy-notify/internal/similar"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // CheckSource returns an error if the key does not accept messages of the source.
@@ -42,6 +46,20 @@ func (at *Site) Source(name string) (*source.Source, error) {
 		return s, nil
 	}
 	return source.Builtin(name)
+}
+
+// NoSource returns the error for a client that names a source that does not exist. It
+// suggests one. Those of the site itself are not told where keys need tokens.
+func (at *Site) NoSource(ctx context.Context, name string) *api.Error {
+	known := at.SourceNames()
+	if at.Protected(ctx) {
+		known = slices.DeleteFunc(known, func(name string) bool { return source.Lookup(name) == nil })
+	}
+	mean := ""
+	if near := similar.Names(name, known); len(near) > 0 {
+		mean = "; you may mean " + strings.Join(near, " or ")
+	}
+	return api.Errorf(http.StatusNotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
 }
 
 // SourceNames returns the names of all sources of the site and the built-in ones, sorted.

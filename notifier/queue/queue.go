@@ -482,20 +482,72 @@ func (q *Queue) Replacement(ctx context.Context, j *Job) (*Job, error) {
 	return j, nil
 }
 
-// RetryDestination makes all jobs that wait for a destination due now, also if it
-// has asked for a pause, and returns how many there are. Dead jobs stay dead.
-func (q *Queue) RetryDestination(ctx context.Context, destination Hash) (n int, err error) {
-	waiting, err := q.store.Waiting(ctx, destination)
-	if err != nil {
-		return 0, err
+// RetryDestinations makes all jobs that wait for destinations due now, also if one has asked
+// for a pause, and returns how many there are. Dead jobs stay dead; see [Queue.RetryDead].
+func (q *Queue) RetryDestinations(ctx context.Context, destinations ...Hash) (n int, err error) {
+	defer q.signal()
+	for some := range slices.Chunk(destinations, retryAtOnce) {
+		waiting, err := q.store.Waiting(ctx, some...)
+		if err != nil {
+			return n, err
+		}
+		// The numbers may be old, so that some can wait although they are 0.
+		if _, err = q.store.Wake(ctx, Wake{Now: q.Now(), Destinations: some, Force: true}); err != nil {
+			return n, err
+		}
+		for _, w := range waiting {
+			n += w.Jobs
+		}
 	}
-	for _, w := range waiting {
-		n += w.Jobs
+	return n, nil
+}
+
+// retryAtOnce is how many destinations RetryDestinations wakes in one transaction.
+const retryAtOnce = 50
+
+// RetryDead makes the dead jobs due that may accepts, as if their messages were new, and
+// returns how many there were.
+func (q *Queue) RetryDead(ctx context.Context, may func(*Job) bool) (n int, err error) {
+	defer q.signal()
+	for after := (JobID{}); ; {
+		jobs, err := q.store.List(ctx, after, dropAtOnce, Dead)
+		if err != nil || len(jobs) == 0 {
+			return n, err
+		}
+		after = jobs[len(jobs)-1].JobID
+		end := len(jobs) < dropAtOnce
+		revived, err := q.reviveJobs(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return !may(&j) }))
+		if n += revived; err != nil || end {
+			return n, err
+		}
 	}
-	// The number may be old, so that some can wait although it is 0.
-	_, err = q.store.Wake(ctx, Wake{Now: q.Now(), Destinations: []Hash{destination}, Force: true})
-	q.signal()
-	return n, err
+}
+
+// reviveJobs makes those of the jobs due that are still dead.
+func (q *Queue) reviveJobs(ctx context.Context, jobs []Job) (n int, err error) {
+	now := q.Now()
+	expires := now.Add(q.options.Load().MaxAge)
+	var ids []JobID
+	for i := range jobs {
+		if jobs[i].Incident == "" {
+			ids = append(ids, jobs[i].JobID)
+			continue
+		}
+		changed, err := q.orderJobs(ctx, jobs[i:i+1], now, func(status Status) (Status, func(*Job)) {
+			if status != Dead {
+				return 0, nil
+			}
+			return Held, func(j *Job) { j.Hurry(now, expires) } // until it is its turn, which may be at once
+		})
+		if n += len(changed); err != nil {
+			return n, err
+		}
+	}
+	changed, err := q.changeJobs(ctx, ids, []Status{Dead}, func(j *Job) {
+		j.Hurry(now, expires)
+		j.Updated = now
+	})
+	return n + changed, err
 }
 
 // DropDestination cancels jobs that wait for a destination, and with dead also those
@@ -527,7 +579,7 @@ func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool
 	return n, true, nil
 }
 
-// The bounds of DropDestination.
+// The bounds of DropDestination and RetryDead.
 const (
 	dropAtOnce  = 250 // jobs that are read, and changed in one transaction
 	maxDropScan = 25_000
@@ -551,22 +603,28 @@ func (q *Queue) dropJobs(ctx context.Context, jobs []Job, now time.Time, statuse
 			return n, err
 		}
 	}
+	changed, err := q.changeJobs(ctx, ids, statuses, func(j *Job) { j.Status, j.Updated = Cancelled, now })
+	return n + changed, err
+}
+
+// changeJobs applies a change to those of the jobs that still have one of the statuses, in
+// one transaction, and returns how many there are. They have no incident.
+func (q *Queue) changeJobs(ctx context.Context, ids []JobID, statuses []Status, apply func(*Job)) (n int, err error) {
 	if len(ids) == 0 {
-		return n, nil
+		return 0, nil
 	}
-	changed := 0
 	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
-		now, c := now, new(Change)
+		c := new(Change)
 		all, err := status(ids)
 		for i, s := range all {
 			if slices.Contains(statuses, s) {
-				c.Jobs = append(c.Jobs, JobChange{ids[i], func(j *Job) { j.Status, j.Updated = Cancelled, now }})
+				c.Jobs = append(c.Jobs, JobChange{ids[i], apply})
 			}
 		}
-		changed = len(c.Jobs)
+		n = len(c.Jobs)
 		return c, err
 	}})
-	return n + changed, err
+	return n, err
 }
 
 // Check returns an error if the store cannot take messages because it cannot be

@@ -367,7 +367,7 @@ func TestHurry(t *testing.T) {
 		if n := d.arrived(); n != 1 {
 			t.Errorf("%d have arrived after a retry", n)
 		}
-		if n, err := q.RetryDestination(t.Context(), q.Hash("a")); err != nil || n != 1 {
+		if n, err := q.RetryDestinations(t.Context(), q.Hash("a")); err != nil || n != 1 {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)

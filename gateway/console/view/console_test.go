@@ -105,7 +105,8 @@ var examples = map[string]Page{
 			{Name: "sync", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Failed", Since: noon, Last: noon, Ran: "12m", Exit: "3", Due: noon.Add(time.Hour)},
 			{Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon, Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour)},
 		},
-		Invite: true,
+		BeatLine: &CopiedLine{Name: "a beat", Text: "backup.sh; curl -fsS \"https://alerts.example.com/notify/ops?beat=nightly&exit=$?\"", Note: "Behind the command of the job."},
+		Invite:   true,
 		Devices: []Device{
 			{ID: "d1", Name: "Ann's phone", Tags: []string{"oncall"}, Service: "fcm.googleapis.com", Added: noon, Sent: noon, Seen: noon},
 			{ID: "d2", Name: "Old phone", Service: "push.apple.com", Added: noon, Sent: noon, Problem: "It has confirmed none of the last 3 messages."},
@@ -163,19 +164,22 @@ var examples = map[string]Page{
 	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Named: Named{"Key ops", ""}, URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
 	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
 	"queue": QueuePage{
-		Root: "../", Problem: "No message can be stored now.", Done: "What waited is being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
-		All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
+		Root: "../", Problem: "No message can be stored now.", Done: "Being tried now: 112 that waited, 3 that were given up.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
+		Hurry: "../notify/console/queue", All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
 		Destinations: []QueuedDestination{
 			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
 			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
 		},
 	},
+	"queue_given_up": QueuePage{Root: "../", Hurry: "../notify/console/queue", GivenUp: 3, Size: "0 B"},
 	"incidents": IncidentsPage{
 		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
 		Action: "../notify/console/incidents", Done: "One incident is forgotten.",
 		Incidents: []ListedIncident{
 			{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)},
 			{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)},
+			{Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour)},
+			{Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour)},
 			{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1},
 			{ID: "abf", Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
 		},

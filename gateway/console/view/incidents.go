@@ -60,6 +60,11 @@ type ListedIncident struct {
 	Silenced time.Time // until when it is silenced; zero if it is not
 }
 
+// Stopped reports whether a silence stops the next step.
+func (x ListedIncident) Stopped() bool {
+	return !x.Silenced.IsZero() && !x.Next.After(x.Silenced)
+}
+
 // Choices for the filter.
 var filterIncidents = []Choice{{Value: "", Label: "any"}, {Value: string(IncidentOpen), Label: "open"}, {Value: string(IncidentAcknowledged), Label: "acknowledged"}, {Value: string(IncidentResolved), Label: "resolved"}}
 

@@ -9,6 +9,7 @@ import (
 // to it, and its configuration in an editor.
 type KeyPage struct {
 	Added string // the service of a destination that was just saved; "" for none
+	Done  string // what a button has done; "" for nothing
 
 	Root         string // as in KeysPage
 	Key          string
@@ -23,6 +24,7 @@ type KeyPage struct {
 	Silence      string       // the address at which a silence of it is made; "" if none can be
 	Rules        []string     // the rules over time, a sentence each
 	Beats        []Beat       // that it expects
+	BeatLine     *CopiedLine  // how one of them is sent; nil if it comes from a source
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
 	Login        bool         // the lines have a login of the server

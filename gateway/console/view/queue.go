@@ -13,6 +13,7 @@ type QueuePage struct {
 	GivenUp      int
 	Oldest       time.Time // of the messages that wait; zero if none waits
 	Size         string    // of what waits, and of what rules remember
+	Hurry        string    // where the form is sent that tries all now; "" if there is nothing
 	All          *Waits    // what waits for the destinations of the site; nil for nothing
 	Destinations []QueuedDestination
 	More         int // destinations that are not shown

@@ -83,7 +83,7 @@ func TestServerClockJumps(t *testing.T) {
 	}
 	jobWhen(func(j *queue.Job) bool { return j.Attempts == 1 })
 	setClock(t, dsn, queue.DefaultMaxAge+time.Hour)
-	if _, err := q.RetryDestination(t.Context(), q.Hash("a")); err != nil {
+	if _, err := q.RetryDestinations(t.Context(), q.Hash("a")); err != nil {
 		t.Fatal(err)
 	}
 	// The attempt may begin before the new time is known.

@@ -123,7 +123,7 @@ func (s *suite) runOrder(handles ...queue.Store) {
 		q := queues[len(queues)-1]
 		mu.Unlock()
 		for _, to := range destinations {
-			if _, err := q.RetryDestination(s.Context(), q.Hash(to)); err != nil {
+			if _, err := q.RetryDestinations(s.Context(), q.Hash(to)); err != nil {
 				s.Fatal(err)
 			}
 		}

@@ -1,0 +1,10 @@
+package doctor
+
+import (
+	"os"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/hometest"
+)
+
+func TestMain(m *testing.M) { os.Exit(hometest.Main(m)) }
