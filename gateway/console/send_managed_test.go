@@ -68,6 +68,12 @@ func TestSendManaged(t *testing.T) {
 	if sent := g.Do(request("POST", address, "ann", "")); !strings.Contains(sent.Body, `<a href="./secret?send">Write another message</a>`) {
 		t.Error(sent.Body)
 	}
+	// The script of the page reads the results as they come in.
+	r := request("POST", address, "ann", "http://example.com")
+	r.Header.Set("Accept", "application/x-ndjson")
+	if lines := g.Do(r); lines.Status != 200 || !strings.Contains(lines.Body, `{"sending":`) || !strings.Contains(lines.Body, `"status":200`) {
+		t.Errorf("%d %s", lines.Status, lines.Body)
+	}
 	s.Take()
 	key := g.Do(request("GET", "/notify/console/keys/secret", "ann", ""))
 	for _, want := range []string{`href="../../../notify/console/keys/secret?send">Send a message</a>`, `curl -f -u USER:PASSWORD -d &#34;backup done&#34; &#34;http://example.com/notify/secret?token=$TOKEN&#34;`, `<code>USER</code> and <code>PASSWORD</code> stand for a login`} {

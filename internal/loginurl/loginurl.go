@@ -22,6 +22,12 @@ func Encode(text string) (string, bool) {
 	if first < 0 || !strings.Contains(rest[:first], ":") || strings.HasPrefix(rest, ":") {
 		return "", false
 	}
+	// An @ before that, with a host and perhaps a port behind it, ends a login that is complete.
+	if at := strings.LastIndexByte(rest[:first], '@'); at >= 0 && beginsWithHost(rest[at+1:]) {
+		if _, port, ok := strings.Cut(rest[at+1:first], ":"); !ok || strings.Trim(port, "0123456789") == "" {
+			return "", false
+		}
+	}
 	for at := first; ; at++ {
 		next := strings.IndexByte(rest[at:], '@')
 		if next < 0 {

@@ -12,15 +12,16 @@ func TestEncode(t *testing.T) {
 		"json://me:a/b@[::1]:80":                           "json://me:a%2Fb@[::1]:80",
 		"json://me:a/b@localhost":                          "json://me:a%2Fb@localhost",
 		// nothing to encode, or no password
-		"mailtos://me:pass@example.com":        "",
-		"mailtos://me:pass@example.com/a@b.cd": "mailtos://me:pass%40example.com%2Fa@b.cd", // the caller parses the URL first
-		"json://example.com/a@example.org":     "",
-		"json://example.com:8080/path":         "",
-		"json://me:a/b@host":                   "",
-		"json://:a/b@example.com":              "",
-		"https://me:a/b@example.com":           "",
-		"me:a/b@example.com":                   "",
-		"":                                     "",
+		"mailtos://me:pass@example.com":                     "",
+		"mailtos://me:pass@example.com/a@b.cd":              "",
+		"mailtos://me:pass@example.com:25?to=a@example.org": "",
+		"json://example.com/a@example.org":                  "",
+		"json://example.com:8080/path":                      "",
+		"json://me:a/b@host":                                "",
+		"json://:a/b@example.com":                           "",
+		"https://me:a/b@example.com":                        "",
+		"me:a/b@example.com":                                "",
+		"":                                                  "",
 	} {
 		got, ok := Encode(text)
 		if got != want || ok != (want != "") {

@@ -19,10 +19,11 @@ func TestAddressOfForms(t *testing.T) {
 		"https://prod-1.westeurope.logic.azure.com/workflows/0123456789abcdef0123456789abcdef/triggers/manual/paths/invoke?api-version=1&sp=x&sv=1.0&sig=AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456": "workflow https://…/workflows/…/triggers/manual/paths/invoke?sig=…",
 		"": "gotify tgram pover ntfy matrix json twilio zoom",
 	} {
-		schemes, form, _ := strings.Cut(want, " https")
+		schemes, _, _ := strings.Cut(want, " https")
 		for scheme := range strings.FieldsSeq(schemes) {
 			f := notifier.URLForms(scheme)[0]
-			if form = strings.TrimPrefix(want, schemes+" "); address == "" {
+			form := strings.TrimPrefix(want, schemes+" ")
+			if address == "" {
 				form = ""
 			}
 			if f.Address != form {
