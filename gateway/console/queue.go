@@ -244,7 +244,7 @@ func doneText(query url.Values) string {
 		if err != nil || err2 != nil || waiting < 0 || dead < 0 {
 			return ""
 		}
-		return fmt.Sprintf("Being tried now: %d that waited, %d that were given up.", waiting, dead)
+		return fmt.Sprintf("%d that waited and %d that were given up are being tried now.", waiting, dead)
 	case dropQuery:
 		return "What waited there is dropped."
 	}

@@ -101,7 +101,7 @@ func TestConsoleQueue(t *testing.T) {
 	if location := r.Header.Get("Location"); !strings.HasSuffix(location, "?dead=1&done=hurry&waiting=1") {
 		t.Errorf("trying what waits and what was given up: %d %s", r.Status, location)
 	}
-	if r := get(g, "/notify/console/queue?dead=1&done=hurry&waiting=2", browser); !strings.Contains(r.Body, "Being tried now: 2 that waited, 1 that were given up.") {
+	if r := get(g, "/notify/console/queue?dead=1&done=hurry&waiting=2", browser); !strings.Contains(r.Body, "2 that waited and 1 that were given up are being tried now.") {
 		t.Error("the numbers are not shown")
 	}
 	gatewaytest.Eventually(t, func() bool {

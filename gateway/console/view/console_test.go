@@ -164,7 +164,7 @@ var examples = map[string]Page{
 	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Named: Named{"Key ops", ""}, URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
 	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
 	"queue": QueuePage{
-		Root: "../", Problem: "No message can be stored now.", Done: "Being tried now: 112 that waited, 3 that were given up.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
+		Root: "../", Problem: "No message can be stored now.", Done: "112 that waited and 3 that were given up are being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
 		Hurry: "../notify/console/queue", All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
 		Destinations: []QueuedDestination{
 			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
