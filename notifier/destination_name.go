@@ -67,7 +67,7 @@ func (u *rawURL) detail() string {
 			continue
 		case name == "host" && mail && user != "" && !strings.Contains(detail+user, "@"):
 			return user + "@" + detail
-		case name == "host" && mail && strings.Contains(user, "@"):
+		case name == "host" && mail && strings.Contains(user, "@") && !strings.Contains(detail, "@"):
 			return user
 		case name == "host" && !mail && port != "":
 			return detail + ":" + port
