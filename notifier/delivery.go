@@ -169,7 +169,7 @@ func (d *delivery) log(r *Result) {
 		return
 	}
 	fields := []zap.Field{
-		zap.String("service", r.Service), zap.String("destination", r.Destination), zap.String("name", r.FullName()),
+		zap.String("service", r.Service), zap.String("destination", r.Destination), zap.String("name", NameWithTags(r.Name, r.Tags)),
 		zap.Int("attempts", r.Attempts), zap.Duration("elapsed", r.Elapsed),
 	}
 	if r.Err != nil {

@@ -62,15 +62,6 @@ type Result struct {
 	Unclear bool
 }
 
-// FullName returns the name of the destination with its tags.
-func (r *Result) FullName() string {
-	name := r.Name
-	if name == "" {
-		name = NameOf(r.Service, r.Destination)
-	}
-	return NameWithTags(name, r.Tags)
-}
-
 // Rule is a rule by which a delivery is not made, or made later.
 type Rule string
 

@@ -22,15 +22,15 @@ func Failed(r notifier.Result) bool { return r.Status != StatusQueued && !r.OK()
 
 // QueuedRecord returns the log line for a delivery that is queued.
 func QueuedRecord(r notifier.Result) notifier.Record {
-	text := "Queued for " + r.FullName() + "."
+	text := "Queued for " + NameOf(r) + "."
 	switch {
 	case r.Rule == notifier.RulePlanned:
 		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "The message is planned for " + formatTime(r.Until) + "."}
 	case r.Rule != "":
-		text = "Held for " + r.FullName() + ": " + ruleText(r.Rule, "", r.Until) + "."
+		text = "Held for " + NameOf(r) + ": " + ruleText(r.Rule, "", r.Until) + "."
 		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
 	case r.Err != nil:
-		text = "Queued for another attempt at " + r.FullName() + "."
+		text = "Queued for another attempt at " + NameOf(r) + "."
 	}
 	return notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: text}
 }
@@ -42,11 +42,11 @@ func ResultRecord(r notifier.Result) notifier.Record {
 	case r.Err != nil:
 		out.Level, out.Text = notifier.LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error()
 	case r.Rule == notifier.RuleSuperseded:
-		out.Text = "Not sent to " + r.FullName() + ": a newer message about the incident replaces it."
+		out.Text = "Not sent to " + NameOf(r) + ": a newer message about the incident replaces it."
 	case r.Rule != "":
-		out.Text = "Not sent to " + r.FullName() + ": " + ruleText(r.Rule, r.By, time.Time{}) + "."
+		out.Text = "Not sent to " + NameOf(r) + ": " + ruleText(r.Rule, r.By, time.Time{}) + "."
 	case r.Status == notifier.Skipped:
-		out.Text = "Nothing to send to " + r.FullName() + "."
+		out.Text = "Nothing to send to " + NameOf(r) + "."
 	}
 	return out
 }

@@ -255,7 +255,7 @@ type Result struct {
 // NewResult returns the JSON form of a result.
 func NewResult(r notifier.Result) Result {
 	out := Result{
-		Service: r.Service, Destination: r.Destination, Name: r.FullName(), Tags: notNil(r.Tags), Status: r.Status,
+		Service: r.Service, Destination: r.Destination, Name: NameOf(r), Tags: notNil(r.Tags), Status: r.Status,
 		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional, Rule: r.Rule, By: r.By,
 	}
 	if !r.Until.IsZero() && r.Rule == notifier.RuleEscalating {
@@ -268,6 +268,15 @@ func NewResult(r notifier.Result) Result {
 		out.Error = &text
 	}
 	return out
+}
+
+// NameOf returns the name of the destination of a result, with its tags.
+func NameOf(r notifier.Result) string {
+	name := r.Name
+	if name == "" {
+		name = notifier.NameOf(r.Service, r.Destination)
+	}
+	return notifier.NameWithTags(name, r.Tags)
 }
 
 // SetName sets the name of the destination.

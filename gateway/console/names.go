@@ -3,6 +3,7 @@ package console
 import (
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -20,8 +21,19 @@ func groupOf(shown string) string {
 	if scheme == "device" {
 		return string(notifier.GroupPhone)
 	}
-	return string(notifier.MainGroup(scheme))
+	if group, ok := groups.Load(scheme); ok {
+		return group.(string)
+	}
+	group := ""
+	if s := notifier.FindService(scheme); s != nil && len(s.Groups) > 0 {
+		group = string(s.Groups[0])
+		groups.Store(scheme, group)
+	}
+	return group
 }
+
+// groups has the groups of services by their schemes, of which there is a fixed number.
+var groups sync.Map
 
 // maxNames is how many destinations a line names.
 const maxNames = 8

@@ -108,7 +108,7 @@ func (o *Outcome) Add(results []notifier.Result, id string) {
 
 // failureOf returns the name of the destination and the public error of a failed result.
 func failureOf(r notifier.Result) string {
-	text := r.FullName()
+	text := api.NameOf(r)
 	if shown := api.NewResult(r); shown.Error != nil {
 		text += ": " + *shown.Error
 	}

@@ -60,6 +60,7 @@ func TestNameOf(t *testing.T) {
 		{"JSON", "json://", "JSON"},
 		{"Slack", "", "Slack"},
 		{"Key", "ops", "Key ops"},
+		{"Brevo", "brevo://xxxxx:me%40example.com@you%40example.com", "Brevo you@example.com"},
 		{"Device", "device://a\u202eb\nc", "Device ab c"},
 	} {
 		if got := notifier.NameOf(c.service, c.shown); got != c.want {
