@@ -151,8 +151,11 @@ func TestExampleURLs(t *testing.T) {
 				continue
 			}
 			n++
-			if _, err := notifier.Parse(u, nil); err != nil {
+			d, err := notifier.Parse(u, nil)
+			if err != nil {
 				t.Errorf("%s: %s: %v", p.path, u, err)
+			} else if w := d.Warnings(); len(w) > 0 { // in a Caddyfile, most of them are errors
+				t.Errorf("%s: %s: %s", p.path, u, w[0])
 			}
 		}
 	}
