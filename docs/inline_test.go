@@ -86,7 +86,7 @@ func TestInlineLines(t *testing.T) {
 			}
 		}
 	}
-	if len(n) < 60 {
+	if len(n) < 55 {
 		t.Errorf("only %d lines were found", len(n))
 	}
 }
