@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -91,6 +92,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.checkReaders(); err != nil {
 		return block.LogRejected(h.api.Log, err)
 	}
+	h.api.Logins = sync.OnceValue(func() map[string]bool { return h.app.routes().Logins(h.api) })
 	h.api.Prepare(console.New(h.api))
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.api.Has.Inbox {
 		server.RegisterOnShutdown(h.api.Streams.Stop)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,6 +22,7 @@ import (
 // started. The zero Config is a configuration without the gateway.
 type Config struct {
 	app     Settings
+	push    *Push
 	sites   []*Settings
 	storage json.RawMessage
 }
@@ -71,7 +73,7 @@ func readAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
 func parseConfig(text []byte) (*Config, error) {
 	var c struct {
 		Apps struct {
-			Notify Settings        `json:"notify"`
+			Notify json.RawMessage `json:"notify"`
 			HTTP   json.RawMessage `json:"http"`
 		} `json:"apps"`
 		Storage json.RawMessage `json:"storage"`
@@ -79,7 +81,16 @@ func parseConfig(text []byte) (*Config, error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return nil, err
 	}
-	out := &Config{app: c.Apps.Notify, storage: c.Storage}
+	out := &Config{storage: c.Storage}
+	if len(c.Apps.Notify) > 0 {
+		var app struct {
+			Push *Push `json:"push"`
+		}
+		if err := errors.Join(json.Unmarshal(c.Apps.Notify, &out.app), json.Unmarshal(c.Apps.Notify, &app)); err != nil {
+			return nil, err
+		}
+		out.push = app.Push
+	}
 	if len(c.Apps.HTTP) == 0 {
 		return out, nil
 	}
@@ -124,9 +135,13 @@ func findHandlers(tree any, found []*Settings) (_ []*Settings, err error) {
 // Validate returns an error if the settings of the app or of a site cannot be
 // used.
 func (c *Config) Validate() error {
+	push, err := c.push.resolve()
+	if err != nil {
+		return errs.Prefix("push", err)
+	}
 	var base *settled
 	for i, s := range append([]*Settings{&c.app}, c.sites...) {
-		r, err := s.resolve(base, nil, parseUnshared, zap.NewNop())
+		r, err := s.resolve(base, push, parseUnshared, zap.NewNop())
 		if err != nil {
 			return err
 		}

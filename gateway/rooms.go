@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/tallystore"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
@@ -44,13 +45,14 @@ func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 // Rooms is an open queue with all that keeps records in it. Configurations that replace one
 // another share it.
 type Rooms struct {
-	Outbox  *outbox.Outbox     // the messages that wait
-	Alerts  *alerting.Engine   // the incidents and silences of keys, and their rules over time
-	Devices *device.Registry   // the devices that have subscribed to keys
-	Beats   *heartbeat.Monitor // the beats that keys expect
-	Rulers  *ruler.Rulers      // the alerts that rulers post to keys
-	Planned *planned.Messages  // the messages that are sent later
-	Inboxes *inbox.Box         // the messages that keys keep for readers
+	Outbox  *outbox.Outbox      // the messages that wait
+	Alerts  *alerting.Engine    // the incidents and silences of keys, and their rules over time
+	Devices *device.Registry    // the devices that have subscribed to keys
+	Beats   *heartbeat.Monitor  // the beats that keys expect
+	Rulers  *ruler.Rulers       // the alerts that rulers post to keys
+	Planned *planned.Messages   // the messages that are sent later
+	Tallies *tallystore.Tallies // what became of deliveries in the last 24 hours
+	Inboxes *inbox.Box          // the messages that keys keep for readers
 
 	Questions *ask.Questions // what messages ask
 }
@@ -67,6 +69,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
 	q.Rulers = ruler.New(base, q.Beats)
 	q.Planned = planned.New(base)
+	q.Tallies = tallystore.New(base)
 	q.Beats.Needed = q.Rulers.Any
 	q.Devices = device.NewRegistry(base, q.Alerts.Incidents)
 	q.Questions = ask.New(base, q.Alerts)
@@ -128,6 +131,7 @@ func (q *Rooms) refresh(ctx context.Context) {
 	q.Alerts.WatchShares(ctx)
 	q.Rulers.Refresh(ctx)
 	q.Planned.Refresh(ctx)
+	q.Tallies.Refresh(ctx)
 }
 
 // recheck looks at what rules hold.
@@ -178,6 +182,7 @@ func (q *Rooms) Destruct() error {
 		q.Outbox.Log.Info("deliveries stay in the queue; they are made when it is opened again",
 			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.Outbox.LogName))
 	}
+	q.Tallies.Flush(ctx)
 	defer q.Outbox.Failures.Close()
 	return q.Outbox.Queue.Close(ctx)
 }
@@ -188,7 +193,7 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 	if len(data) == 0 {
 		return q.Outbox.RemoveRecord(ctx, name)
 	}
-	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord, q.Questions.DueRecord, q.Rulers.DueRecord, q.Planned.DueRecord} {
+	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord, q.Questions.DueRecord, q.Rulers.DueRecord, q.Planned.DueRecord, q.Tallies.DueRecord} {
 		if ours, err := room(ctx, name, data, crowded); ours {
 			return err
 		}

@@ -122,7 +122,7 @@ func (d *delivery) end(attempts int, err error) {
 func (d *delivery) finish(attempts int, err error) {
 	t := &d.target
 	r := Result{
-		Service: t.Service(), Destination: t.String(), Tags: t.Tags, Optional: t.Optional(),
+		Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Optional: t.Optional(),
 		Status: Delivered, Attempts: attempts, Elapsed: time.Since(d.start),
 	}
 	if err != nil || t.Progress != nil {
@@ -169,7 +169,7 @@ func (d *delivery) log(r *Result) {
 		return
 	}
 	fields := []zap.Field{
-		zap.String("service", r.Service), zap.String("destination", r.Destination),
+		zap.String("service", r.Service), zap.String("destination", r.Destination), zap.String("name", r.FullName()),
 		zap.Int("attempts", r.Attempts), zap.Duration("elapsed", r.Elapsed),
 	}
 	if r.Err != nil {

@@ -42,7 +42,7 @@ type Destination struct {
 
 // printed holds printed forms of a destination. A field is empty until it is
 // needed.
-type printed struct{ redacted, hash string }
+type printed struct{ redacted, hash, name string }
 
 // with returns a copy that set has changed. p may be nil.
 func (p *printed) with(set func(*printed)) *printed {

@@ -20,7 +20,7 @@ func NewPrivate(svc Service, shown, id string, policy *egress.Policy) *Destinati
 		entry: e, schema: e.schema, service: svc, options: e.options, template: t, scheme: &t.schemes[0],
 		text: shown, policy: policy, recipients: 1, location: time.Local,
 	}
-	d.printed.Store(&printed{shown, PrivateHash(id)})
+	d.printed.Store(&printed{redacted: shown, hash: PrivateHash(id)})
 	return d
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/caddy-notify/caddy-notify/internal/loginurl"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
@@ -48,14 +49,22 @@ func Recognize(text string) ([]Recognized, error) {
 	var err error
 	if strings.Contains(text, "://") {
 		var d *Destination
-		if d, err = Parse(text, nil); err == nil {
+		note := ""
+		if d, err = Parse(text, nil); err != nil {
+			if encoded, ok := loginurl.Encode(text); ok {
+				if repaired, again := Parse(encoded, nil); again == nil {
+					d, err, note = repaired, nil, "its password has characters that a URL has encoded, such as %2F for /, and is encoded here"
+				}
+			}
+		}
+		if err == nil {
 			defer d.Close()
 			form, values := d.Form()
 			what := "a notification URL"
 			if d.scheme.name != strings.ToLower(text[:strings.Index(text, "://")]) {
 				what = "an address that the service gives out"
 			}
-			return []Recognized{{Service: d.entry.info(), Form: form, Values: values, What: what, Sure: true}}, nil
+			return []Recognized{{Service: d.entry.info(), Form: form, Values: values, What: what, Note: note, Sure: true}}, nil
 		}
 	}
 	found := recognizeHints(text)
@@ -247,8 +256,16 @@ func recognizeKinds(text string, known []Recognized) (found []Recognized) {
 		}
 	}
 	entries := slices.Clone(registry.entries)
+	group := GroupMail
+	if isPhone(text) {
+		group = GroupSMS
+	}
 	slices.SortFunc(entries, func(a, b *entry) int {
-		return strings.Compare(strings.ToLower(a.schema.Name), strings.ToLower(b.schema.Name))
+		return cmp.Or(
+			byBool(slices.Contains(b.schema.words, string(group)), slices.Contains(a.schema.words, string(group))), // known for it
+			byBool(b.schema.mainGroup() == group, a.schema.mainGroup() == group),
+			strings.Compare(strings.ToLower(a.schema.Name), strings.ToLower(b.schema.Name)),
+		)
 	})
 	switch {
 	case isEmail(text):

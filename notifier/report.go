@@ -20,6 +20,7 @@ func (r *Report) OK() bool {
 type Result struct {
 	Service     string
 	Destination string   // the URL with its secrets masked
+	Name        string   // of the destination, see [Destination.Name]; "" if it is not known
 	Tags        []string // of the target
 	Status      Status
 	Optional    bool // a failure does not count
@@ -59,6 +60,15 @@ type Result struct {
 	// Unclear means that the destination may have the message, in whole or in part:
 	// some of it has arrived, or there was no answer.
 	Unclear bool
+}
+
+// FullName returns the name of the destination with its tags.
+func (r *Result) FullName() string {
+	name := r.Name
+	if name == "" {
+		name = NameOf(r.Service, r.Destination)
+	}
+	return NameWithTags(name, r.Tags)
 }
 
 // Rule is a rule by which a delivery is not made, or made later.

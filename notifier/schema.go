@@ -190,7 +190,7 @@ func (s *Schema) URL(templates ...string) {
 //   - {name} in the host matches up to the next dot, and {host...} matches a
 //     host with user, password and port.
 //   - A query in the template, as in https://hooks.example.com/{token}?mode=trigger,
-//     sets parameters.
+//     sets parameters. ?key={token} says which one the address has under that name.
 //   - ?{name} is the first key of a query without values, as in
 //     https://notes.example.com/?tok3n.
 //

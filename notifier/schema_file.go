@@ -33,14 +33,14 @@ type Files struct {
 func ParseWithFiles(text string, policy *egress.Policy, files Files) (*Destination, error) {
 	d, err := parse(text)
 	if err != nil {
-		return nil, err
+		return nil, withLoginRemedy(text, err)
 	}
 	d.text, d.policy = text, policy
 	if err := d.readFiles(files); err != nil {
 		return nil, err
 	}
 	if err := d.finish(); err != nil {
-		return nil, err
+		return nil, withLoginRemedy(text, err)
 	}
 	return d, nil
 }

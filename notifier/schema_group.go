@@ -95,3 +95,12 @@ func (d *description) forms() []*template {
 	}
 	return d.templates
 }
+
+// MainGroup returns the first group of the service with a scheme, or "" if there is none.
+func MainGroup(scheme string) Group {
+	e := registry.byScheme[scheme]
+	if e == nil || len(e.schema.groups) == 0 {
+		return ""
+	}
+	return e.schema.groups[0]
+}

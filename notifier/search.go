@@ -15,6 +15,33 @@ type Found struct {
 	Reason string `json:"reason"`
 }
 
+// Named returns the service that a text alone means: the one with that name, or with that
+// scheme. It returns nil if there is none, and for a scheme that people use as the word for a
+// whole group, such as push.
+func Named(text string) *ServiceInfo {
+	text = strings.TrimSpace(text)
+	if scheme, ok := strings.CutSuffix(text, "://"); ok {
+		return FindService(scheme)
+	}
+	s := FindService(text)
+	if s != nil && letters(s.Name) != letters(text) && isGroupWord(letters(text)) {
+		return nil
+	}
+	return s
+}
+
+// isGroupWord reports whether the letters of a text are a word for a group.
+func isGroupWord(text string) bool {
+	for _, g := range groups {
+		for _, w := range append([]string{string(g.group)}, g.words...) {
+			if letters(w) == text {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // maxSearch is the maximum length of a text to search for. No name is longer.
 const maxSearch = 100
 

@@ -183,7 +183,7 @@ func (o Observer) of(i int) (out Observer) {
 
 // superseded returns the report on a delivery that a newer message has replaced.
 func (x *sending) superseded(ctx context.Context, i int, t Target) *Report {
-	r := Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Optional: t.Optional(), Status: Skipped, Rule: RuleSuperseded}
+	r := Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Optional: t.Optional(), Status: Skipped, Rule: RuleSuperseded}
 	for _, o := range x.options.Observers {
 		ctx := ctx
 		if o.Begin != nil {

@@ -52,7 +52,7 @@ func newUnusable(url string, policy *egress.Policy, u *unusable) *Destination {
 	shown := &printed{hash: base64.RawURLEncoding.EncodeToString(sum[:])}
 	if d, err := Parse(url, nil); err == nil && !u.unfilled {
 		own.Name = d.Service()
-		shown = &printed{d.String(), d.Hash()}
+		shown = &printed{redacted: d.String(), hash: d.Hash()}
 		d.Close()
 	} else if scheme, _, ok := strings.Cut(url, "://"); ok && registry.byScheme[strings.ToLower(scheme)] != nil {
 		own.Name = registry.byScheme[strings.ToLower(scheme)].schema.Name

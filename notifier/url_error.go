@@ -1,6 +1,11 @@
 package notifier
 
-import "strings"
+import (
+	"errors"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/loginurl"
+)
 
 // URLError describes what is wrong with a notification URL. Of the URL it
 // contains no more than the scheme, so that it can be shown and logged.
@@ -57,4 +62,21 @@ func (s *Schema) errForm(scheme string) error {
 		}
 	}
 	return &URLError{Service: s.Name, Problem: "the URL has parts that the service's URLs do not have", Fix: "write " + strings.Join(texts, " or ")}
+}
+
+// withLoginRemedy returns err, the error of [Parse] for a URL. If the cause is that the
+// password has a character at which a URL is divided, it returns an error that says so.
+func withLoginRemedy(text string, err error) error {
+	e, ok := errors.AsType[*URLError](err)
+	if !ok || e.Retired {
+		return err
+	}
+	encoded, ok := loginurl.Encode(text)
+	if !ok {
+		return err
+	}
+	if _, again := parse(encoded); again != nil {
+		return err
+	}
+	return &URLError{Service: e.Service, Param: "password", Problem: "the password before the @ has a / or a ?, at which the rest of a URL begins", Fix: "write %2F for a / in the password, and %3F for ?, %23 for #, %40 for @"}
 }

@@ -18,6 +18,11 @@ type URLForm struct {
 	Fields   []URLField  // those with a place in the template first
 	Slash    bool        // a slash at the end of the path has a meaning
 
+	// Address is the form of an address that the service gives out and that has all required
+	// values, as in https://hooks.example.com/…/…, or "" if there is none. [Recognize] takes
+	// it apart.
+	Address string
+
 	entry    *entry
 	template *template
 }
@@ -39,6 +44,9 @@ type URLField struct {
 	// the service's URLs, and not in this one. A page can leave it out unless it
 	// has a value.
 	Elsewhere bool
+
+	// InAddress reports whether the form's Address has the value.
+	InAddress bool
 }
 
 // URLValues are the values of a form.
@@ -117,7 +125,28 @@ func (e *entry) form(t *template) *URLForm {
 			f.Fields = append(f.Fields, s.field(p, false, false))
 		}
 	}
+	e.findAddress(f)
 	return f
+}
+
+// findAddress sets the address that the service gives out, if it has all that is required.
+func (e *entry) findAddress(f *URLForm) {
+	for _, n := range e.schema.natives {
+		names, shown := n.needs()
+		lacks := slices.ContainsFunc(f.Fields, func(x URLField) bool {
+			return x.Required && !slices.Contains(names, x.Name)
+		})
+		strange := slices.ContainsFunc(names, func(name string) bool { return !f.template.has(name) && e.schema.placed(name) })
+		if names == nil || lacks || strange || !strings.HasPrefix(n.text, "https://") || f.template.address != "" {
+			continue
+		}
+		f.Address = shown
+		for i := range f.Fields {
+			x := &f.Fields[i]
+			x.InAddress = slices.Contains(names, x.Name) || slices.Contains(names, "host") && x.Name == "port"
+		}
+		return
+	}
 }
 
 func (s *Schema) field(p *Param, inURL, required bool) URLField {

@@ -33,7 +33,9 @@ func compileNative(text string) *native {
 			n.bare = strings.TrimSuffix(name, "}")
 			continue
 		}
-		n.query = append(n.query, queryParam{key, value})
+		if !strings.HasPrefix(value, "{") {
+			n.query = append(n.query, queryParam{key, value})
+		}
 	}
 	n.prefix = text
 	if i := strings.IndexAny(text, "{["); i >= 0 {
@@ -71,6 +73,26 @@ func compileNative(text string) *native {
 	b.WriteString(p[last:])
 	n.pattern = lazyregexp.New(`(?i)^` + b.String() + `/*$`)
 	return n
+}
+
+var (
+	nativeOptional = lazyregexp.New(`\[[^\]]*\]`)
+	nativeName     = lazyregexp.New(`\{(\w+)[^}]*\}`)
+)
+
+// needs returns the names of the parameters that each of these addresses has, and the
+// address with … for each. It returns nil for an address that is not given out as a whole.
+func (n *native) needs() (names []string, shown string) {
+	_, rest, _ := strings.Cut(n.text, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	if len(n.query) > 0 || strings.Contains(authority, "@") {
+		return nil, ""
+	}
+	text := nativeOptional.ReplaceAllString(n.text, "")
+	for _, m := range nativeName.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return names, nativeName.ReplaceAllString(text, "…")
 }
 
 // match returns the values in an address without its query, or nil if it does

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +23,11 @@ type initFlags struct {
 	noTest bool
 }
 
-// localSite is the value of --site for programs on this machine only.
+// localSite is the value of --site for programs on this machine only. A port may follow.
 const localSite = "local"
+
+// toDevice is the value of --to for a phone or a browser.
+const toDevice = "phone"
 
 func initCommand() *cobra.Command {
 	f := new(initFlags)
@@ -33,25 +35,27 @@ func initCommand() *cobra.Command {
 		Use:   "init [--out <folder>] [--site <address>] [--to <url>|@<file>] [--keep=false]",
 		Short: "Writes a first Caddyfile, after three questions",
 		Long: `
-Writes a Caddyfile for a gateway with one key, checks that it loads, and sends a
-test message. It asks three questions in a terminal. A question that a flag answers
-is not asked:
+Writes a Caddyfile for a gateway with one key and the console, checks that it loads,
+and sends a test message. It asks three questions in a terminal. A question that a
+flag answers is not asked:
 
-  --site  Who may send? "local" is programs on this machine, without a password.
-          A domain name or a port, such as alerts.example.com or :8080, is
-          everybody who has a password, which is made and kept in a file.
+  --site  Who may send? "local" is programs on this machine, without a password, at
+          port 8080; "local:8081" is another port. A domain name or a port, such as
+          alerts.example.com or :8080, is everybody who has a password, which is
+          made and kept in a file.
   --to    Where do messages go? A notification URL, or what a service gives out:
-          the address of a webhook, a token, an e-mail address. "@file" and "@-"
-          (standard input) keep it out of the list of processes.
+          the address of a webhook, a token, an e-mail address. "phone" is your
+          phone or browser, without an app, which needs a domain name in --site.
+          "@file" and "@-" (standard input) keep it out of the list of processes.
   --keep  Are messages that cannot be delivered at once kept and tried again, also
           after a restart?
 
 Without a terminal nothing is asked: --to is required, and the others have their
 defaults.
 
-The Caddyfile, the password and the notification URL are files that only the user
-of this command can read. Run Caddy as the same user. Files that exist are never
-replaced.
+The console at /notify/console asks for the user admin and a password of its own. The
+Caddyfile, the passwords and the notification URL are files that only the user of this
+command can read. Run Caddy as the same user. Files that exist are never replaced.
 
 Exit codes:
 
@@ -67,8 +71,8 @@ Exit codes:
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "out", "o", "notify", "The folder for the Caddyfile and the secrets")
-	flags.StringVar(&f.site, "site", localSite, "Who may send: local, or the address of the site for everybody with the password")
-	flags.StringVar(&f.to, "to", "", "Where messages go: a notification URL or what a service gives out; @file or @- reads it")
+	flags.StringVar(&f.site, "site", localSite, "Who may send: local or local:<port>, or the address of the site for everybody with the password")
+	flags.StringVar(&f.to, "to", "", "Where messages go: a notification URL, what a service gives out, or phone; @file or @- reads it")
 	flags.BoolVar(&f.keep, "keep", true, "Keep messages that cannot be delivered at once")
 	flags.BoolVar(&f.noTest, "no-test", false, "Send no test message")
 	return cmd
@@ -80,7 +84,11 @@ func (f *initFlags) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	const remedy = "choose another folder with --out, or change what is there"
-	if err := folder.CheckAbsent([]string{filepath.Join(out, folder.Caddyfile), filepath.Join(out, folder.Secrets, initKey), filepath.Join(out, folder.Secrets, folder.Password)}, remedy); err != nil {
+	absent := []string{filepath.Join(out, folder.Caddyfile)}
+	for _, name := range []string{initKey, folder.Password, initConsole, initToken} {
+		absent = append(absent, filepath.Join(out, folder.Secrets, name))
+	}
+	if err := folder.CheckAbsent(absent, remedy); err != nil {
 		return err
 	}
 	a := &asker{out: cmd.ErrOrStderr()}
@@ -104,7 +112,7 @@ func (f *initFlags) run(cmd *cobra.Command, _ []string) error {
 	if err := first.report(cmd.OutOrStdout(), out); err != nil {
 		return err
 	}
-	if f.noTest {
+	if f.noTest || first.device {
 		return nil
 	}
 	return first.sendTest(cmd)
@@ -138,22 +146,29 @@ func (f *initFlags) answers(cmd *cobra.Command, a *asker) (*firstConfig, error) 
 		return nil, fmt.Errorf("--site: %w", err)
 	}
 	var err error
-	if text != "" {
+	switch {
+	case text == toDevice:
+		if first.device = true; first.public() == "" {
+			return nil, fmt.Errorf("--to: %w; give --site with such a name", errNoPublic)
+		}
+	case text != "":
 		first.url, first.service, err = urlOf(text)
 		if err != nil {
 			return nil, fmt.Errorf("--to: %w", err)
 		}
-	} else if first.url, first.service, err = a.askURL(); err != nil {
-		return nil, err
+	default:
+		if err = a.askURL(first); err != nil {
+			return nil, err
+		}
 	}
-	if !changed("keep") && a.canAsk() {
+	if first.device {
+		first.keep = true // the queue keeps the devices, too
+	} else if !changed("keep") && a.canAsk() {
 		if first.keep, err = a.askKeep(); err != nil {
 			return nil, err
 		}
 	}
-	if first.site != "" {
-		first.password = rand.Text()
-	}
+	first.makeSecrets()
 	return first, nil
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/mailbox"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -63,6 +65,7 @@ func (a *asker) askSite() (string, error) {
 	for {
 		text, err := a.ask(`1. Who may send messages?
    Enter: programs on this machine, at http://127.0.0.1` + initPort + `, without a password.
+   local:8081: the same at another port.
    A domain name such as alerts.example.com, or a port such as ` + initPort + `: everybody who has
    the password, which is made now.`)
 		if err != nil {
@@ -79,59 +82,125 @@ func (a *asker) askSite() (string, error) {
 	}
 }
 
-// askURL asks where messages go, and returns the notification URL and the name of its
-// service.
-func (a *asker) askURL() (url, service string, err error) {
+// askURL asks where messages go, and sets the notification URL and the name of its service,
+// or that messages go to a device.
+func (a *asker) askURL(first *firstConfig) error {
 	for {
 		text, err := a.ask(`2. Where do messages go?
    Paste what a service gave you: the address of a webhook, a token, an e-mail address,
    a notification URL. Or choose: type what you use, such as telegram, ntfy, gmail or
    teams, or what it is for, such as chat, phone, mail or sms.`)
 		if err != nil {
-			return "", "", err
+			return err
 		}
 		if text == "" {
 			continue
 		}
-		r, err := a.choose(text)
-		if err != nil {
-			return "", "", err
-		}
-		if r == nil {
+		c, err := a.choose(text)
+		switch {
+		case err != nil:
+			return err
+		case c == nil:
+			continue
+		case c.device:
+			if first.device, err = a.askPublic(first); err != nil || first.device {
+				return err
+			}
 			continue
 		}
-		if url, err = a.complete(r); err != nil || url != "" {
-			return url, r.Service.Name, err
+		if first.url, err = a.complete(c); err != nil || first.url != "" {
+			first.service = c.Service.Name
+			return err
 		}
 	}
+}
+
+// askPublic asks for the name at which devices reach the gateway, unless the site has one. It
+// reports whether there is one.
+func (a *asker) askPublic(first *firstConfig) (bool, error) {
+	for first.public() == "" {
+		text, err := a.ask("   " + upperFirst(errNoPublic.Error()) + ".\n   Which name has this machine? Enter: another text.")
+		if err != nil || text == "" {
+			return false, err
+		}
+		named := new(firstConfig)
+		if err := named.setSite(text); err != nil {
+			a.explain(err.Error())
+			continue
+		}
+		first.site, first.port = named.site, ""
+	}
+	return true, nil
+}
+
+// upperFirst returns a text that begins with an ASCII letter with a capital one.
+func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// choice is where messages go, as far as it is known.
+type choice struct {
+	notifier.Recognized
+	provider *mailbox.Provider // of the mailbox; nil for none
+	address  string            // of the mailbox; "" if that is not known
+	device   bool              // a phone or a browser, and no service
+}
+
+// name returns what a list calls the choice.
+func (c *choice) name() string {
+	switch {
+	case c.device:
+		return "This phone or browser: no app, no account"
+	case c.provider != nil:
+		return c.provider.Name
+	}
+	return c.Service.Name
+}
+
+// named returns the choices that a text names or describes.
+func named(text string) (found []*choice) {
+	if device.IsMeant(text) {
+		found = append(found, &choice{device: true})
+	}
+	var services []notifier.Found
+	if s := notifier.Named(text); s != nil {
+		services = []notifier.Found{{ServiceInfo: *s}}
+	} else {
+		services = notifier.Search(text)
+	}
+	for _, s := range services {
+		c := &choice{Recognized: notifier.Recognized{Service: s.ServiceInfo, Form: notifier.URLForms(s.Schemes[0])[0]}}
+		if s.Schemes[0] == mailbox.Scheme {
+			c.provider = mailbox.Find(text)
+		}
+		found = append(found, c)
+	}
+	return found
 }
 
 // maxChoices bounds the services among which a person chooses.
 const maxChoices = 9
 
-// choose returns the service that a text belongs to. It asks if there are several, and
-// returns nil if there is none.
-func (a *asker) choose(text string) (*notifier.Recognized, error) {
-	found, err := notifier.Recognize(text)
-	if err != nil || len(found) == 0 {
-		var services []notifier.Found
-		if s := notifier.FindService(strings.TrimSuffix(text, "://")); s != nil {
-			services = []notifier.Found{{ServiceInfo: *s}}
-		} else {
-			services = notifier.Search(text)
+// choose returns where a text leads. It asks if there are several, and returns nil if there
+// is none.
+func (a *asker) choose(text string) (*choice, error) {
+	recognized, err := notifier.Recognize(text)
+	var found []*choice
+	for _, r := range recognized {
+		c := &choice{Recognized: r}
+		if r.Service.Schemes[0] == mailbox.Scheme && len(r.Values.Texts["user"]) > 0 && !strings.Contains(text, "://") {
+			c.provider, c.address = mailbox.Of(text), text
 		}
-		if len(services) == 0 {
+		found = append(found, c)
+	}
+	if len(found) == 0 {
+		if found = named(text); len(found) == 0 {
 			a.explain(notRecognized(text, err).Error())
 			return nil, nil
 		}
-		for _, s := range services {
-			found = append(found, notifier.Recognized{Service: s.ServiceInfo, Form: notifier.URLForms(s.Schemes[0])[0]})
-		}
 	} else if found[0].Sure && (len(found) == 1 || !found[1].Sure) {
-		return &found[0], nil
+		return found[0], nil
 	}
 	if len(found) == 1 {
-		return &found[0], nil
+		return found[0], nil
 	}
 	var list strings.Builder
 	list.WriteString("   Which one? Type its number, or Enter for another text.")
@@ -141,35 +210,55 @@ func (a *asker) choose(text string) (*notifier.Recognized, error) {
 			found = found[:i]
 			break
 		}
-		fmt.Fprintf(&list, "\n   %d  %s", i+1, r.Service.Name)
+		fmt.Fprintf(&list, "\n   %d  %s", i+1, r.name())
 	}
 	answer, err := a.ask(list.String())
 	if err != nil {
 		return nil, err
 	}
 	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(found) {
-		return &found[n-1], nil
+		return found[n-1], nil
 	}
 	return nil, nil
 }
 
+// again ends the questions to which an empty answer leads back.
+const again = " Enter: another text."
+
 // complete asks for what is missing in the form of a service, and returns the URL, or
 // "" if the person wants to begin again.
-func (a *asker) complete(r *notifier.Recognized) (string, error) {
-	v := r.Values
-	if v.Texts == nil {
-		v.Texts = map[string][]string{}
-	}
-	fmt.Fprintf(a.out, "   %s", r.Service.Name)
+func (a *asker) complete(r *choice) (string, error) {
+	fmt.Fprintf(a.out, "   %s", r.name())
 	if r.What != "" {
 		fmt.Fprintf(a.out, ": what you pasted is %s", r.What)
 	}
 	fmt.Fprintln(a.out)
-	for _, note := range []string{r.Note, r.Service.Setup} {
+	notes := []string{r.Note, r.Service.Setup}
+	if r.provider != nil {
+		notes = []string{r.provider.Setup}
+	}
+	for _, note := range notes {
 		if note != "" {
 			fmt.Fprintf(a.out, "   %s\n", markup.Printable(note))
 		}
 	}
+	if r.Values.Texts == nil {
+		r.Values.Texts = map[string][]string{}
+	}
+	var err error
+	ready := true
+	switch {
+	case r.Service.Schemes[0] == mailbox.Scheme && r.Values.Scheme == "":
+		ready, err = a.askMailbox(r)
+	case r.Form.Address != "" && len(r.Values.Texts) == 0:
+		ready, err = a.askAddress(r)
+	default:
+		err = a.askPassword(r)
+	}
+	if err != nil || !ready {
+		return "", err
+	}
+	v := r.Values
 	for {
 		url, problems := r.Form.Build(v)
 		if len(problems) == 0 {
@@ -185,7 +274,7 @@ func (a *asker) complete(r *notifier.Recognized) (string, error) {
 		if len(v.Texts[field.Name]) > 0 {
 			a.explain(p.Error())
 		}
-		text, err := a.ask(fmt.Sprintf("   %s (%s)? Enter: another text.", field.Doc, field.Name))
+		text, err := a.ask(fmt.Sprintf("   %s (%s)?%s", field.Doc, field.Name, again))
 		if err != nil || text == "" {
 			return "", err
 		}
@@ -194,6 +283,88 @@ func (a *asker) complete(r *notifier.Recognized) (string, error) {
 			v.Texts[field.Name] = strings.Fields(strings.ReplaceAll(text, ",", " "))
 		}
 	}
+}
+
+// askMailbox asks for the mailbox that sends and gets the mails, and for its password. It
+// returns false if the person wants to begin again.
+func (a *asker) askMailbox(r *choice) (bool, error) {
+	for r.address == "" {
+		example := "you@example.com"
+		if r.provider != nil {
+			example = r.provider.Example()
+		}
+		text, err := a.ask("   Your e-mail address, such as " + example + "?" + again)
+		if err != nil || text == "" {
+			return false, err
+		}
+		known := r.provider
+		if known == nil {
+			known = mailbox.Of(text)
+		}
+		if known == nil {
+			known = mailbox.Other
+		}
+		if err := known.CheckAddress(text); err != nil {
+			a.explain(upperFirst(err.Error()) + ".")
+			continue
+		}
+		r.provider, r.address = known, text
+	}
+	if r.provider == nil {
+		r.provider = mailbox.Other
+	}
+	if r.provider.Closed != "" {
+		a.explain(r.provider.Closed + ".")
+		return false, nil
+	}
+	password, err := a.ask("   " + r.provider.Password + "?" + again)
+	if err != nil || password == "" {
+		return false, err
+	}
+	r.Values = r.provider.Values(r.address, password)
+	if r.provider != mailbox.Other {
+		return true, nil
+	}
+	_, domain, _ := strings.Cut(r.address, "@")
+	server, err := a.ask("   Its mail server, such as mail." + domain + "? Enter: " + domain + ".")
+	if server != "" {
+		r.Values.Texts["smtp"] = []string{server}
+	}
+	return true, err
+}
+
+// askAddress asks for the address that a service shows, and takes it apart. It returns false
+// if the person wants to begin again.
+func (a *asker) askAddress(r *choice) (bool, error) {
+	for {
+		text, err := a.ask("   The address that " + r.Service.Name + " shows, such as " + r.Form.Address + "?" + again)
+		if err != nil || text == "" {
+			return false, err
+		}
+		found, _ := notifier.Recognize(text)
+		i := slices.IndexFunc(found, func(f notifier.Recognized) bool {
+			return f.Service.Name == r.Service.Name && len(f.Values.Texts) > 0
+		})
+		if i >= 0 {
+			r.Form, r.Values = found[i].Form, found[i].Values
+			return true, nil
+		}
+		a.explain("This is no address that " + r.Service.Name + " gives out.")
+	}
+}
+
+// askPassword asks for the password of a user, if the form has one without it.
+func (a *asker) askPassword(r *choice) error {
+	texts := r.Values.Texts
+	i := slices.IndexFunc(r.Form.Fields, func(f notifier.URLField) bool { return f.InURL && f.Name == "password" && !f.Required })
+	if i < 0 || len(texts["user"]) == 0 || len(texts["password"]) > 0 {
+		return nil
+	}
+	password, err := a.ask("   The password of " + markup.Printable(texts["user"][0]) + "? Enter: none.")
+	if password != "" {
+		texts["password"] = []string{password}
+	}
+	return err
 }
 
 // askKeep asks whether messages are kept.

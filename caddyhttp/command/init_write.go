@@ -1,12 +1,17 @@
 package command
 
 import (
+	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
@@ -20,21 +25,60 @@ const (
 	initPort = ":8080"
 )
 
+// Who uses the console, and the files of the folder with secrets besides [folder.Password].
+const (
+	initAdmin   = "admin"
+	initConsole = "console-password"
+	initToken   = "token" // of the key
+)
+
 // firstConfig is a first configuration.
 type firstConfig struct {
 	site     string // "" if only programs on this machine may send
-	password string // of the site
-	url      string // where messages go
+	port     string // for these, with a colon; "" for initPort
+	password string // of the site, or the token of the key
+	admin    string // the password of the console
+	url      string // where messages go; "" with device
 	service  string // its name
+	device   bool   // messages go to phones and browsers
 	keep     bool
+}
+
+// makeSecrets makes the passwords.
+func (c *firstConfig) makeSecrets() {
+	c.admin = rand.Text()
+	if c.site != "" {
+		c.password = rand.Text()
+	}
+}
+
+// errNoPublic is returned for a site at which browsers take no notifications.
+var errNoPublic = errors.New("a phone or a browser needs a domain name with HTTPS that it reaches, such as alerts.example.com")
+
+// public returns the address of the site if it has HTTPS and a name, or "".
+func (c *firstConfig) public() string {
+	address := c.address()
+	host, _, _ := strings.Cut(strings.TrimPrefix(address, "https://"), ":")
+	if _, err := netip.ParseAddr(host); err == nil || c.site == "" || !strings.HasPrefix(address, "https://") || !strings.Contains(host, ".") {
+		return ""
+	}
+	return address
 }
 
 // setSite sets the site to an answer: local, or the address of a site.
 func (c *firstConfig) setSite(text string) error {
-	if text == localSite {
+	local, port, hasPort := strings.Cut(text, ":")
+	switch n, err := strconv.ParseUint(port, 10, 16); {
+	case local != localSite:
+	case !hasPort:
+		return nil
+	case err != nil || n == 0:
+		return errors.New("this is no port; write for example local:8081")
+	default:
+		c.port = ":" + port
 		return nil
 	}
-	bad := errors.New("this is no address of a site; write local, a domain name such as alerts.example.com, or a port such as :8080")
+	bad := errors.New("this is no address of a site; write local, local:8081 for another port, a domain name such as alerts.example.com, or a port such as :8080")
 	if strings.ContainsAny(text, " \t\r\n{}\"`#,*") || text == "" || strings.Contains(strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://"), "/") {
 		return bad
 	}
@@ -52,7 +96,7 @@ func (c *firstConfig) setSite(text string) error {
 func (c *firstConfig) address() string {
 	switch {
 	case c.site == "":
-		return "http://127.0.0.1" + initPort
+		return "http://127.0.0.1" + cmp.Or(c.port, initPort)
 	case strings.HasPrefix(c.site, ":"):
 		return "http://localhost" + c.site
 	case strings.Contains(c.site, "://"):
@@ -97,10 +141,21 @@ func (c *firstConfig) writeOptions(w *folder.CaddyfileWriter, secret func(name, 
 		w.Comment("Remove the # to keep messages that cannot be delivered at once, and to try again,\nalso after a crash or a restart.\nqueue")
 	}
 	w.Line("")
+	if c.device {
+		w.Comment("Phones and browsers can be invited to a key, and are a destination of it.")
+		w.Line("push")
+		w.Line("public_url " + c.public())
+		w.Line("")
+	}
 	w.Comment("Every site below may use this key. Its address ends with its name.")
 	w.Open("key " + initKey)
-	w.Comment("The notification URL (" + c.service + ") is in a separate file, because it is a secret.")
-	w.Line("url {file." + secret(initKey, c.url) + "}")
+	if c.device {
+		w.Comment("Who has the token may send.")
+		w.Line("token {file." + secret(initToken, c.password) + "}")
+	} else {
+		w.Comment("The notification URL (" + c.service + ") is in a separate file, because it is a secret.")
+		w.Line("url {file." + secret(initKey, c.url) + "}")
+	}
 	w.Line("")
 	w.Comment("More destinations: with the tag phone, \"tag=phone\" in a message chooses it.\nurl ntfys://ntfy.sh/my-alerts phone")
 	w.Close()
@@ -116,26 +171,45 @@ func (c *firstConfig) writeOptions(w *folder.CaddyfileWriter, secret func(name, 
 
 // writeSite writes the site. secret is as for writeOptions.
 func (c *firstConfig) writeSite(w *folder.CaddyfileWriter, secret func(name, text string) string) error {
-	if c.site == "" {
+	hash, err := folder.HashPassword(c.admin)
+	if err != nil {
+		return err
+	}
+	admin := initAdmin + " " + hash
+	about := "The password of " + initAdmin + " is in " + secret(initConsole, c.admin) + ".\ncaddy hash-password makes the hash of another one."
+	switch {
+	case c.site == "":
 		w.Comment("Programs on this machine may send, without a password. Before you remove bind, put\nbasic_auth in front of notify.")
-		w.Open("http://" + initPort)
+		w.Open("http://" + cmp.Or(c.port, initPort))
 		w.Line("bind 127.0.0.1")
-	} else {
-		w.Comment("Who has the password may send. Without a domain name, it is not encrypted on its way.")
+	case c.device:
 		w.Open(c.site)
-		hash, err := folder.HashPassword(c.password)
-		if err != nil {
+	default:
+		w.Comment("Who has a password may send. Without a domain name, it is not encrypted on its way.")
+		w.Open(c.site)
+	}
+	if c.site == "" || c.device {
+		w.Comment("The console is for people. " + about)
+		w.Line("@console path /notify/console*")
+		w.Open("basic_auth @console")
+	} else {
+		if hash, err = folder.HashPassword(c.password); err != nil {
 			return err
 		}
-		w.Comment("The password is in " + secret(folder.Password, c.password) + ". caddy hash-password makes the\nhash of another one.")
+		w.Comment("Programs are " + initUser + ", with the password in " + secret(folder.Password, c.password) + ".\n" + about)
 		w.Open("basic_auth")
 		w.Line(initUser + " " + hash)
-		w.Close()
 	}
+	w.Line(admin)
+	w.Close()
 	w.Line("")
 	w.Open("notify")
 	w.Comment("Clients cannot bring notification URLs of their own.")
 	w.Line("stateless off")
+	w.Comment("Pages at /notify/console: what arrived, what waits, and why.")
+	w.Open("console")
+	w.Line("manage " + initAdmin)
+	w.Close()
 	w.Close()
 	w.Line("")
 	w.Comment("Without this, a message to a mistyped address would look sent.")
@@ -146,19 +220,48 @@ func (c *firstConfig) writeSite(w *folder.CaddyfileWriter, secret func(name, tex
 
 // report writes what was written and what to do next.
 func (c *firstConfig) report(w io.Writer, out string) error {
-	caddyfile, user := filepath.Join(out, folder.Caddyfile), ""
-	if c.site != "" {
-		user = fmt.Sprintf("-u %s:\"$(cat %s)\" ", initUser, filepath.Join(out, folder.Secrets, folder.Password))
+	secrets := filepath.Join(out, folder.Secrets)
+	caddyfile, user, invite := filepath.Join(out, folder.Caddyfile), "", ""
+	switch {
+	case c.device:
+		user = fmt.Sprintf("-H \"Authorization: Bearer $(cat %s)\" ", filepath.Join(secrets, initToken))
+		invite = "\nInvite your phone or browser: scan the code, or open the link:\n\n  caddy notify invite " + initKey + "\n"
+	case c.site != "":
+		user = fmt.Sprintf("-u %s:\"$(cat %s)\" ", initUser, filepath.Join(secrets, folder.Password))
 	}
 	_, err := fmt.Fprintf(w, `Written: %s, and its secrets in %s
 
 Start the gateway:
 
   caddy run --config %s
-
+%s
 Send a message, in another terminal:
 
   curl %s-d "title=Disk" -d "body=91%% full" %s/notify/%s
-`, caddyfile, filepath.Join(out, folder.Secrets), caddyfile, user, c.address(), initKey)
+
+Open the console, as the user %s with the password in %s:
+
+  %s/notify/console
+`, caddyfile, secrets, caddyfile, invite, user, c.address(), initKey, initAdmin, filepath.Join(secrets, initConsole), c.address())
+	if err == nil && c.portInUse() {
+		_, err = fmt.Fprintf(w, "\nAnother program listens on the port of %s. Stop it, or write another port into the Caddyfile.\n", c.address())
+	}
 	return err
+}
+
+// portInUse reports whether another program listens on the port of the site, if that is one
+// of this machine.
+func (c *firstConfig) portInUse() bool {
+	port := c.site
+	if c.site == "" {
+		port = cmp.Or(c.port, initPort)
+	}
+	if !strings.HasPrefix(port, ":") {
+		return false
+	}
+	l, err := net.Listen("tcp", "127.0.0.1"+port)
+	if err == nil {
+		_ = l.Close()
+	}
+	return errors.Is(err, syscall.EADDRINUSE)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -23,8 +24,9 @@ func servicesCommand() *cobra.Command {
 Lists the services that messages can be sent to. With the name or a scheme of a
 service, it describes the service's URLs and parameters and shows where to read
 more. With any other words, it lists the services that they find, the best first:
-by parts of names, by what people call a service or use it for, and by group. The
-last column says what matches. Names ignore case.
+by parts of names, by what people call a service or use it for, and by group, also
+for a scheme that is such a word: push lists them, and push:// is the one service.
+The last column says what matches. Names ignore case.
 `,
 		Example: `  caddy notify services
   caddy notify services discord
@@ -43,6 +45,9 @@ last column says what matches. Names ignore case.
 			text := strings.Join(args, " ")
 			s, err := findService(text)
 			found := notifier.Search(text)
+			if err == nil && notifier.Named(text) == nil && len(found) > 1 && !strings.Contains(text, "://") {
+				err = errGroupWord // the word is for many services
+			}
 			switch {
 			case err == nil && asJSON:
 				return printJSON(out, s)
@@ -53,7 +58,7 @@ last column says what matches. Names ignore case.
 			case asJSON:
 				return printJSON(out, found)
 			}
-			return printFound(out, found)
+			return printFound(out, text, found)
 		}),
 		ValidArgsFunction: completeService,
 	}
@@ -96,6 +101,9 @@ func findService(name string) (*notifier.ServiceInfo, error) {
 	return nil, errors.New("there is no such service; caddy notify services lists all")
 }
 
+// errGroupWord is the error of a scheme that is also the word for a group of services.
+var errGroupWord = errors.New("several services are meant")
+
 // isRetired reports whether findService found a service that has ended.
 func isRetired(err error) bool {
 	e, ok := errors.AsType[*notifier.URLError](err)
@@ -131,8 +139,11 @@ func printServices(w io.Writer, all []notifier.ServiceInfo) error {
 	return table.Flush()
 }
 
-// printFound lists the services that a search has found.
-func printFound(w io.Writer, found []notifier.Found) error {
+// printFound lists the services that a search for a text has found.
+func printFound(w io.Writer, text string, found []notifier.Found) error {
+	if device.IsMeant(text) {
+		fmt.Fprint(w, "Your phone or browser needs no service: with push in the configuration, caddy notify\ninvite <key> makes a link for it.\n\n")
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tSCHEMES\tGROUP\tFOUND BY")
 	for _, f := range found {

@@ -34,3 +34,19 @@ func TestCommandServices(t *testing.T) {
 		t.Errorf("%+v, %v", one, err)
 	}
 }
+
+// TestCommandServicesOfGroup checks that a scheme that is the word for a group lists the group,
+// with the phone of the person first, and that the scheme with :// is the service.
+func TestCommandServicesOfGroup(t *testing.T) {
+	out, _, code := command(t, "", "services", "push")
+	device, ntfy, techulus := strings.Index(out, "Your phone or browser"), strings.Index(out, "\nntfy "), strings.Index(out, "\nTechulus Push ")
+	if code != 0 || device != 0 || ntfy < 0 || techulus < ntfy {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if out, _, _ := command(t, "", "services", "push://"); !strings.HasPrefix(out, "Techulus Push\n") {
+		t.Error(out)
+	}
+	if out, _, _ := command(t, "", "services", "teams"); strings.Contains(out, "Your phone") {
+		t.Error(out)
+	}
+}

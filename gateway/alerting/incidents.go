@@ -92,12 +92,15 @@ func (i *Incidents) CountAll(ctx context.Context) map[notifier.IncidentState]int
 
 // Count returns how many incidents of the keys with these places are in a stage, as it was
 // some seconds ago.
-func (i *Incidents) Count(ctx context.Context, places []string, stage notifier.IncidentState) (n int) {
-	sizes := i.sizes.get(ctx, i.outbox.Queue)
+func (i *Incidents) Count(ctx context.Context, places []string, stage notifier.IncidentState) (n int, err error) {
+	sizes, err := i.outbox.Queue.CallersGroupSizes(ctx)
+	if err != nil {
+		return 0, err
+	}
 	for _, place := range places {
 		n += sizes[i.records.incidentGroup(place, stage)]
 	}
-	return n
+	return n, nil
 }
 
 // CountUnresolved returns how many incidents of the key with a place are not resolved now,

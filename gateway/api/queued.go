@@ -22,15 +22,15 @@ func Failed(r notifier.Result) bool { return r.Status != StatusQueued && !r.OK()
 
 // QueuedRecord returns the log line for a delivery that is queued.
 func QueuedRecord(r notifier.Result) notifier.Record {
-	text := "Queued " + r.Service + " notification."
+	text := "Queued for " + r.FullName() + "."
 	switch {
 	case r.Rule == notifier.RulePlanned:
 		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "The message is planned for " + formatTime(r.Until) + "."}
 	case r.Rule != "":
-		text = "Held " + r.Service + " notification: " + ruleText(r.Rule, "", r.Until) + "."
+		text = "Held for " + r.FullName() + ": " + ruleText(r.Rule, "", r.Until) + "."
 		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
 	case r.Err != nil:
-		text = "Queued " + r.Service + " notification for another attempt."
+		text = "Queued for another attempt at " + r.FullName() + "."
 	}
 	return notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: text}
 }
@@ -42,11 +42,11 @@ func ResultRecord(r notifier.Result) notifier.Record {
 	case r.Err != nil:
 		out.Level, out.Text = notifier.LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error()
 	case r.Rule == notifier.RuleSuperseded:
-		out.Text = "No " + r.Service + " notification was needed: a newer message about the incident replaces it."
+		out.Text = "Not sent to " + r.FullName() + ": a newer message about the incident replaces it."
 	case r.Rule != "":
-		out.Text = "Not sent as " + r.Service + " notification: " + ruleText(r.Rule, r.By, time.Time{}) + "."
+		out.Text = "Not sent to " + r.FullName() + ": " + ruleText(r.Rule, r.By, time.Time{}) + "."
 	case r.Status == notifier.Skipped:
-		out.Text = "Nothing to send for the " + r.Service + " notification."
+		out.Text = "Nothing to send to " + r.FullName() + "."
 	}
 	return out
 }
@@ -225,7 +225,7 @@ func (r *QueuedResult) record(created time.Time) notifier.Record {
 			text += ": " + r.By
 		}
 	}
-	text = fmt.Sprintf("%s %s: %s", r.Service, r.Destination, text)
+	text = r.Name + ": " + text
 	switch r.Attempts {
 	case 0:
 	case 1:

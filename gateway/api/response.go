@@ -231,7 +231,8 @@ func (r *Response) body() responseBody {
 // Result is the outcome of one delivery, as JSON responses have it.
 type Result struct {
 	Service     string          `json:"service"`
-	Destination string          `json:"destination"` // the URL with its secrets masked
+	Destination string          `json:"destination"`    // the URL with its secrets masked
+	Name        string          `json:"name,omitempty"` // what people call the destination, with its tags
 	Tags        []string        `json:"tags"`
 	Status      notifier.Status `json:"status"`
 	Attempts    int             `json:"attempts"`
@@ -254,7 +255,7 @@ type Result struct {
 // NewResult returns the JSON form of a result.
 func NewResult(r notifier.Result) Result {
 	out := Result{
-		Service: r.Service, Destination: r.Destination, Tags: notNil(r.Tags), Status: r.Status,
+		Service: r.Service, Destination: r.Destination, Name: r.FullName(), Tags: notNil(r.Tags), Status: r.Status,
 		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional, Rule: r.Rule, By: r.By,
 	}
 	if !r.Until.IsZero() && r.Rule == notifier.RuleEscalating {
@@ -267,6 +268,11 @@ func NewResult(r notifier.Result) Result {
 		out.Error = &text
 	}
 	return out
+}
+
+// SetName sets the name of the destination.
+func (r *Result) SetName() {
+	r.Name = notifier.NameWithTags(notifier.NameOf(r.Service, r.Destination), r.Tags)
 }
 
 // notNil returns tags so that JSON has an array in any case.

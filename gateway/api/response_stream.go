@@ -106,6 +106,7 @@ type (
 	streamDestination struct {
 		Service     string   `json:"service"`
 		Destination string   `json:"destination"`
+		Name        string   `json:"name"`
 		Tags        []string `json:"tags"`
 	}
 	resultLine struct {
@@ -122,7 +123,7 @@ func (jsonLines) begin(h http.Header, targets []notifier.Target) []byte {
 	setHeaders(h, mediaStream)
 	begin := beginLine{make([]streamDestination, len(targets))}
 	for i, t := range targets {
-		begin.Sending[i] = streamDestination{t.Service(), t.String(), notNil(t.Tags)}
+		begin.Sending[i] = streamDestination{t.Service(), t.String(), t.Name(), notNil(t.Tags)}
 	}
 	return jsonLine(begin)
 }

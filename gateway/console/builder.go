@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,11 +11,13 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	savedpkg "github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+	"github.com/caddy-notify/caddy-notify/notifier/mailbox"
 )
 
 // builder writes the pages that add a destination to a key.
@@ -28,11 +31,13 @@ type builder struct{ *shared }
 
 // The query parameters of these pages, at the address of a key. build is a scheme of
 // a service, or empty for the list of services. search is a text to find services
-// by. form is the number of one of the ways to write a URL.
+// by. form is the number of one of the ways to write a URL. provider is the name of one of
+// the providers of the service.
 const (
-	buildQuery  = "build"
-	searchQuery = "search"
-	formQuery   = "form"
+	buildQuery    = "build"
+	searchQuery   = "search"
+	formQuery     = "form"
+	providerQuery = "provider"
 )
 
 // addedQuery is the query parameter of the page of a key that names the service of a
@@ -75,6 +80,7 @@ func (h *builder) serveBuilder(w http.ResponseWriter, r *http.Request, key strin
 	at, query := h.builderAt(r, key), r.URL.Query()
 	if scheme := strings.ToLower(query.Get(buildQuery)); scheme != "" {
 		if f := h.newForm(scheme, query.Get(formQuery)); f != nil {
+			f.setProvider(query.Get(providerQuery))
 			return h.writeBuilderForm(w, r, at, f)
 		}
 	}
@@ -100,20 +106,31 @@ func (h *builder) newForm(scheme, number string) *builderForm {
 // writeBuilderList writes the list of services, with what is found by a text.
 func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
 	p := view.ServicesPage{Address: at.address, Key: at.key, Text: text}
+	if strings.TrimSpace(text) == "" || device.IsMeant(text) {
+		p.Device = h.deviceOffer(r, at.key)
+	}
 	service := func(s *notifier.ServiceInfo, reason string) view.Service {
 		return view.Service{Name: s.Name, Scheme: s.Schemes[0], Group: string(s.Groups[0]), Reason: reason}
 	}
 	if strings.TrimSpace(text) != "" {
 		for _, f := range notifier.Search(text) {
 			if h.Resolved.Services.Permits(f.ServiceInfo.Schemes) {
-				p.Found = append(p.Found, service(&f.ServiceInfo, f.Reason))
+				found := service(&f.ServiceInfo, f.Reason)
+				if provider := mailbox.Find(text); provider != nil && found.Scheme == mailbox.Scheme {
+					found.Name, found.Provider, found.Reason = provider.Name, provider.Name, f.Name+": an address and its "+lowerFirst(provider.Password)
+				}
+				p.Found = append(p.Found, found)
 			}
 		}
 		recognized, err := h.recognize(text)
 		for _, x := range recognized {
-			p.Guesses = append(p.Guesses, view.Guess{Service: service(&x.Service, ""), What: x.What, Note: x.Note})
+			guess := view.Guess{Service: service(&x.Service, ""), What: x.What, Note: x.Note}
+			if provider := providerOf(x, text); provider != nil {
+				guess.Name, guess.Note = provider.Name, cmp.Or(provider.Closed, guess.Note)
+			}
+			p.Guesses = append(p.Guesses, guess)
 		}
-		if len(p.Found)+len(p.Guesses) == 0 {
+		if len(p.Found)+len(p.Guesses) == 0 && p.Device == nil {
 			p.Problem = upperFirst(err.Error())
 		}
 	}
@@ -129,7 +146,20 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 			p.Groups = append(p.Groups, group)
 		}
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
+}
+
+// deviceOffer returns how a phone or a browser becomes a destination of a key.
+func (h *builder) deviceOffer(r *http.Request, key string) *view.DeviceOffer {
+	switch _, err := h.Lookup(key).Key(r.Context()); {
+	case !h.Has.Console:
+		return nil // the page that invites is one of the console
+	case !h.Has.Push:
+		return &view.DeviceOffer{Problem: "The operator has to turn it on first, with queue, push and public_url in the Caddyfile"}
+	case err != nil:
+		return &view.DeviceOffer{Problem: "The key does not exist yet: save a destination first, then invite the device on the page of the key"}
+	}
+	return &view.DeviceOffer{Address: httpapi.ConsoleKey(r, key)}
 }
 
 // errServiceOff is returned for a text that belongs to a service that the site does
@@ -185,7 +215,8 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 		return api.Errorf(http.StatusBadRequest, "there is no such service; choose one from the list")
 	}
 	if n, err := strconv.Atoi(r.PostForm.Get(wayField)); err == nil && n >= 1 && n <= len(f.forms) {
-		f.number = n // the values stay
+		f.takeApart(h)
+		f.provider, f.address, f.number = nil, "", n // the values stay
 		return h.writeBuilderForm(w, r, at, f)
 	}
 	do := r.PostForm.Get("do")
@@ -193,11 +224,10 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 		f.shown = true
 		return h.writeBuilderForm(w, r, at, f)
 	}
-	made, problems := f.forms[f.number-1].Build(f.values)
-	f.problems = problems
+	made, built := f.build(h)
 	tags, err := splitPageTags(f.tags)
 	f.tagsProblem = err
-	if len(problems) > 0 || err != nil {
+	if !built || err != nil {
 		return h.writeBuilderForm(w, r, at, f)
 	}
 	d := destination{url: made, tags: tags}
@@ -241,7 +271,7 @@ func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builder
 	for _, x := range recognized {
 		fits := slices.Contains(x.Service.Schemes, as) || as == "" && x.Sure && len(x.Values.Texts)+len(x.Values.Maps) > 0
 		if fits && (as != "" || len(recognized) == 1 || !recognized[1].Sure) {
-			return h.writeBuilderForm(w, r, at, recognizedForm(x, r.PostForm.Get("tags")))
+			return h.writeBuilderForm(w, r, at, recognizedForm(x, text, r.PostForm.Get("tags")))
 		}
 	}
 	if f := h.newForm(as, ""); f != nil && text != "" {
@@ -252,9 +282,12 @@ func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builder
 		f.unread = text
 		return h.writeBuilderForm(w, r, at, f)
 	}
-	// The name or the scheme of a service opens its form.
-	if found := notifier.FindService(strings.TrimSuffix(strings.TrimSpace(text), "://")); found != nil && h.Resolved.Services.Permits(found.Schemes) {
+	// The name or the scheme of a service opens its form, and so does that of a provider.
+	if found := notifier.Named(text); found != nil && h.Resolved.Services.Permits(found.Schemes) {
 		return h.writeBuilderForm(w, r, at, h.newForm(found.Schemes[0], ""))
+	}
+	if f := h.newForm(mailbox.Scheme, ""); f != nil && f.setProvider(text) {
+		return h.writeBuilderForm(w, r, at, f)
 	}
 	return h.writeBuilderList(w, r, at, text)
 }

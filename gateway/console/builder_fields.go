@@ -19,15 +19,19 @@ func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at bu
 	p := view.FormPage{
 		Address: at.address, Key: at.key, Saves: at.saves, Tests: at.tests,
 		Service: view.Service{Name: f.service.Name, Scheme: f.service.Schemes[0], Group: string(f.service.Groups[0])},
-		Setup:   f.service.Setup, Site: f.service.Site, Natives: len(f.service.Natives) > 0,
+		Setup:   f.service.Setup, Site: f.service.Site, Natives: len(f.service.Natives) > 0 && f.form().Address == "",
 		Template: f.form().Template, Form: f.number, Forms: f.formChoices(), Schemes: f.schemeChoices(), Tags: f.tagsField(), Shown: f.shown,
 		Recognized: f.recognized, Note: f.note, Unread: f.unread, Result: f.result, Status: f.status, Line: f.line, URL: f.url, Warnings: f.warnings,
+	}
+	if f.provider != nil {
+		p.Service.Name, p.Provider, p.Setup, p.Of = f.provider.Name, f.provider.Name, f.provider.Setup, f.service.Name
+		p.Forms, p.Schemes = nil, nil
 	}
 	p.Sections, p.Problem = f.sections()
 	if f.problem != "" {
 		p.Problem = upperFirst(f.problem)
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // formChoices returns the forms to choose from, or nil if there is one.
@@ -90,6 +94,7 @@ func (f *builderForm) tagsField() view.Field {
 // The sections of a form.
 const (
 	sectionMain   = iota // what the URL is made of, and what is required
+	sectionParts         // what the address that the service gives out has
 	sectionMore          // other parameters of the service
 	sectionCommon        // parameters that all services have
 )
@@ -99,6 +104,8 @@ func sectionOf(field notifier.URLField) int {
 	switch {
 	case field.Common:
 		return sectionCommon
+	case field.InAddress:
+		return sectionParts
 	case !field.InURL && !field.Required:
 		return sectionMore
 	}
@@ -109,8 +116,12 @@ func sectionOf(field notifier.URLField) int {
 // whole.
 func (f *builderForm) sections() (out []view.Section, problem string) {
 	problems, problem := f.problemTexts()
+	if f.provider != nil {
+		return []view.Section{{Open: true, Fields: f.accountFields()}}, problem
+	}
 	out = []view.Section{
 		sectionMain:   {Open: true},
+		sectionParts:  {Title: "The parts of the address"},
 		sectionMore:   {Title: "More parameters of " + f.service.Name},
 		sectionCommon: {Title: "Parameters that all services have"},
 	}
@@ -121,14 +132,23 @@ func (f *builderForm) sections() (out []view.Section, problem string) {
 			continue
 		}
 		shown := f.field(field)
+		if field.InAddress && f.address != "" {
+			shown.Value, used = "", problem != "" // the address has it
+		}
 		shown.Problem, shown.Optional = problem, at == sectionMain && !field.Required
 		s := &out[at]
 		s.Open, s.Fields = s.Open || used, append(s.Fields, shown)
 	}
+	if f.form().Address != "" {
+		out[sectionMain].Fields = slices.Insert(out[sectionMain].Fields, 0, f.addressField())
+		for i := range out[sectionParts].Fields {
+			out[sectionParts].Fields[i].Required = false
+		}
+	}
 	// What must be filled in comes first.
 	slices.SortStableFunc(out[sectionMain].Fields, func(a, b view.Field) int {
 		switch {
-		case a.Required == b.Required:
+		case a.Required == b.Required || a.Name == addressField || b.Name == addressField:
 			return 0
 		case a.Required:
 			return -1
@@ -136,6 +156,22 @@ func (f *builderForm) sections() (out []view.Section, problem string) {
 		return 1
 	})
 	return slices.DeleteFunc(out, func(s view.Section) bool { return len(s.Fields) == 0 }), problem
+}
+
+// addressField returns the field for the address that the service gives out.
+func (f *builderForm) addressField() view.Field {
+	return view.Field{
+		ID: addressField, Name: addressField, Label: "The address that " + f.service.Name + " shows", Control: view.ControlSecret, Value: f.address,
+		Example: f.form().Address, Secret: true, Shown: f.shown, Problem: f.own[addressField],
+	}
+}
+
+// accountFields returns the fields for an account at a provider.
+func (f *builderForm) accountFields() []view.Field {
+	return []view.Field{
+		{ID: accountField, Name: accountField, Label: "E-mail address", Control: view.ControlText, Value: f.account.address, Example: f.provider.Example(), Required: true, Problem: f.own[accountField], Hint: "Messages come from it and go to it."},
+		{ID: passwordField, Name: passwordField, Label: f.provider.Password, Control: view.ControlSecret, Value: f.account.password, Required: true, Secret: true, Shown: f.shown, Problem: f.own[passwordField]},
+	}
 }
 
 // problemTexts returns the first problem of each field, by the names of the
@@ -265,6 +301,15 @@ func setMap(out *view.Field, field notifier.URLField, entries map[string]string)
 	for range emptyPairs {
 		out.Pairs = append(out.Pairs, view.Pair{Number: len(out.Pairs) + 1})
 	}
+}
+
+// lowerFirst returns a text with a small letter at its beginning, unless it begins with an
+// abbreviation.
+func lowerFirst(text string) string {
+	if len(text) > 1 && unicode.IsUpper(rune(text[1])) {
+		return text
+	}
+	return strings.ToLower(text[:1]) + text[1:]
 }
 
 // upperFirst returns a text with a capital letter at its beginning.

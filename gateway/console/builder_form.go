@@ -1,6 +1,8 @@
 package console
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/mailbox"
 )
 
 // builderForm is a form for the URLs of a service, with its values.
@@ -16,9 +19,13 @@ type builderForm struct {
 	forms       []*notifier.URLForm
 	number      int // of the form, from 1 on
 	values      notifier.URLValues
+	address     string            // that the service gives out, in place of its parts
+	provider    *mailbox.Provider // if the form asks only for an account there; nil for the whole form
+	account     account
 	tags        string
 	problems    []*notifier.URLError
-	problem     string // of the whole
+	own         map[string]string // the problems of the fields that are no parameters
+	problem     string            // of the whole
 	tagsProblem error
 	shown       bool   // secrets are readable
 	recognized  string // what the text that filled in the form is; "" for none
@@ -31,10 +38,35 @@ type builderForm struct {
 	warnings    []string
 }
 
+// account is an account at a provider.
+type account struct{ address, password string }
+
+// The fields of a form that are no parameters.
+const (
+	addressField  = "address"  // that the service gives out
+	accountField  = "account"  // the address of an account
+	passwordField = "password" // of the account
+)
+
 // recognizedForm returns the form that a text has filled in.
-func recognizedForm(x notifier.Recognized, tags string) *builderForm {
+func recognizedForm(x notifier.Recognized, text, tags string) *builderForm {
 	f := &builderForm{service: &x.Service, forms: notifier.URLForms(x.Service.Schemes[0]), values: x.Values, tags: tags, recognized: x.What, note: x.Note}
-	f.number = 1 + slices.IndexFunc(f.forms, func(o *notifier.URLForm) bool { return o.Template == x.Form.Template })
+	f.setForm(x.Form)
+	switch text = strings.TrimSpace(text); {
+	case providerOf(x, text) != nil:
+		provider := providerOf(x, text)
+		if f.note = cmp.Or(provider.Closed, f.note); provider.Closed == "" {
+			f.provider, f.account.address = provider, text
+		}
+	case f.form().Address != "" && strings.HasPrefix(text, "https://"):
+		f.address = text
+		for _, field := range f.form().Fields {
+			if field.InAddress {
+				delete(f.values.Texts, field.Name)
+			}
+		}
+		return f
+	}
 	if len(x.Values.Texts)+len(x.Values.Maps) == 0 {
 		f.recognized, f.note, f.problem = "", "", "what you pasted is "+x.What
 		if x.Note != "" {
@@ -42,6 +74,78 @@ func recognizedForm(x notifier.Recognized, tags string) *builderForm {
 		}
 	}
 	return f
+}
+
+// providerOf returns the provider of the mailbox that a text is the address of, or nil.
+func providerOf(x notifier.Recognized, text string) *mailbox.Provider {
+	if x.Service.Schemes[0] != mailbox.Scheme || len(x.Values.Texts["user"]) == 0 || strings.Contains(text, "://") {
+		return nil
+	}
+	return mailbox.Of(strings.TrimSpace(text))
+}
+
+// setProvider makes the form one for an account at the provider with a name, if there is one.
+func (f *builderForm) setProvider(name string) bool {
+	if f.service.Schemes[0] == mailbox.Scheme {
+		f.provider = mailbox.Find(name)
+	}
+	return f.provider != nil
+}
+
+// setForm chooses a form.
+func (f *builderForm) setForm(form *notifier.URLForm) {
+	f.number = 1 + slices.IndexFunc(f.forms, func(o *notifier.URLForm) bool { return o.Template == form.Template })
+}
+
+// takeApart sets the values that the account or the address stands for. If they cannot be
+// used, it sets their problems.
+func (f *builderForm) takeApart(h *builder) {
+	f.own = map[string]string{}
+	switch {
+	case f.provider != nil:
+		err := f.provider.CheckAddress(f.account.address)
+		if err != nil {
+			f.own[accountField] = err.Error()
+		}
+		if f.account.password == "" {
+			f.own[passwordField] = "the " + lowerFirst(f.provider.Password) + " is missing"
+		}
+		if err == nil {
+			f.values = f.provider.Values(f.account.address, f.account.password)
+		}
+	case f.address != "":
+		found, err := h.recognize(f.address)
+		i := slices.IndexFunc(found, func(x notifier.Recognized) bool { return x.Service.Name == f.service.Name && len(x.Values.Texts) > 0 })
+		switch {
+		case err == nil && i >= 0:
+			f.setForm(found[i].Form)
+			f.values.Scheme = cmp.Or(found[i].Values.Scheme, f.values.Scheme)
+			maps.Copy(f.values.Texts, found[i].Values.Texts)
+		case len(found) > 0 && found[0].Note != "":
+			f.own[addressField] = found[0].Note
+		default:
+			f.own[addressField] = "it is no address that " + f.service.Name + " gives out; they look like " + f.form().Address
+		}
+	}
+}
+
+// build returns the URL, and reports whether there is one. If not, it sets the problems.
+func (f *builderForm) build(h *builder) (made string, ok bool) {
+	f.takeApart(h)
+	if len(f.own) > 0 {
+		return "", false
+	}
+	made, f.problems = f.form().Build(f.values)
+	if f.address == "" && f.form().Address != "" && !slices.ContainsFunc(f.form().Fields, func(x notifier.URLField) bool { return x.InAddress && f.given(x) }) {
+		before := len(f.problems)
+		f.problems = slices.DeleteFunc(f.problems, func(e *notifier.URLError) bool {
+			return slices.ContainsFunc(f.form().Fields, func(x notifier.URLField) bool { return x.InAddress && x.Name == e.Param })
+		})
+		if len(f.problems) < before {
+			f.own[addressField] = "the address is missing; " + f.service.Name + " shows it, such as " + f.form().Address
+		}
+	}
+	return made, len(f.problems)+len(f.own) == 0
 }
 
 // form returns the chosen form.
@@ -65,6 +169,9 @@ func postedForm(r *http.Request) *builderForm {
 		return nil
 	}
 	f := &builderForm{service: notifier.FindService(scheme), forms: forms, number: number, tags: r.PostForm.Get("tags")}
+	f.setProvider(r.PostForm.Get(providerQuery))
+	f.address = strings.TrimSpace(r.PostForm.Get(addressField))
+	f.account = account{strings.TrimSpace(r.PostForm.Get(accountField)), strings.TrimSpace(r.PostForm.Get(passwordField))}
 	f.values = notifier.URLValues{Scheme: r.PostForm.Get("scheme"), Texts: map[string][]string{}, Maps: map[string]map[string]string{}}
 	for _, field := range f.form().Fields {
 		if field.Kind == notifier.KindMap {

@@ -206,7 +206,7 @@ func TestBuilderFindsServices(t *testing.T) {
 		"build=matrix":         {`aria-current="true">With an access token</strong>`, `value="2" formnovalidate>With a user name and a password</button>`},
 		"build=matrix&form=2":  {`aria-current="true">With a user name and a password</strong>`},
 		"build=matrix&form=99": {`aria-current="true">With an access token</strong>`},
-		"build=&search=gmail":  {`1 service for <q>gmail</q>`, `<strong>E-Mail</strong><small>known for &#34;gmail&#34;</small>`},
+		"build=&search=gmail":  {`1 service for <q>gmail</q>`, `?build=mailto&amp;provider=Gmail">`, `<strong>Gmail</strong><small>E-Mail: an address and its app password</small>`},
 		"build=&search=nobody": {`value="nobody"`, `class="problem card" id="text-problem">No service gives out a text of this form`},
 	} {
 		got := get(g, "/cfg/ops?"+query, browser)
@@ -239,13 +239,19 @@ func TestBuilderRecognises(t *testing.T) {
 	}{
 		"a token":                   {url.Values{"text": {token}}, []string{`Add Telegram to`, `What you pasted is the token of a bot. It is filled in below.`, `type="password" name="p.bot_token" value="` + token + `"`}},
 		"a token while one types":   {url.Values{"text": {token}, "do": {"live"}}, []string{`Add a destination to`, `form="find" name="as" value="tgram"`, `<small>the token of a bot</small>`, `value="` + token + `"`}},
-		"a webhook":                 {url.Values{"text": {"https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js"}}, []string{`Add Discord to`, `name="p.webhook_id" value="4174216298"`}},
+		"a webhook":                 {url.Values{"text": {"https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js"}}, []string{`Add Discord to`, `name="address" value="https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js"`, `name="p.webhook_id" value=""`}},
 		"a server":                  {url.Values{"text": {"https://hass.example.com:8443"}}, []string{`Add HomeAssistant to`, `name="p.host" value="hass.example.com"`, `name="p.port" value="8443"`, `<option value="hassios" selected>`}},
 		"a name that is not enough": {url.Values{"text": {"@ops_bot"}}, []string{`Add a destination to`, `value="@ops_bot"`, `the name of a bot: Telegram needs the token of the bot, which @BotFather shows`}},
 		"and its form":              {url.Values{"text": {"@ops_bot"}, "as": {"tgram"}}, []string{`Add Telegram to`, `role="alert">`, `What you pasted is the name of a bot`}},
 		"several":                   {url.Values{"text": {"alice@gmail.com"}}, []string{`Add a destination to`, `name="as" value="mailto"`, `name="as" value="brevo"`, `value="alice@gmail.com"`}},
-		"one of several":            {url.Values{"text": {"alice@gmail.com"}, "as": {"mailto"}}, []string{`Add E-Mail to`, `name="p.user" value="alice"`, `name="p.host" value="gmail.com"`, "Please note: the password is that of the mail account"}},
-		"a word":                    {url.Values{"text": {"gmail"}}, []string{`1 service for <q>gmail</q>`, `build=mailto`}},
+		"one of several":            {url.Values{"text": {"alice@gmail.com"}, "as": {"mailto"}}, []string{`Add Gmail to`, `name="account" value="alice@gmail.com"`, "Please note: the password is that of the mail account"}},
+		"of an unknown provider":    {url.Values{"text": {"alice@example.org"}, "as": {"mailto"}}, []string{`Add E-Mail to`, `name="p.user" value="alice"`, `name="p.host" value="example.org"`}},
+		"of a closed provider":      {url.Values{"text": {"alice@hotmail.com"}, "as": {"mailto"}}, []string{`Please note: Outlook.com and Hotmail accept no password of a program; send with Office 365`}},
+		"a provider":                {url.Values{"text": {"gmail"}}, []string{`Add Gmail to`}},
+		"a word":                    {url.Values{"text": {"exchange"}}, []string{`services for <q>exchange</q>`, `build=mailto`}},
+		"a scheme that is a group":  {url.Values{"text": {"push"}}, []string{`services for <q>push</q>`, `build=ntfy`, `build=push"`, `<h2 id="own-device">This phone or browser</h2>`}},
+		"a password with a slash":   {url.Values{"text": {"mailtos://me:pa/ss@example.org"}}, []string{`Add E-Mail to`, `name="p.password" value="pa/ss"`, `name="p.host" value="example.org"`, `Please note: its password has characters that a URL has encoded`}},
+		"a telephone number":        {url.Values{"text": {"+4915112345678"}}, []string{`<ul class="tiles wide-tiles">` + "\n" + `<li><button class="tile" form="find" name="as" value="twilio">`, ` more services</summary>`}},
 		"a name":                    {url.Values{"text": {"pushover"}}, []string{`Add Pushover to`}},
 		"a scheme":                  {url.Values{"text": {"pover://"}}, []string{`Add Pushover to`}},
 		"nothing known":             {url.Values{"text": {"t0ken hello"}}, []string{`id="text-problem">No service gives out a text of this form, as far as the gateway knows; search for the name`, `value="t0ken hello"`}},
@@ -463,5 +469,103 @@ func TestBuilderIsGuarded(t *testing.T) {
 	g := gatewaytest.New(t, openConfigs(key))
 	if got := g.PostForm("/cfg/ops?build=json", "form=1"); got.Status != http.StatusNotAcceptable {
 		t.Errorf("a program gets %d", got.Status)
+	}
+}
+
+// TestBuilderAddress checks that the address that a service shows is one field, which stands
+// for its parts, and that the error of that field says what it looks like.
+func TestBuilderAddress(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.New(t, openConfigs())
+	const address = "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
+	page := get(g, "/cfg/ops?build=slack", browser)
+	if !strings.Contains(page.Body, `name="address" value="" placeholder="for example https://hooks.slack.com/services/…/…/…"`) || strings.Contains(page.Body, `id="native"`) {
+		t.Error(page.Body)
+	}
+	for name, c := range map[string]struct {
+		scheme string
+		form   url.Values
+		want   string
+	}{
+		"Slack":              {"slack", url.Values{"form": {"1"}, "address": {address}, "p.targets": {"ops"}}, "url slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/ops"},
+		"its parts":          {"slack", url.Values{"form": {"1"}, "p.token_a": {"T1JJ3T3L2"}, "p.token_b": {"A1BRTD4JD"}, "p.token_c": {"TIiajkdnlazkcOXrIdevi7FQ"}}, "url slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"},
+		"a token of a bot":   {"slack", url.Values{"form": {"1"}, "address": {"xoxb-1234-1234-abc124"}, "p.targets": {"ops"}}, "url slack://xoxb-1234-1234-abc124/ops"},
+		"a server's webhook": {"mmost", url.Values{"form": {"1"}, "address": {"https://chat.example.com/hooks/abcdefghijklmnopqrstuvwxyz"}}, "url mmosts://chat.example.com/abcdefghijklmnopqrstuvwxyz"},
+	} {
+		if made := urlLine(t, g, c.scheme, c.form); made != c.want {
+			t.Errorf("%s: %s, want %s", name, made, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                              `id="address-problem">the address is missing; Slack shows it, such as https://hooks.slack.com/services/…/…/….`,
+		"https://hooks.slack.com/s3cre": `id="address-problem">it is no address that Slack gives out; they look like https://hooks.slack.com/services/…/…/….`,
+		"xapp-1-A012-345-abc":           `id="address-problem">`,
+	} {
+		got := submit(g, "/cfg/ops?build=slack", url.Values{"form": {"1"}, "address": {text}, "do": {"save"}})
+		if got.Status != http.StatusOK || !strings.Contains(got.Body, want) || !strings.Contains(got.Body, `name="address" value="`+text+`"`) {
+			t.Errorf("%q: %d, no %s in %s", text, got.Status, want, got.Body)
+		}
+	}
+	got := submit(g, "/cfg/ops?build=slack", url.Values{"form": {"1"}, "address": {address}, "way": {"2"}})
+	if !strings.Contains(got.Body, `aria-current="true">With the token of a bot`) || strings.Contains(got.Body, `class="problem`) {
+		t.Error(got.Body)
+	}
+}
+
+// TestBuilderProvider checks that a provider of mailboxes asks for an address and a password
+// alone, that these make its URL, and that the whole form has their values.
+func TestBuilderProvider(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.New(t, openConfigs())
+	page := get(g, "/cfg/ops?build=mailto&provider=Gmail", browser)
+	if got := regexp.MustCompile(`<label for="([^"]+)"`).FindAllStringSubmatch(page.Body, -1); len(got) != 3 || got[0][1] != "account" || got[1][1] != "password" || got[2][1] != "own-tags" {
+		t.Errorf("the form asks for %q", got)
+	}
+	form := url.Values{"form": {"1"}, "provider": {"Gmail"}, "account": {"you@gmail.com"}, "password": {"abcd efgh ijkl mnop"}, "tags": {"mail"}}
+	if made := urlLine(t, g, "mailto", form); made != "url mailtos://you:abcdefghijklmnop@gmail.com mail" {
+		t.Error(made)
+	}
+	form.Del("do")
+	form.Set("way", "1")
+	if got := submit(g, "/cfg/ops?build=mailto", form); !strings.Contains(got.Body, "Add E-Mail to") || !strings.Contains(got.Body, `name="p.password" value="abcdefghijklmnop"`) || !strings.Contains(got.Body, `name="p.host" value="gmail.com"`) {
+		t.Error(got.Body)
+	}
+	for account, want := range map[string]string{"": `id="account-problem">it is no e-mail address; write it as you@gmx.com.`, "you@gmail.com": `it is no address of GMX; these end with @gmx.com, @gmx.net`, "you@gmx.de": `id="password-problem">the password is missing.`} {
+		got := submit(g, "/cfg/ops?build=mailto", url.Values{"form": {"1"}, "provider": {"GMX"}, "account": {account}, "do": {"save"}})
+		if !strings.Contains(got.Body, want) || !strings.Contains(got.Body, "Add GMX to") {
+			t.Errorf("%q: no %s in %s", account, want, got.Body)
+		}
+	}
+}
+
+// TestBuilderOffersDevice checks that the phone or browser of the person is the first choice,
+// that its button makes an invitation, and that the page says what is missing where it cannot.
+func TestBuilderOffersDevice(t *testing.T) {
+	t.Parallel()
+	g := newDevicePages(t, gatewaytest.Everybody(), "invited")
+	for query, offered := range map[string]bool{"build": true, "build=&search=phone": true, "build=&search=iPhones": true, "build=&search=teams": false} {
+		got := get(g, "/notify/console/keys/home?"+query, browser)
+		at, first := strings.Index(got.Body, `id="own-device"`), strings.Index(got.Body, `<ul class="tiles`)
+		if (at >= 0) != offered || offered && at > first {
+			t.Errorf("%s: offered at %d, the first service is at %d", query, at, first)
+		}
+		if offered {
+			_, action, _ := strings.Cut(got.Body[at:], `action="`)
+			action, _, _ = strings.Cut(action, "#")
+			if action != "../../../notify/console/keys/home?invite" {
+				t.Errorf("the button leads to %q", action)
+			}
+		}
+	}
+	for _, x := range []struct {
+		g                *gatewaytest.Gateway
+		address, problem string
+	}{
+		{g, "/notify/console/keys/none?build", "The key does not exist yet"},
+		{gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://h"))), "/notify/console/keys/ops?build", "with queue, push and public_url in the Caddyfile"},
+	} {
+		if got := get(x.g, x.address, browser); !strings.Contains(got.Body, x.problem) || strings.Contains(got.Body, "?invite") {
+			t.Errorf("%s does not say %q: %s", x.address, x.problem, got.Body)
+		}
 	}
 }

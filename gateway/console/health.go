@@ -191,11 +191,11 @@ func (v *healthView) remember(id site.KeyID, sum *view.Health) {
 }
 
 // addHealth makes of the state of a key, so far, that with a further destination of it.
-func addHealth(sum *view.Health, d view.Health, service string) {
+func addHealth(sum *view.Health, d view.Health, name string) {
 	if d.State.Worse(sum.State) {
 		sum.State, sum.Since, sum.Cause = d.State, d.Since, ""
 		if d.Cause != "" {
-			sum.Cause = service + ": " + d.Cause
+			sum.Cause = name + ": " + d.Cause
 		}
 	}
 	sum.Waiting += d.Waiting
@@ -223,7 +223,7 @@ func (v *healthView) ofKey(id site.KeyID, k *site.Key) view.Health {
 			sum.Delivered = later(sum.Delivered, d.Delivered)
 			continue
 		}
-		addHealth(&sum, d, t.Service())
+		addHealth(&sum, d, t.Destination.Name())
 	}
 	if sum.State == "" {
 		sum.State = view.Silent

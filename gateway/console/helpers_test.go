@@ -72,7 +72,7 @@ func troubled(dir string, s *gatewaytest.Station) gatewaytest.Options {
 
 // listed returns the outcome and key of each message of a page.
 func listed(body string) (out []string) {
-	for _, m := range regexp.MustCompile(`(?s)<li class="row is-(\w+)">.*?</li>`).FindAllStringSubmatch(body, -1) {
+	for _, m := range regexp.MustCompile(`(?s)<summary><span class="dot is-(\w+)".*?</summary>`).FindAllStringSubmatch(body, -1) {
 		key := regexp.MustCompile(`class="key"[^>]*>(\w+)<`).FindStringSubmatch(m[0])
 		if key == nil {
 			key = []string{"", ""}

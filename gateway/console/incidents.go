@@ -63,7 +63,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	if next != (alerting.IncidentCursor{}) {
 		p.More = address(next)
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleIncidents, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
 // forgetQuery is the query parameter of the forms that forget incidents.
@@ -110,18 +110,24 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
 func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
-	at, err := q.Alerts.Incidents.ByID(ctx, id)
+	at, err := h.ofSite(ctx, q, id)
 	if err != nil {
 		return err
-	}
-	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), h.App.Engine.NameOfIncident(ctx, at.Incident), nil)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
-		return alerting.ErrNoIncident
 	}
 	return q.Alerts.Incidents.Forget(ctx, at)
+}
+
+// ofSite returns the incident with a public ID, which must be one of the site's keys.
+func (h *incidentPages) ofSite(ctx context.Context, q *gateway.Rooms, id string) (*alerting.StoredIncident, error) {
+	at, err := q.Alerts.Incidents.ByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), h.App.Engine.NameOfIncident(ctx, at.Incident), nil)
+	if err == nil && !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
+		err = alerting.ErrNoIncident
+	}
+	return at, err
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
@@ -166,25 +172,4 @@ func (h *shared) hasRules() bool {
 		}
 	}
 	return false
-}
-
-// incidentTrouble returns how many incidents of the site's keys are open, or "".
-func (h *incidentPages) incidentTrouble() string {
-	select {
-	case <-h.App.Engine.Started:
-	default:
-		return ""
-	}
-	if h.App.Rooms == nil || !h.hasRules() {
-		return ""
-	}
-	var places []string
-	for _, k := range h.Resolved.Keys {
-		places = append(places, k.Place(h.Site()).String())
-	}
-	n := h.App.Rooms.Alerts.Incidents.Count(context.Background(), places, notifier.Open)
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d open", n)
 }

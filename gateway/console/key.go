@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -55,7 +54,7 @@ func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name str
 	} else if err != nil {
 		return err
 	}
-	return h.WritePage(w, r, status, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, status, httpapi.RouteConsoleKeys, p)
 }
 
 // keyPage returns the page of a key, which need not exist. If the storage
@@ -86,7 +85,8 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)
 		h.setInbox(r, &p, key, k)
-		p.Lines = SendingLines(r, k)
+		p.Login = h.NeedsLogin(r, k)
+		p.Lines = SendingLines(r, k, p.Login)
 		if h.Resolved.Saved.On() {
 			p.Lines = append(p.Lines, mobileLine(r, h.Resolved.PublicURL, k)) // it asks /status and /json/urls
 		}
@@ -108,7 +108,7 @@ func (h *keyPages) writeNewToken(w http.ResponseWriter, r *http.Request, name, t
 		return err
 	}
 	p.NewToken, p.Tokens = token, count
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // setDestinations sets the destinations of a key with their health.
@@ -118,14 +118,14 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 	if err != nil {
 		return // the part about the queue says that it cannot be read
 	}
-	id := site.KeyID{Site: h.Site(), Key: k.Name}
+	id, bars := site.KeyID{Site: h.Site(), Key: k.Name}, h.bars(r.Context(), states.q)
 	for i, t := range k.Targets {
 		health := states.of(id, t, k.Limits)
 		d := &p.Destinations[i]
-		d.Health = &health
+		d.Health, d.Bar = &health, bars.ofTarget(k.Name, t)
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
 			hash := states.q.Outbox.DestinationID(t, k.Limits)
-			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
+			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Name(), Count: health.Waiting}
 		}
 	}
 	sum := states.ofKey(id, k)

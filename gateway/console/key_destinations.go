@@ -28,9 +28,9 @@ func pageDestinations(address string, targets []notifier.Target) []view.Destinat
 	for i, t := range targets {
 		number, url := strconv.Itoa(i+1), t.String()
 		out[i] = view.Destination{
-			Number: i + 1, Service: t.Service(), URL: url, Tags: strings.Join(t.Tags, ", "), Address: address,
+			Number: i + 1, Named: named(t.Service(), url), URL: url, Tags: strings.Join(t.Tags, ", "), Address: address,
 			Fields: []view.HiddenField{{Name: "destination", Value: number}, {Name: "shown", Value: url}},
-			Label:  "Test destination " + number + ", " + t.Service(),
+			Label:  "Test " + t.Name(),
 		}
 	}
 	return out
@@ -102,7 +102,7 @@ func (h *keyTests) serveTest(w http.ResponseWriter, r *http.Request, name string
 	if n < len(p.Destinations) {
 		p.Destinations[n].Status, p.Destinations[n].Result = testResult(resp.Results[0])
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // allDestinations in the field destination stands for all of them.
@@ -122,7 +122,7 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 			defer func() { <-slots }()
 			d, err := h.api.Sender.TestDelivery(k, &api.Selection{Targets: k.Targets[i : i+1]})
 			if err != nil {
-				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: notifier.Failed, Err: err}
+				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Status: notifier.Failed, Err: err}
 				return
 			}
 			results[i] = h.Shared.Send(r.Context(), d).Results[0]
@@ -143,7 +143,7 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 	for i := range min(len(p.Destinations), len(results)) {
 		p.Destinations[i].Status, p.Destinations[i].Result = testResult(results[i])
 	}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // testedTarget returns the index of the destination that the form in r is about. The

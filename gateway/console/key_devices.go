@@ -84,7 +84,7 @@ func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name str
 		return err
 	}
 	p.Invitation = &view.Invitation{Link: link, Code: view.QRCode{Size: code.Size, Path: code.Path()}, Tags: x.Tags, Until: x.Until}
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // postRevoke revokes a device of a key, and leads back to the page of the key.

@@ -35,7 +35,7 @@ func TestKeyPageInbox(t *testing.T) {
 	for _, want := range []string{
 		`href="../../../notify/kept/messages"`, "can be read for 7d", "curl -N -H &#34;Authorization: Bearer $READER&#34; http://example.com/notify/kept/stream",
 		`<code>http://example.com/notify/kept/ntfy</code>`, "ntfy subscribe --token &#34;$READER&#34; http://example.com/notify/kept/ntfy/phone", "stands for a <code>reader</code> of the key",
-		"kept in its inbox, below", `href="../../../notify/kept"`, "backup done",
+		"kept in its inbox, below", `href="../../../notify/console/keys/kept?send"`, "backup done",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page of kept lacks %q: %s", want, body)

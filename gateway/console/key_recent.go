@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -65,9 +66,10 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 	defer cancel()
 	p := new(view.Queue)
 	type groupID struct {
-		outcome                   view.Outcome
-		service, url, destination string
-		reason                    string
+		outcome                view.Outcome
+		name, url, destination string
+		reason                 string
+		hold                   string
 	}
 	at := map[groupID]int{}
 	for _, status := range []queue.Status{queue.Dead, queue.Queued, queue.Sending, queue.Held} {
@@ -86,13 +88,15 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 				if d.Key() != key {
 					continue
 				}
-				g := view.QueuedGroup{Service: d.Result.Service, URL: d.Result.Destination, Outcome: view.Queued}
+				g := view.QueuedGroup{Named: named(d.Result.Service, d.Result.Destination), URL: d.Result.Destination, Outcome: view.Queued}
 				if status == queue.Dead {
 					g.Outcome, g.Reason = view.GivenUp, d.Reason
 				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {
 					g.Reason = *r.Error
+				} else if r.Rule != "" {
+					g.Outcome, g.Hold = view.Held, holdText(r.Rule)
 				}
-				id := groupID{g.Outcome, g.Service, g.URL, jobs[i].Destination, g.Reason}
+				id := groupID{g.Outcome, g.Name, g.URL, jobs[i].Destination, g.Reason, g.Hold}
 				n, ok := at[id]
 				if !ok {
 					if len(p.Groups) == maxPageGroups {
@@ -112,6 +116,21 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 		}
 	}
 	return p
+}
+
+// holdText says why a rule holds a delivery.
+func holdText(rule notifier.Rule) string {
+	switch rule {
+	case notifier.RuleEscalating:
+		return "A later step of the escalation, which is not needed if somebody acknowledges."
+	case notifier.RulePlanned:
+		return "Planned by its sender."
+	case notifier.RuleSilenced:
+		return "A silence matches it."
+	case notifier.RuleDigested:
+		return "It will be part of a digest."
+	}
+	return "A rule of the key holds it."
 }
 
 // addToGroup adds a delivery to its group.

@@ -34,7 +34,7 @@ func TestKeyPageRecent(t *testing.T) {
 	g.PostForm("/notify/ops", "title=confidential")
 	g.PostForm("/notify/ops?tag=confidential", "body=confidential&tag=absent")
 	body := page("ops")
-	for _, want := range []string{">Failed</strong>", "answered 418", ">Refused</strong>", ">400: ", ">424: "} {
+	for _, want := range []string{"Failed: JSON 127.0.0.1:", "answered 418", "Refused request", ">400: ", ">424: "} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}
@@ -126,12 +126,12 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	g := gatewaytest.New(t, openConfigs(gatewaytest.Key("ops", s.NotifyURL("/a"))))
 	g.PostForm("/notify/ops", "body=x")
 	body := get(g, "/cfg/ops", "text/html").Body
-	if !strings.Contains(body, ">Delivered</strong>") {
+	if !strings.Contains(body, `is-delivered">Delivered</span>`) {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
 	g.SetSiteID("other")
 	for _, address := range []string{"/cfg/ops", "/cfg"} {
-		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</strong>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {
+		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</span>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {
 			t.Errorf("%s shows a message of another site: %s", address, body)
 		}
 	}

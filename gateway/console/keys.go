@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -79,14 +80,14 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 		if p.State != "" {
 			v.Set("state", string(p.State))
 		}
-		return p.Root + httpapi.RouteConsole[1:] + "?" + v.Encode()
+		return p.Root + httpapi.RouteConsoleKeys[1:] + "?" + v.Encode()
 	}
 	p.Previous, p.Next = address(n-1), address(n+1)
 	begin := (n - 1) * MaxListedKeys
 	end := min(begin+MaxListedKeys, len(names))
 	p.First, p.Last = begin+1, end
 	p.Keys = h.listKeys(r, states, names[begin:end])
-	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
 // selectKeys returns the names that a page is about, those in the worst states first.
@@ -173,7 +174,7 @@ func (h *keysPage) setTallies(p *view.KeysPage, states map[string]view.State) {
 		}
 		t := view.Tally{State: s, Count: count[s]}
 		if s != p.State {
-			t.Address = p.Root + httpapi.RouteConsole[1:] + "?state=" + string(s)
+			t.Address = p.Root + httpapi.RouteConsoleKeys[1:] + "?state=" + string(s)
 		}
 		p.Tallies = append(p.Tallies, t)
 	}
@@ -185,13 +186,16 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup
-	siteID, root := h.Site(), httpapi.RootOf(r.URL.Path)
+	siteID, now := h.Site(), time.Now()
+	bars := h.bars(r.Context(), states.q)
 	for i, name := range names {
 		l := &out[i]
-		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: root + "notify/" + name}
+		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: httpapi.ConsoleKey(r, name) + "?" + sendQuery}
 		set := func(k *site.Key) {
 			health := states.ofKey(site.KeyID{Site: siteID, Key: name}, k)
-			l.URLs, l.Services, l.Health = len(k.Targets), countServices(k.Targets), &health
+			l.URLs, l.Services, l.Health = len(k.Targets), namesOf(k.Targets), &health
+			l.Bar = bars.ofKey(name)
+			l.Last = lastDelivered(&health, states.q != nil, now)
 			if health.Waiting > 0 {
 				l.Hurry = l.Address
 			}
@@ -209,6 +213,20 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 	}
 	wg.Wait()
 	return out
+}
+
+// lastDelivered returns when a key has delivered something for the last time. Without a queue,
+// which remembers that, nothing is known of the time before the start of the gateway.
+func lastDelivered(health *view.Health, stored bool, now time.Time) view.Moment {
+	switch {
+	case !health.Delivered.IsZero():
+		return view.NewMoment(health.Delivered, now)
+	case !stored:
+		return view.Moment{Text: "nothing since the start"}
+	case health.State != view.Silent:
+		return view.Moment{Text: "nothing delivered"}
+	}
+	return view.Moment{Text: "never used"}
 }
 
 // hurryDestinations makes due what waits for the given destinations.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -10,36 +11,61 @@ import (
 )
 
 // SendingLines returns what programs use to send to a key, with the address at which
-// the client of r reaches the site.
-func SendingLines(r *http.Request, k *site.Key) []view.CopiedLine {
+// the client of r reaches the site. login means that the server asks for a login first. It
+// takes the header Authorization, so that the token of the key stands in the query.
+func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	scheme, host := httpapi.SiteAddress(r)
-	prefix := httpapi.StrippedPrefix(r)
+	at := host + httpapi.StrippedPrefix(r) + "/" + k.Name // for Apprise
 	notify := keyURL(r, k)
 	token := len(k.Tokens) > 0
-	with := func(withToken, without string) string {
-		if token {
-			return withToken
+	var auth, only, more, user string // for curl, for a query that has nothing else, for another, for the host
+	apprise, httpConfig := at, ""
+	switch {
+	case login && token:
+		auth, only, more, user = " -u USER:PASSWORD", "?token=$TOKEN", "&token=$TOKEN", "USER:PASSWORD@"
+		apprise += "?+X-Gotify-Key=$TOKEN"
+	case login:
+		auth, user = " -u USER:PASSWORD", "USER:PASSWORD@"
+	case token:
+		auth, only = ` -H "Authorization: Bearer $TOKEN"`, "?token=$TOKEN"
+		apprise = "any:$TOKEN@" + apprise
+	}
+	switch {
+	case login:
+		httpConfig = "        http_config:\n          basic_auth:\n            username: USER\n            password: PASSWORD\n"
+	case token:
+		httpConfig = "        http_config:\n          authorization:\n            credentials: \"$TOKEN\"\n"
+	}
+	quoted := func(address string) string { // a shell has no other use for these addresses without a query
+		if strings.ContainsAny(address, "?&$") {
+			return `"` + address + `"`
 		}
-		return without
+		return address
 	}
-	header := with(` -H "Authorization: Bearer $TOKEN"`, "")
-	curl := "curl -f" + header
-	apprise := "apprise"
-	if scheme == "https" {
-		apprise = "apprises"
+	inQuery := "" // the token that no header has
+	if login {
+		inQuery = only
 	}
-	alertmanager := "receivers:\n  - name: " + k.Name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager\"\n"
-	if token {
-		alertmanager += "        http_config:\n          authorization:\n            credentials: \"$TOKEN\"\n"
+	alertmanager := "receivers:\n  - name: " + k.Name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager" + inQuery + "\"\n" + httpConfig
+	ntfy := "For programs that speak to ntfy: the server is " + notify + "/ntfy, with any topic"
+	switch {
+	case login && token:
+		ntfy += ". They have one login, so leave this address out of that of the site; the token protects it."
+	case login:
+		ntfy += " and the login of the site."
+	case token:
+		ntfy += " and the token as access token."
+	default:
+		ntfy += "."
 	}
 	return []view.CopiedLine{
-		{Name: "curl", Text: curl + ` -d "backup done" ` + notify},
-		{Name: "curl, with a title and a type", Text: curl + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify + `?type=failure"`},
-		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + header + ` -d "backup failed on $(hostname)" "` + notify + `?type=failure"`, Note: "A line of a crontab: a message comes only if the command fails."},
-		{Name: "apprise", Text: `apprise -b "backup done" "` + apprise + "://" + with("any:$TOKEN@", "") + host + prefix + "/" + k.Name + `"`, Note: "Programs that know Apprise take the same URL."},
-		{Name: "ntfy", Text: "curl" + header + ` -d "backup done" ` + notify + "/ntfy/alerts", Note: "For programs that speak to ntfy: the server is " + notify + "/ntfy, with any topic" + with(" and the token as access token.", ".")},
+		{Name: "curl", Text: "curl -f" + auth + ` -d "backup done" ` + quoted(notify+inQuery)},
+		{Name: "curl, with a title and a type", Text: "curl -f" + auth + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify + "?type=failure" + more + `"`},
+		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + auth + ` -d "backup failed on $(hostname)" "` + notify + "?type=failure" + more + `"`, Note: "A line of a crontab: a message comes only if the command fails."},
+		{Name: "apprise", Text: `apprise -b "backup done" "` + strings.Replace(scheme, "http", "apprise", 1) + "://" + user + apprise + `"`, Note: "Programs that know Apprise take the same URL."},
+		{Name: "ntfy", Text: "curl" + auth + ` -d "backup done" ` + quoted(notify+"/ntfy/alerts"+inQuery), Note: ntfy},
 		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
-		{Name: "Uptime Kuma", Text: notify + "/uptime_kuma" + with("?token=$TOKEN", ""), Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
+		{Name: "Uptime Kuma", Text: strings.Replace(notify, "://", "://"+user, 1) + "/uptime_kuma" + only, Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
 	}
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -136,7 +137,7 @@ func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
 		s.list.until = e.Message.Created
 		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
 			s.list.next = uuid.UUID{}
-		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) && s.filter.fits(&m) {
+		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) && (m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) {
 			out = append(out, m)
 		}
 	}
@@ -182,6 +183,13 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 		m.Reason = fmt.Sprintf("%d: %s", e.Status, e.Error)
 		return m
 	}
+	if e.Omitted == 0 {
+		results := make([]api.QueuedResult, len(e.Results))
+		for i, x := range e.Results {
+			results[i].Result = x
+		}
+		_, m.Says = saysOf(results, "")
+	}
 	m.Lines, m.More = resultLines(e.Results)
 	m.More += e.Omitted
 	return m
@@ -194,9 +202,6 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 		ID: stored.ID, Address: httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
-	if outbox.IsPlanned(e) && stored.State == api.StateQueued {
-		m.Outcome = view.Planned
-	}
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) == nil {
 		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
@@ -204,12 +209,24 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 			m.KeyAddress = httpapi.ConsoleKey(r, m.Key)
 		}
 	}
+	m.Outcome, m.Says = saysOf(stored.Results, h.takenBy(r, e, stored.Results))
 	results := make([]api.Result, len(stored.Results))
 	for i, r := range stored.Results {
 		results[i] = r.Result
 	}
 	m.Lines, m.More = resultLines(results)
 	return m
+}
+
+// takenBy returns who takes care of the incident of a message, or "".
+func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, results []api.QueuedResult) string {
+	if !slices.ContainsFunc(results, func(x api.QueuedResult) bool { return x.Rule == notifier.RuleAcknowledged }) {
+		return ""
+	}
+	if x := h.App.Rooms.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
+		return cmp.Or(x.Acknowledged.By, x.ResolvedBy)
+	}
+	return ""
 }
 
 // resultLines returns the failures among results in one line each, then a line for each
@@ -221,11 +238,11 @@ func resultLines(all []api.Result) (lines []string, more int) {
 		case r.Rule == notifier.RulePlanned && r.Until != nil:
 			lines = append(lines, "Planned for "+r.Until.UTC().Format(time.RFC3339)+".")
 		case r.Error == nil, r.Status == api.StatusCancelled, r.Status == notifier.Skipped:
-			others[r.Status] = append(others[r.Status], r.Service)
+			others[r.Status] = append(others[r.Status], r.Name)
 		case len(lines) == maxPageResults:
 			more++
 		default:
-			lines = append(lines, r.Service+" "+r.Destination+": "+*r.Error)
+			lines = append(lines, r.Name+": "+*r.Error)
 		}
 	}
 	for _, s := range []struct {
@@ -233,7 +250,7 @@ func resultLines(all []api.Result) (lines []string, more int) {
 		text   string
 	}{{notifier.Delivered, "Delivered to "}, {api.StatusQueued, "Waiting for "}, {notifier.Skipped, "Not needed for "}, {api.StatusCancelled, "Cancelled for "}} {
 		if names := others[s.status]; len(names) > 0 {
-			lines = append(lines, s.text+countNames(names)+".")
+			lines = append(lines, s.text+joinNames(names)+".")
 		}
 	}
 	return lines, more
@@ -290,12 +307,12 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	default:
-		p.Messages, p.Scanned, p.Until = list.messages, list.scanned, list.until
+		p.Messages, p.Scanned, p.Until = view.Group(list.messages, len(list.messages)), list.scanned, list.until
 		if list.next != (uuid.UUID{}) {
 			p.Older = address(list.next)
 		}
 		p.Hint = messagesHint(list.stored, p.Titles)
-		if before == (uuid.UUID{}) && (f.state == "" || f.state == string(view.Planned)) && f.kind == "" && f.title == "" {
+		if before == (uuid.UUID{}) && f.state == "" && f.kind == "" && f.title == "" {
 			if err := h.setPlanned(r, &p, &f); err != nil {
 				p.Problem = httpapi.ErrQueueUnread
 			}
@@ -401,7 +418,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 // newPageDelivery returns a delivery as the page of its message shows it.
 func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
 	d := view.Delivery{
-		Service: r.Service, URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts,
+		Named: named(r.Service, r.Destination), URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts,
 	}
 	for i, tag := range r.Tags {
 		if i > 0 {

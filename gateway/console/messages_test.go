@@ -55,7 +55,7 @@ func TestConsoleMessages(t *testing.T) {
 		}
 	}
 	body := page("?key=ops")
-	for _, want := range []string{"answered 500", "Delivered to JSON.", "incident disk db1", `class="tag type-failure"`, " UTC</time>", "http"} {
+	for _, want := range []string{"answered 500", "Delivered to JSON 127.0.0.1:", "incident disk db1", `class="tag type-failure"`, ` UTC" data-clock>`, "http"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}
@@ -130,8 +130,8 @@ func TestConsoleMessagesWithoutQueue(t *testing.T) {
 	if got := listed(body); !slices.Equal(got, []string{"delivered fine", "failed ops"}) || !strings.Contains(body, "With queue in the global option notify") {
 		t.Errorf("%q: %s", got, body)
 	}
-	body = get(g, "/notify/console", browser).Body
-	if !strings.Contains(body, `<strong class="state is-failing">`) || !strings.Contains(body, `<strong class="state is-fine">`) || strings.Contains(body, "console/queue") {
+	body = get(g, "/notify/console/keys", browser).Body
+	if !strings.Contains(body, `<span class="dot is-failing">`) || !strings.Contains(body, `<span class="dot is-fine">`) || strings.Contains(body, "console/queue") {
 		t.Errorf("the keys: %s", body)
 	}
 	if r := get(g, "/notify/console/messages/"+uuid.NewString(), browser); r.Status != http.StatusNotFound {

@@ -14,6 +14,7 @@ type Pages struct {
 	*shared
 	places  []consolePlace
 	actions []consoleAction
+	send    *sendPages
 }
 
 // shared is what every page is built on.
@@ -33,8 +34,9 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 		queue: messages.queue, tests: &keyTests{base, key, add}, devices: &keyDevices{base, key},
 		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base},
 	}
-	console := &Pages{base, p.places(), p.consoleActions()}
+	p.now = &nowPage{base, p.keys, messages.queue, p.incidents}
 	send, files := &sendPages{base}, &appFiles{base}
+	console := &Pages{base, p.places(), p.consoleActions(), send}
 	return httpapi.PageFuncs{
 		Console: console.serveConsole, AppFile: files.serveAppFile, Manifest: files.serveManifest, Send: send.servePage, Preview: send.servePreview, Invited: send.serveInvited,
 		Keys: p.keys.serveKeysPage, Draft: key.writeKeyPage, NewToken: key.writeNewToken, Frame: console.frame, Actions: p.keyActions(),
@@ -53,6 +55,7 @@ type pageSet struct {
 	queued    *queuePage
 	incidents *incidentPages
 	silences  *silencePages
+	now       *nowPage
 }
 
 // keyFunc answers a request to a page of a key.
@@ -76,20 +79,19 @@ func (p *pageSet) keyActions() []httpapi.ConfigAction {
 
 // consolePlace is an entry of the navigation.
 type consolePlace struct {
-	name    string
-	route   string
-	on      func(s *httpapi.SiteRoutes) bool // nil for always
-	trouble func() string                    // what is wrong there; nil for nothing
+	name  string
+	route string
+	on    func(s *httpapi.SiteRoutes) bool // nil for always
 }
 
 // places returns the navigation of the console.
 func (p *pageSet) places() []consolePlace {
 	return []consolePlace{
-		{"Keys", httpapi.RouteConsole, nil, nil},
-		{"Messages", httpapi.RouteConsoleMessages, nil, nil},
-		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue, p.queued.queueTrouble},
-		{"Incidents", httpapi.RouteConsoleIncidents, httpapi.WithQueue, p.incidents.incidentTrouble},
-		{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue, nil},
+		{"Now", httpapi.RouteConsole, nil},
+		{"Messages", httpapi.RouteConsoleMessages, nil},
+		{"Keys", httpapi.RouteConsoleKeys, nil},
+		{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue},
+		{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue},
 	}
 }
 
@@ -106,8 +108,10 @@ func (h *Pages) frame(r *http.Request, here string) view.Frame {
 			continue
 		}
 		place := view.Place{Name: p.name, Address: f.Root + p.route[1:], Here: p.route == here}
-		if p.trouble != nil {
-			place.Trouble = p.trouble()
+		if p.route == httpapi.RouteConsole {
+			s := h.situation(r.Context())
+			place.Counts = true
+			place.Count, place.Trouble = s.trouble()
 		}
 		f.Places = append(f.Places, place)
 	}
@@ -129,7 +133,11 @@ type consoleAction struct {
 // counts.
 func (p *pageSet) consoleActions() []consoleAction {
 	return []consoleAction{
-		{httpapi.RouteConsole, false, "", ofKey(p.keys.serveKeysPage)},
+		{httpapi.RouteConsole, false, "", p.now.serveNowPage},
+		{httpapi.RouteConsole, true, acknowledgeQuery, p.now.postIncident(acknowledgeQuery)},
+		{httpapi.RouteConsole, true, resolveQuery, p.now.postIncident(resolveQuery)},
+		{httpapi.RouteConsole, true, hurryQuery, p.queued.hurryQueue},
+		{httpapi.RouteConsoleKeys, false, "", ofKey(p.keys.serveKeysPage)},
 		{httpapi.RouteConsoleKey, false, "", ofKey(p.page.serveKeyPage)},
 		{httpapi.RouteConsoleKey, true, buildQuery, ofKey(p.builder.postBuilder)},
 		{httpapi.RouteConsoleKey, true, testQuery, ofKey(p.tests.serveTest)},
@@ -155,7 +163,13 @@ func (p *pageSet) consoleActions() []consoleAction {
 
 // serveConsole answers a request to a page of the console.
 func (h *Pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
-	err := h.doConsole(w, r, at)
+	err := h.checkConsole(w, r, at)
+	if err == nil && at.Pattern == httpapi.RouteConsoleKey && r.URL.Query().Has(sendQuery) {
+		return h.send.serveManaged(w, r, at)
+	}
+	if err == nil {
+		err = h.doConsole(w, r, at)
+	}
 	if err == nil {
 		return nil
 	}
@@ -170,7 +184,8 @@ func (h *Pages) serveConsole(w http.ResponseWriter, r *http.Request, at *httpapi
 	return resp
 }
 
-func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+// checkConsole returns an error if the client of r may not do what it asks of the console.
+func (h *Pages) checkConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	if err := at.CheckMethod(w, r); err != nil {
 		return err
 	}
@@ -178,13 +193,15 @@ func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Ro
 	if err := h.MayManage(r); err != nil {
 		return err
 	}
-	change := httpapi.IsChange(r)
-	if change {
-		if err := httpapi.CheckOwnOrigin(r); err != nil {
-			return err
-		}
+	if httpapi.IsChange(r) {
+		return httpapi.CheckOwnOrigin(r)
 	}
-	query := r.URL.Query()
+	return nil
+}
+
+// doConsole answers a request that checkConsole lets through.
+func (h *Pages) doConsole(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+	query, change := r.URL.Query(), httpapi.IsChange(r)
 	for _, a := range h.actions {
 		if a.pattern == at.Pattern && a.change == change && (a.query == "" || query.Has(a.query)) {
 			return a.do(w, r, at)

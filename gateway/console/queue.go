@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -62,6 +62,16 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
+	states, err := q.Outbox.Queue.Destinations(ctx)
+	if err != nil {
+		p.Problem = httpapi.ErrQueueUnread
+		return
+	}
+	p.Waiting = 0
+	for i := range states {
+		p.Waiting += states[i].Waiting
+	}
+	p.Held = max(s.Queued-p.Waiting, 0)
 	all, err := h.troubled(ctx, q)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
@@ -78,21 +88,29 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	if p.More = max(len(all)-maxPageDestinations, 0); p.More > 0 {
 		all = all[:maxPageDestinations]
 	}
+	bars := h.bars(ctx, q)
 	for _, d := range all {
-		out := view.QueuedDestination{Service: d.service, URL: d.url, Health: d.health}
-		for _, name := range d.keys {
-			out.Keys = append(out.Keys, view.KeyLink{Name: name, Address: httpapi.ConsoleKey(r, name)})
-		}
+		out := view.QueuedDestination{Bar: bars.ofHash(d.keys, d.counted), Named: named(d.service, d.url), URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health}
 		if d.health.Waiting > 0 {
-			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
+			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(notifier.NameOf(d.service, d.url) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		}
 		p.Destinations = append(p.Destinations, out)
 	}
 }
 
+// keyLinks returns links to the pages of keys.
+func keyLinks(r *http.Request, names []string) []view.KeyLink {
+	out := make([]view.KeyLink, len(names))
+	for i, name := range names {
+		out[i] = view.KeyLink{Name: name, Address: httpapi.ConsoleKey(r, name)}
+	}
+	return out
+}
+
 // siteDestination is a destination that messages to the site may have.
 type siteDestination struct {
 	id           queue.Hash
+	counted      string // what it is counted by (see [tally.HashOf]); "" if that is not known
 	keys         []string
 	service, url string
 	health       view.Health
@@ -102,7 +120,7 @@ type siteDestination struct {
 // the worst first. Of the destinations of saved keys it has those that messages went
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
-func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
+func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
 	states, err := q.Outbox.Queue.Destinations(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +132,7 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 			id := q.Outbox.DestinationID(t, k.Limits)
 			d := configured[id]
 			if d == nil {
-				d = &siteDestination{service: t.Service(), url: t.String()}
+				d = &siteDestination{service: t.Service(), url: t.String(), counted: tally.HashOf(t)}
 				configured[id] = d
 			}
 			if !slices.Contains(d.keys, name) {
@@ -138,8 +156,8 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 		name := outbox.DecodeName(s.About)
 		switch known := configured[s.Destination]; {
 		case known != nil:
-			d.keys, d.service, d.url = known.keys, known.service, known.url
-		case slices.Contains(saved, name.Key) && h.reaches(ctx, q, name.Key, s.Destination):
+			d.keys, d.service, d.url, d.counted = known.keys, known.service, known.url, known.counted
+		case slices.Contains(saved, name.Key) && h.reaches(ctx, q, name.Key, &d):
 			d.keys, d.service, d.url = []string{name.Key}, name.Service, name.URL
 		case alone && !slices.Contains(saved, name.Key):
 			d.service, d.url = cmp.Or(name.Service, "A destination"), cmp.Or(name.URL, s.Host)
@@ -161,15 +179,23 @@ func (h *queuePage) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDesti
 	return out, nil
 }
 
-// reaches reports whether a saved key of the site has a destination. Keys of other
-// sites may have the same name.
-func (h *queuePage) reaches(ctx context.Context, q *gateway.Rooms, name string, id queue.Hash) bool {
+// reaches reports whether a saved key of the site has a destination, and sets what that is
+// counted by. Keys of other sites may have the same name.
+func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, d *siteDestination) bool {
 	k, err := h.Resolved.Key(ctx, name)
-	return err == nil && slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == id })
+	if err != nil {
+		return false
+	}
+	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == d.id })
+	if i >= 0 {
+		d.counted = tally.HashOf(k.Targets[i])
+	}
+	return i >= 0
 }
 
-// hurryQueue makes due what waits for a destination of the page, or for all of them.
-func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+// hurryQueue makes due what waits for a destination, or for all of them, and leads back to
+// the page of the button.
+func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
 		return err
@@ -179,7 +205,7 @@ func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, _ *httpap
 		return httpapi.Answer(err)
 	}
 	h.queue.logQueueChange(r, hurryQuery, n)
-	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleQueue)+"?done="+hurryQuery, n)
+	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, at.Pattern)+"?done="+hurryQuery, n)
 }
 
 // dropQueue drops what waits for a destination of the page, or for all of them.
@@ -241,21 +267,4 @@ func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gatewa
 		err = errNoQueuedDestination
 	}
 	return q, ids, err
-}
-
-// queueTrouble returns how many of the operator's destinations are down, or "". It
-// costs nothing, because each page of the console has it.
-func (h *queuePage) queueTrouble() string {
-	select {
-	case <-h.App.Engine.Started:
-	default:
-		return ""
-	}
-	if h.App.Rooms == nil {
-		return ""
-	}
-	if n := h.App.Rooms.Outbox.Queue.Count().Down; n > 0 {
-		return fmt.Sprintf("%d down", n)
-	}
-	return ""
 }

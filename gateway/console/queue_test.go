@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,8 +35,8 @@ func TestConsoleQueue(t *testing.T) {
 	if strings.Contains(body, "idle") || strings.Contains(body, "confidential") {
 		t.Errorf("the page shows what is fine, or a text: %s", body)
 	}
-	keys := get(g, "/notify/console", browser).Body
-	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !strings.Contains(keys, "JSON: the service answered 503") {
+	keys := get(g, "/notify/console/keys", browser).Body
+	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !regexp.MustCompile(`JSON 127\.0\.0\.1:\d+: the service answered 503`).MatchString(keys) {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}
 	id := console.EncodeDestination(g.Rooms().Outbox.Queue.Hash(g.Resolved.Keys["ops"].Targets[0].Hash()))

@@ -38,17 +38,44 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpap
 	if h.isDevicePage(r, name) {
 		return h.serveDevicePage(w, r, to)
 	}
+	return h.writeSendPage(w, r, to, "", view.SendPage{Address: httpapi.FormAddress(r), Messages: httpapi.RelativeMessages(r, name), Device: httpapi.RelativeAddress(r)})
+}
+
+// sendQuery is the query parameter of the page of a key in the console from which who may manage
+// sends to the key, also without its token.
+const sendQuery = "send"
+
+// serveManaged answers a request to that page: it writes the page, or sends or shows the
+// message that was written there.
+func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+	address := httpapi.RelativeAddress(r) + "?" + sendQuery
+	switch {
+	case !httpapi.IsChange(r):
+		root := httpapi.RootOf(r.URL.Path)
+		at.Lookup().ToManager()
+		return h.writeSendPage(w, r, at.Lookup(), httpapi.RouteConsole, view.SendPage{Address: address, Messages: root + "notify/messages/", Device: root + "notify/" + at.Key})
+	case r.URL.Query().Has("preview"):
+		at.Lookup().ToManager()
+		return h.servePreview(w, r, at.Lookup())
+	}
+	resp := h.api.SendManaged(w, r, at)
+	resp.FormURL = address
+	return resp
+}
+
+// writeSendPage writes the page to send from to the client of r, if it may send. p has the
+// addresses of the page, here is its place in the navigation.
+func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup, here string, p view.SendPage) *api.Response {
 	if err := h.api.Sender.CheckRoute(r, to); err != nil {
 		return h.ErrorResponse(err)
 	}
-	p := view.SendPage{
-		Address: httpapi.FormAddress(r), Key: name,
-		MaxFiles: h.Resolved.Limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.Resolved.Limits.MaxFileSize)),
+	p.Key, p.MaxFiles, p.MaxFileSize = to.Name, h.Resolved.Limits.MaxFiles, humanize.IBytes(uint64(h.Resolved.Limits.MaxFileSize))
+	if h.App.Engine.QueueSettings == nil {
+		p.Messages = ""
 	}
-	if h.App.Engine.QueueSettings != nil {
-		p.Messages = httpapi.RelativeMessages(r, name)
-	}
-	if name != "" {
+	device := p.Device + "?" + httpapi.DeviceQuery
+	p.Device = ""
+	if to.Name != "" {
 		k, err := to.Key(r.Context())
 		if err != nil {
 			return h.ErrorResponse(err)
@@ -56,14 +83,14 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpap
 		setChoices(&p, k)
 		p.Sources = h.Resolved.SourceNames()
 		if h.Has.Push && h.api.Devices.MaySubscribe(r, k) == nil {
-			p.Device = httpapi.RelativeAddress(r) + "?" + httpapi.DeviceQuery
+			p.Device = device
 		}
 	} else {
 		p.Otherwise = countServices(h.Resolved.DefaultTargets)
 	}
 	// The browser may keep what the user typed, for when the user comes back.
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if err := h.WritePage(w, r, http.StatusOK, "", p); err != nil {
+	if err := h.WritePage(w, r, http.StatusOK, here, p); err != nil {
 		return h.ErrorResponse(err)
 	}
 	return nil
@@ -109,8 +136,9 @@ func setChoices(p *view.SendPage, k *site.Key) {
 	}
 }
 
-// countServices returns the names of the targets' services, each with its
-// count, such as "JSON, XML ×2".
+// countServices returns the names of the targets' services, each with its count, such as
+// "JSON, XML ×2". The page to send shows no more of destinations: who may send need not know
+// where messages go.
 func countServices(targets []notifier.Target) string {
 	names := make([]string, len(targets))
 	for i, t := range targets {

@@ -99,6 +99,7 @@ type Answer struct {
 // Attempt is an attempt of the queue, for a message that was counted when it came in.
 type Attempt struct {
 	Before  int           // how many attempts there were
+	Last    time.Time     // when the last one of them was made; zero if that is not known
 	Resumed *ResumedTrace // the trace that the attempt goes on with; nil for none
 }
 
@@ -179,6 +180,9 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 		observers = append(observers, s.Incidents.observer(incident, d.Message, d.To.Targets))
 		observers = s.OpenAlerts.observe(observers, incident, d.Message, d.To.Targets)
 	}
+	if d.Key != "" {
+		observers = append(observers, s.count(&d))
+	}
 	if done := d.Done; done != nil { // d.Done would move all of d to the heap
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
 	}
@@ -194,6 +198,17 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 		Memory:    d.Memory,
 		Header:    traceHeader(d.Settings),
 	}), trace
+}
+
+// count returns the observer that counts the deliveries of a message to a key.
+func (s *Dispatcher) count(d *Delivery) notifier.Observer {
+	key, targets, repeats, last := site.KeyID{Site: d.Site, Key: d.Key}, d.To.Targets, d.Repeated != nil, time.Time{}
+	if d.Attempt != nil {
+		last = d.Attempt.Last
+	}
+	return notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) {
+		s.Tally.Observe(time.Now(), key, targets[i], &r, repeats, last)
+	}}
 }
 
 // Conclude records the outcome of a message. made are the deliveries that were

@@ -4,6 +4,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
@@ -20,6 +21,7 @@ type Dispatcher struct {
 	Incidents  Incidents
 	Alerts     AlertTitles
 	OpenAlerts OpenAlerts
+	Tally      tally.Counter
 
 	// EmitEvent emits an event of the running configuration, if somebody has subscribed to
 	// it. data is called only then.

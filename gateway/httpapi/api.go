@@ -63,6 +63,7 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	h.notifications = &notifications{Base: base, sender: h.Sender, beats: h.Beats}
 	h.rulers = &rulers{Base: base, sender: h.Sender, sources: h.sources, started: time.Now()}
 	h.Inboxes = &Inboxes{Base: base, sources: h.sources, streams: h.Streams}
+	h.Incidents.inboxes = h.Inboxes
 	return h
 }
 

@@ -26,6 +26,11 @@ type Base struct {
 	Routes   routeTable
 	pages    PageFuncs
 
+	// Logins says for the names of keys whether a client needs a login of the server before it
+	// can send to them; "" stands for saved keys. A key for which that is not known is left
+	// out. nil knows nothing.
+	Logins func() map[string]bool
+
 	// ParseDuration parses a duration, which may be in days.
 	ParseDuration func(string) (time.Duration, error)
 
@@ -36,6 +41,21 @@ type Base struct {
 
 // Site returns the ID of the site.
 func (h *Base) Site() string { return h.App.Engine.SiteID(h.Resolved) }
+
+// NeedsLogin reports whether a program needs a login of the server to send to a key. Where that
+// is not known, it does if the client of r has one.
+func (h *Base) NeedsLogin(r *http.Request, k *site.Key) bool {
+	name := k.Name
+	if k.Saved {
+		name = ""
+	}
+	if h.Logins != nil {
+		if needs, ok := h.Logins()[name]; ok {
+			return needs
+		}
+	}
+	return RequestUser(r) != ""
+}
 
 // WritePage writes a page in its frame. here is the route of the place of the navigation that
 // the page is in; "" for none.

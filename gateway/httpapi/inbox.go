@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -309,6 +310,9 @@ func (x *InboxReader) since(text string, otherwise inbox.Since) (inbox.Since, er
 	return s, nil
 }
 
+// maxWords is how much of the text of a message without a title is shown in its place, in bytes.
+const maxWords = 100
+
 // SetTitles sets the titles of messages of the key of x.
 func (x *InboxReader) SetTitles(ctx context.Context, messages []*view.ListedMessage) error {
 	missing := make(map[string]*view.ListedMessage, len(messages))
@@ -324,7 +328,9 @@ func (x *InboxReader) SetTitles(ctx context.Context, messages []*view.ListedMess
 	}
 	return x.CameIn(ctx, first, last, func(kept *inbox.Message) bool {
 		if m := missing[kept.ID]; m != nil {
-			m.Title, m.Kept = kept.Title, true
+			if m.Title, m.Kept = kept.Title, true; m.Title == "" {
+				m.Words = markup.TruncateBytes(markup.OneLine(kept.Text()), maxWords)
+			}
 			delete(missing, kept.ID)
 		}
 		return len(missing) > 0

@@ -25,6 +25,7 @@ import (
 type Incidents struct {
 	*Base
 	silences *Silences
+	inboxes  *Inboxes
 }
 
 // The page of an incident is for whoever got a message with its address, which nobody can
@@ -51,6 +52,15 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 	if err := at.CheckMethod(w, r); err != nil {
 		return h.ErrorResponse(err)
 	}
+	if at.Pattern == RouteConsoleIncident {
+		err := h.MayManage(r)
+		if err == nil && IsChange(r) {
+			err = CheckOwnOrigin(r)
+		}
+		if err != nil {
+			return h.ErrorResponse(err)
+		}
+	}
 	done, problem, x, err := h.doIncident(w, r, at.ID)
 	if err != nil {
 		return h.ErrorResponse(err)
@@ -60,7 +70,7 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 		return nil
 	}
 	if api.PrefersHTML(r) {
-		if err := h.WritePage(w, r, http.StatusOK, RouteIncident, h.incidentPage(r, x, done, problem)); err != nil {
+		if err := h.WritePage(w, r, http.StatusOK, RouteConsole, h.incidentPage(r, x, done, problem)); err != nil {
 			return h.ErrorResponse(err)
 		}
 		return nil
@@ -74,34 +84,34 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 
 // doIncident does what a request to the page of an incident asks for, and returns the
 // incident, what was done, and why something was not.
-func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
+func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string) (done view.Says, problem string, x *rules.Incident, err error) {
 	q, err := h.App.Open(nil)
 	if err != nil {
-		return "", "", nil, err
+		return done, "", nil, err
 	}
 	foreign := r.Method == http.MethodPost && isForeignChange(r)
 	if foreign {
 		if hasIdentity(r) {
-			return "", "", nil, errForeignChange
+			return done, "", nil, errForeignChange
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
 	at, err := q.Alerts.Incidents.ByID(r.Context(), id)
 	if err != nil {
-		return "", "", nil, Answer(err)
+		return done, "", nil, Answer(err)
 	}
 	var form incidentForm
 	if r.Method == http.MethodPost {
 		if form, err = readIncidentForm(w, r); err != nil {
-			return "", "", nil, err
+			return done, "", nil, err
 		}
 		if foreign && form.do != doAcknowledge {
-			return "", "", nil, errForeignAction
+			return done, "", nil, errForeignAction
 		}
 	}
 	switch form.do {
 	case "":
-		return "", "", at.Incident, nil
+		return done, "", at.Incident, nil
 	case doSilence:
 		done, err = h.silenceIncident(r, at.Incident, &form)
 		return done, "", at.Incident, err
@@ -114,19 +124,19 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string
 	x, err = change(r.Context(), at, by)
 	switch {
 	case errors.Is(err, alerting.ErrAcknowledged):
-		return "", "It was acknowledged before; the first one counts.", x, nil
+		return done, "It was acknowledged before; the first one counts.", x, nil
 	case errors.Is(err, alerting.ErrResolved):
-		return "", "It is over already.", x, nil
+		return done, "It is over already.", x, nil
 	case err != nil:
-		return "", "", nil, Answer(err)
+		return done, "", nil, Answer(err)
 	case form.do == doResolve:
-		return "It is resolved. Those who were told of it are told that.", "", x, nil
+		return view.Says{Text: "It is resolved. Those who were told of it are told that."}, "", x, nil
 	case x.Own:
-		return "You take care of it. Nobody else is told.", "", x, nil
+		return view.Says{Text: "You take care of it. Nobody else is told."}, "", x, nil
 	case x.Acknowledged.Until.IsZero():
-		return "You take care of it. Nobody else is told until it is resolved.", "", x, nil
+		return view.Says{Text: "You take care of it. Nobody else is told until it is resolved."}, "", x, nil
 	}
-	return "You take care of it. If it is still open then, the first step begins again at " + alerting.FormatDay(x.Acknowledged.Until) + ".", "", x, nil
+	return view.Says{Text: "You take care of it. If it is still open then, the first step begins again", At: x.Acknowledged.Until}, "", x, nil
 }
 
 // isForeignChange reports whether a page of another site sent a request that changes
@@ -191,22 +201,22 @@ var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced 
 
 // silenceIncident makes a silence of an incident for the client of r, who must be one who
 // may manage.
-func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
+func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done view.Says, err error) {
 	if err := h.MayManage(r); err != nil {
-		return "", err
+		return done, err
 	}
 	k, q, err := h.silences.SilencedKey(r.Context(), h.NameOfIncident(r)(x))
 	if err != nil {
-		return "", err
+		return done, err
 	}
 	if !x.IsOpen() || x.Own || k.Home(h.Site()) != x.Home {
-		return "", errNotSilenced
+		return done, errNotSilenced
 	}
 	made, err := h.silences.MakeSilence(r, q, k, silence.Request{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
 	if err != nil {
-		return "", err
+		return done, err
 	}
-	return "It is silenced until " + alerting.FormatDay(made.Until) + ". If it is still open then, that is told.", nil
+	return view.Says{Text: "It is silenced until", At: made.Until, Then: "and if it is still open then, that is told"}, nil
 }
 
 // SilencedUntil returns until when a silence matches an incident; the zero time for none.
@@ -247,7 +257,7 @@ func userOf(r *http.Request) string {
 }
 
 // incidentPage returns the page of an incident.
-func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done, problem string) view.IncidentPage {
+func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done view.Says, problem string) view.IncidentPage {
 	p := view.IncidentPage{
 		Root: RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
@@ -278,6 +288,10 @@ func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done, probl
 		add(s.At, s.Outcome == rules.StepFailed, "%s began%s.", stepName(s), stepOutcomes[s.Outcome])
 	}
 	add(x.Opened, true, "It was opened.")
+	if p.Console {
+		told := h.told(r, x)
+		p.Events, p.Text = append(p.Events, told.events...), told.text
+	}
 	slices.SortStableFunc(p.Events, func(a, b view.IncidentEvent) int { return b.Time.Compare(a.Time) })
 	return p
 }

@@ -93,6 +93,9 @@ func (h *Base) ListedIncident(r *http.Request, x *rules.Incident) view.ListedInc
 		Steps: len(alerting.IncidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
 	out.Address = AddressOf(r, site.RouteIncidents+"/"+x.ID)
+	if h.Has.Console && h.MayManage(r) == nil {
+		out.Address = AddressOf(r, RouteConsoleIncidents+"/"+x.ID)
+	}
 	if x.Name != x.Title && !x.Own {
 		out.Name = x.Name
 	}

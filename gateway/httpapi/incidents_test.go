@@ -88,7 +88,7 @@ func TestIncidentList(t *testing.T) {
 			t.Errorf("a browser gets %d, %q", r.Status, r.Header.Get("Location"))
 		}
 		page := g.Get("/notify/console/incidents").Body
-		for _, want := range []string{"Title of db2", "Title of slow", `<span class="badge">3 open</span>`, "/notify/console/keys/ops"} {
+		for _, want := range []string{"Title of db2", "Title of slow", `<span class="badge" aria-hidden="true">3</span><span class="unseen">: 3 incidents open</span>`, "/notify/console/keys/ops"} {
 			if !strings.Contains(page, want) || strings.Contains(page, "confidential") {
 				t.Errorf("the page lacks %q: %s", want, page)
 			}
@@ -176,7 +176,7 @@ func TestMessageNamesIncident(t *testing.T) {
 			t.Errorf("%q, %q and %q, want %q", id(down), id(info), id(up), first)
 		}
 		page := g.Get("/notify/console/messages/" + down).Body
-		if !strings.Contains(page, `<a href="../../../notify/incidents/`+first+`">db1</a>`) {
+		if !strings.Contains(page, `<a href="../../../notify/console/incidents/`+first+`">db1</a>`) {
 			t.Errorf("the page has no link to the incident: %s", page)
 		}
 		time.Sleep(time.Minute)

@@ -40,6 +40,16 @@ func (h *notifications) notify(w http.ResponseWriter, r *http.Request, at *Route
 	return resp
 }
 
+// ToManager lets the client of the request send to the key without a token. It may manage,
+// and the request comes from the site's own origin.
+func (l *Lookup) ToManager() { l.managed = true }
+
+// SendManaged sends the message of a request of a client that may manage.
+func (h *API) SendManaged(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
+	at.Lookup().ToManager()
+	return h.notifications.notify(w, r, at)
+}
+
 // accept reads a message and sends it.
 func (h *notifications) accept(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
 	// Who may not send is answered at once and takes no room.

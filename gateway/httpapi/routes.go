@@ -93,13 +93,15 @@ func RouteSpecs() []RouteSpec {
 		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, openapi.Incident},
 		{RouteAsk, both, accessHolder, WithQueue, asks, openapi.Ask},
 		{RouteConsoleAsk, both, accessHolder, withLogin, asks, openapi.NotDescribed},
-		{RouteConsole, get, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsole, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleKeys, get, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleKey, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleMessages, get, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleMessage, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleQueue, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleSilences, both, accessManage, withConsole, console, openapi.NotDescribed},
 		{RouteConsoleIncidents, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsoleIncident, both, accessManage, withLogin, func(h *API) handler { return h.Incidents.serveIncident }, openapi.NotDescribed},
 		{RouteWorker, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
 		{RouteManifest, get, accessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, openapi.NotDescribed},
 		{RouteIcon, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
@@ -168,12 +170,14 @@ const (
 	RouteInboxStream = "/notify/{KEY}/stream"
 	RouteNtfyInbox   = "/notify/{KEY}/ntfy/{TOPICS}/{VERB}"
 
+	RouteConsoleKeys      = "/notify/console/keys"
 	RouteConsoleKey       = "/notify/console/keys/{KEY}"
 	RouteConsoleMessages  = "/notify/console/messages"
 	RouteConsoleMessage   = "/notify/console/messages/{ID}"
 	RouteConsoleQueue     = "/notify/console/queue"
 	RouteConsoleSilences  = "/notify/console/silences"
 	RouteConsoleIncidents = "/notify/console/incidents"
+	RouteConsoleIncident  = RouteConsoleIncidents + "/{ID}"
 
 	RouteWorker    = "/notify/push.js"
 	RouteManifest  = "/notify/app.webmanifest"

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -36,8 +37,9 @@ func (q *Outbox) Settled(j *queue.Job) {
 		level = zapcore.WarnLevel
 	}
 	q.dead.Write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
-		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
+		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.String("name", d.Result.Name), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
 	app.Shared.Metrics.Dead(d.Result.Service)
+	q.tallyDead(app, j, &d)
 	if d.Result.Optional {
 		return
 	}
@@ -51,12 +53,22 @@ func (q *Outbox) Settled(j *queue.Job) {
 	emitDead(app.Shared, d)
 }
 
+// tallyDead counts a delivery as failed that the queue has given up for another reason than the
+// failure of its last attempt, which counts by itself: because it is too old.
+func (q *Outbox) tallyDead(app *Engine, j *queue.Job, d *DeadDelivery) {
+	r := queued.DecodeResult(j.Result)
+	if j.Reason == "" || r.Error != nil && j.Reason == *r.Error || d.State.Key == "" || d.State.Hash == "" {
+		return
+	}
+	app.Shared.Tally.Add(time.Now(), d.Key(), d.State.Hash, tally.Counts{Failed: 1})
+}
+
 // logSuperseded writes a line about a delivery that was not sent. One that was sent has a
 // line of its attempt.
 func (q *Outbox) logSuperseded(j *queue.Job) {
 	if c := q.Log.Check(zapcore.DebugLevel, "delivery not sent, because of a newer message or a rule"); c != nil {
-		r := queued.DecodeResult(j.Result)
-		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination))
+		r := queued.JobResult(j)
+		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination), zap.String("name", r.Name))
 	}
 }
 
@@ -114,7 +126,7 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	if name == "" {
 		return nil
 	}
-	what := "A message for the key " + d.State.Key + " was not delivered to " + d.Result.Service
+	what := "A message for the key " + d.State.Key + " was not delivered to " + d.Result.Name
 	if d.State.Planned() {
 		what = "A planned message for the key " + d.State.Key + " was not sent"
 	}

@@ -347,7 +347,7 @@ func TestQueueCancel(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.id, got.Status, tt.want, got.Body)
 		}
 	}
-	for accept, want := range map[string]string{"text/html": "<title>Message cancelled</title>", "text/plain": "[INFO] JSON json://"} {
+	for accept, want := range map[string]string{"text/html": "<title>Message cancelled</title>", "text/plain": "[INFO] JSON 127.0.0.1:"} {
 		if got := g.Message("GET", id, accept); !strings.Contains(got.Body, want) || strings.Contains(got.Body, "hello") {
 			t.Errorf("%s: %s", accept, got.Body)
 		}

@@ -72,6 +72,9 @@ const (
 // KindPlanned begins the record of a message that is sent later.
 const KindPlanned = 'P'
 
+// KindTally begins the record of what a gateway has counted in a half hour.
+const KindTally = 't'
+
 // KindAlertGroup begins the record of a group of alerts that rulers post.
 const KindAlertGroup = 'a'
 

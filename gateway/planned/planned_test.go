@@ -99,7 +99,7 @@ func TestSendAt(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		got := post(g, "/notify/k", "title=Later&body=tea&send_at=30m")
-		want := `"results":[{"service":"Key","destination":"k","tags":[],"status":"queued","attempts":0,"elapsed_ms":0,"error":null,"rule":"planned","until":"2000-01-01T00:30:00Z"`
+		want := `"results":[{"service":"Key","destination":"k","name":"Key k","tags":[],"status":"queued","attempts":0,"elapsed_ms":0,"error":null,"rule":"planned","until":"2000-01-01T00:30:00Z"`
 		if a := got.JSON(t); got.Status != http.StatusOK || !strings.Contains(got.Body, want) || a.ID == "" {
 			t.Fatalf("status %d: %s", got.Status, got.Body)
 		}

@@ -48,6 +48,7 @@ func DecodeResult(b []byte) api.Result {
 // JobResult returns the result of a job as clients see it.
 func JobResult(j *queue.Job) (r api.QueuedResult) {
 	r.Result = DecodeResult(j.Result)
+	r.SetName()
 	switch j.Status {
 	case queue.Queued, queue.Sending:
 		r.Status, r.NextAttempt = api.StatusQueued, &j.Due

@@ -157,6 +157,7 @@ func checkDecode(t *testing.T, name string, f form, b []byte) {
 func TestExamples(t *testing.T) {
 	result := exampleResult()
 	result.Until, result.Step, result.Next = new(time.Time), 2, new(time.Time) // they are those of the job
+	result.Name = "JSON host"                                                  // it follows from the service and the URL
 	for _, v := range []any{*exampleText(), *exampleState(), *result, *exampleSummary(), *exampleRuled()} {
 		for s, i := reflect.ValueOf(v), 0; i < s.NumField(); i++ {
 			if s.Field(i).IsZero() {

@@ -106,9 +106,9 @@ func (o *Outcome) Add(results []notifier.Result, id string) {
 	}
 }
 
-// failureOf returns the service and the public error of a failed result.
+// failureOf returns the name of the destination and the public error of a failed result.
 func failureOf(r notifier.Result) string {
-	text := r.Service
+	text := r.FullName()
 	if shown := api.NewResult(r); shown.Error != nil {
 		text += ": " + *shown.Error
 	}

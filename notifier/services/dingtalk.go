@@ -33,7 +33,7 @@ func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("钉钉", "alibaba", "china")
 	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
-	s.Native("https://oapi.dingtalk.com/robot/send")
+	s.Native("https://oapi.dingtalk.com/robot/send?access_token={token}")
 	s.Hints(
 		notifier.Hint{Text: `(?<secret>SEC[0-9a-f]{64})`, Is: "the secret of a robot"},
 	)

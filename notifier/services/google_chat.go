@@ -23,7 +23,7 @@ func (g *googleChat) Describe(s *notifier.Schema) {
 	s.Groups(notifier.GroupChat)
 	s.Words("google workspace", "hangouts", "google hangouts", "gsuite")
 	s.URL("gchat://{workspace}/{webhook_key}/{webhook_token}[/{thread_key}]")
-	s.Native("https://chat.googleapis.com/v1/spaces/{workspace}/messages")
+	s.Native("https://chat.googleapis.com/v1/spaces/{workspace}/messages?key={webhook_key}&token={webhook_token}")
 	s.Hints(
 		notifier.Hint{Text: `https://(?:chat|mail)\.google\.com/\S+`, Is: "a link into Google Chat", Note: "Google Chat needs the address of a webhook, which the menu of the space shows under Apps & integrations"},
 	)

@@ -25,7 +25,7 @@ func (p *pushplus) Describe(s *notifier.Schema) {
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("推送加", "微信", "weixin", "china")
 	s.URL("pushplus|wecom://[{name}@]{token}[/{targets...}]")
-	s.Native("https://www.pushplus.plus/send")
+	s.Native("https://www.pushplus.plus/send?token={token}")
 	s.Format = notifier.HTML
 	s.Limits = markup.Limits{Title: 200, Body: 20000}
 	s.Secret(&p.token, "token", "token of the user").Match(`^[a-z0-9_-]{32,64}$`).Example("abc123def456ghi789jkl012mno345pq").Required()

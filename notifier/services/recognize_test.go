@@ -89,8 +89,8 @@ func TestRecognize(t *testing.T) {
 		"mobile_app_phone":                     "HomeAssistant targets=mobile_app_phone",
 		"alice@gmail.com":                      "E-Mail host=gmail.com user=alice (!)?; AWS SES with the sender's address in one field targets=alice@gmail.com?; Brevo to addresses of your choice targets=alice@gmail.com?",
 		"mailto:alice@gmail.com":               "E-Mail host=gmail.com user=alice (!)?; AWS SES with the sender's address in one field targets=alice@gmail.com?; Brevo to addresses of your choice targets=alice@gmail.com?",
-		"+49 170 1234567":                      "800.com targets=+49 170 1234567?; BulkSMS targets=+49 170 1234567?; BulkVS targets=+49 170 1234567?",
-		"tel:+1-555-123-4567":                  "800.com targets=+1-555-123-4567?; BulkSMS targets=+1-555-123-4567?; BulkVS targets=+1-555-123-4567?",
+		"+49 170 1234567":                      "Twilio targets=+49 170 1234567?; Vonage targets=+49 170 1234567?; 800.com targets=+49 170 1234567?",
+		"tel:+1-555-123-4567":                  "Twilio targets=+1-555-123-4567?; Vonage targets=+1-555-123-4567?; 800.com targets=+1-555-123-4567?",
 		// addresses
 		"https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js": "Discord discord:// webhook_id=4174216298 webhook_token=JHMHI8qBe7bk2ZwO5U711o3dV_js",
 		"discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js":         "Discord discord:// webhook_id=4174216298 webhook_token=JHMHI8qBe7bk2ZwO5U711o3dV_js",
@@ -122,6 +122,10 @@ func TestRecognize(t *testing.T) {
 		"tgram://123456789:AAabcdefghijklmnopqrstuvwxyz0123456/42": "Telegram tgram:// bot_token=123456789:AAabcdefghijklmnopqrstuvwxyz0123456 targets=42",
 		"url gotifys://push.example.com/AbCdEf":                    "Gotify gotifys:// host=push.example.com token=AbCdEf",
 		"tgram://":                                                 "Telegram (!)?",
+		// a password with characters that divide a URL
+		"mailtos://me:a/b?c#d@e@gmail.com":                        "E-Mail mailtos:// host=gmail.com password=a/b?c#d@e user=me (!)",
+		"mailtos://me:12/34@gmail.com?to=ops@example.com":         "E-Mail mailtos:// host=gmail.com password=12/34 targets=ops@example.com user=me (!)",
+		"url matrixs://me:a%2Fb/c@matrix.example.com:8448/%23ops": "Matrix with a user name and a password matrixs:// host=matrix.example.com port=8448 targets=#ops token=a/b/c user=me (!)",
 	} {
 		found, err := notifier.Recognize(text)
 		if got := recognized(found); got != want || (err == nil) != (want != "") {

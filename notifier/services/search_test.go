@@ -66,7 +66,8 @@ func TestSearch(t *testing.T) {
 		"e-mail":                 `E-Mail (its name)`,
 		"Mail":                   `E-Mail (known for "mail"), MailerSend (its name), Mailgun (its name)`,
 		"gmail":                  `E-Mail (known for "gmail")`,
-		"outlook":                `E-Mail (known for "outlook"), Office 365 (known for "outlook")`,
+		"outlook":                `Office 365 (known for "outlook")`,
+		"proton":                 `E-Mail (known for "proton")`,
 		"icloud":                 `E-Mail (known for "icloud")`,
 		"smtp":                   `E-Mail (known for "smtp"), SMTP2GO (its name)`,
 		"phone":                  `Gotify (known for "phone"), ntfy (known for "phone"), Pushover (known for "phone")`,
@@ -117,6 +118,38 @@ func TestSearch(t *testing.T) {
 		for _, name := range []string{s.Name, strings.ToUpper(s.Name)} {
 			if found := notifier.Search(name); len(found) == 0 || found[0].Name != s.Name {
 				t.Errorf("%s does not find itself", name)
+			}
+		}
+	}
+}
+
+// TestNamed checks that a word for a group is not the service that has it as its scheme.
+func TestNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"push": "", " PUSH ": "", "push://": "Techulus Push", "Techulus Push": "Techulus Push", "email": "E-Mail",
+		"pover": "Pushover", "pover://": "Pushover", "chat": "", "phone": "", "": "", "nobody has this": "",
+	} {
+		got := ""
+		if s := notifier.Named(text); s != nil {
+			got = s.Name
+		}
+		if got != want {
+			t.Errorf("%q names %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestRankOfKinds checks that the services that most people have are first for a telephone
+// number and for an address, and that the others follow by name.
+func TestRankOfKinds(t *testing.T) {
+	for text, want := range map[string][]string{"+4915112345678": {"Twilio", "Vonage"}, "alice@example.org": {"E-Mail", "AWS SES"}} {
+		found, err := notifier.Recognize(text)
+		if err != nil || len(found) < 10 {
+			t.Fatalf("%s: %d, %v", text, len(found), err)
+		}
+		for i, name := range want {
+			if found[i].Service.Name != name {
+				t.Errorf("%s: the service %d is %s, want %s", text, i+1, found[i].Service.Name, name)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (w *wecombot) Describe(s *notifier.Schema) {
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("企业微信", "wechat work", "tencent", "china")
 	s.URL("wecombot://{key}")
-	s.Native("https://qyapi.weixin.qq.com/cgi-bin/webhook/send")
+	s.Native("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={key}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 2048}
 	// A mention is <@userid>.
 	s.Foreign = &notifier.ForeignText{Mentions: chattext.BreakMarkup}

@@ -36,7 +36,7 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	s.Words("teams", "microsoft teams", "ms teams", "office teams", "microsoft flow", "power automate")
 	s.URL("workflow|workflows://{host}[:{port}]/{workflow}/{signature}")
 	s.Native(
-		"https://{host...}/workflows/{workflow}/triggers/manual/paths/invoke",
+		"https://{host...}/workflows/{workflow}/triggers/manual/paths/invoke?sig={signature}",
 		"https://{host...}/powerautomate/automations/direct/workflows/{workflow}/triggers/manual/paths/invoke?pa=yes",
 		"https://{host...}/powerautomate/automations/direct/cu/{route}/workflows/{workflow}/triggers/manual/paths/invoke?pa=yes",
 	)

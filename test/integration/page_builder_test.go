@@ -148,15 +148,15 @@ func TestBuilderKeepsWhatIsTyped(t *testing.T) {
 	address, _ := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
 	asked := answerLeaving(ctx, false)
-	run(t, ctx, open(address+"/cfg/ops?build=discord"), chromedp.SendKeys("#p-webhook_id", "4174216298", chromedp.ByQuery))
+	run(t, ctx, open(address+"/cfg/ops?build=discord"), chromedp.SendKeys("#address", "4174216298", chromedp.ByQuery))
 	run(t, ctx, chromedp.Evaluate("setTimeout(() => document.querySelector('.above a').click())", nil))
 	<-asked
-	if got := eval[string](t, ctx, "document.getElementById('p-webhook_id').value"); got != "4174216298" {
+	if got := eval[string](t, ctx, "document.getElementById('address').value"); got != "4174216298" {
 		t.Errorf("the field has %q", got)
 	}
 	run(t, ctx, chromedp.Evaluate("document.getElementById('destination').noValidate = true", nil), chromedp.Click("[value=test]", chromedp.ByQuery))
-	shows(t, ctx, ".problems", "webhook_token is missing")
-	if got := eval[string](t, ctx, "document.getElementById('p-webhook_id').value"); got != "4174216298" {
+	shows(t, ctx, "#address-problem", "no address that Discord gives out")
+	if got := eval[string](t, ctx, "document.getElementById('address').value"); got != "4174216298" {
 		t.Errorf("the field has %q", got)
 	}
 	// A page with no values is left without a question.
@@ -182,11 +182,11 @@ func TestBuilderWithoutScript(t *testing.T) {
 	ctx, complaints := newBrowser(t)
 	find := chromedp.Click("#find button", chromedp.ByQuery)
 	run(t, ctx, withoutScript, open(address+"/cfg/ops?build"),
-		chromedp.SendKeys("#text", "https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", chromedp.ByQuery), find, chromedp.WaitReady("#p-webhook_id", chromedp.ByQuery))
+		chromedp.SendKeys("#text", "https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", chromedp.ByQuery), find, chromedp.WaitReady("#address", chromedp.ByQuery))
 	shows(t, ctx, "h1", "Add Discord to ops")
-	run(t, ctx, chromedp.Click("[value=show]", chromedp.ByQuery), chromedp.WaitReady("#p-webhook_token[type=text]", chromedp.ByQuery))
-	if got := eval[string](t, ctx, "document.getElementById('p-webhook_token').value"); got != "JHMHI8qBe7bk2ZwO5U711o3dV_js" {
-		t.Errorf("the token is %q", got)
+	run(t, ctx, chromedp.Click("[value=show]", chromedp.ByQuery), chromedp.WaitReady("#address[type=text]", chromedp.ByQuery))
+	if got := eval[string](t, ctx, "document.getElementById('address').value"); got != "https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js" {
+		t.Errorf("the address is %q", got)
 	}
 	run(t, ctx, chromedp.SetValue("#own-tags", "a.b", chromedp.ByQuery), chromedp.Click("button.primary", chromedp.ByQuery), chromedp.WaitReady("#own-tags-problem", chromedp.ByQuery))
 	shows(t, ctx, ".problems", "the tag is malformed")
@@ -195,9 +195,9 @@ func TestBuilderWithoutScript(t *testing.T) {
 	shows(t, ctx, "#found", "known for \"teams\"")
 	run(t, ctx, chromedp.SetValue("#text", "alice@gmail.com", chromedp.ByQuery), find)
 	shows(t, ctx, "#found", "It may be")
-	run(t, ctx, chromedp.Click("[name=as][value=mailto]", chromedp.ByQuery), chromedp.WaitReady("#p-user", chromedp.ByQuery))
-	if got := eval[string](t, ctx, "document.getElementById('p-user').value"); got != "alice" {
-		t.Errorf("the user is %q", got)
+	run(t, ctx, chromedp.Click("[name=as][value=mailto]", chromedp.ByQuery), chromedp.WaitReady("#account", chromedp.ByQuery))
+	if got := eval[string](t, ctx, "document.getElementById('account').value"); got != "alice@gmail.com" {
+		t.Errorf("the address is %q", got)
 	}
 
 	run(t, ctx, open(address+"/cfg/ops?build"), chromedp.SendKeys("#text", hook.to("/refuse"), chromedp.ByQuery), find, chromedp.WaitReady("#p-host", chromedp.ByQuery))

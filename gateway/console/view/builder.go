@@ -2,7 +2,6 @@ package view
 
 import (
 	"strings"
-	"unicode"
 )
 
 // ServicesPage is the first step to a new destination of a key: a field for a
@@ -10,29 +9,30 @@ import (
 type ServicesPage struct {
 	Address string // of the page of the key, relative to this page
 	Key     string
-	Text    string // in the field
-	Problem string // why nothing is found; "" if something is, or for an empty field
+	Text    string       // in the field
+	Problem string       // why nothing is found; "" if something is, or for an empty field
+	Device  *DeviceOffer // nil where there can be none, and if the text is not about one
 	Guesses []Guess
 	Found   []Service // by the search
 	Groups  []ServiceGroup
 }
 
+// DeviceOffer makes the phone or the browser of a person a destination.
+type DeviceOffer struct {
+	Address string // of the page of the key, which makes invitations
+	Problem string // why it cannot be invited yet; "" if it can
+}
+
 // Service is a service in a list.
 type Service struct {
 	Name, Scheme string
+	Provider     string // whose form is meant; "" for that of the service
 	Group        string // that it mainly belongs to, for the colour of its mark
 	Reason       string // why it is found; "" in a list of all
 }
 
 // Mark returns the letter that stands for the service.
-func (s Service) Mark() string {
-	for _, r := range s.Name {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return strings.ToUpper(string(r))
-		}
-	}
-	return "?"
-}
+func (s Service) Mark() string { return letterOf(s.Name) }
 
 // Guess is a service that the text in the field may belong to.
 type Guess struct {
@@ -40,6 +40,15 @@ type Guess struct {
 	What string // the text is, such as "the token of a bot"
 	Note string // a sentence on what is missing; "" if nothing is known to be
 }
+
+// shownGuesses is how many services are shown at once that a text may belong to.
+const shownGuesses = 6
+
+// First are the likeliest services that the text may belong to.
+func (p ServicesPage) First() []Guess { return p.Guesses[:min(len(p.Guesses), shownGuesses)] }
+
+// Rest are the other services that the text may belong to.
+func (p ServicesPage) Rest() []Guess { return p.Guesses[len(p.First()):] }
 
 // ServiceGroup has the services of one purpose.
 type ServiceGroup struct {
@@ -60,10 +69,13 @@ func (p ServicesPage) view() view { return view{title: builderTitle(p.Key), part
 func (p ServicesPage) Summary() string {
 	var parts []string
 	if n := len(p.Guesses); n > 0 {
-		parts = append(parts, "The text may belong to "+count(n, "service", "services")+".")
+		parts = append(parts, "The text may belong to "+Count(n, "service", "services")+".")
 	}
 	if n := len(p.Found); n > 0 {
-		parts = append(parts, count(n, "service", "services")+" found.")
+		parts = append(parts, Count(n, "service", "services")+" found.")
+	}
+	if p.Device != nil && p.Device.Problem == "" && p.Text != "" {
+		parts = append(parts, "This phone or browser can be invited.")
 	}
 	if p.Problem != "" {
 		parts = append(parts, "Nothing found.")
@@ -91,12 +103,14 @@ type FormPage struct {
 	Address     string // as in ServicesPage
 	Key         string
 	Service     Service
+	Provider    string // if the form asks for an account there; "" for the whole form
+	Of          string // the name of the service that the provider is one of; "" without a provider
 	Setup, Site string // of the service
 	Template    string // of the URL
 	Form        int    // its number, from 1 on
 	Forms       []Choice
 	Schemes     []Choice
-	Natives     bool // the service gives out addresses that fill in the form
+	Natives     bool // the service gives out addresses that fill in the form, and no field is for one
 	Sections    []Section
 	Tags        Field
 	Problem     string // of the URL as a whole, or why it is not saved

@@ -165,14 +165,17 @@ func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) 
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
-	"count":        count,
-	"word":         func(o Outcome) string { return outcomeWords[o] },
+	"count":        Count,
+	"moment":       NewMoment,
+	"lasting":      lasting,
+	"word":         Outcome.Word,
+	"days":         days,
 	"stateWord":    func(s State) string { return stateWords[s] },
 	"incidentWord": func(s IncidentState) string { return incidentWords[s] },
 }
 
-// count returns "1 URL" or "2 URLs", for one and several.
-func count(n int, one, several string) string {
+// Count returns "1 URL" or "2 URLs", for one and several.
+func Count(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // exampleFrame is the frame of the examples, for somebody who may manage.
 var exampleFrame = Frame{
 	Root: "../", User: "ann",
-	Places: []Place{{Name: "Keys", Address: "../notify/console", Here: true}, {Name: "Queue", Address: "../notify/console/queue", Trouble: "1 down"}},
+	Places: []Place{{Name: "Now", Address: "../notify/console", Counts: true, Count: 2, Trouble: "1 incident open, 1 destination down"}, {Name: "Keys", Address: "../notify/console/keys", Here: true}},
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -38,6 +38,27 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // examples has pages by the names of their golden files. Each page is there with
 // all it can show.
 var examples = map[string]Page{
+	"now": NowPage{
+		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second), Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
+		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26,
+		Incidents: []OpenIncident{
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2, Next: noon.Add(time.Minute)}, PublicID: "a", Told: "Ann's phone was told", NextTold: "Bob's phone", Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
+			{ListedIncident: ListedIncident{Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Silenced: noon.Add(time.Hour)}, PublicID: "b", Silence: "x", Resolve: true},
+			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann", Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
+		},
+		Down: []DownDestination{
+			{Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5}, Waits: &Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar},
+			{Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"}},
+		},
+		Rows: []ListedKey{
+			{Name: "ops", Address: "../notify/console/keys/ops", Services: "Slack #ops, ntfy duty", URLs: 2, Health: &Health{State: Down, Waiting: 5, Cause: "Slack #ops: the service answered 503", Troubles: []Trouble{exampleTrouble}}, Bar: exampleBar, Last: NewMoment(noon.Add(-12*time.Second), noon)},
+			{Name: "web", Address: "../notify/console/keys/web", Services: "Telegram web-team", URLs: 1, Health: &Health{State: Fine}, Last: NewMoment(noon.Add(-3*time.Hour), noon)},
+			{Name: "new", Address: "../notify/console/keys/new", Health: &Health{State: Silent}, Last: Moment{Text: "never used"}},
+			{Name: "broken", Address: "../notify/console/keys/broken", Problem: "it has mistakes"},
+		},
+	},
+	"now_quiet": NowPage{Root: "./", Now: noon, Sentence: "All quiet: 1 key", State: Fine, Keys: 1, Lost: 0, Stored: true, AllOpen: "./notify/console/incidents", Rows: []ListedKey{{Name: "ops", Address: "./notify/console/keys/ops", Services: "JSON web.example", URLs: 1, Health: &Health{State: Silent}, Last: Moment{Text: "never used"}}}},
+	"now_new":   NowPage{Root: "./", Now: noon, Sentence: "No keys yet", State: Silent, Lost: -1, MayAdd: true, Problem: "The queue cannot be read at the moment."},
 	"send": SendPage{
 		Address: "./ops", Messages: "./messages/", Key: "ops",
 		Tags: []Tag{{"chat", "JSON, XML"}, {"all", "JSON, XML ×2"}}, Otherwise: "JSON", Others: true,
@@ -60,7 +81,7 @@ var examples = map[string]Page{
 		Root: "../", All: 122, Found: 122, First: 51, Last: 54, Watchdog: &exampleTrouble, Previous: "../notify/console?page=1", Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
 		Tallies: []Tally{{Down, 1, "../notify/console?state=down"}, {Fine, 121, ""}},
 		Keys: []ListedKey{
-			{Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON ×2", URLs: 2, Hurry: "../notify/console/keys/ops", Health: &Health{State: Down, Since: noon, Cause: "JSON: the service answered 503", Waiting: 112, WaitingSince: noon, Delivered: noon.Add(-time.Hour)}},
+			{Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON example.com, Slack #ops", URLs: 2, Hurry: "../notify/console/keys/ops", Health: &Health{State: Down, Since: noon, Cause: "JSON example.com: the service answered 503", Waiting: 112, WaitingSince: noon, Delivered: noon.Add(-time.Hour)}},
 			{Name: "home", Address: "../notify/console/keys/home", Send: "../notify/home", Services: "Discord", URLs: 1, Health: &Health{State: Fine, Delivered: noon}},
 			{Name: "new", Address: "../notify/console/keys/new", Send: "../notify/new", Services: "Discord", URLs: 1, Health: &Health{State: Silent}},
 			{Name: "broken", Address: "../notify/console/keys/broken", Problem: "It cannot be read."},
@@ -107,8 +128,8 @@ var examples = map[string]Page{
 		Queue: &Queue{
 			More: true,
 			Groups: []QueuedGroup{
-				{Service: "JSON", URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404", Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
-				{Service: "JSON", URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon, Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
+				{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404", Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
+				{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon, Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
 			},
 		},
 	},
@@ -134,19 +155,19 @@ var examples = map[string]Page{
 		Root: "../", Retry: true, Drop: true, Incident: "../notify/incidents/abc", Inbox: "../notify/ops/messages?since=2026-07-01T08%3A00%3A00Z",
 		Message: ListedMessage{ID: "0195-1", Time: noon, Title: "Disk <full>", Kept: true, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
 		Deliveries: []Delivery{
-			{Service: "JSON", URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
-			{Service: "Discord", URL: "discord://***", Outcome: GivenUp, Note: "optional", Attempts: 1, Elapsed: "3 ms"},
-			{Service: "XML", URL: "xml://example.com/", Outcome: Skipped, Note: "superseded"},
+			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
+			{Named: Named{"Discord", "chat"}, URL: "discord://***", Outcome: GivenUp, Note: "optional", Attempts: 1, Elapsed: "3 ms"},
+			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Outcome: Skipped, Note: "superseded"},
 		},
 	},
-	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Service: "Key", URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
-	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Service: "JSON", URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
+	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Named: Named{"Key ops", ""}, URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
+	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
 	"queue": QueuePage{
-		Root: "../", Problem: "No message can be stored now.", Done: "What waited is being tried now.", Waiting: 112, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
+		Root: "../", Problem: "No message can be stored now.", Done: "What waited is being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
 		All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
 		Destinations: []QueuedDestination{
-			{Service: "JSON", URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON ops", 112}},
-			{Service: "XML", URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
+			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
+			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
 		},
 	},
 	"incidents": IncidentsPage{
@@ -173,7 +194,7 @@ var examples = map[string]Page{
 	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
 	"incidents_problem": IncidentsPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"incident": IncidentPage{
-		Root: "../", Console: true, Done: "Acknowledged.", Problem: "It cannot be silenced.", Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
+		Root: "../", Console: true, Done: Says{Text: "It is silenced until", At: noon.Add(time.Hour), Then: "and if it is still open then, that is told"}, Text: "The disk <b>is</b> full.", Problem: "It cannot be silenced.", Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
 		Incident: ListedIncident{Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute)},
 		Events:   []IncidentEvent{{Time: noon.Add(time.Minute), Text: "step 1 was told"}, {Time: noon, Text: "opened", Worse: true}},
 		Silence:  []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
@@ -210,7 +231,7 @@ var examples = map[string]Page{
 	"key_damaged":   KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, DevicesProblem: "They cannot be read."},
 	"key_unused":    KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Editable: true, Recent: nil, Queue: &Queue{}},
 	"builder_services": ServicesPage{
-		Address: "../cfg/ops", Key: "ops",
+		Address: "../cfg/ops", Key: "ops", Device: &DeviceOffer{Address: "../notify/console/keys/ops"},
 		Groups: []ServiceGroup{
 			{Title: "Chat", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"}, {Name: "46elks", Scheme: "46elks", Group: "sms"}}},
 			{Title: "Phone, desktop and browser", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"}, {Name: "…", Scheme: "x", Group: "other"}}},
@@ -218,8 +239,17 @@ var examples = map[string]Page{
 	},
 	"builder_services_found": ServicesPage{
 		Address: "../cfg/ops", Key: "ops", Text: "push <key>",
-		Guesses: []Guess{{Service: Service{Name: "Telegram", Scheme: "tgram", Group: "chat"}, What: "the name of a bot", Note: "its token is needed"}, {Service: Service{Name: "Gotify", Scheme: "gotify", Group: "phone"}, What: "a token"}},
-		Found:   []Service{{Name: "Pushover", Scheme: "pover", Group: "phone", Reason: `known for "push"`}},
+		Guesses: []Guess{
+			{Service: Service{Name: "Telegram", Scheme: "tgram", Group: "chat"}, What: "the name of a bot", Note: "its token is needed"},
+			{Service: Service{Name: "Gotify", Scheme: "gotify", Group: "phone"}, What: "a token"},
+			{Service: Service{Name: "3", Scheme: "c"}},
+			{Service: Service{Name: "4", Scheme: "d"}},
+			{Service: Service{Name: "5", Scheme: "e"}},
+			{Service: Service{Name: "6", Scheme: "f"}},
+			{Service: Service{Name: "7", Scheme: "g"}},
+		},
+		Found:  []Service{{Name: "Pushover", Scheme: "pover", Group: "phone", Reason: `known for "push"`}, {Name: "Gmail", Scheme: "mailto", Provider: "Gmail", Group: "mail", Reason: "E-Mail"}},
+		Device: &DeviceOffer{Problem: "It is off"},
 	},
 	"builder_services_nothing": ServicesPage{Address: "../cfg/ops", Key: "ops", Text: "hello", Problem: "No service gives out a text of this form"},
 	"builder_form": FormPage{
@@ -255,16 +285,30 @@ var examples = map[string]Page{
 		}}},
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
 	},
+	"builder_form_provider": FormPage{
+		Address: "../cfg/ops", Key: "ops", Service: Service{Name: "Gmail", Scheme: "mailto", Group: "mail"}, Provider: "Gmail", Of: "E-Mail", Setup: "Make an app password.", Template: "mailto://{host}", Form: 1, Saves: true,
+		Sections: []Section{{Open: true, Fields: []Field{{ID: "account", Name: "account", Label: "E-mail address", Control: ControlText, Required: true}}}},
+		Tags:     Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
+	},
 	"builder_form_line": FormPage{
 		Address: "../notify/console/keys/fixed", Key: "fixed", Service: Service{Name: "Discord", Scheme: "discord", Group: "chat"}, Template: "discord://{id}", Form: 1,
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true}, Line: "url discord://id/t0ken ops", URL: "discord://id/t0ken",
 	},
 }
 
+var exampleBar = func() *Bar {
+	b := &Bar{End: noon}
+	for i := range b.Parts {
+		b.Parts[i].Delivered = i % 3
+	}
+	b.Parts[45], b.Parts[46], b.Parts[47] = BarPart{Delivered: 90, Waited: 1, Failed: 1}, BarPart{Waited: 2}, BarPart{Failed: 1}
+	return b
+}()
+
 var exampleTrouble = Trouble{What: "The beat nightly is late", Since: noon, Cause: "cause"}
 
 var exampleDestination = Destination{
-	Number: 1, Service: "JSON", URL: "json://example.com/***", Tags: "a, b", Address: "../cfg/ops",
+	Number: 1, Named: Named{"JSON example.com", "server"}, URL: "json://example.com/***", Tags: "a, b", Address: "../cfg/ops",
 	Health: &Health{State: Waiting, Waiting: 1, WaitingSince: noon}, Waits: &Waits{"../notify/console/keys/ops", "aGFzaA", "JSON 1", 1},
 	Fields: []HiddenField{{"destination", "1"}}, Label: "Test destination 1, JSON", Status: "delivered", Result: "Delivered in 3 ms.",
 }

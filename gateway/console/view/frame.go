@@ -13,15 +13,15 @@ type Place struct {
 	Name    string
 	Address string // relative to the page
 	Here    bool   // the page is in this place
-	Trouble string // what is wrong there, such as "2 down"; "" for nothing
+	Counts  bool   // Count stands beside its name
+	Count   int    // of what is wrong
+	Trouble string // what is wrong, such as "2 destinations down"; "" for nothing
 }
 
-// Trouble reports whether something is wrong in a place.
-func (f Frame) Trouble() bool {
+// Count returns how much is wrong, for the title and the icon of the page.
+func (f Frame) Count() (n int) {
 	for _, p := range f.Places {
-		if p.Trouble != "" {
-			return true
-		}
+		n += p.Count
 	}
-	return false
+	return n
 }

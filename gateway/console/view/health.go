@@ -35,6 +35,12 @@ type Trouble struct {
 	Cause string // one line; "" for none
 }
 
+// Urgent reports whether somebody has to do something about a destination: it is down, or it
+// has failed and nothing waits that is tried again.
+func (h *Health) Urgent() bool {
+	return h.State == Down || h.State == Failing && h.Waiting == 0
+}
+
 // rank is the place of a state among all, 0 for the worst.
 func (s State) rank() int {
 	for i, state := range States {

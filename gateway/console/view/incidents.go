@@ -73,14 +73,15 @@ func (p IncidentsPage) view() view {
 	}{p, choose(filterIncidents, string(p.Filter.State)), p.Filter != IncidentFilter{}}}
 }
 
-// IncidentPage shows an incident, without the texts of its messages. Whoever has its
-// address may see it.
+// IncidentPage shows an incident. Whoever has its address may see it; who was told, and the text
+// of a message, are for who may manage.
 type IncidentPage struct {
 	Root     string // as in KeysPage
 	Console  bool   // the reader may manage, so that there is a list of incidents
 	Incident ListedIncident
-	Done     string // what a button has done; "" for nothing
+	Done     Says   // what a button has done; the zero value for nothing
 	Problem  string // why it did nothing
+	Text     string // of the last message that tells its state; "" if no inbox keeps it, or the reader may not manage
 	Events   []IncidentEvent
 
 	Action      string // the address that the forms are sent to

@@ -25,6 +25,7 @@ type KeyPage struct {
 	Beats        []Beat       // that it expects
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
+	Login        bool         // the lines have a login of the server
 
 	Inbox   *KeyInbox // nil if the key keeps no messages
 	Devices []Device  // that get the messages of the key
@@ -80,16 +81,18 @@ type CopiedLine struct {
 
 // Destination is a destination with a button that tests it.
 type Destination struct {
-	Number             int    // from 1 on
-	Service, URL, Tags string // the URL has its secrets masked
-	Address            string // of the page of the key
-	Health             *Health
-	Waits              *Waits // nil if nothing waits
-	Fields             []HiddenField
-	Silence            string // the address at which a silence of its tag is made; "" for none
-	Label              string // of the button, for screen readers
-	Status             string // of a test: delivered, failed or skipped; "" without one
-	Result             string // of the test, a sentence
+	Number int  // from 1 on
+	Bar    *Bar // nil for none
+	Named
+	URL, Tags string // the URL has its secrets masked
+	Address   string // of the page of the key
+	Health    *Health
+	Waits     *Waits // nil if nothing waits
+	Fields    []HiddenField
+	Silence   string // the address at which a silence of its tag is made; "" for none
+	Label     string // of the button, for screen readers
+	Status    string // of a test: delivered, failed or skipped; "" without one
+	Result    string // of the test, a sentence
 }
 
 // TagList returns the tags one by one.
@@ -129,13 +132,17 @@ const (
 	Skipped   Outcome = "skipped"
 	GivenUp   Outcome = "dead"
 	Planned   Outcome = "planned"
+	Held      Outcome = "held" // by a rule
 )
 
 // outcomeWords have the word for each outcome on a page.
 var outcomeWords = map[Outcome]string{
 	Delivered: "Delivered", Failed: "Failed", Queued: "Waiting", Refused: "Refused",
-	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned",
+	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned", Held: "Held",
 }
+
+// Word returns the word for the outcome on a page.
+func (o Outcome) Word() string { return outcomeWords[o] }
 
 // Queue has the messages of a key that wait or were given up.
 type Queue struct {
@@ -147,13 +154,15 @@ type Queue struct {
 // QueuedGroup are the deliveries to one destination that wait, or were given up, for
 // the same reason.
 type QueuedGroup struct {
-	Service, URL string
-	Outcome      Outcome // Queued or GivenUp
-	Reason       string
-	Count        int
-	First        time.Time // when the oldest of their messages came in
-	Next         time.Time // of the next attempt; zero for none
-	Messages     []MessageLink
+	Named
+	URL      string  // with its secrets masked
+	Outcome  Outcome // Queued, Held or GivenUp
+	Reason   string
+	Hold     string // why a rule holds them; "" if none does
+	Count    int
+	First    time.Time // when the oldest of their messages came in
+	Next     time.Time // of the next attempt; zero for none
+	Messages []MessageLink
 }
 
 // MessageLink leads to the page of a message.

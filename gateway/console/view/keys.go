@@ -32,11 +32,13 @@ type ListedKey struct {
 	Address  string // of its page
 	Send     string // the address of the page that sends to it
 	Fixed    bool   // it is in the configuration of the gateway
-	Services string // with their counts
+	Services string // the names of its destinations
 	URLs     int
 	Problem  string // why it cannot be used
 	Health   *Health
 	Hurry    string // the address that tries what waits; "" if nothing does
+	Bar      *Bar   // nil for none
+	Last     Moment // of the last delivery; without a time, Text says why
 }
 
 // Waits is what waits for a destination, with buttons.

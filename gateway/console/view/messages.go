@@ -43,14 +43,25 @@ type ListedMessage struct {
 	Source     string
 	Type       string
 	Title      string // "" if it has none, or no inbox keeps it
+	Words      string // the first words of a message without a title, if an inbox keeps it
 	Kept       bool   // the inbox of the key keeps the message
 	Incident   string // the name of what the message is about; "" for none
 	Outcome    Outcome
-	Count      int    // of refused requests, or of equal messages
-	Reason     string // of refusals and failures
-	Client     string // of refusals: its address
+	Says       Says     // what became of it
+	Count      int      // of refused requests, or of equal messages
+	Same       []Folded // equal messages, without this one
+	Reason     string   // of refusals and failures
+	Client     string   // of refusals: its address
 	Lines      []string
 	More       int // results that are not shown
+}
+
+// Says is what became of a message, in words: a text, a time, and what follows that. The time
+// may be zero, and each text "".
+type Says struct {
+	Text string
+	At   time.Time
+	Then string
 }
 
 // PlannedMessage is a message that is sent later.
@@ -64,37 +75,72 @@ type PlannedMessage struct {
 	At         time.Time
 }
 
-// Group joins equal messages that have not arrived, and counts them. The result has
-// at most n.
+// Group folds equal messages: those that have not arrived, and those that have if they follow
+// each other and have the same title. The result has at most n.
 func Group(all []ListedMessage, n int) []ListedMessage {
 	type id struct {
-		outcome                Outcome
-		source, reason, client string
-		lines                  string
+		outcome                                Outcome
+		key, source, reason, client            string
+		typ, title, words, incident, says, and string
+		lines                                  string
 	}
 	var out []ListedMessage
+	var last id
 	at := map[id]int{}
 	for _, m := range all {
-		id := id{m.Outcome, m.Source, m.Reason, m.Client, strings.Join(m.Lines, "\n")}
-		if i, ok := at[id]; ok {
-			first := m.Time
-			out[i].Count, out[i].First = max(out[i].Count, 1)+max(m.Count, 1), &first
+		before := last
+		last = id{m.Outcome, m.Key, m.Source, m.Reason, m.Client, m.Type, m.Title, m.Words, m.Incident, m.Says.Text, m.Says.Then, strings.Join(m.Lines, "\n")}
+		i, known := at[last]
+		if m.Outcome == Delivered {
+			i, known = len(out)-1, before == last && m.Title+m.Words != ""
+		}
+		switch {
+		case known:
+			out[i].fold(&m)
+		case len(out) < n:
+			at[last] = len(out)
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// fold makes an equal message, which came in before m, part of the line of m.
+func (m *ListedMessage) fold(older *ListedMessage) {
+	first := older.Time
+	m.Count, m.First = max(m.Count, 1)+max(older.Count, 1), &first
+	if older.Address != "" {
+		m.Same = append(m.Same, Folded{older.Address, older.Time})
+	}
+}
+
+// Folded is a message that has no line of its own.
+type Folded struct {
+	Address string
+	Time    time.Time
+}
+
+// Day is the messages of a day.
+type Day struct {
+	Time     time.Time // of the first of them
+	Messages []ListedMessage
+}
+
+// days divides messages by their days, in UTC. page.js divides them by those of the reader.
+func days(all []ListedMessage) (out []Day) {
+	for _, m := range all {
+		if n := len(out); n > 0 && out[n-1].Time.UTC().Format(time.DateOnly) == m.Time.UTC().Format(time.DateOnly) {
+			out[n-1].Messages = append(out[n-1].Messages, m)
 			continue
 		}
-		if len(out) == n {
-			continue
-		}
-		if m.Outcome != Delivered {
-			at[id] = len(out)
-		}
-		out = append(out, m)
+		out = append(out, Day{m.Time, []ListedMessage{m}})
 	}
 	return out
 }
 
 // Choices for the filter.
 var (
-	filterStates = []Choice{{Value: "", Label: "any"}, {Value: "queued", Label: "waiting"}, {Value: "failed", Label: "failed"}, {Value: "planned", Label: "planned"}, {Value: "delivered", Label: "delivered"}, {Value: "cancelled", Label: "cancelled"}, {Value: "refused", Label: "refused"}}
+	filterStates = []Choice{{Value: "", Label: "any"}, {Value: "queued", Label: "waiting"}, {Value: "failed", Label: "failed"}, {Value: "planned", Label: "planned"}, {Value: "delivered", Label: "delivered"}, {Value: "skipped", Label: "not needed"}, {Value: "cancelled", Label: "cancelled"}, {Value: "refused", Label: "refused"}}
 	filterTypes  = []Choice{{Value: "", Label: "any"}, {Value: "failure", Label: "failure"}, {Value: "warning", Label: "warning"}, {Value: "success", Label: "success"}, {Value: "info", Label: "info"}}
 	filterSince  = []Choice{{Value: "", Label: "any time"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "7d", Label: "7 days"}}
 )
@@ -134,14 +180,15 @@ type MessagePage struct {
 
 // Delivery is a message on its way to one destination.
 type Delivery struct {
-	Service, URL, Tags string
-	Outcome            Outcome
-	Note               string // what became of it, besides the outcome
-	Attempts           int
-	Elapsed            string    // of the attempts together
-	Next               time.Time // of the next attempt; zero for none
-	Error              string
-	Tries              []Try // the last ones, the oldest first
+	Named
+	URL, Tags string
+	Outcome   Outcome
+	Note      string // what became of it, besides the outcome
+	Attempts  int
+	Elapsed   string    // of the attempts together
+	Next      time.Time // of the next attempt; zero for none
+	Error     string
+	Tries     []Try // the last ones, the oldest first
 }
 
 // Try is an attempt.

@@ -1,7 +1,7 @@
 "use strict";
 // Without this script, times are in UTC, lines are copied by hand, and a page shows
 // what was true when it was loaded. With it, times are those of the reader, buttons
-// copy, and what a page says of deliveries follows what happens.
+// copy, and what a page says of deliveries, and the count in its title, follow what happens.
 (() => {
 	const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 	const year = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
@@ -18,14 +18,64 @@
 		}
 	}
 
+	// dayOf names a day as people do.
+	function dayOf(t, now) {
+		const days = Math.round((new Date(now.toDateString()) - new Date(t.toDateString())) / 864e5);
+		const name = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" }).format(-days, "day");
+		if (days < 2) return name[0].toLocaleUpperCase() + name.slice(1);
+		return new Intl.DateTimeFormat(undefined, { dateStyle: "full" }).format(t);
+	}
+
+	// divideDays divides messages by the days of the reader; the page has those of UTC.
+	function divideDays(root) {
+		const lists = root.querySelectorAll("ul.timeline");
+		const parent = lists[0]?.parentElement;
+		const items = [...lists].filter((l) => l.parentElement === parent).flatMap((l) => [...l.children]);
+		const heading = parent?.querySelector("h3.day");
+		if (!heading) return;
+		let day, list;
+		const made = [];
+		for (const i of items) {
+			const time = i.querySelector("time[datetime]");
+			const d = new Date(time.dateTime).toDateString();
+			if (d !== day) {
+				const h = heading.cloneNode(true);
+				h.firstElementChild.dateTime = time.dateTime;
+				made.push(h, list = lists[0].cloneNode(false));
+				day = d;
+			}
+			list.append(i);
+		}
+		for (const e of [...parent.querySelectorAll("h3.day, ul.timeline")]) e.remove();
+		parent.prepend(...made);
+	}
+
+	// short says what the server says of a time, such as "12 s ago".
+	function short(then) {
+		const n = Math.trunc((Date.now() - then) / 1000), s = Math.abs(n);
+		if (s === 0) return "now";
+		const length = s < 60 ? `${s} s` : s < 3600 ? `${Math.trunc(s / 60)} min` : s < 172800 ? `${Math.trunc(s / 3600)} h` : `${Math.trunc(s / 86400)} days`;
+		return n < 0 ? `in ${length}` : `${length} ago`;
+	}
+
 	function showTimes(root) {
+		divideDays(root);
 		for (const e of root.querySelectorAll("time[datetime]")) {
 			const t = new Date(e.dateTime);
 			if (isNaN(t)) continue;
 			const now = new Date();
+			if (e.dataset.short !== undefined) {
+				e.textContent = short(t);
+				e.title = full.format(t);
+				continue;
+			}
 			const since = e.dataset.ago !== undefined;
-			let text = (since ? minutes : clock).format(t);
-			if (t.toDateString() !== now.toDateString()) text = `${(t.getFullYear() === now.getFullYear() ? day : year).format(t)}, ${text}`;
+			if (e.dataset.day !== undefined) {
+				e.textContent = dayOf(t, now);
+				continue;
+			}
+			let text = (since || e.dataset.clock !== undefined ? minutes : clock).format(t);
+			if (e.dataset.clock === undefined && t.toDateString() !== now.toDateString()) text = `${(t.getFullYear() === now.getFullYear() ? day : year).format(t)}, ${text}`;
 			if (since) text += ` (${relative(t)})`;
 			e.textContent = text;
 			e.title = full.format(t);
@@ -48,19 +98,38 @@
 	showTimes(document);
 	showButtons(document);
 
-	// The parts of the page that follow what happens are fetched again while somebody
-	// looks at them. A part that somebody uses stays as it is.
-	const parts = document.querySelectorAll("[data-live][id]");
+	// The count in the navigation, the title and the icon follow what happens on every page,
+	// also in a tab that nobody looks at. The parts of a page that do so are fetched again while
+	// somebody looks at them. A part that somebody uses stays as it is.
+	const counted = document.querySelector("[data-count]");
+	const parts = document.querySelector("[data-live][id]") && location.search.indexOf("test") < 0;
+	const address = parts ? location.href.replace(/#.*/, "") : counted && document.querySelector("a.brand").href;
+
+	function showCount(page) {
+		const now = page.querySelector("[data-count]"), old = document.querySelector("[data-count]");
+		if (!now || !old) return;
+		if (now.innerHTML !== old.innerHTML) old.innerHTML = now.innerHTML;
+		const count = now.querySelector(".badge");
+		document.title = (count ? `(${count.textContent}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+		const icon = page.querySelector("link[rel=icon]"), shown = document.querySelector("link[rel=icon]");
+		if (icon && shown && icon.getAttribute("href") !== shown.getAttribute("href")) shown.setAttribute("href", icon.getAttribute("href"));
+	}
+
+	let last = Date.now();
 	async function refresh() {
-		if (document.hidden) return;
+		// Nobody looks at a hidden tab: its count may be half a minute old.
+		if (document.hidden && (!counted || Date.now() - last < 30000)) return;
+		last = Date.now();
 		let page;
 		try {
-			const r = await fetch(location.href.replace(/#.*/, ""), { headers: { Accept: "text/html" } });
+			const r = await fetch(address, { headers: { Accept: "text/html" } });
 			if (!r.ok) return;
 			page = new DOMParser().parseFromString(await r.text(), "text/html");
 		} catch {
 			return; // the next one may work
 		}
+		showCount(page);
+		if (!parts || document.hidden) return;
 		for (const old of document.querySelectorAll("[data-live][id]")) {
 			const part = page.getElementById(old.id);
 			if (!part || old.contains(document.activeElement) || old.querySelector("details[open], .result:not(:empty)")) continue;
@@ -71,5 +140,8 @@
 			document.dispatchEvent(new CustomEvent("refreshed", { detail: part }));
 		}
 	}
-	if (parts.length > 0 && location.search.indexOf("test") < 0) setInterval(refresh, 5000);
+	if (address) {
+		setInterval(refresh, 5000);
+		document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+	}
 })();

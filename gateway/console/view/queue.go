@@ -8,6 +8,7 @@ type QueuePage struct {
 	Problem      string // why the queue is not shown, or why nothing can be stored; "" if all is well
 	Done         string // what a button has done; "" for nothing
 	Waiting      int    // deliveries, of all sites
+	Held         int    // deliveries that rules hold, and those after an earlier one of their incident
 	Sending      int
 	GivenUp      int
 	Oldest       time.Time // of the messages that wait; zero if none waits
@@ -19,10 +20,12 @@ type QueuePage struct {
 
 // QueuedDestination is a destination that something waits for, or that fails.
 type QueuedDestination struct {
-	Service, URL string
-	Keys         []KeyLink
-	Health       Health
-	Waits        *Waits // nil if nothing waits
+	Named
+	URL    string // with its secrets masked
+	Keys   []KeyLink
+	Health Health
+	Waits  *Waits // nil if nothing waits
+	Bar    *Bar   // nil for none
 }
 
 // KeyLink leads to the page of a key.

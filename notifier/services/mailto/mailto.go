@@ -39,7 +39,7 @@ func (m *service) Describe(s *notifier.Schema) {
 	s.Setup = "User and password are those of your mail program; providers with two-factor login want an app password, which is created in the security settings of the account."
 	s.Groups(notifier.GroupMail)
 	s.NoWeb()
-	s.Words("mail", "gmail", "google mail", "outlook", "hotmail", "icloud", "apple mail", "yahoo", "gmx", "web.de", "fastmail", "zoho mail", "exchange", "smtp", "imap", "mail server")
+	s.Words("mail", "gmail", "google mail", "icloud", "apple mail", "yahoo", "gmx", "web.de", "fastmail", "proton", "zoho mail", "exchange", "smtp", "imap", "mail server")
 	s.URL("mailto[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
 	s.Hints(
 		notifier.Hint{Text: `(?<user>[^\s@:/?#]+)@(?<host>[\w-]+(?:\.[\w-]+)+)`, Is: "an e-mail address, to send from and to", Note: "the password is that of the mail account; providers with two-factor login want an app password", Guess: true},

@@ -31,7 +31,7 @@ func (o *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Office 365", "https://learn.microsoft.com/graph/api/user-sendmail"
 	s.Setup = "Register an application in Microsoft Entra ID, grant it the application permission Mail.Send, and create a client secret; its overview shows the IDs of tenant and client."
 	s.Groups(notifier.GroupMail)
-	s.Words("microsoft 365", "m365", "outlook", "exchange", "exchange online", "microsoft graph")
+	s.Words("microsoft 365", "m365", "outlook", "hotmail", "exchange", "exchange online", "microsoft graph")
 	s.URL("azure|o365://[{user}@]{source}[/{tenant}]/{client_id}/{secret...}[/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
 	s.String(&o.user, "user", "", "address of the mailbox up to the @").Example("alerts")

@@ -1,0 +1,413 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// nowPage shows the situation: what is open, what is down, and the keys.
+type nowPage struct {
+	*shared
+	keys      *keysPage
+	queue     *queueActions
+	incidents *incidentPages
+}
+
+// Limits of the page, which leads to longer lists.
+const (
+	maxNowIncidents = 20
+	maxNowDown      = 20
+	maxNowKeys      = 25
+)
+
+// The query parameters of the buttons of incidents.
+const (
+	acknowledgeQuery = "acknowledge"
+	resolveQuery     = "resolve"
+)
+
+// keyListQueries are the parameters of the list of keys, which was at the address of the page
+// once.
+var keyListQueries = []string{"key", "search", "state", "page"}
+
+// serveNowPage shows the situation.
+func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+	query := r.URL.Query()
+	if slices.ContainsFunc(keyListQueries, query.Has) {
+		w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsoleKeys)+"?"+r.URL.RawQuery)
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	names, err := h.keyNames(r.Context())
+	if err != nil {
+		return err
+	}
+	p := view.NowPage{Root: httpapi.RootOf(r.URL.Path), Now: time.Now(), Keys: len(names), Lost: -1, Done: nowDone(query.Get("done")), MayAdd: h.MayManageSaved(r) == nil}
+	states, err := h.health(r.Context())
+	if err != nil {
+		p.Problem = httpapi.ErrQueueUnread
+	}
+	p.Stored, p.Last = states.q != nil, h.lastMessage(r.Context(), states.q)
+	var s situation
+	if states.q != nil {
+		h.setQueue(r, &p, states.q)
+		s = h.situation(r.Context())
+		h.setIncidents(r, &p, &s)
+		h.setDown(r, &p, &s)
+	}
+	rough := h.keys.roughStates(states, names)
+	names = selectKeys(names, rough, &view.KeysPage{})
+	slices.SortStableFunc(names, func(a, b string) int { // what is quiet comes last
+		switch silent := rough[a] == view.Silent; {
+		case silent == (rough[b] == view.Silent):
+			return 0
+		case silent:
+			return 1
+		}
+		return -1
+	})
+	p.MoreKeys = max(len(names)-maxNowKeys, 0)
+	p.Rows = h.keys.listKeys(r, states, names[:min(len(names), maxNowKeys)])
+	for _, troubles := range states.troubles {
+		s.late += len(troubles)
+	}
+	if states.q == nil {
+		for _, state := range rough {
+			if state == view.Failing {
+				s.keys++
+			}
+		}
+	}
+	for i := range p.Rows {
+		p.Rows[i].Send, p.Rows[i].Hurry = "", "" // the page of the key has it, and what is down is above
+	}
+	p.Sentence, p.State = s.sentence(&p)
+	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
+}
+
+// nowDone says what a button of the page has done.
+func nowDone(done string) string {
+	switch done {
+	case acknowledgeQuery:
+		return "You take care of it. Nobody else is told."
+	case resolveQuery:
+		return "It is resolved. Those who were told of it are told that."
+	case "over":
+		return "Somebody was faster: it was acknowledged before, or it is over."
+	}
+	return doneText(done)
+}
+
+// situation is what needs somebody's attention.
+type situation struct {
+	open, acknowledged int // incidents
+	down, failing      int // destinations; those that fail, and of which nothing is tried again
+	retried            int // destinations that have failed, and are tried again
+	late               int // beats that are late or have failed
+	keys               int // that fail; only without a queue
+}
+
+// sentence returns the situation in words, and how bad it is.
+func (s *situation) sentence(p *view.NowPage) (string, view.State) {
+	var parts []string
+	add := func(n int, one, several string) {
+		if n > 0 {
+			parts = append(parts, view.Count(n, one, several))
+		}
+	}
+	if p.Problem != "" {
+		parts = append(parts, strings.TrimSuffix(p.Problem, "."))
+	}
+	add(s.open, "incident open", "incidents open")
+	add(s.down, "destination down", "destinations down")
+	add(s.failing, "destination failing", "destinations failing")
+	add(s.late, "beat late or failed", "beats late or failed")
+	add(s.keys, "key fails", "keys fail")
+	if p.Watchdog != nil {
+		parts = append(parts, "the watchdog is not told")
+	}
+	state := view.Failing
+	if len(parts) == 0 {
+		state = view.Waiting
+	}
+	add(s.retried, "destination tried again", "destinations tried again")
+	add(s.acknowledged, "incident acknowledged", "incidents acknowledged")
+	switch {
+	case len(parts) > 0:
+		return sentenceCase(strings.Join(parts, ", ")), state
+	case p.Keys == 0:
+		return "No keys yet", view.Silent
+	}
+	text := "All quiet: " + view.Count(p.Keys, "key", "keys")
+	if !p.Last.IsZero() {
+		text += ", last message " + view.NewMoment(p.Last, p.Now).Text
+	}
+	return text, view.Fine
+}
+
+// sentenceCase returns a text that begins with a capital.
+func sentenceCase(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[size:]
+}
+
+// trouble returns what the navigation says of the situation, and the number that stands
+// there.
+func (s *situation) trouble() (n int, text string) {
+	var parts []string
+	if s.open > 0 {
+		parts = append(parts, view.Count(s.open, "incident open", "incidents open"))
+	}
+	if s.down > 0 {
+		parts = append(parts, view.Count(s.down, "destination down", "destinations down"))
+	}
+	if s.failing > 0 {
+		parts = append(parts, view.Count(s.failing, "destination failing", "destinations failing"))
+	}
+	return s.open + s.down + s.failing, strings.Join(parts, ", ")
+}
+
+// situation returns what is open and what is down at the site now. It has nothing of a queue
+// that cannot be read, which the pages say elsewhere.
+func (h *shared) situation(ctx context.Context) (s situation) {
+	select {
+	case <-h.App.Engine.Started:
+	default:
+		return s
+	}
+	q := h.App.Rooms
+	if q == nil {
+		return s
+	}
+	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
+	defer cancel()
+	if h.hasRules() {
+		if places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), "", nil); err == nil {
+			s.open, _ = q.Alerts.Incidents.Count(ctx, places, notifier.Open)
+			s.acknowledged, _ = q.Alerts.Incidents.Count(ctx, places, notifier.Acknowledged)
+		}
+	}
+	if n := q.Outbox.Queue.Count(); n.Down+n.Failing > 0 {
+		all, _ := h.troubled(ctx, q)
+		for _, d := range all {
+			switch {
+			case d.health.State == view.Down:
+				s.down++
+			case d.health.State != view.Failing:
+			case d.health.Urgent():
+				s.failing++
+			default:
+				s.retried++
+			}
+		}
+	}
+	return s
+}
+
+// lastMessage returns when the last message came to the site; the zero time if none is
+// known.
+func (h *nowPage) lastMessage(ctx context.Context, q *gateway.Rooms) time.Time {
+	if q == nil {
+		for _, e := range h.Shared.History.List() {
+			if e.Site == h.Site() && e.Outcome != site.OutcomeRefused {
+				return e.Time
+			}
+		}
+		return time.Time{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
+	defer cancel()
+	entries, _, err := q.Outbox.Messages().Page(ctx, uuid.UUID{}, messagesPerRead)
+	if err != nil {
+		return time.Time{}
+	}
+	for _, e := range entries {
+		if queued.SiteID(e.Message) == h.Site() {
+			return e.Message.Created
+		}
+	}
+	return time.Time{}
+}
+
+// setQueue sets what the page says of the queue as a whole.
+func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+	defer cancel()
+	p.Watchdog = q.Beats.WatchdogTrouble(ctx)
+	s, err := q.Outbox.Queue.Stats(ctx)
+	if err != nil {
+		p.Problem = httpapi.ErrQueueUnread
+		return
+	}
+	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
+		p.Problem = "No message can be stored now: " + reason + "."
+	}
+	if len(h.App.Engine.Sites) == 1 { // the numbers are those of all sites
+		p.Waiting, p.Lost = s.Sending, s.Dead
+		if states, err := q.Outbox.Queue.Destinations(ctx); err == nil { // what rules hold does not wait
+			for i := range states {
+				p.Waiting += states[i].Waiting
+			}
+		}
+	}
+}
+
+// setIncidents sets the incidents that are open or acknowledged.
+func (h *nowPage) setIncidents(r *http.Request, p *view.NowPage, s *situation) {
+	p.AllOpen = p.Root + httpapi.RouteConsoleIncidents[1:]
+	if !h.hasRules() {
+		return
+	}
+	list, _, err := h.api.Incidents.SiteIncidents(r.Context(), &alerting.IncidentQuery{Limit: maxNowIncidents})
+	if err != nil {
+		p.Problem = httpapi.ErrQueueUnread
+		return
+	}
+	for _, x := range list {
+		if x.Incident.Stage() == notifier.Resolved {
+			break // the open ones come first
+		}
+		p.Incidents = append(p.Incidents, h.openIncident(r, x.Incident))
+	}
+	p.More = max(s.open+s.acknowledged-len(p.Incidents), 0)
+}
+
+// openIncident returns an incident with its buttons.
+func (h *nowPage) openIncident(r *http.Request, x *rules.Incident) view.OpenIncident {
+	out := view.OpenIncident{ListedIncident: h.ListedIncident(r, x), PublicID: x.ID, Resolve: !x.Own}
+	out.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x)
+	steps := alerting.IncidentSteps(x)
+	if i := slices.Index(steps, x.Escalation.Step); len(steps) > 0 {
+		out.Told = h.toldBy(out.Key, x)
+		next := steps[0]
+		if i+1 < len(steps) {
+			next = steps[i+1]
+		}
+		out.NextTold = h.stepName(out.Key, next)
+	}
+	if !x.Own && out.Key != "" {
+		query := url.Values{"key": {out.Key}, "incident": {cmp.Or(x.Name, x.Derived)}}
+		out.Silence = silencesPage(r) + "?" + query.Encode() + "#silence"
+	}
+	return out
+}
+
+// toldBy says whether the step that began last has reached somebody.
+func (h *nowPage) toldBy(key string, x *rules.Incident) string {
+	name := h.stepName(key, x.Escalation.Step)
+	if name == "" || len(x.Begun) == 0 {
+		return ""
+	}
+	switch x.Begun[len(x.Begun)-1].Outcome {
+	case rules.StepTold:
+		return name + " was told"
+	case rules.StepFailed:
+		return name + " could not be reached"
+	case rules.StepSilenced:
+		return "a silence keeps " + name + " from it"
+	case rules.StepSending:
+	}
+	return name + " does not have it yet"
+}
+
+// stepName returns the names of the destinations of a step of a key, or "step 2" if they are
+// not known.
+func (h *nowPage) stepName(key string, step int) string {
+	if step == 0 {
+		return ""
+	}
+	var names []string
+	if k := h.Resolved.Configured(key); k != nil {
+		for _, t := range k.Targets {
+			if rules.StepOf(t.Tags) == step {
+				names = append(names, strings.TrimPrefix(t.Destination.Name(), "Device "))
+			}
+		}
+	}
+	return cmp.Or(joinNames(names), "step "+strconv.Itoa(step))
+}
+
+// setDown sets the destinations that fail.
+func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
+	if s.down+s.failing+s.retried == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+	defer cancel()
+	q := h.App.Rooms
+	all, err := h.troubled(ctx, q)
+	if err != nil {
+		p.Problem = httpapi.ErrQueueUnread
+		return
+	}
+	bars := h.bars(ctx, q)
+	for _, d := range all {
+		if d.health.State != view.Down && d.health.State != view.Failing {
+			continue
+		}
+		if len(p.Down) == maxNowDown {
+			p.MoreDown++
+			continue
+		}
+		out := view.DownDestination{Named: named(d.service, d.url), URL: d.url, Health: d.health, Keys: keyLinks(r, d.keys), Bar: bars.ofHash(d.keys, d.counted)}
+		if d.health.Waiting > 0 {
+			out.Waits = &view.Waits{Address: p.Root + httpapi.RouteConsole[1:], Destination: EncodeDestination(d.id), Label: strings.TrimSpace(out.Name + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
+		}
+		p.Down = append(p.Down, out)
+	}
+}
+
+// postIncident returns the action that acknowledges or resolves an incident of the site.
+func (h *nowPage) postIncident(done string) consoleFunc {
+	return func(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+		if err := h.readPageForm(w, r); err != nil {
+			return err
+		}
+		q, err := h.App.Open(nil)
+		if err != nil || q == nil {
+			return cmp.Or(err, error(alerting.ErrNoIncidents))
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
+		defer cancel()
+		at, err := h.incidents.ofSite(ctx, q, r.PostForm.Get("id"))
+		if err != nil {
+			return httpapi.Answer(err)
+		}
+		change := q.Alerts.Incidents.Acknowledge
+		if done == resolveQuery {
+			change = q.Alerts.Incidents.Resolve
+		}
+		outcome := done
+		_, err = change(ctx, at, httpapi.PersonOf(httpapi.RequestUser(r)))
+		switch {
+		case errors.Is(err, alerting.ErrAcknowledged), errors.Is(err, alerting.ErrResolved):
+			outcome = "over"
+		case err != nil:
+			return httpapi.Answer(err)
+		}
+		w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsole)+"?done="+outcome)
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+}

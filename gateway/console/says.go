@@ -1,0 +1,142 @@
+package console
+
+import (
+	"fmt"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// saysOf returns what became of a message with these results, in the words of its line. by is
+// who takes care of its incident, or "".
+func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
+	s := sortResults(results)
+	switch {
+	case len(s.failed) > 0:
+		return view.Failed, view.Says{Text: s.of("Failed", s.failed)}
+	case len(s.waiting) > 0:
+		return view.Queued, view.Says{Text: s.of("Waiting for", s.waiting)}
+	case s.held != nil:
+		return s.saysHeld()
+	case s.step != nil && s.delivered > 0:
+		return view.Delivered, view.Says{Text: "Delivered; " + s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
+	case s.step != nil:
+		return view.Queued, view.Says{Text: s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
+	case s.delivered > 0 && s.has(notifier.RuleAcknowledged) && by != "":
+		return view.Delivered, view.Says{Text: "Acknowledged by " + by}
+	case s.delivered > 0:
+		return view.Delivered, view.Says{Text: "Delivered"}
+	case s.cancelled > 0:
+		return view.Cancelled, view.Says{Text: "Cancelled"}
+	}
+	return view.Skipped, view.Says{Text: s.notNeeded(by)}
+}
+
+// sorted are results by what is said of them.
+type sorted struct {
+	failed, waiting      []*api.QueuedResult
+	held                 *api.QueuedResult // one that a rule holds
+	step                 *api.QueuedResult // of the step that begins next
+	steps                []*api.QueuedResult
+	delivered, cancelled int
+	all                  int
+	rules                map[notifier.Rule]bool
+}
+
+func sortResults(results []api.QueuedResult) *sorted {
+	s := &sorted{all: len(results), rules: map[notifier.Rule]bool{}}
+	for i := range results {
+		r := &results[i]
+		s.rules[r.Rule] = true
+		switch {
+		case r.Status == notifier.Failed && !r.Optional, r.Status == notifier.Skipped && r.Error != nil:
+			s.failed = append(s.failed, r)
+		case r.Rule == notifier.RuleEscalating && r.Next != nil:
+			s.steps = append(s.steps, r)
+			if s.step == nil || r.Next.Before(*s.step.Next) {
+				s.step = r
+			}
+		case r.Status == api.StatusQueued && r.Rule != "":
+			if s.held == nil || r.Until != nil && (s.held.Until == nil || r.Until.Before(*s.held.Until)) {
+				s.held = r
+			}
+		case r.Status == api.StatusQueued:
+			s.waiting = append(s.waiting, r)
+		case r.Status == notifier.Delivered:
+			s.delivered++
+		case r.Status == api.StatusCancelled:
+			s.cancelled++
+		}
+	}
+	return s
+}
+
+func (s *sorted) has(rule notifier.Rule) bool { return s.rules[rule] }
+
+// of names the destinations of some results, with how many there are if it is not all.
+func (s *sorted) of(what string, some []*api.QueuedResult) string {
+	if len(some) > 2 {
+		return fmt.Sprintf("%s %d of %d destinations", what, len(some), s.all)
+	}
+	names := make([]string, len(some))
+	for i, r := range some {
+		names[i] = r.Name
+	}
+	if what == "Failed" {
+		what += ":"
+	}
+	return what + " " + joinNames(names)
+}
+
+// nextStep names whom the step that begins next tells.
+func (s *sorted) nextStep() string {
+	var names []string
+	for _, r := range s.steps {
+		if r.Step == s.step.Step && r.Next.Equal(*s.step.Next) {
+			names = append(names, r.Name)
+		}
+	}
+	return joinNames(names)
+}
+
+// saysHeld says until when a rule holds the message.
+func (s *sorted) saysHeld() (view.Outcome, view.Says) {
+	outcome, text := view.Queued, "Held"
+	switch s.held.Rule {
+	case notifier.RulePlanned:
+		outcome, text = view.Planned, "Planned for"
+	case notifier.RuleDigested:
+		text = "In a digest"
+	case notifier.RuleSilenced:
+		text = "Silenced"
+	}
+	if s.held.Until == nil {
+		return outcome, view.Says{Text: text}
+	}
+	if text == "Held" || text == "Silenced" {
+		text += " until"
+	}
+	return outcome, view.Says{Text: text, At: *s.held.Until}
+}
+
+// notNeeded says why no destination has got a message.
+func (s *sorted) notNeeded(by string) string {
+	switch {
+	case s.has(notifier.RuleAcknowledged) && by != "":
+		return "Acknowledged by " + by
+	case s.has(notifier.RuleAcknowledged):
+		return "Acknowledged"
+	case s.has(notifier.RuleSilenced):
+		return "Silenced"
+	case s.has(notifier.RuleDigested):
+		return "Sent in a digest"
+	case s.has(notifier.RuleSuppressed):
+		return "Not needed: known already"
+	case s.has(notifier.RuleSuperseded):
+		return "Not needed: a newer one tells it"
+	case s.has(notifier.RuleHeld):
+		return "Not needed: it did not last"
+	}
+	return "Not needed"
+}

@@ -1,0 +1,109 @@
+package tallystore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/tally"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Tallies are the counts of the gateways that share a queue.
+type Tallies struct {
+	outbox *outbox.Outbox
+
+	mu      sync.Mutex
+	flushed time.Time // the last time
+	read    time.Time // the last time; zero for never
+	others  tally.Others
+}
+
+// New returns the tallies of an outbox. The queue of the outbox may be set later.
+func New(o *outbox.Outbox) *Tallies { return &Tallies{outbox: o} }
+
+const (
+	flushEvery = 30 * time.Second
+	readEvery  = 10 * time.Second // how old the counts of other gateways may be
+)
+
+// counter counts the deliveries of this process.
+func (t *Tallies) counter() *tally.Counter { return &t.outbox.Engine.Load().Shared.Tally }
+
+func (t *Tallies) group() queue.Hash { return t.outbox.Queue.Hash("tallies") }
+
+// Refresh stores what has changed, every 30 seconds. The queue calls it each second.
+func (t *Tallies) Refresh(ctx context.Context) {
+	t.mu.Lock()
+	now := time.Now()
+	due := now.Sub(t.flushed) >= flushEvery || now.Before(t.flushed)
+	if due {
+		t.flushed = now
+	}
+	t.mu.Unlock()
+	if due {
+		t.Flush(ctx)
+	}
+}
+
+// Flush stores what has changed. What cannot be stored now is stored later.
+func (t *Tallies) Flush(ctx context.Context) {
+	c := t.counter()
+	for _, r := range c.Changed() {
+		name := t.outbox.Queue.Hash("tally\x00" + string(r.Process[:]) + "\x00" + r.Slot.End().UTC().Format(time.RFC3339))
+		record := queue.Record{Data: outbox.EncodeRecord(outbox.KindTally, r.Encode()), Due: r.Slot.End().Add((tally.Kept - 1) * tally.Length), Group: t.group()}
+		err := t.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			return &queue.RuledChange{Records: []queue.Record{record}}, nil
+		}})
+		if err != nil {
+			t.outbox.Log.Debug("the counts of the last half hour cannot be stored now", zap.Error(err))
+			return
+		}
+		c.Saved(&r)
+	}
+}
+
+// DueRecord removes a record that is older than 24 hours, and reports whether it is one of
+// the tallies.
+func (t *Tallies) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
+	if data[0] != outbox.KindTally {
+		return false, nil
+	}
+	return true, t.outbox.RemoveRecord(ctx, name)
+}
+
+// Sum returns a function that returns what all gateways have counted for an ID in the last 24
+// hours, in half hours. If the records cannot be read, it is what this process has counted, and
+// what was read before.
+func (t *Tallies) Sum(ctx context.Context, now time.Time) func(id tally.ID) [tally.Kept]tally.Counts {
+	c, others := t.counter(), t.readOthers(ctx, now)
+	return func(id tally.ID) (parts [tally.Kept]tally.Counts) {
+		c.Sum(now, id, &parts)
+		others.Sum(now, id, &parts)
+		return parts
+	}
+}
+
+// readOthers returns the counts of other processes. They are not changed any more.
+func (t *Tallies) readOthers(ctx context.Context, now time.Time) tally.Others {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.read.IsZero() && now.Sub(t.read) < readEvery && !now.Before(t.read) {
+		return t.others
+	}
+	others, own := tally.Others{}, t.counter().Process()
+	err := outbox.EachOfGroup(ctx, t.outbox.Queue, t.group(), func(x queue.NamedRecord) bool {
+		if r := outbox.DecodeKind(outbox.KindTally, x.Data, tally.Decode); r != nil && r.Process != own {
+			others.Add(r)
+		}
+		return true
+	})
+	if err == nil {
+		t.others = others
+	}
+	t.read = now
+	return t.others
+}
