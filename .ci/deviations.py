@@ -1,10 +1,11 @@
-"""Compares the conformance cases that fail with docs/deviations.md.
+"""Compares the conformance cases that fail with .ci/deviations.txt.
 
     deviations.py failing.json docs/deviations.md [judged.json]
 
 Every case that fails must be listed there, and every case that is listed must
-fail. With the third file, no case that fails may have been judged wrong; those
-that nobody has judged yet are counted.
+fail. The page must have a row for each service of the list. With the third file,
+no case that fails may have been judged wrong; those that nobody has judged yet
+are counted.
 """
 import json
 import os
@@ -15,13 +16,18 @@ failing_file, deviations_file, *judged_file = sys.argv[1:]
 with open(failing_file, encoding='utf-8') as f:
     cases = json.load(f)
 failing = {c['service'] + ' ' + re.sub(r'^.*[-+]', '', c['id']): c for c in cases}
-listed, service = set(), ''
-with open(deviations_file, encoding='utf-8') as f:
+listed = set()
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'deviations.txt'), encoding='utf-8') as f:
     for line in f:
-        if line.startswith('## '):
-            service = line[3:].strip()
-        listed |= {service + ' ' + i for i in re.findall(r'`([0-9a-f]{10})`', line)}
+        service, *ids = line.split()
+        if service != '#':
+            listed |= {service + ' ' + i for i in ids}
+with open(deviations_file, encoding='utf-8') as f:
+    explained = {name.strip() for line in f for name in line.split('|')[1:2] for name in name.split(',')}
 wrong = False
+for service in sorted({name.split()[0] for name in listed} - explained):
+    wrong = True
+    print('%s has no row in %s' % (service, deviations_file))
 for name in sorted(failing.keys() - listed):
     wrong = True
     print('fails and is not listed:', name, failing[name]['url'], failing[name]['differences'][:2])

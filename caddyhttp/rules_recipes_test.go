@@ -12,15 +12,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestRecipes drives the recipes of docs/routing.md. The clock begins on Saturday,
-// 2000-01-01, at 01:00 in Berlin.
+// TestRecipes drives the keys that docs/routing.md and docs/watchdog.md give. The clock begins
+// on Saturday, 2000-01-01, at 01:00 in Berlin.
 func TestRecipes(t *testing.T) {
-	text, err := os.ReadFile("../docs/routing.md")
-	if err != nil {
-		t.Fatal(err)
+	found := [][]string{{"", "key deploys {\nurl {env.DISCORD_URL}\n}\n", "deploys"}} // for a silence
+	for _, page := range []string{"routing.md", "watchdog.md"} {
+		text, err := os.ReadFile("../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, regexp.MustCompile("(?s)```caddyfile\n(key (\\w+) .*?)```").FindAllStringSubmatch(string(text), -1)...)
 	}
-	_, recipes, _ := strings.Cut(string(text), "## Recipes")
-	found := regexp.MustCompile("(?s)### ([^:\n]+).*?```caddyfile\n(key (\\w+) .*?)```").FindAllStringSubmatch(recipes, -1)
 	type step struct {
 		at   string // until when to wait before it; "" for now
 		form string
@@ -29,7 +31,7 @@ func TestRecipes(t *testing.T) {
 		steps []step
 		want  []string // what arrives, at the chat and then at the phone
 	}{
-		"A small team": {
+		"ops": {
 			[]step{
 				{"", "type=info&body=deployed"},                         // on Saturday
 				{"", alertForm("failure", "down", "db1")},               // is sent
@@ -41,7 +43,7 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: down", "success: up\n\n1 repetition since 00:00 was not sent.", "info: deployed", "warning: slow", "warning: slow again"},
 		},
-		"Only if it lasts": {
+		"hosts": {
 			[]step{
 				{"", alertForm("failure", "web restarts", "web")},
 				{"2000-01-01 00:03:00", alertForm("success", "web is up", "web")},
@@ -51,7 +53,7 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: db is down", "success: db is up"},
 		},
-		"An on-call pair": {
+		"pair": {
 			[]step{
 				{"", alertForm("failure", "down", "db1")},
 				{"2000-01-01 00:09:00", ""},
@@ -68,11 +70,11 @@ func TestRecipes(t *testing.T) {
 				"second failure: down", "second success: up",
 			},
 		},
-		"A home lab": {
+		"home": {
 			[]step{{"", "type=failure&body=down"}, {"", "type=info&body=backup"}, {"2000-01-01 07:00:10", ""}, {"", "type=info&body=day"}},
 			[]string{"failure: down", "info: backup", "info: day", "phone failure: down", "phone info: backup", "phone info: day"},
 		},
-		"A host that goes up and down": {
+		"network": {
 			[]step{
 				{"", alertForm("failure", "down", "web")},
 				{"2000-01-01 00:00:10", alertForm("success", "up", "web")},
@@ -82,14 +84,14 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: network: 2 failures | 00:00 failure: down (3 messages)\n00:00 failure: down"},
 		},
-		"A job that has to run": {
+		"jobs": {
 			[]step{{"2000-01-01 00:01:00", "?beat=sync"}, {"2000-01-01 01:12:00", "?beat=sync"}},
 			[]string{
 				"failure: sync is late | The last beat came at 2000-01-01 00:01 UTC. One is expected every 1h, with a grace of 10m.",
 				"success: sync is back | The beat has come. It was late since 2000-01-01 01:11 UTC.",
 			},
 		},
-		"A job by cron": {
+		"jobs cron": {
 			[]step{
 				{"2000-01-03 02:15:00", "?beat=backup&state=start"}, // on Monday at 03:15 in Berlin
 				{"2000-01-03 03:30:00", "?beat=backup&exit=0"},
@@ -104,11 +106,11 @@ func TestRecipes(t *testing.T) {
 				"failure: backup is late | The last beat came at 2000-01-04 02:27 UTC. One was due at 2000-01-05 02:15 UTC, with a grace of 2h.",
 			},
 		},
-		"Deployments": {
+		"deploy": {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},
 			[]string{"info: 1", "failure: broken", "info: deploy: 2 messages | 00:00 2\n00:00 3"},
 		},
-		"Noise of a deployment": {
+		"deploys": {
 			[]step{
 				{"", alertForm("failure", "web is down", "web")},
 				{"", "silence for=10m&tag=all&reason=deployment"},
@@ -121,7 +123,7 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: web is down", "success: web is up", "failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down"},
 		},
-		"A maintenance window each Sunday": {
+		"backups": {
 			[]step{
 				{"", alertForm("failure", "db is down", "db")},
 				{"2000-01-02 01:30:00", alertForm("success", "db is up", "db")}, // in the window
@@ -133,18 +135,23 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: db is down", "success: db is up", "failure: disk is full"},
 		},
-		"A report each week": {
+		"reports": {
 			[]step{{"", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
 			[]string{"failure: 2", "info: 1"},
 		},
 	}
 	if len(found) != len(tests) {
-		t.Errorf("the page has %d recipes, want %d", len(found), len(tests))
+		t.Errorf("the pages have %d recipes, want %d", len(found), len(tests))
 	}
 	for _, recipe := range found {
-		tt, ok := tests[recipe[1]]
+		config, key := recipe[1], recipe[2]
+		name := key
+		if strings.Contains(config, " cron ") {
+			name += " cron"
+		}
+		tt, ok := tests[name]
 		if !ok {
-			t.Errorf("no test for %q", recipe[1])
+			t.Errorf("no test for %q", name)
 			continue
 		}
 		chat, phone, second := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
@@ -154,7 +161,7 @@ func TestRecipes(t *testing.T) {
 		t.Setenv("PHONE_URL", phone.NotifyURL()+"?tz=UTC")
 		t.Setenv("SECOND_PHONE_URL", second.NotifyURL()+"?tz=UTC")
 		inBubble(t, func(t *testing.T) {
-			h := newQueueGateway(t, dir, managed, "public_url "+gatewaytest.PublicURL+"\n"+recipe[2])
+			h := newQueueGateway(t, dir, managed, "public_url "+gatewaytest.PublicURL+"\n"+config)
 			for _, s := range tt.steps {
 				if s.at != "" {
 					gatewaytest.Until(t, s.at)
@@ -162,7 +169,7 @@ func TestRecipes(t *testing.T) {
 				if s.form == "" {
 					continue
 				}
-				target, form := "/notify/"+recipe[3], s.form
+				target, form := "/notify/"+key, s.form
 				if strings.HasPrefix(form, "?") { // a beat
 					target, form = target+form, ""
 				}
@@ -175,7 +182,7 @@ func TestRecipes(t *testing.T) {
 					target, form = strings.TrimPrefix(links[len(links)-1], gatewaytest.PublicURL), "do=acknowledge&by=Eve"
 				}
 				if resp := postWith(t, h, target, form); resp.status != status {
-					t.Errorf("%s: %s: status %d %s", recipe[1], s.form, resp.status, resp.body)
+					t.Errorf("%s: %s: status %d %s", name, s.form, resp.status, resp.body)
 				}
 			}
 			synctest.Wait()
@@ -186,11 +193,11 @@ func TestRecipes(t *testing.T) {
 			for _, text := range second.Told() {
 				got = append(got, "second "+text)
 			}
-			if recipe[1] == "A home lab" || recipe[1] == "A report each week" { // two messages at the same time
+			if name == "home" || name == "reports" { // two messages at the same time
 				slices.Sort(got)
 			}
 			if !slices.Equal(got, tt.want) {
-				t.Errorf("%s: told\n%s\nwant\n%s", recipe[1], strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+				t.Errorf("%s: told\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 			}
 		})
 	}

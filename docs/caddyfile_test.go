@@ -27,7 +27,7 @@ var environment = map[string]string{
 	"CONFIG_PASSWORD":      "secret",
 	"DATABASE_URL":         "postgres://notify@127.0.0.1/notify",
 	"CHAT_URL":             "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
-	"ANN_URL":              "ntfys://ntfy.sh/ann-1f0c",
+	"ANN_URL":              "ntfys://ntfy.sh/a-name-that-nobody-guesses?priority=max", // as docs/on-call.md says
 	"BOB_URL":              "ntfys://ntfy.sh/bob-77ad",
 	"BOSS_URL":             "ntfys://ntfy.sh/boss-90be",
 	"DISCORD_URL":          "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",

@@ -12,8 +12,13 @@
 //	           the list programs.
 //	text       is the output of a sh block if it directly follows that block.
 //	           Times and durations may differ, … stands for any text, and lines
-//	           may be in any order.
+//	           may be in any order. Lines that begin with curl or caddy are run
+//	           at a gateway that has everything, and so are the calls of curl in
+//	           crontabs.
 //	yaml       must be YAML.
+//
+// Of the code in the text, Caddyfile lines are loaded, and the subcommands and flags of
+// commands must exist.
 package docs_test
 
 import (

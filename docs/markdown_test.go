@@ -45,6 +45,7 @@ var (
 	heading  = regexp.MustCompile(`^#{1,6}\s+(.*)$`)
 	codeSpan = regexp.MustCompile("`([^`]*)`")
 	linkText = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
+	oldName  = regexp.MustCompile(`^<a id="([a-z-]+)"></a>$`) // an anchor of a heading that had another text
 )
 
 // readPage parses a Markdown file.
@@ -85,6 +86,9 @@ func readPage(t *testing.T, path string) *page {
 		prose.WriteString(line + "\n")
 		if m := heading.FindStringSubmatch(line); m != nil {
 			p.addAnchor(m[1])
+		}
+		if m := oldName.FindStringSubmatch(line); m != nil {
+			p.anchors[m[1]] = true
 		}
 		for _, m := range linkText.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
 			p.links = append(p.links, link{m[1], n})

@@ -23,6 +23,23 @@ func TestNewcomersPath(t *testing.T) {
 	}
 }
 
+// TestLength checks that the pages stay as short as they are: who adds something says it once, and
+// leaves out what nobody looks for. Pages that are generated, and those on subjects that came later,
+// do not count.
+func TestLength(t *testing.T) {
+	const limit = 66_800
+	notCounted := []string{"docs/services.md", "docs/ask.md", "docs/postgres.md"}
+	words := 0
+	for _, p := range userPages(t) {
+		if strings.HasPrefix(p.path, "docs/") && !slices.Contains(notCounted, p.path) {
+			words += len(strings.Fields(readFile(t, p.path)))
+		}
+	}
+	if words > limit {
+		t.Errorf("the pages have %d words, want at most %d; shorten something, or say it in one place", words, limit)
+	}
+}
+
 // TestFirstCommands checks that the README begins with the command that runs the example and
 // the one that passes the tests, and leads to the first message with one more.
 func TestFirstCommands(t *testing.T) {
@@ -151,8 +168,11 @@ func TestExampleURLs(t *testing.T) {
 				continue
 			}
 			n++
-			if _, err := notifier.Parse(u, nil); err != nil {
+			d, err := notifier.Parse(u, nil)
+			if err != nil {
 				t.Errorf("%s: %s: %v", p.path, u, err)
+			} else if w := d.Warnings(); len(w) > 0 { // in a Caddyfile, most of them are errors
+				t.Errorf("%s: %s: %s", p.path, u, w[0])
 			}
 		}
 	}

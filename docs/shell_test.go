@@ -106,7 +106,7 @@ func parseCurl(words command, dir string) (*curl, error) {
 			return ""
 		}
 		switch w {
-		case "-d", "--data":
+		case "-d", "--data", "--data-binary":
 			text := value()
 			if name, ok := strings.CutPrefix(text, "@"); ok {
 				content, err := os.ReadFile(filepath.Join(dir, name))
@@ -117,7 +117,10 @@ func parseCurl(words command, dir string) (*curl, error) {
 			}
 			c.data = append(c.data, text)
 		case "--data-urlencode":
-			name, text, _ := strings.Cut(value(), "=")
+			name, text, ok := strings.Cut(value(), "=")
+			if before, found := strings.CutSuffix(name, "@-"); found && !ok {
+				name, text = before, "what another program has printed"
+			}
 			c.data = append(c.data, name+"="+url.QueryEscape(text))
 		case "-F":
 			c.parts = append(c.parts, value())
@@ -128,6 +131,8 @@ func parseCurl(words command, dir string) (*curl, error) {
 			c.method = value()
 		case "-u":
 			c.user = value()
+		case "-m", "--max-time", "--retry", "-o", "-w":
+			value() // how long, how often, and what is shown
 		case "-g":
 			c.globOff = true
 		case "-i":
