@@ -228,7 +228,7 @@ quiet %02[3]d:00-%02[4]d:00 UTC
 		}
 		readable[strings.TrimPrefix(address, g.url)] = text
 	}
-	for _, path := range []string{"", "/keys/ops", "/keys/night", "/messages", "/queue"} {
+	for _, path := range []string{"", "/keys", "/keys/ops", "/keys/night", "/messages", "/queue"} {
 		read(g.url + "/notify/console" + path)
 	}
 	for _, id := range ids {
