@@ -393,7 +393,7 @@ func TestPageForEveryone(t *testing.T) {
 			run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 			colours[scheme] = eval[string](t, ctx, "getComputedStyle(document.body).backgroundColor")
 		}
-		if colours["light"] != "rgb(244, 246, 248)" || colours["dark"] != "rgb(18, 22, 27)" {
+		if colours["light"] != "rgb(246, 247, 249)" || colours["dark"] != "rgb(17, 22, 28)" {
 			t.Errorf("backgrounds %v", colours)
 		}
 		if wide := eval[bool](t, ctx, "document.documentElement.scrollWidth > document.documentElement.clientWidth"); wide {
@@ -404,9 +404,9 @@ func TestPageForEveryone(t *testing.T) {
 
 // The colours of results on the light page.
 const (
-	successColour = "rgb(35, 128, 43)"
-	warningColour = "rgb(154, 106, 0)"
-	failureColour = "rgb(179, 38, 62)"
+	successColour = "rgb(31, 122, 61)"
+	warningColour = "rgb(138, 90, 0)"
+	failureColour = "rgb(179, 38, 30)"
 )
 
 // colour returns the colour at the left of a result.
