@@ -134,7 +134,7 @@ func TestInvitationInConsole(t *testing.T) {
 	if page := browse(g, http.MethodGet, "/notify/ops?invite="+invite, browser); !strings.Contains(page.Body, "The invitation is used up") || !strings.Contains(page.Body, `data-server-key=""`) {
 		t.Errorf("a used invitation: %s", page.Body)
 	}
-	key := browse(g, http.MethodGet, "/notify/console/keys/ops", browser).Body
+	key := browse(g, http.MethodGet, "/notify/console/keys/ops?tab=devices", browser).Body
 	for _, want := range []string{html.EscapeString("Ann's phone"), "fcm.googleapis.com", "no receipt yet", `<span class="tag">1:oncall</span>`} {
 		if !strings.Contains(key, want) {
 			t.Errorf("the page of the key lacks %s", want)
@@ -150,7 +150,7 @@ func TestInvitationInConsole(t *testing.T) {
 	if got := submit(g, "/notify/console/keys/ops?revoke", url.Values{"device": {id[1]}}); got.Status != http.StatusSeeOther {
 		t.Errorf("revoking: %d %s", got.Status, got.Body)
 	}
-	if key := browse(g, http.MethodGet, "/notify/console/keys/ops", browser).Body; !strings.Contains(key, "No browser or phone has subscribed") {
+	if key := browse(g, http.MethodGet, "/notify/console/keys/ops?tab=devices", browser).Body; !strings.Contains(key, "No browser or phone has subscribed") {
 		t.Error("the device is still there")
 	}
 }

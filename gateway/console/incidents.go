@@ -45,7 +45,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= MaxListedKeys {
 		p.Keys = names
 	}
-	p.Done = forgottenOf(r.URL.Query())
+	p.Done = cmp.Or(forgottenOf(r.URL.Query()), nowDone(r.URL.Query()))
 	list, next, err := h.api.Incidents.SiteIncidents(r.Context(), &by)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
@@ -53,12 +53,9 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 		p.Action = root + httpapi.RouteConsoleIncidents[1:]
 	}
 	for _, x := range list {
-		listed := h.ListedIncident(r, x.Incident)
-		listed.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x.Incident)
-		if alerting.IsQuiet(x.Incident) {
-			listed.ID = x.Incident.ID
-		}
-		p.Incidents = append(p.Incidents, listed)
+		row := h.incidentRow(r, x.Incident)
+		row.Forget = alerting.IsQuiet(x.Incident)
+		p.Incidents = append(p.Incidents, row)
 	}
 	if next != (alerting.IncidentCursor{}) {
 		p.More = address(next)

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -36,6 +38,41 @@ func (h *keyPages) serveKeyPage(w http.ResponseWriter, r *http.Request, name str
 	return h.writeKeyPage(w, r, name, http.StatusOK, nil)
 }
 
+// tabQuery is the query parameter of the page of a key in the console with the tab.
+const tabQuery = "tab"
+
+// shownTab returns the tab of a key that a request asks for: all of it at /cfg/{KEY}.
+func (h *keyPages) shownTab(r *http.Request) view.KeyTab {
+	if strings.Contains(r.URL.Path, httpapi.RouteConsoleKeys+"/") {
+		t := view.KeyTab(r.URL.Query().Get(tabQuery))
+		if slices.Contains([]view.KeyTab{view.TabMessages, view.TabDevices, view.TabSettings}, t) {
+			return t
+		}
+		return view.TabState
+	}
+	return view.TabAll
+}
+
+// show chooses the tab of a page. Without the console a page has all of a key.
+func (h *keyPages) show(p *view.KeyPage, t view.KeyTab) {
+	if t == view.TabAll || !h.Has.Console {
+		return
+	}
+	p.Tab, p.Tabs = t, nil
+	for _, x := range view.KeyTabs {
+		address := p.Address + "?" + tabQuery + "=" + string(x.Tab)
+		switch {
+		case !p.Has(x.Tab) && x.Tab != t:
+			continue
+		case x.Tab == view.TabState:
+			address = p.Address
+		case x.Tab == view.TabSend:
+			address = p.Address + "?" + sendQuery
+		}
+		p.Tabs = append(p.Tabs, view.Tab{Name: x.Name, Address: address, Here: x.Tab == t})
+	}
+}
+
 // addedService returns the name of the service of a destination that was just saved,
 // or "".
 func addedService(r *http.Request) string {
@@ -51,15 +88,23 @@ func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name str
 	p, err := h.keyPage(r, name)
 	if d != nil {
 		setDraft(&p, d)
+		h.show(&p, view.TabSettings)
 	} else if err != nil {
 		return err
 	}
 	return h.WritePage(w, r, status, httpapi.RouteConsoleKeys, p)
 }
 
-// keyPage returns the page of a key, which need not exist. If the storage
-// cannot be read, the page does not show the saved configuration.
+// keyPage returns the page of a key, which need not exist, with the tab that r asks for. If
+// the storage cannot be read, the page does not show the saved configuration.
 func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
+	p, err = h.allOf(r, name)
+	h.show(&p, h.shownTab(r))
+	return p, err
+}
+
+// allOf returns the page with all of a key.
+func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err error) {
 	p = view.KeyPage{
 		Root: httpapi.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
 	}
@@ -108,6 +153,7 @@ func (h *keyPages) writeNewToken(w http.ResponseWriter, r *http.Request, name, t
 		return err
 	}
 	p.NewToken, p.Tokens = token, count
+	h.show(&p, view.TabSettings)
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 

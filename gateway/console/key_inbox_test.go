@@ -25,7 +25,7 @@ func TestKeyPageInbox(t *testing.T) {
 	)))
 	page := func(key string) string {
 		t.Helper()
-		r := get(g, "/notify/console/keys/"+key, browser)
+		r := get(g, "/notify/console/keys/"+key+"?tab=messages", browser)
 		if r.Status != http.StatusOK || strings.Contains(r.Body, reader) || strings.Contains(r.Body, token) {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
@@ -35,11 +35,14 @@ func TestKeyPageInbox(t *testing.T) {
 	for _, want := range []string{
 		`href="../../../notify/kept/messages"`, "can be read for 7d", "curl -N -H &#34;Authorization: Bearer $READER&#34; http://example.com/notify/kept/stream",
 		`<code>http://example.com/notify/kept/ntfy</code>`, "ntfy subscribe --token &#34;$READER&#34; http://example.com/notify/kept/ntfy/phone", "stands for a <code>reader</code> of the key",
-		"kept in its inbox, below", `href="../../../notify/console/keys/kept?send"`, "backup done",
+		`href="../../../notify/console/keys/kept?send"`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page of kept lacks %q: %s", want, body)
 		}
+	}
+	if body := get(g, "/notify/console/keys/kept", browser).Body; !strings.Contains(body, `kept in its <a href="../../../notify/kept/messages">inbox</a>`) || !strings.Contains(body, `href="../../../notify/console/keys/kept?send"`) {
+		t.Errorf("the state of kept: %s", body)
 	}
 	if body := page("both"); !strings.Contains(body, "can be read for 36h") || !strings.Contains(body, "The key has no <code>reader</code>") || strings.Contains(body, "below.</p>\n<p class=\"buttons\">") {
 		t.Errorf("the page of both: %s", body)

@@ -218,7 +218,7 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 	if !api.PrefersHTML(r) {
 		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}
-	address := httpapi.ConsoleKey(r, name)
+	address := httpapi.ConsoleKey(r, name) + "?" + tabQuery + "=" + string(view.TabMessages)
 	if !h.Has.Console {
 		address = httpapi.ConfigPage(r, name)
 	}

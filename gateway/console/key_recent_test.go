@@ -101,7 +101,7 @@ func TestKeyPageQueue(t *testing.T) {
 	g.Resolved.Managers.Open = true
 
 	p.Answer(http.StatusOK)
-	if r := submit(g, "/cfg/ops?retry", form); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console/keys/ops#queue" {
+	if r := submit(g, "/cfg/ops?retry", form); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console/keys/ops?tab=messages#queue" {
 		t.Errorf("trying again gets %d, Location %q, %s", r.Status, r.Header.Get("Location"), r.Body)
 	}
 	gatewaytest.Eventually(t, func() bool { return p.Count() == 2 && !strings.Contains(page("ops"), ">Waiting</strong>") })

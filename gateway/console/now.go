@@ -288,14 +288,14 @@ func (h *nowPage) setIncidents(r *http.Request, p *view.NowPage, s *situation) {
 		if x.Incident.Stage() == notifier.Resolved {
 			break // the open ones come first
 		}
-		p.Incidents = append(p.Incidents, h.openIncident(r, x.Incident))
+		p.Incidents = append(p.Incidents, h.incidents.incidentRow(r, x.Incident))
 	}
 	p.More = max(s.open+s.acknowledged-len(p.Incidents), 0)
 }
 
-// openIncident returns an incident with its buttons.
-func (h *nowPage) openIncident(r *http.Request, x *rules.Incident) view.OpenIncident {
-	out := view.OpenIncident{ListedIncident: h.ListedIncident(r, x), PublicID: x.ID, Resolve: !x.Own}
+// incidentRow returns an incident with its buttons.
+func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.IncidentRow {
+	out := view.IncidentRow{ListedIncident: h.ListedIncident(r, x), PublicID: x.ID, Resolve: !x.Own}
 	out.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x)
 	steps := alerting.IncidentSteps(x)
 	if i := slices.Index(steps, x.Escalation.Step); len(steps) > 0 {
@@ -314,7 +314,7 @@ func (h *nowPage) openIncident(r *http.Request, x *rules.Incident) view.OpenInci
 }
 
 // toldBy says whether the step that began last has reached somebody.
-func (h *nowPage) toldBy(key string, x *rules.Incident) string {
+func (h *incidentPages) toldBy(key string, x *rules.Incident) string {
 	name := h.stepName(key, x.Escalation.Step)
 	if name == "" || len(x.Begun) == 0 {
 		return ""
@@ -333,7 +333,7 @@ func (h *nowPage) toldBy(key string, x *rules.Incident) string {
 
 // stepName returns the names of the destinations of a step of a key, or "step 2" if they are
 // not known.
-func (h *nowPage) stepName(key string, step int) string {
+func (h *incidentPages) stepName(key string, step int) string {
 	if step == 0 {
 		return ""
 	}
@@ -379,8 +379,8 @@ func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
 }
 
 // postIncident returns the action that acknowledges or resolves an incident of the site.
-func (h *nowPage) postIncident(done string) consoleFunc {
-	return func(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+func (h *incidentPages) postIncident(done string) consoleFunc {
+	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		if err := h.readPageForm(w, r); err != nil {
 			return err
 		}
@@ -390,7 +390,7 @@ func (h *nowPage) postIncident(done string) consoleFunc {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 		defer cancel()
-		at, err := h.incidents.ofSite(ctx, q, r.PostForm.Get("id"))
+		x, err := h.ofSite(ctx, q, r.PostForm.Get("id"))
 		if err != nil {
 			return httpapi.Answer(err)
 		}
@@ -399,14 +399,20 @@ func (h *nowPage) postIncident(done string) consoleFunc {
 			change = q.Alerts.Incidents.Resolve
 		}
 		outcome := done
-		_, err = change(ctx, at, httpapi.PersonOf(httpapi.RequestUser(r)))
+		_, err = change(ctx, x, httpapi.PersonOf(httpapi.RequestUser(r)))
 		switch {
 		case errors.Is(err, alerting.ErrAcknowledged), errors.Is(err, alerting.ErrResolved):
 			outcome = "over"
 		case err != nil:
 			return httpapi.Answer(err)
 		}
-		w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsole)+"?done="+outcome)
+		query := url.Values{"done": {outcome}}
+		for _, name := range []string{"key", "state"} { // of the list of incidents
+			if value := r.PostForm.Get("filter-" + name); value != "" {
+				query.Set(name, value)
+			}
+		}
+		w.Header().Set("Location", httpapi.AddressOf(r, at.Pattern)+"?"+query.Encode())
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}

@@ -98,6 +98,13 @@ func TestNow(t *testing.T) {
 				t.Errorf("acknowledging answers %d, %q", r.Status, r.Header.Get("Location"))
 			}
 		}
+		list := url.Values{"id": {id}, "filter-state": {"acknowledged"}}
+		if r := submit(g, "/notify/console/incidents?acknowledge", list); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../../notify/console/incidents?done=over&state=acknowledged" {
+			t.Errorf("acknowledging it in the list: %d %s", r.Status, r.Header.Get("Location"))
+		}
+		if body := page("/incidents?state=acknowledged"); !strings.Contains(body, `console/incidents?resolve"><input type="hidden" name="id" value="`+id+`"`) {
+			t.Errorf("the list of incidents: %s", body)
+		}
 		if body = want("waiting: 1 incident acknowledged", ""); !strings.Contains(body, "?resolve") || !strings.Contains(page("?done=acknowledge"), "You take care of it.") {
 			t.Errorf("an incident that is acknowledged: %s", body)
 		}

@@ -35,7 +35,7 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base},
 	}
 	p.now = &nowPage{base, p.keys, messages.queue, p.incidents}
-	send, files := &sendPages{base}, &appFiles{base}
+	send, files := &sendPages{base, key}, &appFiles{base}
 	console := &Pages{base, p.places(), p.consoleActions(), send}
 	return httpapi.PageFuncs{
 		Console: console.serveConsole, AppFile: files.serveAppFile, Manifest: files.serveManifest, Send: send.servePage, Preview: send.servePreview, Invited: send.serveInvited,
@@ -134,8 +134,8 @@ type consoleAction struct {
 func (p *pageSet) consoleActions() []consoleAction {
 	return []consoleAction{
 		{httpapi.RouteConsole, false, "", p.now.serveNowPage},
-		{httpapi.RouteConsole, true, acknowledgeQuery, p.now.postIncident(acknowledgeQuery)},
-		{httpapi.RouteConsole, true, resolveQuery, p.now.postIncident(resolveQuery)},
+		{httpapi.RouteConsole, true, acknowledgeQuery, p.incidents.postIncident(acknowledgeQuery)},
+		{httpapi.RouteConsole, true, resolveQuery, p.incidents.postIncident(resolveQuery)},
 		{httpapi.RouteConsole, true, hurryQuery, p.queued.hurryQueue},
 		{httpapi.RouteConsoleKeys, false, "", ofKey(p.keys.serveKeysPage)},
 		{httpapi.RouteConsoleKey, false, "", ofKey(p.page.serveKeyPage)},
@@ -154,6 +154,8 @@ func (p *pageSet) consoleActions() []consoleAction {
 		{httpapi.RouteConsoleQueue, true, hurryQuery, p.queued.hurryQueue},
 		{httpapi.RouteConsoleQueue, true, dropQuery, p.queued.dropQueue},
 		{httpapi.RouteConsoleIncidents, false, "", p.incidents.serveIncidentsPage},
+		{httpapi.RouteConsoleIncidents, true, acknowledgeQuery, p.incidents.postIncident(acknowledgeQuery)},
+		{httpapi.RouteConsoleIncidents, true, resolveQuery, p.incidents.postIncident(resolveQuery)},
 		{httpapi.RouteConsoleIncidents, true, forgetQuery, p.incidents.postForget},
 		{httpapi.RouteConsoleSilences, false, "", p.silences.serveSilencesPage},
 		{httpapi.RouteConsoleSilences, true, makeQuery, p.silences.postSilence},

@@ -17,7 +17,10 @@ import (
 
 // sendPages writes what a key shows to those who send to it: the page to send from, the
 // preview of a message, and the page on which a device subscribes.
-type sendPages struct{ *shared }
+type sendPages struct {
+	*shared
+	page *keyPages
+}
 
 // servePage writes the page with a form for messages, or returns the response to
 // a request that is not a browser's GET. The page shows services and tags, but
@@ -53,7 +56,12 @@ func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *htt
 	case !httpapi.IsChange(r):
 		root := httpapi.RootOf(r.URL.Path)
 		at.Lookup().ToManager()
-		return h.writeSendPage(w, r, at.Lookup(), httpapi.RouteConsole, view.SendPage{Address: address, Messages: root + "notify/messages/", Device: root + "notify/" + at.Key})
+		p := view.SendPage{Address: address, Messages: root + "notify/messages/", Device: root + "notify/" + at.Key}
+		if key, err := h.page.keyPage(r, at.Key); err == nil {
+			h.page.show(&key, view.TabSend)
+			p.Tabs, p.Lines, p.Tokens, p.Login = key.Tabs, key.Lines, key.Tokens, key.Login
+		}
+		return h.writeSendPage(w, r, at.Lookup(), httpapi.RouteConsoleKeys, p)
 	case r.URL.Query().Has("preview"):
 		at.Lookup().ToManager()
 		return h.servePreview(w, r, at.Lookup())

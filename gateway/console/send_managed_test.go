@@ -75,8 +75,11 @@ func TestSendManaged(t *testing.T) {
 		t.Errorf("%d %s", lines.Status, lines.Body)
 	}
 	s.Take()
-	key := g.Do(request("GET", "/notify/console/keys/secret", "ann", ""))
-	for _, want := range []string{`href="../../../notify/console/keys/secret?send">Send a message</a>`, `curl -f -u USER:PASSWORD -d &#34;backup done&#34; &#34;http://example.com/notify/secret?token=$TOKEN&#34;`, `<code>USER</code> and <code>PASSWORD</code> stand for a login`} {
+	if key := g.Do(request("GET", "/notify/console/keys/secret", "ann", "")); !strings.Contains(key.Body, `href="../../../notify/console/keys/secret?send">Send a message</a>`) {
+		t.Error(key.Body)
+	}
+	key := g.Do(request("GET", "/notify/console/keys/secret?send", "ann", ""))
+	for _, want := range []string{`aria-current="page">Send</a>`, `keys/secret?tab=settings">Settings</a>`, `curl -f -u USER:PASSWORD -d &#34;backup done&#34; &#34;http://example.com/notify/secret?token=$TOKEN&#34;`, `<code>USER</code> and <code>PASSWORD</code> stand for a login`} {
 		if !strings.Contains(key.Body, want) {
 			t.Errorf("the page of the key does not have %s: %s", want, key.Body)
 		}
@@ -86,7 +89,7 @@ func TestSendManaged(t *testing.T) {
 		t.Error(list.Body)
 	}
 	g.Logins = func() map[string]bool { return map[string]bool{"secret": false} }
-	if key := g.Do(request("GET", "/notify/console/keys/secret", "ann", "")); strings.Contains(key.Body, "USER") || !strings.Contains(key.Body, "Authorization: Bearer $TOKEN") {
+	if key := g.Do(request("GET", "/notify/console/keys/secret?send", "ann", "")); strings.Contains(key.Body, "USER") || !strings.Contains(key.Body, "Authorization: Bearer $TOKEN") {
 		t.Error(key.Body)
 	}
 }

@@ -186,7 +186,7 @@ func TestConsoleTitlesOfSaved(t *testing.T) {
 	if got := titlesOf(get(g, "/notify/console/messages?title=disk", browser).Body); !slices.Equal(got, []string{"Disk"}) {
 		t.Errorf("the titles are %q", got)
 	}
-	body := get(g, "/notify/console/keys/mine", browser).Body
+	body := get(g, "/notify/console/keys/mine?tab=messages", browser).Body
 	if !strings.Contains(body, `href="../../../notify/mine/messages"`) || strings.Contains(body, "$READER") {
 		t.Errorf("the page of a saved key, which has no reader: %s", body)
 	}

@@ -41,7 +41,7 @@ var examples = map[string]Page{
 	"now": NowPage{
 		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second), Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
 		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26,
-		Incidents: []OpenIncident{
+		Incidents: []IncidentRow{
 			{ListedIncident: ListedIncident{Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2, Next: noon.Add(time.Minute)}, PublicID: "a", Told: "Ann's phone was told", NextTold: "Bob's phone", Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
 			{ListedIncident: ListedIncident{Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Silenced: noon.Add(time.Hour)}, PublicID: "b", Silence: "x", Resolve: true},
 			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann", Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
@@ -175,13 +175,13 @@ var examples = map[string]Page{
 	"incidents": IncidentsPage{
 		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
 		Action: "../notify/console/incidents", Done: "One incident is forgotten.",
-		Incidents: []ListedIncident{
-			{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)},
-			{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)},
-			{Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour)},
-			{Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour)},
-			{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1},
-			{ID: "abf", Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
+		Incidents: []IncidentRow{
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)}, PublicID: "abc", Told: "Ann was told", Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)}, PublicID: "abe", Resolve: true},
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour)}},
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour)}},
+			{ListedIncident: ListedIncident{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1}, PublicID: "abd", Resolve: true},
+			{ListedIncident: ListedIncident{Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3}, PublicID: "abf", Forget: true},
 		},
 	},
 	"inbox": InboxPage{

@@ -23,7 +23,7 @@ type IncidentsPage struct {
 	Root      string // as in KeysPage
 	Filter    IncidentFilter
 	Keys      []string // to choose from
-	Incidents []ListedIncident
+	Incidents []IncidentRow
 	Action    string // the address that the forms are sent to; "" for none
 	Done      string // what a button has done; "" for nothing
 	Problem   string // why incidents are not shown; "" if they are
@@ -40,7 +40,6 @@ type IncidentFilter struct {
 
 // ListedIncident is an incident without the texts of its messages.
 type ListedIncident struct {
-	ID         string // if it can be forgotten; "" otherwise
 	Address    string // of its page; "" for none
 	Title      string // of the message that opened it; "" if it had none
 	Name       string // the field incident of its messages; "" for none
@@ -63,6 +62,17 @@ type ListedIncident struct {
 // Stopped reports whether a silence stops the next step.
 func (x ListedIncident) Stopped() bool {
 	return !x.Silenced.IsZero() && !x.Next.After(x.Silenced)
+}
+
+// IncidentRow is an incident of a list, with its buttons.
+type IncidentRow struct {
+	ListedIncident
+	PublicID string // of the forms
+	Told     string // whether the step that began last has reached somebody; "" for none
+	NextTold string // who is told next; "" if nobody is known
+	Silence  string // the address at which it can be silenced; "" for none
+	Resolve  bool   // it can be resolved here
+	Forget   bool   // it can be forgotten
 }
 
 // Choices for the filter.

@@ -5,14 +5,16 @@ import (
 	"time"
 )
 
-// KeyPage shows a key: its destinations, its messages, what waits, how programs send
-// to it, and its configuration in an editor.
+// KeyPage shows a key, or a tab of it: its destinations, its messages, what waits, how
+// programs send to it, and its configuration in an editor.
 type KeyPage struct {
 	Added string // the service of a destination that was just saved; "" for none
 	Done  string // what a button has done; "" for nothing
 
 	Root         string // as in KeysPage
 	Key          string
+	Tab          KeyTab // that the page shows
+	Tabs         []Tab  // all; none for TabAll
 	Address      string // of this page; its forms are sent there
 	Editable     bool   // its configuration can be changed here
 	Fixed        bool   // it is in the configuration of the gateway
@@ -180,7 +182,7 @@ const shownLinks = 5
 func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messages), shownLinks)] }
 
 var keyParts = newParts(source{
-	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html", "key_inbox.html"},
+	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html", "key_inbox.html", "key_tabs.html"},
 	scripts:   []string{"destination.js", "key_editor.js"},
 	styles:    []string{mainStyle},
 	policy:    policyForms,

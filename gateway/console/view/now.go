@@ -22,23 +22,13 @@ type NowPage struct {
 	MayAdd   bool   // keys can be saved here
 
 	Watchdog  *Trouble
-	Incidents []OpenIncident
+	Incidents []IncidentRow
 	AllOpen   string // the address of all incidents; "" for none
 	More      int    // incidents that are not shown
 	Down      []DownDestination
 	MoreDown  int
 	Rows      []ListedKey
 	MoreKeys  int
-}
-
-// OpenIncident is an incident that is open or acknowledged, with its buttons.
-type OpenIncident struct {
-	ListedIncident
-	PublicID string // of the forms
-	Told     string // whether the step that began last has reached somebody; "" for none
-	NextTold string // who is told next; "" if nobody is known
-	Silence  string // the address at which it can be silenced; "" for none
-	Resolve  bool   // it can be resolved here
 }
 
 // DownDestination is a destination that fails.

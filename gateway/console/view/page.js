@@ -95,6 +95,17 @@
 		for (const e of root.querySelectorAll("select.at-once")) e.addEventListener("change", () => e.form.requestSubmit());
 	}
 
+	// A menu closes with a click beside it and with Escape.
+	document.addEventListener("click", (e) => {
+		for (const m of document.querySelectorAll(".menu[open]")) if (!m.contains(e.target)) m.open = false;
+	});
+	document.addEventListener("keydown", (e) => {
+		const m = e.key === "Escape" && document.activeElement?.closest(".menu[open]");
+		if (!m) return;
+		m.open = false;
+		m.querySelector("summary").focus();
+	});
+
 	showTimes(document);
 	showButtons(document);
 

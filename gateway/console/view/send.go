@@ -15,8 +15,12 @@ type SendPage struct {
 	Others      bool   // there are more destinations than those
 	MaxFiles    int    // attachments of a message; 0 if none are allowed
 	MaxFileSize string
-	Sources     []string // whose payloads can be previewed
-	Device      string   // the address of the page that adds this device to the key; "" if that needs an invitation
+	Sources     []string     // whose payloads can be previewed
+	Tabs        []Tab        // of the key in the console; none on the page for those who send
+	Lines       []CopiedLine // how programs send to the key; none there
+	Tokens      int          // how many tokens the key has
+	Login       bool         // the lines have a login of the server
+	Device      string       // the address of the page that adds this device to the key; "" if that needs an invitation
 }
 
 // Preview returns the address that previews are posted to.
@@ -33,7 +37,7 @@ type Tag struct{ Name, Services string }
 // The policy includes the style of the preview, which the script of the page
 // shows in a frame that has both policies.
 var sendParts = newParts(source{
-	templates: []string{"send.html"},
+	templates: []string{"send.html", "key_tabs.html", "key_lines.html"},
 	scripts:   []string{"send.js"},
 	styles:    []string{mainStyle, previewStyle},
 	policy:    policyForms + policyFrames,

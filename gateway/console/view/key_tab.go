@@ -1,0 +1,43 @@
+package view
+
+// KeyTab is a part of what the console shows of a key, a page of its own.
+type KeyTab string
+
+// The tabs of a key. The page at /cfg/{KEY} has all but TabSend in one.
+const (
+	TabAll      KeyTab = ""
+	TabState    KeyTab = "state"
+	TabMessages KeyTab = "messages"
+	TabSend     KeyTab = "send" // a [SendPage]
+	TabDevices  KeyTab = "devices"
+	TabSettings KeyTab = "settings"
+)
+
+// KeyTabs are the tabs of a key in their order, with their names.
+var KeyTabs = []struct {
+	Tab  KeyTab
+	Name string
+}{{TabState, "State"}, {TabMessages, "Messages"}, {TabSend, "Send"}, {TabDevices, "Devices"}, {TabSettings, "Settings"}}
+
+// Tab is an entry of the navigation of a key.
+type Tab struct {
+	Name, Address string
+	Here          bool
+}
+
+// Shows reports whether the page shows what belongs to a tab.
+func (p KeyPage) Shows(t KeyTab) bool { return p.Tab == TabAll || p.Tab == t }
+
+// Has reports whether there is something to show in a tab.
+func (p KeyPage) Has(t KeyTab) bool {
+	usable := len(p.Destinations) > 0 || p.Inbox != nil || p.Invite
+	switch t {
+	case TabMessages:
+		return p.Saved || p.Fixed
+	case TabSend:
+		return usable && len(p.Lines) > 0
+	case TabDevices:
+		return len(p.Devices) > 0 || p.Invite || p.DevicesProblem != ""
+	}
+	return true
+}
