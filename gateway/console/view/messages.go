@@ -64,6 +64,12 @@ type Says struct {
 	Then string
 }
 
+// Until reports whether the text ends with a word that the time of a clock follows, such as
+// "until"; else the page says how long ago it was, or how soon it is.
+func (s Says) Until() bool {
+	return strings.HasSuffix(s.Text, " until") || strings.HasSuffix(s.Text, " for")
+}
+
 // PlannedMessage is a message that is sent later.
 type PlannedMessage struct {
 	ID         string

@@ -8,15 +8,6 @@
 	const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 	const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 	const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-	const ago = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto", style: "short" });
-
-	function relative(then) {
-		let n = (then - Date.now()) / 1000;
-		for (const [unit, size] of [["second", 60], ["minute", 60], ["hour", 24], ["day", Infinity]]) {
-			if (Math.abs(n) < size) return ago.format(Math.round(n), unit);
-			n /= size;
-		}
-	}
 
 	// dayOf names a day as people do.
 	function dayOf(t, now) {
@@ -64,19 +55,18 @@
 			const t = new Date(e.dateTime);
 			if (isNaN(t)) continue;
 			const now = new Date();
-			if (e.dataset.short !== undefined) {
+			if (e.dataset.short !== undefined || e.dataset.ago !== undefined) {
 				e.textContent = short(t);
 				e.title = full.format(t);
 				continue;
 			}
-			const since = e.dataset.ago !== undefined;
 			if (e.dataset.day !== undefined) {
 				e.textContent = dayOf(t, now);
 				continue;
 			}
-			let text = (since || e.dataset.clock !== undefined ? minutes : clock).format(t);
+			const brief = e.dataset.at !== undefined || e.dataset.clock !== undefined;
+			let text = (brief ? minutes : clock).format(t);
 			if (e.dataset.clock === undefined && t.toDateString() !== now.toDateString()) text = `${(t.getFullYear() === now.getFullYear() ? day : year).format(t)}, ${text}`;
-			if (since) text += ` (${relative(t)})`;
 			e.textContent = text;
 			e.title = full.format(t);
 		}
