@@ -2,11 +2,14 @@ package notifier
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Attachment is a file of a message. All destinations read the same copy,
@@ -29,12 +32,14 @@ func NewAttachment(name, contentType string, data []byte) *Attachment {
 	return a
 }
 
-// NewAttachmentAt returns an attachment of size bytes that data holds. It
-// finds the content type as [NewAttachment] does, but does not look at the
-// content. data must be readable until the last delivery has ended.
-func NewAttachmentAt(name, contentType string, size int64, data io.ReaderAt) *Attachment {
+// NewAttachmentAt returns an attachment of size bytes that data holds. It finds
+// the content type as [NewAttachment] does, from start instead of data: start is
+// the beginning of the content, of which [AttachmentStart] bytes are enough, or
+// nil if contentType is known. data must be readable until the last delivery has
+// ended.
+func NewAttachmentAt(name, contentType string, size int64, start []byte, data io.ReaderAt) *Attachment {
 	a := &Attachment{Name: name, ContentType: contentType, Size: size, data: data}
-	a.findType(nil)
+	a.findType(start)
 	return a
 }
 
@@ -44,8 +49,9 @@ func ComposedAttachment(name string, body *Body) *Attachment {
 	return &Attachment{Name: name, ContentType: body.ContentType, Size: body.size, body: body}
 }
 
-// sniffLength is the number of bytes that [http.DetectContentType] considers.
-const sniffLength = 512
+// AttachmentStart is the number of bytes at the start of an attachment that its
+// content type is found from. [http.DetectContentType] considers no more.
+const AttachmentStart = 512
 
 // maxContentType is the length of a content type in bytes. That of a Word
 // document has 71.
@@ -63,7 +69,7 @@ func (a *Attachment) findType(start []byte) {
 		}
 	}
 	if a.ContentType = typeOfName(a.Name); a.ContentType == "" {
-		a.ContentType = http.DetectContentType(start[:min(len(start), sniffLength)])
+		a.ContentType = http.DetectContentType(start[:min(len(start), AttachmentStart)])
 	}
 	if t, _, err := mime.ParseMediaType(a.ContentType); err == nil {
 		a.ContentType = t
@@ -83,11 +89,36 @@ func typeOfName(name string) string {
 // Rename changes the name. A type that was only found by the content becomes that of the
 // extension of the new name.
 func (a *Attachment) Rename(name string) {
-	a.Name = attachmentName(name, 1)
+	a.Name = AttachmentName(name, 1)
 	t, _, err := mime.ParseMediaType(typeOfName(a.Name))
 	if err == nil && (a.ContentType == "application/octet-stream" || a.ContentType == "text/plain") {
 		a.ContentType = t
 	}
+}
+
+// AttachmentName returns name in a form that is safe as the name of a file and
+// in a header: the last element of a path, without control characters, and of at
+// most 250 characters. If nothing is left of it, AttachmentName returns
+// attachment.001, with n as the number.
+func AttachmentName(name string, n int) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\\':
+			return '/'
+		case unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Bidi_Control):
+			return -1
+		}
+		return r
+	}, name)
+	name = strings.TrimSpace(path.Base(name))
+	if name == "" || name == "." || name == "/" || name == ".." {
+		return fmt.Sprintf("attachment.%03d", n)
+	}
+	for range utf8.RuneCountInString(name) - 250 { // keep the end with the extension
+		_, size := utf8.DecodeRuneInString(name)
+		name = name[size:]
+	}
+	return name
 }
 
 var typesByExtension = map[string]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
 // countingTransport answers requests and counts the bytes of their bodies.
@@ -45,9 +46,9 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 	}
 	const size = 5 << 18 // larger than the memory limit, smaller than the limit for chunked uploads
 	data := bytes.Repeat([]byte("\x89PNG\r\n\x1a\nfile"), size/12)
-	spool := &notifier.Spool{MaxSize: 2 * size, MaxCount: 1, Dir: t.TempDir()}
-	defer spool.Close()
-	stored, err := spool.Add("graph.png", "image/png", bytes.NewReader(data))
+	files := &spool.Spool{MaxSize: 2 * size, MaxCount: 1, Dir: t.TempDir()}
+	defer files.Close()
+	stored, err := files.Add("graph.png", "image/png", bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,14 @@
 package notifier
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -38,5 +45,53 @@ func TestContentType(t *testing.T) {
 		if got := NewAttachment("a.gif", given, nil).ContentType; got != want {
 			t.Errorf("%q became %q, want %q", given, got, want)
 		}
+	}
+}
+
+func TestAttachmentName(t *testing.T) {
+	for in, want := range map[string]string{
+		"a.txt": "a.txt", "../../etc/passwd": "passwd", `C:\temp\x.log`: "x.log", "": "attachment.007", "..": "attachment.007",
+		"a\r\nContent-Type: x": "aContent-Type: x", "a\x00b": "ab", "/": "attachment.007", "\u202egnp.exe": "gnp.exe",
+		strings.Repeat("é", 300) + ".png": strings.Repeat("é", 246) + ".png",
+	} {
+		if got := AttachmentName(in, 7); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestAttachments checks that ten destinations read a large file from one copy.
+func TestAttachments(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
+	want := sha256.Sum256(content)
+	var good atomic.Int32
+	base := target(t, func(w http.ResponseWriter, r *http.Request) {
+		f, h, err := r.FormFile("file")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		hash := sha256.New()
+		_, _ = io.Copy(hash, f)
+		if [32]byte(hash.Sum(nil)) == want && h.Filename == "log.bin" {
+			good.Add(1)
+		}
+	})
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	var urls []string
+	for i := range 10 {
+		urls = append(urls, fmt.Sprintf("%s/tok%d", base, i))
+	}
+	m := *hello
+	m.Attachments = []*Attachment{NewAttachmentAt("log.bin", "", int64(len(content)), nil, f)}
+	if report := send(t, newTestSender(t), &m, Options{}, urls...); !report.OK() || good.Load() != 10 {
+		t.Errorf("%d of 10 got the file: %v", good.Load(), report.Results)
 	}
 }

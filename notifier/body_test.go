@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,12 +96,12 @@ func TestUnresolvedPlaceholder(t *testing.T) {
 // TestUnreadableFileInForm checks that a file that can no longer be read is an
 // error if the length of the form depends on it.
 func TestUnreadableFileInForm(t *testing.T) {
-	spool := &Spool{MaxSize: 4 << 20, MaxCount: 1, Dir: t.TempDir()}
-	a, err := spool.Add("a.bin", "", strings.NewReader(strings.Repeat("x", 2<<20)))
+	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spool.Close(); err != nil {
+	a := NewAttachmentAt("a.bin", "", 2<<20, nil, f)
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Form(url.Values{"a": {Base64(a)}}, a).WriteTo(new(bytes.Buffer)); err == nil {

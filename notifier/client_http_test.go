@@ -70,11 +70,6 @@ func TestPolicy(t *testing.T) {
 	if _, ok := errors.AsType[*egress.BlockedError](r.Err); !ok || hits.Load() != 1 {
 		t.Errorf("%v, %d hits", r.Err, hits.Load())
 	}
-	spool := &Spool{MaxSize: 1, MaxCount: 1}
-	_, err = spool.Fetch(context.Background(), s.Pool(), policy, "http"+strings.TrimPrefix(base, "probe"), "")
-	if _, ok := errors.AsType[*egress.BlockedError](err); !ok {
-		t.Error("attachment:", err)
-	}
 }
 
 // TestExcerptHidesBeforeItCuts checks that the excerpt of an answer shows no

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
 // messageFlags are the flags for a message and its recipients.
@@ -79,8 +80,8 @@ func (f *messageFlags) claimStdin(what string) error {
 }
 
 // message returns the message that the flags describe, which may have no body.
-// The spool keeps its files.
-func (f *messageFlags) message(cmd *cobra.Command, spool *notifier.Spool) (*notifier.Message, error) {
+// Its attachments are stored in files.
+func (f *messageFlags) message(cmd *cobra.Command, files *spool.Spool) (*notifier.Message, error) {
 	m := &notifier.Message{Title: markup.OneLine(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
 	var err error
 	if m.Type, err = notifier.ParseType(f.typ); err != nil {
@@ -98,7 +99,7 @@ func (f *messageFlags) message(cmd *cobra.Command, spool *notifier.Spool) (*noti
 	}
 	m.Incident = notifier.Incident{Name: name}.For(f.key, "")
 	for _, name := range f.files {
-		a, err := readFile(spool, name)
+		a, err := readFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("--attach: %w", err)
 		}
@@ -111,11 +112,11 @@ func (f *messageFlags) message(cmd *cobra.Command, spool *notifier.Spool) (*noti
 // much.
 const maxCommandFile = 1 << 40
 
-func (f *messageFlags) spool() *notifier.Spool {
-	return &notifier.Spool{MaxSize: maxCommandFile, MaxCount: len(f.files)}
+func (f *messageFlags) spool() *spool.Spool {
+	return &spool.Spool{MaxSize: maxCommandFile, MaxCount: len(f.files)}
 }
 
-func readFile(spool *notifier.Spool, name string) (*notifier.Attachment, error) {
+func readFile(files *spool.Spool, name string) (*notifier.Attachment, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func readFile(spool *notifier.Spool, name string) (*notifier.Attachment, error) 
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder; name files", name)
 	}
-	a, err := spool.Add(name, "", file)
+	a, err := files.Add(name, "", file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

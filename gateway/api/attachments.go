@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
 // fileRef is a file that a field names by its address or holds in base64.
@@ -37,7 +38,7 @@ const linkTimeout = 5 * time.Second
 // files are the files of a request: those that have arrived, and those that its fields name.
 type files struct {
 	limits    *Limits
-	spool     notifier.Spool
+	spool     spool.Spool
 	attached  []*notifier.Attachment // those that have arrived
 	refs      []fileRef              // those that fields name, and images
 	images    []fileRef              // left out if they cannot be fetched
@@ -127,16 +128,16 @@ func (l Limits) checkCount(n int) error {
 // fileError returns the error for a file that could not be kept. what names it.
 func (l Limits) fileError(what string, err error, remote bool) error {
 	switch {
-	case errors.Is(err, notifier.ErrTooManyAttachments):
+	case errors.Is(err, spool.ErrTooMany):
 		return l.checkCount(l.MaxFiles + 1)
-	case errors.Is(err, notifier.ErrAttachmentTooLarge):
+	case errors.Is(err, spool.ErrTooLarge):
 		status := http.StatusRequestEntityTooLarge
 		if remote {
 			status = http.StatusBadRequest // the request itself is small
 		}
 		return Errorf(status, "the attachment %s is larger than %s", what, formatSize(l.MaxFileSize))
 	}
-	if e, ok := errors.AsType[*notifier.StorageError](err); ok {
+	if e, ok := errors.AsType[*spool.StorageError](err); ok {
 		return storageError(what, e)
 	}
 	return badRequest("the attachment %s: %w", what, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
 // Error is a request that the gateway does not carry out, for a reason that
@@ -76,7 +77,7 @@ func badField(name, format string, args ...any) *Error {
 // storageError returns the error for an attachment that could not be stored:
 // 507 if the disk is full and 503 if too many files are open. Both conditions
 // may pass. Any other fault is returned as it is.
-func storageError(what string, err *notifier.StorageError) error {
+func storageError(what string, err *spool.StorageError) error {
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
+	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
 // Limits are the limits of one request and of its deliveries.
@@ -92,7 +93,7 @@ func Read(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
 func newRequest(l Limits) *Request {
 	q := &Request{limits: l, began: time.Now()}
 	q.texts.limits, q.files.limits = &q.limits, &q.limits
-	q.files.spool = notifier.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles, Memory: q.Memory()}
+	q.files.spool = spool.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles, Memory: q.Memory()}
 	return q
 }
 

@@ -88,7 +88,7 @@ func TestBeatMakesTheKeyFail(t *testing.T) {
 			t.Errorf("the page of the key: %s", body)
 		}
 		time.Sleep(30 * time.Minute)
-		body := g.Get("/notify/console?state=failing").Body
+		body := g.Get("/notify/console/keys?state=failing").Body
 		if !strings.Contains(body, "The beat nightly is late since <time datetime=\"2000-01-01T01:30:0") || strings.Contains(body, "keys/other") {
 			t.Errorf("the list of keys: %s", body)
 		}

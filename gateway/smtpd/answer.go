@@ -106,9 +106,10 @@ func (o *Outcome) Add(results []notifier.Result, id string) {
 	}
 }
 
-// failureOf returns the name of the destination and the public error of a failed result.
+// failureOf returns the service with the tags and the public error of a failed result. The
+// name of the destination is not for the sender of a mail: it may have an address.
 func failureOf(r notifier.Result) string {
-	text := api.NameOf(r)
+	text := notifier.NameWithTags(r.Service, r.Tags)
 	if shown := api.NewResult(r); shown.Error != nil {
 		text += ": " + *shown.Error
 	}

@@ -54,7 +54,7 @@ func (g *gateway) checkErrors(what, path string, fields url.Values) string {
 	return strings.Join(texts, "\n")
 }
 
-var ndjsonDestination = regexp.MustCompile(`"destination":"[^"]*"`)
+var ndjsonDestination = regexp.MustCompile(`"(destination|name)":"[^"]*"`)
 
 // TestErrorsShowNoNetwork checks that no error for a client shows an address of
 // the gateway, a name server, a path or a proxy. Errors of connections once

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
 // nameServer runs a name server that answers the n-th question for an IPv4
@@ -87,9 +88,9 @@ func TestRebinding(t *testing.T) {
 		return s.Send(t.Context(), &notifier.Message{Body: "x"}, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 3 * time.Second, Transient: true}).Results[0].Err
 	}
 	fetch := func(u string) error {
-		spool := &notifier.Spool{MaxSize: 1 << 20, MaxCount: 10}
-		defer spool.Close()
-		_, err := spool.Fetch(t.Context(), egress.NewPool("test"), guard, u, "")
+		files := &spool.Spool{MaxSize: 1 << 20, MaxCount: 10}
+		defer files.Close()
+		_, err := files.Fetch(t.Context(), egress.NewPool("test"), guard, u, "")
 		return err
 	}
 	// changes makes the first answer for name allowed and the next one

@@ -453,11 +453,11 @@ func TestSiteMessages(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"fine", "waits"} {
-		if _, text := other.get(other.url+"/cfg/"+key, "text/html"); !strings.Contains(text, "No message has come in") || strings.Contains(text, ">Delivered</strong>") {
+		if _, text := other.get(other.url+"/cfg/"+key, "text/html"); !strings.Contains(text, "No message has come in") || strings.Contains(text, `">Delivered</span>`) {
 			t.Errorf("the history of %s at another site: %s", key, text)
 		}
 	}
-	if _, text := g.get(g.url+"/cfg/fine", "text/html"); !strings.Contains(text, ">Delivered</strong>") {
+	if _, text := g.get(g.url+"/cfg/fine", "text/html"); !strings.Contains(text, `">Delivered</span>`) {
 		t.Errorf("the history at its own site: %s", text)
 	}
 	check("at first")

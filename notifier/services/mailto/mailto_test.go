@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
 func TestEncryption(t *testing.T) {
@@ -363,15 +364,15 @@ func describe(t *testing.T, address string) *service {
 // not delivered.
 func TestUnreadableFile(t *testing.T) {
 	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
-	spool := &notifier.Spool{MaxSize: 4 << 20, MaxCount: 1, Dir: t.TempDir()}
-	a, err := spool.Add("big.bin", "", io.LimitReader(rand.Reader, 2<<20))
+	files := &spool.Spool{MaxSize: 4 << 20, MaxCount: 1, Dir: t.TempDir()}
+	a, err := files.Add("big.bin", "", io.LimitReader(rand.Reader, 2<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := servicetest.Message(t, "plain")
 	m.Attachments = []*notifier.Attachment{a}
 	mustSend(t, sender, s, s.url("mailto", "user", ""), m)
-	if err := spool.Close(); err != nil {
+	if err := files.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // on a reused connection and on a new one

@@ -1,4 +1,5 @@
-package notifier
+// Package spool stores the attachments of a request while its message is sent.
+package spool
 
 import (
 	"context"
@@ -10,12 +11,10 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
@@ -43,8 +42,8 @@ const maxInMemory = 1 << 20
 
 // Errors of [Spool.Add] and [Spool.Fetch].
 var (
-	ErrAttachmentTooLarge = errors.New("the attachment is larger than allowed")
-	ErrTooManyAttachments = errors.New("there are more attachments than allowed")
+	ErrTooLarge = errors.New("the attachment is larger than allowed")
+	ErrTooMany  = errors.New("there are more attachments than allowed")
 )
 
 // StorageError is returned when a temporary file cannot be written, for example
@@ -63,14 +62,14 @@ func (e *StorageError) Unwrap() error { return e.Err }
 
 // Add reads r to its end and stores it as an attachment. An empty name becomes
 // attachment.001 and so on. A path is reduced to its last element. The error is
-// [ErrAttachmentTooLarge] or [ErrTooManyAttachments] if a limit is exceeded, and
-// a [*StorageError] if the attachment cannot be stored.
-func (s *Spool) Add(name, contentType string, r io.Reader) (*Attachment, error) {
+// [ErrTooLarge] or [ErrTooMany] if a limit is exceeded, and a [*StorageError] if
+// the attachment cannot be stored.
+func (s *Spool) Add(name, contentType string, r io.Reader) (*notifier.Attachment, error) {
 	number := s.next()
 	if number > s.MaxCount {
-		return nil, ErrTooManyAttachments
+		return nil, ErrTooMany
 	}
-	a := &Attachment{Name: attachmentName(name, number), ContentType: contentType}
+	name = notifier.AttachmentName(name, number)
 	c := memory.NewChunks(s.Memory)
 	whole, err := c.Fill(r, min(maxInMemory, s.MaxSize))
 	if err != nil {
@@ -78,13 +77,11 @@ func (s *Spool) Add(name, contentType string, r io.Reader) (*Attachment, error) 
 		return nil, fmt.Errorf("reading attachment: %w", err)
 	}
 	if whole {
-		a.Size, a.data = c.Size(), c
-		a.findType(c.Start())
-		return a, nil
+		return notifier.NewAttachmentAt(name, contentType, c.Size(), c.Start(), c), nil
 	}
 	if c.Size() > s.MaxSize {
 		c.Release()
-		return nil, ErrAttachmentTooLarge
+		return nil, ErrTooLarge
 	}
 	f, err := s.store(c)
 	if err != nil {
@@ -98,16 +95,14 @@ func (s *Spool) Add(name, contentType string, r io.Reader) (*Attachment, error) 
 	case err != nil:
 		return nil, fmt.Errorf("reading attachment: %w", err)
 	case c.Size()+more > s.MaxSize:
-		return nil, ErrAttachmentTooLarge
+		return nil, ErrTooLarge
 	}
-	a.Size, a.data = c.Size()+more, f
-	start := make([]byte, sniffLength)
+	start := make([]byte, notifier.AttachmentStart)
 	n, err := f.ReadAt(start, 0)
 	if err != nil && err != io.EOF {
 		return nil, &StorageError{err}
 	}
-	a.findType(start[:n])
-	return a, nil
+	return notifier.NewAttachmentAt(name, contentType, c.Size()+more, start[:n], f), nil
 }
 
 // store moves c to a temporary file, which Close removes.
@@ -163,34 +158,11 @@ func (s *Spool) Close() error {
 	return nil
 }
 
-// attachmentName returns name in a form that is safe as the name of a file and
-// in a header. n is the number of the attachment.
-func attachmentName(name string, n int) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\\':
-			return '/'
-		case unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Bidi_Control):
-			return -1
-		}
-		return r
-	}, name)
-	name = strings.TrimSpace(path.Base(name))
-	if name == "" || name == "." || name == "/" || name == ".." {
-		return fmt.Sprintf("attachment.%03d", n)
-	}
-	for range utf8.RuneCountInString(name) - 250 { // keep the end with the extension
-		_, size := utf8.DecodeRuneInString(name)
-		name = name[size:]
-	}
-	return name
-}
-
 // Fetch adds the file at an http or https address, which policy must allow. The
 // attachment's name is name or else, in this order, the parameter "name" of the
 // address, the file name in the answer's Content-Disposition, or the last
 // element of the path. The caller bounds the time with ctx.
-func (s *Spool) Fetch(ctx context.Context, pool *egress.Pool, policy *egress.Policy, address, name string) (*Attachment, error) {
+func (s *Spool) Fetch(ctx context.Context, pool *egress.Pool, policy *egress.Policy, address, name string) (*notifier.Attachment, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("an attachment's address begins with http:// or https:// and a host")
@@ -208,7 +180,7 @@ func (s *Spool) Fetch(ctx context.Context, pool *egress.Pool, policy *egress.Pol
 		return nil, fmt.Errorf("fetching attachment: the server answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	if resp.ContentLength > s.MaxSize {
-		return nil, ErrAttachmentTooLarge
+		return nil, ErrTooLarge
 	}
 	if name == "" {
 		if _, params, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition")); err == nil {
