@@ -23,25 +23,28 @@ func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
 		return view.Delivered, view.Says{Text: "Delivered; " + s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
 	case s.step != nil:
 		return view.Queued, view.Says{Text: s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
+	case len(s.cancelled) > 0 && s.delivered > 0:
+		return view.Cancelled, view.Says{Text: s.of("Cancelled for", s.cancelled)}
+	case len(s.cancelled) > 0:
+		return view.Cancelled, view.Says{Text: "Cancelled"}
 	case s.delivered > 0 && s.has(notifier.RuleAcknowledged) && by != "":
 		return view.Delivered, view.Says{Text: "Acknowledged by " + by}
 	case s.delivered > 0:
 		return view.Delivered, view.Says{Text: "Delivered"}
-	case s.cancelled > 0:
-		return view.Cancelled, view.Says{Text: "Cancelled"}
 	}
 	return view.Skipped, view.Says{Text: s.notNeeded(by)}
 }
 
 // sorted are results by what is said of them.
 type sorted struct {
-	failed, waiting      []*api.QueuedResult
-	held                 *api.QueuedResult // one that a rule holds
-	step                 *api.QueuedResult // of the step that begins next
-	steps                []*api.QueuedResult
-	delivered, cancelled int
-	all                  int
-	rules                map[notifier.Rule]bool
+	failed, waiting []*api.QueuedResult
+	cancelled       []*api.QueuedResult
+	held            *api.QueuedResult // one that a rule holds
+	step            *api.QueuedResult // of the step that begins next
+	steps           []*api.QueuedResult
+	delivered       int
+	all             int
+	rules           map[notifier.Rule]bool
 }
 
 func sortResults(results []api.QueuedResult) *sorted {
@@ -66,7 +69,7 @@ func sortResults(results []api.QueuedResult) *sorted {
 		case r.Status == notifier.Delivered:
 			s.delivered++
 		case r.Status == api.StatusCancelled:
-			s.cancelled++
+			s.cancelled = append(s.cancelled, r)
 		}
 	}
 	return s

@@ -61,6 +61,7 @@ func TestSays(t *testing.T) {
 		{[]api.QueuedResult{skipped(notifier.RuleHeld)}, "", view.Skipped, view.Says{Text: "Not needed: it did not last"}},
 		{[]api.QueuedResult{skipped("")}, "", view.Skipped, view.Says{Text: "Not needed"}},
 		{[]api.QueuedResult{result("Slack", api.StatusCancelled, "")}, "", view.Cancelled, view.Says{Text: "Cancelled"}},
+		{[]api.QueuedResult{delivered, result("JSON web", api.StatusCancelled, "")}, "", view.Cancelled, view.Says{Text: "Cancelled for JSON web"}},
 	} {
 		if outcome, says := saysOf(tt.results, tt.by); outcome != tt.outcome || says != tt.says {
 			t.Errorf("%+v: %s %+v, want %s %+v", tt.results, outcome, says, tt.outcome, tt.says)

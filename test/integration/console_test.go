@@ -164,7 +164,7 @@ func TestConsoleFindsTheCause(t *testing.T) {
 	if got := text(t, ctx, "main"); strings.Contains(got, "confidential") || strings.Count(got, "503 Service Unavailable") > 6 {
 		t.Errorf("equal errors are not counted: %s", got)
 	}
-	run(t, ctx, chromedp.Click("#live-recent .row a", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("#live-recent .timeline summary", chromedp.ByQuery), chromedp.Click("#live-recent .timeline a.button", chromedp.ByQuery))
 	shows(t, ctx, "h1", "Message to ops")
 	shows(t, ctx, ".row.is-queued .tries", "503 Service Unavailable")
 	down.status.Store(http.StatusOK)
@@ -202,7 +202,7 @@ func TestConsoleWithoutScript(t *testing.T) {
 	run(t, ctx, chromedp.Click(".rows summary", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
 	shows(t, ctx, ".done", "dropped")
 	run(t, ctx, open(address+"/notify/console/messages?state=cancelled&key=ops"))
-	shows(t, ctx, "#live-messages .row", "Cancelled for JSON")
+	shows(t, ctx, "#live-messages .timeline summary", "Cancelled for JSON")
 	postForm(t, address+"/add/mine", http.StatusOK, url.Values{"urls": {"json://127.0.0.1:1/"}})
 	run(t, ctx, open(address+"/notify/console/keys/mine"), chromedp.Click("[action$='/token'] button", chromedp.ByQuery))
 	shows(t, ctx, "#token", "The new token")
@@ -229,16 +229,17 @@ func TestConsoleMessages(t *testing.T) {
 	run(t, ctx, open(address+"/notify/console/messages"))
 	eventually(t, "the page has the latest messages", func() bool {
 		run(t, ctx, open(address+"/notify/console/messages"))
-		return eval[int](t, ctx, "document.querySelectorAll('#live-messages .row').length") >= 50
+		return eval[int](t, ctx, "document.querySelectorAll('#live-messages .timeline > li').length") >= 50
 	})
 	run(t, ctx, chromedp.Evaluate("document.getElementById('type').value = 'failure', document.getElementById('type').dispatchEvent(new Event('change'))", nil))
 	eventually(t, "the page shows failures only", func() bool {
 		var types string
-		err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? [...new Set([...document.querySelectorAll('#live-messages .tag')].map(e => e.textContent))].join() : ''", &types))
+		err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? [...new Set([...document.querySelectorAll('#live-messages .about > .soft > .tag')].map(e => e.textContent))].join() : ''", &types))
 		return err == nil && types == "failure" // the expression fails while the page changes
 	})
 	run(t, ctx, open(address+"/notify/console/messages?state=refused"))
-	shows(t, ctx, "#live-messages .row", "400: the field body is missing")
+	run(t, ctx, chromedp.Click("#live-messages .timeline summary", chromedp.ByQuery))
+	shows(t, ctx, "#live-messages .timeline", "400: the field body is missing")
 	noErrors(t, complaints())
 }
 
@@ -294,11 +295,11 @@ func TestConsoleTitles(t *testing.T) {
 		run(t, ctx, chromedp.SendKeys("#title", "PORT 7"+kb.Enter, chromedp.ByQuery))
 		eventually(t, "the page shows what has the title", func() bool {
 			var rows int
-			err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? document.querySelectorAll('#live-messages .row').length : 0", &rows))
+			err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? document.querySelectorAll('#live-messages .timeline > li').length : 0", &rows))
 			return err == nil && rows == 2 // the expression fails while the page changes
 		})
 		shows(t, ctx, "#live-messages li:first-child", "Port 7 is up")
-		run(t, ctx, chromedp.Click("#live-messages li:first-child a", chromedp.ByQuery))
+		run(t, ctx, chromedp.Click("#live-messages li:first-child summary", chromedp.ByQuery), chromedp.Click("#live-messages li:first-child a.button", chromedp.ByQuery))
 		shows(t, ctx, "#live-message", "Port 7 is up")
 		run(t, ctx, chromedp.Click("main a[href*='/network/messages?since=']", chromedp.ByQuery))
 		shows(t, ctx, "#live-messages", "confidential")
@@ -309,9 +310,9 @@ func TestConsoleTitles(t *testing.T) {
 func consolePages(t *testing.T, ctx context.Context, address string) map[string]string {
 	t.Helper()
 	run(t, ctx, open(address+"/notify/console/messages?state=queued"))
-	message := eval[string](t, ctx, "document.querySelector('#live-messages .row a').href")
+	message := eval[string](t, ctx, "document.querySelector('#live-messages .timeline a.button').href")
 	run(t, ctx, open(address+"/notify/console/messages?title=port"))
-	kept := eval[string](t, ctx, "document.querySelector('#live-messages .row a').href")
+	kept := eval[string](t, ctx, "document.querySelector('#live-messages .timeline a.button').href")
 	incident := func(key string) string {
 		run(t, ctx, open(address+"/notify/console/incidents?state=open&key="+key))
 		return eval[string](t, ctx, "document.querySelector('#live-incidents .row a').href")

@@ -194,8 +194,13 @@
 		e.preventDefault();
 		busy(() => add(form));
 	});
-	find("test").addEventListener("click", () => busy(test));
-	find("remove").addEventListener("click", () => busy(remove));
+	// The buttons of the device are there before it is refreshed. A click waits for that.
+	const onDevice = (button, action) => find(button).addEventListener("click", async () => {
+		await opened;
+		if (own) busy(action);
+	});
+	onDevice("test", test);
+	onDevice("remove", remove);
 	navigator.serviceWorker?.addEventListener("message", (e) => {
 		if (e.data?.received !== key) return;
 		clearTimeout(late);
@@ -204,7 +209,7 @@
 	});
 	navigator.permissions?.query({ name: "notifications" }).then((p) => p.onchange = () => busy(start)).catch(() => {});
 
-	busy(async () => {
+	const opened = busy(async () => {
 		await start();
 		if (own) await refresh();
 	});
