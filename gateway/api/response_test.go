@@ -26,7 +26,7 @@ func TestTextAllocatesOnce(t *testing.T) {
 // An optional destination whose failure does not count is not shown as an error.
 func TestHTMLOptionalFailure(t *testing.T) {
 	r := &Response{Status: 200, Records: []notifier.Record{{Level: notifier.LevelError, Text: "failed", Optional: true}, {Level: notifier.LevelInfo, Text: "sent", Optional: true}}}
-	if got := r.page(true).Lines; len(got) != 2 || !got[0].Optional || got[1].Optional {
+	if got := r.page("/notify/ops", true).Lines; len(got) != 2 || !got[0].Optional || got[1].Optional {
 		t.Errorf("%+v", got)
 	}
 }

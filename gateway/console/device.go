@@ -51,7 +51,7 @@ func (h *sendPages) devicePage(r *http.Request, to *httpapi.Lookup) (p view.Devi
 	if err := site.CheckKeyName(name); err != nil {
 		return p, api.Errorf(http.StatusNotFound, "%w", err)
 	}
-	query, root := r.URL.Query(), httpapi.RootOf(r.URL.Path)
+	query, root := r.URL.Query(), api.RootOf(r.URL.Path)
 	p = view.DevicePage{
 		Root: root, Key: name, Invite: query.Get(httpapi.InviteQuery),
 		Manifest: root + httpapi.RouteManifest[1:] + "?" + url.Values{"key": {name}}.Encode() + "&" + deviceQueryOf(query),

@@ -30,7 +30,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 		return err
 	}
 	by.Limit = pageIncidents
-	root := httpapi.RootOf(r.URL.Path)
+	root := api.RootOf(r.URL.Path)
 	p := view.IncidentsPage{
 		Root: root, Filter: view.IncidentFilter{Key: by.Key, State: view.IncidentState(by.Stage)}, Rules: h.hasRules(),
 	}

@@ -106,7 +106,7 @@ func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err er
 // allOf returns the page with all of a key.
 func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err error) {
 	p = view.KeyPage{
-		Root: httpapi.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
+		Root: api.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
 	}
 	if p.Editable = !p.Fixed && h.MayManageSaved(r) == nil; p.Editable {
 		c, err := h.Saved.Get(r.Context(), name)

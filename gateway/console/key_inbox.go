@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -25,7 +26,7 @@ func (h *keyPages) setInbox(r *http.Request, p *view.KeyPage, key *httpapi.Looku
 
 // inboxAddress returns the address of the inbox of a key, relative to a request.
 func inboxAddress(r *http.Request, key string) string {
-	return httpapi.RootOf(r.URL.Path) + strings.TrimPrefix(site.PathOf(httpapi.RouteInbox, key), "/")
+	return api.RootOf(r.URL.Path) + strings.TrimPrefix(site.PathOf(httpapi.RouteInbox, key), "/")
 }
 
 // readingLines returns what programs use to read the inbox of a key, with the address at

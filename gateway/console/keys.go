@@ -48,7 +48,7 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 	}
 	states, err := h.health(r.Context())
 	p := view.KeysPage{
-		Root: httpapi.RootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: view.State(query.Get("state")), All: len(names),
+		Root: api.RootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: view.State(query.Get("state")), All: len(names),
 		MayAdd: h.MayManageSaved(r) == nil,
 	}
 	switch {

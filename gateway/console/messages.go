@@ -263,7 +263,7 @@ var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Ho
 func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	p := view.MessagesPage{
-		Root:   httpapi.RootOf(r.URL.Path),
+		Root:   api.RootOf(r.URL.Path),
 		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
 	}
 	p.Titles = p.Filter.Title != "" || h.Resolved.HasInboxes()
@@ -394,7 +394,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if err := h.titles(r).set(r.Context(), shown); err != nil {
 		return httpapi.Answer(&outbox.ReadError{Err: err})
 	}
-	p := view.MessagePage{Root: httpapi.RootOf(r.URL.Path), Message: shown[0]}
+	p := view.MessagePage{Root: api.RootOf(r.URL.Path), Message: shown[0]}
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}

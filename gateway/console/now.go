@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -63,7 +64,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	if err != nil {
 		return err
 	}
-	p := view.NowPage{Root: httpapi.RootOf(r.URL.Path), Now: time.Now(), Keys: len(names), Lost: -1, Done: nowDone(query), MayAdd: h.MayManageSaved(r) == nil}
+	p := view.NowPage{Root: api.RootOf(r.URL.Path), Now: time.Now(), Keys: len(names), Lost: -1, Done: nowDone(query), MayAdd: h.MayManageSaved(r) == nil}
 	states, err := h.health(r.Context())
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread

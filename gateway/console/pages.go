@@ -98,7 +98,7 @@ func (p *pageSet) places() []consolePlace {
 // frame returns what surrounds a page for the client of r. here is the route of the
 // place that the page is in; "" for none.
 func (h *Pages) frame(r *http.Request, here string) view.Frame {
-	f := view.Frame{Root: httpapi.RootOf(r.URL.Path)}
+	f := view.Frame{Root: api.RootOf(r.URL.Path)}
 	if !h.Has.Console || h.MayManage(r) != nil {
 		return f
 	}

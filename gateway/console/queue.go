@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -36,7 +37,7 @@ const maxPageDestinations = 200
 
 // serveQueuePage shows what waits, by destination.
 func (h *queuePage) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
-	p := view.QueuePage{Root: httpapi.RootOf(r.URL.Path), Size: "0 B"}
+	p := view.QueuePage{Root: api.RootOf(r.URL.Path), Size: "0 B"}
 	p.Done = doneText(r.URL.Query())
 	q, err := h.App.Open(nil)
 	switch {

@@ -54,12 +54,12 @@ func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *htt
 	address := httpapi.RelativeAddress(r) + "?" + sendQuery
 	switch {
 	case !httpapi.IsChange(r):
-		root := httpapi.RootOf(r.URL.Path)
+		root := api.RootOf(r.URL.Path)
 		at.Lookup().ToManager()
 		p := view.SendPage{Address: address, Messages: root + "notify/messages/", Device: root + "notify/" + at.Key}
 		if key, err := h.page.keyPage(r, at.Key); err == nil {
 			h.page.show(&key, view.TabSend)
-			p.Tabs, p.Lines, p.Tokens, p.Login = key.Tabs, key.Lines, key.Tokens, key.Login
+			p.Tabs, p.Keys, p.Lines, p.Tokens, p.Login = key.Tabs, root+httpapi.RouteConsoleKeys[1:], key.Lines, key.Tokens, key.Login
 		}
 		return h.writeSendPage(w, r, at.Lookup(), httpapi.RouteConsoleKeys, p)
 	case r.URL.Query().Has("preview"):
@@ -113,7 +113,7 @@ func (h *sendPages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Resp
 		return nil
 	}
 	scheme, host := httpapi.SiteAddress(r)
-	p := view.AboutPage{Root: httpapi.RootOf(r.URL.Path), Address: scheme + "://" + host + httpapi.StrippedPrefix(r) + httpapi.RouteNotify}
+	p := view.AboutPage{Root: api.RootOf(r.URL.Path), Address: scheme + "://" + host + httpapi.StrippedPrefix(r) + httpapi.RouteNotify}
 	if err := h.WritePage(w, r, http.StatusOK, "", p); err != nil {
 		return h.ErrorResponse(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -54,26 +55,17 @@ func StrippedPrefix(r *http.Request) string {
 	return prefix
 }
 
-// RootOf returns the address of the folder that has the routes, relative to a
-// request for path.
-func RootOf(path string) string {
-	if depth := strings.Count(path, "/") - 1; depth > 0 {
-		return strings.Repeat("../", depth)
-	}
-	return "./"
-}
-
 // AddressOf returns the address of a route without names in it, relative to a request.
-func AddressOf(r *http.Request, path string) string { return RootOf(r.URL.Path) + path[1:] }
+func AddressOf(r *http.Request, path string) string { return api.RootOf(r.URL.Path) + path[1:] }
 
 // ConfigPage returns the address of the page of a key, relative to a request.
 func ConfigPage(r *http.Request, key string) string {
-	return RootOf(r.URL.Path) + "cfg/" + url.PathEscape(key)
+	return api.RootOf(r.URL.Path) + "cfg/" + url.PathEscape(key)
 }
 
 // ConsoleKey returns the address of the page of a key, relative to a request.
 func ConsoleKey(r *http.Request, key string) string {
-	return RootOf(r.URL.Path) + site.PathOf(RouteConsoleKey, url.PathEscape(key))[1:]
+	return api.RootOf(r.URL.Path) + site.PathOf(RouteConsoleKey, url.PathEscape(key))[1:]
 }
 
 // plainHost matches hosts that need no quotes in a shell and in YAML.

@@ -186,7 +186,7 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err != nil {
 		return Answer(err)
 	}
-	v := ask.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: userOf(r), Action: RelativeAddress(r), Root: RootOf(r.URL.Path)}
+	v := ask.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: userOf(r), Action: RelativeAddress(r), Root: api.RootOf(r.URL.Path)}
 	status := http.StatusOK
 	if r.Method == http.MethodPost {
 		if status, err = h.answer(w, r, q.Questions, x, &v); err != nil {

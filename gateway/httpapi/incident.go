@@ -256,7 +256,7 @@ func userOf(r *http.Request) string {
 // incidentPage returns the page of an incident.
 func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done view.Says, problem string) view.IncidentPage {
 	p := view.IncidentPage{
-		Root: RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
+		Root: api.RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
 	p.Console = h.Has.Console && h.MayManage(r) == nil

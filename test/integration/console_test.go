@@ -204,7 +204,7 @@ func TestConsoleWithoutScript(t *testing.T) {
 	run(t, ctx, open(address+"/notify/console/messages?state=cancelled&key=ops"))
 	shows(t, ctx, "#live-messages .timeline summary", "Cancelled for JSON")
 	postForm(t, address+"/add/mine", http.StatusOK, url.Values{"urls": {"json://127.0.0.1:1/"}})
-	run(t, ctx, open(address+"/notify/console/keys/mine"), chromedp.Click("[action$='/token'] button", chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/mine?tab=settings"), chromedp.Click("[action$='/token'] button", chromedp.ByQuery))
 	shows(t, ctx, "#token", "The new token")
 	if got := text(t, ctx, "output"); len(got) < 20 {
 		t.Errorf("the token is %q", got)
@@ -266,7 +266,7 @@ func TestConsoleIncidents(t *testing.T) {
 func TestConsoleSilences(t *testing.T) {
 	address, _ := newConsole(t)
 	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
-		run(t, ctx, open(address+"/notify/console/keys/ops"), chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
+		run(t, ctx, open(address+"/notify/console/keys/ops"), chromedp.Click("#reaches ~ .buttons .menu summary", chromedp.ByQuery), chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
 		shows(t, ctx, "#silence", "Make one")
 		run(t, ctx,
 			chromedp.SetAttributeValue("#for option[value='8h']", "selected", "selected", chromedp.ByQuery),
@@ -321,9 +321,9 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 		postForm(t, address+"/notify/network/silences", http.StatusCreated, url.Values{"for": {"2h"}, "title": {title}, "reason": {"new disks"}, "who": {"Ann"}})
 	}
 	return map[string]string{
-		"now": address + "/notify/console", "keys": address + "/notify/console/keys", "key": address + "/notify/console/keys/ops", "new": address + "/notify/console/keys/new",
+		"now": address + "/notify/console", "keys": address + "/notify/console/keys", "key": address + "/notify/console/keys/ops", "key_messages": address + "/notify/console/keys/ops?tab=messages", "key_send": address + "/notify/console/keys/ops?send", "key_settings": address + "/notify/console/keys/ops?tab=settings", "new": address + "/notify/console/keys/new",
 		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "titles": address + "/notify/console/messages?title=port", "kept": kept,
-		"inbox": address + "/notify/family/messages", "devices": address + "/notify/console/keys/family", "device": address + "/notify/family?device", "message": message,
+		"inbox": address + "/notify/family/messages", "devices": address + "/notify/console/keys/family?tab=devices", "device": address + "/notify/family?device", "message": message,
 		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "incident": incident("network"), "steps": incident("oncall"), "send": address + "/notify/ops", "services": address + "/cfg/new?build",
 	}
 }

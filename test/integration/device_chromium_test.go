@@ -214,7 +214,7 @@ func originOf(t *testing.T, address string) string {
 // invite makes an invitation on the page of a key in the console, and returns its link.
 func invite(t *testing.T, ctx context.Context, address, key, tags string) string {
 	t.Helper()
-	run(t, ctx, open(address+"/notify/console/keys/"+key), chromedp.SendKeys("#device-tags", tags+kb.Enter, chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/"+key+"?tab=devices"), chromedp.SendKeys("#device-tags", tags+kb.Enter, chromedp.ByQuery))
 	shows(t, ctx, "#invitation", "The invitation")
 	return eval[string](t, ctx, "document.querySelector('output').textContent")
 }
@@ -277,7 +277,7 @@ func TestDeviceInChromium(t *testing.T) {
 	if n := shown[0]; n.Title != "Disk full" || n.Body != "91% of db1" || n.Tag == "" || !n.Renotify || len(n.Actions) != 1 || n.Actions[0] != "acknowledge" {
 		t.Errorf("the notification is %+v", n)
 	}
-	run(t, operator, open(address+"/notify/console/keys/ops"))
+	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"))
 	eventually(t, "the console shows the receipt", func() bool {
 		return strings.Contains(text(t, operator, "#live-devices"), "last receipt")
 	})
@@ -336,7 +336,7 @@ func TestDeviceChanges(t *testing.T) {
 	})
 
 	// The operator revokes the device, whose page says so.
-	run(t, operator, open(address+"/notify/console/keys/ops"), chromedp.Click("#live-devices summary", chromedp.ByQuery), chromedp.Click("#live-devices [action*='?revoke'] button", chromedp.ByQuery))
+	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"), chromedp.Click("#live-devices summary", chromedp.ByQuery), chromedp.Click("#live-devices [action*='?revoke'] button", chromedp.ByQuery))
 	shows(t, operator, "main", "No browser or phone has subscribed")
 	run(t, p.ctx, open(link))
 	shows(t, p.ctx, "#said:not([hidden])", "Somebody has removed this device")

@@ -112,7 +112,7 @@ func TestDeviceInFirefox(t *testing.T) {
 	if n := shown[0]; n.Title != "Disk full" || n.Body != "91% of db1 ü" || n.Tag == "" {
 		t.Errorf("the notification is %+v", n)
 	}
-	run(t, operator, open(address+"/notify/console/keys/ops"))
+	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"))
 	eventually(t, "the console shows the receipt", func() bool {
 		return strings.Contains(text(t, operator, "#live-devices"), "last receipt")
 	})
@@ -121,6 +121,6 @@ func TestDeviceInFirefox(t *testing.T) {
 	f.shows(t, "#tested", "It has arrived.")
 	f.eval(t, "document.getElementById('remove').click()")
 	f.shows(t, "#refused:not([hidden])", "invitation")
-	run(t, operator, open(address+"/notify/console/keys/ops"))
+	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"))
 	shows(t, operator, "main", "No browser or phone has subscribed")
 }

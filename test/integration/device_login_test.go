@@ -157,7 +157,7 @@ http://localhost:%[1]d {
 	p.click(t, "Disk full", "acknowledge")
 	run(t, operator, open(address+"/notify/console/incidents"))
 	shows(t, operator, "#live-incidents", "by Ann's phone")
-	run(t, operator, open(address+"/notify/console/keys/ops"))
+	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"))
 	shows(t, operator, "#live-devices", "last receipt")
 
 	// The browser changes its subscription, and the device goes.

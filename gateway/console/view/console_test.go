@@ -76,7 +76,8 @@ var examples = map[string]Page{
 			{Level: "ERROR", Optional: true, Time: "12:00:01", Text: "XML failed."},
 		},
 	},
-	"about": AboutPage{Root: "./", Address: "https://alerts.example.com/notify"},
+	"response_error": ResponsePage{Title: "There is no page here", Reason: "There is no such <key>.", Home: "../notify"},
+	"about":          AboutPage{Root: "./", Address: "https://alerts.example.com/notify"},
 	"keys": KeysPage{
 		Root: "../", All: 122, Found: 122, First: 51, Last: 54, Watchdog: &exampleTrouble, Previous: "../notify/console?page=1", Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
 		Tallies: []Tally{{Down, 1, "../notify/console?state=down"}, {Fine, 121, ""}},

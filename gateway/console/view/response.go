@@ -3,6 +3,8 @@ package view
 // ResponsePage shows the response to a request.
 type ResponsePage struct {
 	Title   string
+	Reason  string // why nothing was done, a sentence; "" to show the lines
+	Home    string // the address of the start page, for an error without another way on
 	Lines   []ResponseLine
 	FormURL string // the address of a form for messages; "" for none
 	BackURL string // the address of the page of a key; "" for none

@@ -17,6 +17,7 @@ type SendPage struct {
 	MaxFileSize string
 	Sources     []string     // whose payloads can be previewed
 	Tabs        []Tab        // of the key in the console; none on the page for those who send
+	Keys        string       // the address of the list of keys, with Tabs
 	Lines       []CopiedLine // how programs send to the key; none there
 	Tokens      int          // how many tokens the key has
 	Login       bool         // the lines have a login of the server
@@ -48,7 +49,7 @@ func (p SendPage) view() view {
 	if p.Key != "" {
 		title += " to " + p.Key
 	}
-	return view{title: title, parts: sendParts}
+	return view{title: title, parts: sendParts, wide: len(p.Tabs) > 0}
 }
 
 // PreviewPage shows a message as an HTML destination shows it. The page with the
