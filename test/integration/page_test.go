@@ -475,11 +475,12 @@ func TestPageOfErrors(t *testing.T) {
 	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery))
 	want := eval[string](t, ctx, look)
 	noErrors(t, complaints())
-	run(t, ctx, chromedp.Navigate(address+"/nobody"), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
+	run(t, ctx, chromedp.Navigate(address+"/nobody"), chromedp.WaitReady(".reason", chromedp.ByQuery))
 	if got := eval[string](t, ctx, look); got != want {
 		t.Errorf("the page of an error has the look %s, want %s", got, want)
 	}
-	shows(t, ctx, "ul.logs", "there is no such key")
+	shows(t, ctx, ".reason", "There is no such key.")
+	shows(t, ctx, "a.button", "Start page")
 }
 
 // TestPageOfAnotherSite checks that a page of another site cannot send a message
