@@ -155,7 +155,7 @@ func TestConsoleFindsTheCause(t *testing.T) {
 	run(t, ctx, open(address+"/notify/console/keys"))
 	shows(t, ctx, ".item:first-child", "ops")
 	shows(t, ctx, ".item:first-child", "503 Service Unavailable")
-	if got := text(t, ctx, ".tallies"); !strings.Contains(got, "Down") || !strings.Contains(got, "Silent") || !strings.Contains(got, "Fine") {
+	if got := text(t, ctx, ".tallies"); !strings.Contains(got, "Down") || !strings.Contains(got, "Unused") || !strings.Contains(got, "Fine") {
 		t.Errorf("the tallies are %q", got)
 	}
 	run(t, ctx, chromedp.Click(".item a", chromedp.ByQuery))

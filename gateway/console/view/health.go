@@ -55,4 +55,4 @@ func (s State) rank() int {
 func (s State) Worse(other State) bool { return s.rank() < other.rank() }
 
 // stateWords have the word for each state on a page.
-var stateWords = map[State]string{Down: "Down", Failing: "Failing", Waiting: "Waiting", Silent: "Silent", Fine: "Fine"}
+var stateWords = map[State]string{Down: "Down", Failing: "Failing", Waiting: "Waiting", Silent: "Unused", Fine: "Fine"}
