@@ -417,9 +417,6 @@ func TestConsoleScreenshots(t *testing.T) {
 	for _, shot := range shots {
 		for _, size := range sizes {
 			run(t, ctx, emulation.SetDeviceMetricsOverride(size.width, size.height, 1, false), open(pages[shot]))
-			if shot == "devices" { // are below what the picture of a key has
-				eval[bool](t, ctx, "document.getElementById('devices').scrollIntoView(), true")
-			}
 			for _, scheme := range []string{"light", "dark"} {
 				var picture []byte
 				run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
