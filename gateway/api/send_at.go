@@ -13,14 +13,15 @@ const fieldSendAt = "send_at"
 // MaxDelay is how much later a message can be sent.
 const MaxDelay = 30 * 24 * time.Hour
 
-// SendAt returns when the message is to be sent; the zero time for now. now is the present
-// time, and parse parses a duration. A time that has passed is now, and passed reports that: a
+// SendAt returns when the message is to be sent; the zero time for now. clock returns the present
+// time, if that is needed, and parse parses a duration. A time that has passed is now, and passed reports that: a
 // client that was cut off for a while must not lose its message.
-func (q *Request) SendAt(now time.Time, parse func(string) (time.Duration, error)) (at time.Time, passed bool, err error) {
+func (q *Request) SendAt(clock func() time.Time, parse func(string) (time.Duration, error)) (at time.Time, passed bool, err error) {
 	text, err := q.content.text(fieldSendAt)
 	if text = strings.TrimSpace(text); err != nil || text == "" {
 		return at, false, err
 	}
+	now := clock()
 	if at, err = time.Parse(time.RFC3339, text); err != nil {
 		d, err := parse(text)
 		if err != nil {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
@@ -28,11 +29,13 @@ var (
 
 // later sets when the message of a request is sent, if it is not sent now.
 func (h *Sender) later(q *api.Request, at *Route, k *site.Key, d *dispatch.Delivery) error {
-	now := d.Message.Time
-	if s := h.App.Engine.Outbox; s != nil {
-		now = s.Queue.At(now)
+	clock := func() time.Time {
+		if rooms, err := h.App.Open(nil); err == nil && rooms != nil {
+			return rooms.Outbox.Queue.At(d.Message.Time)
+		}
+		return d.Message.Time
 	}
-	t, passed, err := q.SendAt(now, h.ParseDuration)
+	t, passed, err := q.SendAt(clock, h.ParseDuration)
 	if passed {
 		d.To.Warn("The time of send_at has passed, so the message is sent now")
 	}

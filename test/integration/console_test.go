@@ -358,6 +358,12 @@ func checkAxe(t *testing.T, ctx context.Context, source, name string) {
 	}
 }
 
+// smallTargets lists what is touched on a page and is less than 44 pixels high. A link in a
+// text is as high as its line.
+const smallTargets = `[...document.querySelectorAll("button, .button, summary, select, textarea, .choice, nav a, input:not([type=hidden], [type=radio], [type=checkbox])")]
+	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 1 && Math.round(e.getBoundingClientRect().height) < 44)
+	.map((e) => e.outerHTML.slice(0, 90) + " " + e.getBoundingClientRect().height)`
+
 // TestConsoleForEveryone checks each page in both colour schemes, at widths from 320 to
 // 1280 pixels, with the keyboard and with a screen reader. With AXE=axe.min.js in the
 // environment, axe-core checks them, too.
@@ -384,6 +390,10 @@ func TestConsoleForEveryone(t *testing.T) {
 		}
 		checkNames(t, ctx, name)
 		checkTabs(t, ctx, name)
+		run(t, ctx, emulation.SetDeviceMetricsOverride(390, 844, 2, true), emulation.SetTouchEmulationEnabled(true), open(at))
+		if small := eval[[]string](t, ctx, smallTargets); len(small) > 0 {
+			t.Errorf("%s: smaller than 44 pixels on a phone: %q", name, small)
+		}
 	}
 }
 
@@ -391,7 +401,7 @@ func TestConsoleForEveryone(t *testing.T) {
 // set, and otherwise checks that they are there. They are not compared.
 func TestConsoleScreenshots(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "console")
-	shots := []string{"now", "keys", "key", "messages", "message", "queue", "incidents", "silences", "steps", "devices", "device"}
+	shots := []string{"now", "keys", "key", "key_messages", "key_send", "key_settings", "messages", "message", "inbox", "queue", "incidents", "silences", "steps", "devices", "device", "send", "services"}
 	sizes := []struct{ width, height int64 }{{390, 844}, {768, 900}, {1280, 800}}
 	name := func(shot string, width int64, scheme string) string {
 		return filepath.Join(folder, fmt.Sprintf("%s-%d-%s.webp", shot, width, scheme))
