@@ -3,6 +3,7 @@ package view
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 var (
 	variable  = regexp.MustCompile(`--([a-z0-9-]+): ([^;]+);`)
 	dimension = regexp.MustCompile(`font-size: ([^;}]+)`)
+	space     = regexp.MustCompile(`(?:margin|padding|gap)[a-z-]*: (?:[^;}]*[ (])?(?:0?\.\d+|1(?:\.\d+)?|2)rem[^;}]*`)
 )
 
 // colours returns the colours of the style sheet, light and dark.
@@ -76,18 +78,24 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestMeasures checks that the rows of lists use the measures in the head of the style sheet.
+// TestMeasures checks that the rules use the measures in the head of the style sheet.
 func TestMeasures(t *testing.T) {
 	css := readFile(mainStyle)
-	_, rest, ok := strings.Cut(css, "/* Lists with hairlines")
-	lists, _, end := strings.Cut(rest, "/* Cards and texts. */")
-	if !ok || !end {
-		t.Fatal("the style sheet has no part for lists")
+	_, rules, ok := strings.Cut(css, "@media (prefers-color-scheme: dark)")
+	if !ok {
+		t.Fatal("the style sheet has no colours for the dark")
 	}
-	for _, m := range dimension.FindAllStringSubmatch(lists, -1) {
-		if m[1] != "var(--text-size)" && m[1] != "var(--small)" && m[1] != "var(--large)" {
-			t.Errorf("a row has text of the size %s", m[1])
+	rules, field, ok := strings.Cut(rules, "/* iOS zooms")
+	if !ok || !strings.Contains(field, "font-size: 1rem") {
+		t.Fatal("fields have no size of their own on a touch screen")
+	}
+	for _, m := range dimension.FindAllStringSubmatch(rules, -1) {
+		if !slices.Contains([]string{"var(--text-size)", "var(--small)", "var(--large)", "inherit"}, m[1]) {
+			t.Errorf("a rule has text of the size %s", m[1])
 		}
+	}
+	for _, m := range space.FindAllString(rules, -1) {
+		t.Errorf("a rule has a space that is not of the scale: %s", m)
 	}
 	if !strings.Contains(css, "font-variant-numeric: tabular-nums") {
 		t.Error("digits are not as wide as one another")
