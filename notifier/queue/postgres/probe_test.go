@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestProbe checks that a probe says whether a queue can be kept in a database, and that it
-// changes nothing there.
+// TestProbe checks which databases a probe accepts for a queue. A probe changes nothing.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	server := sharedServer(t)

@@ -1,0 +1,112 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// incidentRow returns an incident with its buttons.
+func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.IncidentRow {
+	out := view.IncidentRow{ListedIncident: h.ListedIncident(r, x), PublicID: x.ID, Resolve: !x.Own}
+	out.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x)
+	steps := alerting.IncidentSteps(x)
+	if i := slices.Index(steps, x.Escalation.Step); len(steps) > 0 {
+		out.Told = h.toldBy(out.Key, x)
+		next := steps[0]
+		if i+1 < len(steps) {
+			next = steps[i+1]
+		}
+		out.NextTold = h.stepName(out.Key, next)
+	}
+	if !x.Own && out.Key != "" {
+		query := url.Values{"key": {out.Key}, "incident": {cmp.Or(x.Name, x.Derived)}}
+		out.Silence = silencesPage(r) + "?" + query.Encode() + "#silence"
+	}
+	return out
+}
+
+// toldBy says whether the latest step reached somebody; "" while it is sent.
+func (h *incidentPages) toldBy(key string, x *rules.Incident) string {
+	name := h.stepName(key, x.Escalation.Step)
+	if name == "" || len(x.Begun) == 0 {
+		return ""
+	}
+	switch x.Begun[len(x.Begun)-1].Outcome {
+	case rules.StepTold:
+		return name + " was told"
+	case rules.StepFailed:
+		return name + " could not be reached"
+	case rules.StepSilenced:
+		return "a silence keeps " + name + " from it"
+	case rules.StepSending:
+	}
+	return name + " does not have it yet"
+}
+
+// stepName returns the names of the destinations of a step of a key, or "step 2" if they are
+// not known.
+func (h *incidentPages) stepName(key string, step int) string {
+	if step == 0 {
+		return ""
+	}
+	var names []string
+	if k := h.Resolved.Configured(key); k != nil {
+		for _, t := range k.Targets {
+			if rules.StepOf(t.Tags) == step {
+				names = append(names, strings.TrimPrefix(t.Destination.Name(), "Device "))
+			}
+		}
+	}
+	return cmp.Or(joinNames(names), "step "+strconv.Itoa(step))
+}
+
+// postIncident returns the action that acknowledges or resolves an incident of the site.
+func (h *incidentPages) postIncident(done string) consoleFunc {
+	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+		if err := h.readPageForm(w, r); err != nil {
+			return err
+		}
+		q, err := h.App.Open(nil)
+		if err != nil || q == nil {
+			return cmp.Or(err, error(alerting.ErrNoIncidents))
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
+		defer cancel()
+		x, err := h.ofSite(ctx, q, r.PostForm.Get("id"))
+		if err != nil {
+			return httpapi.Answer(err)
+		}
+		change := q.Alerts.Incidents.Acknowledge
+		if done == resolveQuery {
+			change = q.Alerts.Incidents.Resolve
+		}
+		outcome := done
+		_, err = change(ctx, x, httpapi.PersonOf(httpapi.RequestUser(r)))
+		switch {
+		case errors.Is(err, alerting.ErrAcknowledged), errors.Is(err, alerting.ErrResolved):
+			outcome = "over"
+		case err != nil:
+			return httpapi.Answer(err)
+		}
+		query := url.Values{"done": {outcome}}
+		for _, name := range []string{"key", "state"} { // of the list of incidents
+			if value := r.PostForm.Get("filter-" + name); value != "" {
+				query.Set(name, value)
+			}
+		}
+		w.Header().Set("Location", httpapi.AddressOf(r, at.Pattern)+"?"+query.Encode())
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+}
