@@ -12,11 +12,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestRecipes drives the keys that docs/routing.md and docs/watchdog.md give. The clock begins
-// on Saturday, 2000-01-01, at 01:00 in Berlin.
+// TestRecipes drives the keys that the pages about rules give. The clock begins on Saturday, 2000-01-01, at 01:00 in Berlin.
 func TestRecipes(t *testing.T) {
 	found := [][]string{{"", "key deploys {\nurl {env.DISCORD_URL}\n}\n", "deploys"}} // for a silence
-	for _, page := range []string{"routing.md", "watchdog.md"} {
+	for _, page := range []string{"dedupe.md", "hold.md", "escalate.md", "quiet.md", "digest.md", "rate.md", "silences.md", "watchdog.md"} {
 		text, err := os.ReadFile("../docs/" + page)
 		if err != nil {
 			t.Fatal(err)
@@ -105,6 +104,23 @@ func TestRecipes(t *testing.T) {
 				"failure: backup has failed after 12m, exit 3 | The beat came with the exit code 3.",
 				"failure: backup is late | The last beat came at 2000-01-04 02:27 UTC. One was due at 2000-01-05 02:15 UTC, with a grace of 2h.",
 			},
+		},
+		"disks": {
+			[]step{
+				{"", "body=full"},
+				{"2000-01-01 00:09:50", "body=full"}, // is not sent
+				{"", "body=empty"},
+				{"2000-01-01 00:10:10", "body=full"},
+			},
+			[]string{"info: full", "info: empty", "info: full\n\n1 repetition since 00:09 was not sent."},
+		},
+		"web": {
+			[]step{
+				{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "body=4"}, {"", "body=5"}, {"", "body=6"},
+				{"", "body=7"}, {"", "body=8"}, {"", "body=9"}, {"", "body=10"}, {"", "body=11"}, {"", "body=12"},
+				{"2000-01-01 00:01:10", ""},
+			},
+			[]string{"info: 1", "info: 2", "info: 3", "info: 4", "info: 5", "info: 6", "info: 7", "info: 8", "info: 9", "info: 10", "info: web: 2 messages | 00:00 11\n00:00 12"},
 		},
 		"deploy": {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},

@@ -289,26 +289,29 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestSettings reports settings that are missing from their page.
+// TestSettings reports settings that are missing from their pages.
 func TestSettings(t *testing.T) {
 	inCaddyfile := map[string]string{"keys": "key", "urls": "url", "tags": "url"}
-	for module, name := range map[string]string{
-		"notify":                       "docs/caddyfile.md",
-		"http.handlers.notify":         "docs/caddyfile.md",
-		"events.handlers.notify":       "docs/events-and-logs.md",
-		"caddy.logging.writers.notify": "docs/events-and-logs.md",
+	for module, names := range map[string][]string{
+		"notify":                       {"docs/caddyfile.md", "docs/limits.md", "docs/sources.md", "docs/prometheus.md", "docs/json.md"},
+		"http.handlers.notify":         {"docs/caddyfile.md", "docs/limits.md", "docs/sources.md", "docs/prometheus.md", "docs/json.md"},
+		"events.handlers.notify":       {"docs/events-and-logs.md"},
+		"caddy.logging.writers.notify": {"docs/events-and-logs.md"},
 	} {
 		info, err := caddy.GetModule(module)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := readPage(t, name)
+		var prose string
+		for _, name := range names {
+			prose += readPage(t, name).prose
+		}
 		for _, field := range jsontest.Fields(reflect.TypeOf(info.New())) {
 			if short := inCaddyfile[field]; short != "" {
 				field = short
 			}
-			if !regexp.MustCompile("`" + field + "[ `]").MatchString(p.prose) {
-				t.Errorf("%s does not mention the setting %s of %s", name, field, module)
+			if !regexp.MustCompile("`" + field + "[ `]").MatchString(prose) {
+				t.Errorf("the setting %s of %s is not in %s", field, module, strings.Join(names, ", "))
 			}
 		}
 	}

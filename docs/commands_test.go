@@ -316,8 +316,8 @@ func TestFlags(t *testing.T) {
 
 // TestMetrics compares the metrics of a gateway with those in their page.
 func TestMetrics(t *testing.T) {
-	g := startGateway(t)
-	if err := g.post("http://"+exampleAddress+"/notify/ops", `{"body": "x"}`); err != nil {
+	g := startEverything(t)
+	if err := g.post("http://alerts.example.com/notify/jobs", `{"body": "x"}`); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.NewRequest(http.MethodGet, "http://"+adminAddress+"/metrics", nil)

@@ -259,9 +259,9 @@ var notHere = map[string]string{
 // curlCall matches a call of curl within a line.
 var curlCall = regexp.MustCompile(`\bcurl (?:'[^']*'|"[^"]*"|[^;'"])*`)
 
-// TestTextCommands runs the curl and caddy commands in blocks marked text, and the calls of curl in
-// crontabs and units.
-func TestTextCommands(t *testing.T) {
+// startEverything starts a gateway with the Caddyfile everything.
+func startEverything(t *testing.T) *gateway {
+	t.Helper()
 	g := &gateway{dir: t.TempDir(), recorder: newRecorder(t), ports: map[string]string{}, client: &http.Client{Timeout: time.Minute}}
 	for _, address := range []string{adminAddress, alertsAddress} {
 		g.ports[address] = "127.0.0.1:" + porttest.Free()
@@ -274,8 +274,24 @@ func TestTextCommands(t *testing.T) {
 	if err := g.start(t, g.config, g.ports[alertsAddress]); err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+// TestTextCommands runs the curl and caddy commands in blocks marked text, and the calls of curl in
+// crontabs and units.
+func TestTextCommands(t *testing.T) {
+	g := startEverything(t)
+	r, err := http.NewRequest(http.MethodPost, "http://alerts.example.com/notify/jobs", strings.NewReader("body=x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	sent, text, err := g.do(r)
+	if err != nil || sent.StatusCode != http.StatusOK {
+		t.Fatal(text, err)
+	}
 	values := strings.NewReplacer("$OPS_TOKEN", environment["OPS_TOKEN"], "$OPS_READER", environment["OPS_READER"],
-		"$b", "https://alerts.example.com/notify/jobs?beat=backup", "$?", "0", "\\\n", " ")
+		"$b", "https://alerts.example.com/notify/jobs?beat=backup", "$?", "0", "\\\n", " ", "01997f10-4a3b-7c8e-9f1d-2b6c1a5e7d90", sent.Header.Get("X-Message-Id"))
 	n := 0
 	for _, p := range userPages(t) {
 		if slices.Contains([]string{"docs/ask.md", "docs/program-setups.md", "docs/postgres.md"}, p.path) {

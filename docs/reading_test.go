@@ -28,7 +28,7 @@ func TestNewcomersPath(t *testing.T) {
 // do not count.
 func TestLength(t *testing.T) {
 	const limit = 66_800
-	notCounted := []string{"docs/services.md", "docs/ask.md", "docs/postgres.md"}
+	notCounted := []string{"docs/services.md", "docs/ask.md", "docs/postgres.md", "docs/prometheus.md"}
 	words := 0
 	for _, p := range userPages(t) {
 		if strings.HasPrefix(p.path, "docs/") && !slices.Contains(notCounted, p.path) {
@@ -59,7 +59,7 @@ func TestFirstCommands(t *testing.T) {
 // TestIndex checks that the index begins with what people ask.
 func TestIndex(t *testing.T) {
 	text := readFile(t, "docs/README.md")
-	for _, file := range []string{"phone.md", "programs.md", "security.md", "troubleshooting.md", "routing.md", "apprise.md", "move.md", "install.md"} {
+	for _, file := range []string{"phone.md", "programs.md", "security.md", "troubleshooting.md", "quiet.md", "apprise.md", "move.md", "install.md"} {
 		i := strings.Index(text, "]("+file)
 		if i < 0 {
 			t.Fatalf("the index has no link to %s, or not in the order of the questions", file)

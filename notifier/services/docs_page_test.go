@@ -75,7 +75,7 @@ For each there is an example, where its parts are found, all forms of the URL, a
 	writeParams(&b, all[0].Params, func(p notifier.ParamInfo) bool { return p.Common })
 
 	b.WriteString("## Index\n\n" +
-		"The link to acknowledge an incident (see [routing](routing.md#what-each-service-shows)) is a `button`, a `link` that opens with a tap or stands beside the text, a `field` for programs,\n" +
+		"The link to acknowledge an incident (see [routing](escalate.md#what-each-service-shows)) is a `button`, a `link` that opens with a tap or stands beside the text, a `field` for programs,\n" +
 		"the last line of the `text`, or, where nobody could open it, `none`. Some URLs of a service with a button have it in the text, for example those with a template.\n" +
 		"\n| service | schemes | files | incidents | link to acknowledge | longest text |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, s := range all {
