@@ -115,11 +115,7 @@ func TestRecipes(t *testing.T) {
 			[]string{"info: full", "info: empty", "info: full\n\n1 repetition since 00:09 was not sent."},
 		},
 		"web": {
-			[]step{
-				{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "body=4"}, {"", "body=5"}, {"", "body=6"},
-				{"", "body=7"}, {"", "body=8"}, {"", "body=9"}, {"", "body=10"}, {"", "body=11"}, {"", "body=12"},
-				{"2000-01-01 00:01:10", ""},
-			},
+			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "body=4"}, {"", "body=5"}, {"", "body=6"}, {"", "body=7"}, {"", "body=8"}, {"", "body=9"}, {"", "body=10"}, {"", "body=11"}, {"", "body=12"}, {"2000-01-01 00:01:10", ""}},
 			[]string{"info: 1", "info: 2", "info: 3", "info: 4", "info: 5", "info: 6", "info: 7", "info: 8", "info: 9", "info: 10", "info: web: 2 messages | 00:00 11\n00:00 12"},
 		},
 		"deploy": {
