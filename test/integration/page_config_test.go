@@ -206,7 +206,7 @@ func TestKeyPageQueue(t *testing.T) {
 	if eval[bool](t, ctx, fmt.Sprintf("document.querySelector(%q).checkVisibility()", drop)) {
 		t.Error("one click drops a message")
 	}
-	run(t, ctx, chromedp.Click("#queue + ul summary.danger", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("#queue + ul .menu > summary", chromedp.ByQuery), chromedp.Click("#queue + ul summary.danger", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
 	shows(t, ctx, "#queue + p", "No message")
 	if got := eval[string](t, ctx, "location.pathname + location.hash"); got != "/alerts/notify/console/keys/ops#queue" {
 		t.Errorf("dropping leads to %s", got)

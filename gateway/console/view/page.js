@@ -41,12 +41,14 @@
 		parent.prepend(...made);
 	}
 
+	function lasting(s) {
+		return s < 60 ? `${s} s` : s < 3600 ? `${Math.trunc(s / 60)} min` : s < 172800 ? `${Math.trunc(s / 3600)} h` : `${Math.trunc(s / 86400)} days`;
+	}
+
 	// short says what the server says of a time, such as "12 s ago".
 	function short(then) {
-		const n = Math.trunc((Date.now() - then) / 1000), s = Math.abs(n);
-		if (s === 0) return "now";
-		const length = s < 60 ? `${s} s` : s < 3600 ? `${Math.trunc(s / 60)} min` : s < 172800 ? `${Math.trunc(s / 3600)} h` : `${Math.trunc(s / 86400)} days`;
-		return n < 0 ? `in ${length}` : `${length} ago`;
+		const n = Math.trunc((Date.now() - then) / 1000);
+		return n === 0 ? "now" : n < 0 ? `in ${lasting(-n)}` : `${lasting(n)} ago`;
 	}
 
 	function showTimes(root) {
@@ -57,6 +59,11 @@
 			const now = new Date();
 			if (e.dataset.short !== undefined || e.dataset.ago !== undefined) {
 				e.textContent = short(t);
+				e.title = full.format(t);
+				continue;
+			}
+			if (e.dataset.lasts !== undefined) {
+				e.textContent = `for ${lasting(Math.max(0, Math.trunc((now - t) / 1000)))}`;
 				e.title = full.format(t);
 				continue;
 			}
