@@ -60,7 +60,7 @@ func TestBeatsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"/notify/ops?beat=nightly&amp;exit=$?", "<h2 id=\"beats\">", "<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> since", "<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> since"} {
+	for _, text := range []string{"/notify/ops?beat=nightly&amp;exit=$?", "<h2 id=\"beats\">", "<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> <time", "<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> <time"} {
 		if !strings.Contains(string(page), text) {
 			t.Errorf("status %d: the page has no %s", resp.StatusCode, text)
 		}
