@@ -71,7 +71,7 @@ func TestInstall(t *testing.T) {
 			if err := g.runCurl(lines[0][0], out); err != nil || out.failure != nil {
 				t.Fatalf("%s: %v, %v", send, err, out.failure)
 			}
-			if err := compare(answer, out.text); err != nil {
+			if err := compare(answer, g.asInPages(out.text)); err != nil {
 				t.Errorf("%s: %v\ngot:\n%s", answer, err, out.text)
 			}
 			if start == nil {

@@ -132,15 +132,15 @@ func (d *delivery) finish(attempts int, err error) {
 	case err == nil && d.skipped:
 		r.Status = Skipped // the service has recorded why
 	case err == nil:
-		d.add(LevelInfo, t.entry.sent)
+		d.add(LevelInfo, "Sent to "+t.Name()+".")
 	default:
 		r.Status = Failed
 		r.Err = &DeliveryError{text: d.text(err), err: err}
 		r.Temporary, r.RetryAfter, r.Progress = temporary(err), askedToWait(err), d.progress
 		r.Unclear = unclear(err) || d.progress.any()
-		d.record(LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error())
+		d.add(LevelError, "Failed to send to "+t.Name()+": "+r.Err.Error())
 		if r.Optional {
-			d.record(LevelInfo, "Optional service "+r.Service+" failed; its failure is ignored.")
+			d.add(LevelInfo, t.Name()+" is optional, so its failure is ignored.")
 		}
 	}
 	d.mu.Lock()

@@ -20,9 +20,8 @@ type entry struct {
 	options  *options // with their defaults
 	schema   *Schema
 	schemes  []string
-	sent     string // the record of a message that was sent
-	private  bool   // no URL can name the service (see NewPrivate)
-	hasState bool   // the service has fields for more than its parameters
+	private  bool // no URL can name the service (see NewPrivate)
+	hasState bool // the service has fields for more than its parameters
 }
 
 // Register adds a service to those that URLs can name. It is called when the
@@ -96,7 +95,6 @@ func newEntry(svc Service) *entry {
 			}
 		}
 	}
-	e.sent = "Sent " + s.Name + " notification."
 	e.hasState = hasState(reflect.TypeOf(e.service).Elem())
 	return e
 }

@@ -37,10 +37,10 @@ func QueuedRecord(r notifier.Result) notifier.Record {
 
 // ResultRecord returns the log line for a delivery that is final.
 func ResultRecord(r notifier.Result) notifier.Record {
-	out := notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "Sent " + r.Service + " notification."}
+	out := notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "Sent to " + NameOf(r) + "."}
 	switch {
 	case r.Err != nil:
-		out.Level, out.Text = notifier.LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error()
+		out.Level, out.Text = notifier.LevelError, "Failed to send to "+NameOf(r)+": "+r.Err.Error()
 	case r.Rule == notifier.RuleSuperseded:
 		out.Text = "Not sent to " + NameOf(r) + ": a newer message about the incident replaces it."
 	case r.Rule != "":

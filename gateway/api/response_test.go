@@ -17,7 +17,7 @@ func TestTextHasOneLinePerRecord(t *testing.T) {
 }
 
 func TestTextAllocatesOnce(t *testing.T) {
-	r := &Response{Records: slices.Repeat([]notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: "Sent JSON notification."}}, 100)}
+	r := &Response{Records: slices.Repeat([]notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: "Sent to JSON web.example (chat)."}}, 100)}
 	if n := testing.AllocsPerRun(10, func() { r.text() }); n != 1 {
 		t.Errorf("100 records cost %v allocations", n)
 	}

@@ -364,13 +364,13 @@ func TestPageWithoutScript(t *testing.T) {
 		return slices.ContainsFunc(frames, func(f *target.Info) bool { return strings.HasSuffix(f.URL, "/alerts/notify/ops/?preview") })
 	})
 	run(t, ctx, chromedp.Click("#send", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
-	shows(t, ctx, "ul.logs", "Sent JSON notification.")
+	shows(t, ctx, "ul.logs", "Sent to JSON")
 	if got := hook.take(t, "/chat"); got.Message != "*hi*" {
 		t.Errorf("%+v", got)
 	}
 	run(t, ctx, chromedp.Click("p a", chromedp.ByQuery), chromedp.WaitReady("form", chromedp.ByQuery))
 	run(t, ctx, chromedp.Click("[value=optional]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
-	shows(t, ctx, ".logs .optional", "Failed to send JSON notification")
+	shows(t, ctx, ".logs .optional", "Failed to send to JSON")
 	if got := colour(t, ctx, ".logs .optional"); got != warningColour {
 		t.Errorf("an optional failure has the colour %s", got)
 	}

@@ -72,7 +72,7 @@ var examples = map[string]Page{
 	"response": ResponsePage{
 		Title: "Not sent to all", FormURL: "./ops", BackURL: "../cfg/ops",
 		Lines: []ResponseLine{
-			{Level: "INFO", Time: "12:00:00", Text: "Sent JSON notification."},
+			{Level: "INFO", Time: "12:00:00", Text: "Sent to JSON web.example (chat)."},
 			{Level: "ERROR", Optional: true, Time: "12:00:01", Text: "XML failed."},
 		},
 	},
