@@ -97,8 +97,14 @@ func (s *Silences) change(ctx context.Context, at silencedKey, adds bool, f func
 	return nil
 }
 
-// Make adds a silence to those of a key.
+// Make adds a silence to those of a key. The error is an [*api.Error] if the silence names a tag
+// that no destination has.
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
+	if x.Tag != "" && !strings.EqualFold(x.Tag, rules.AllTags) {
+		if err := k.CheckTag(x.Tag); err != nil {
+			return err
+		}
+	}
 	err := s.change(ctx, silencedAt(k, siteID), true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) })
 	if err == nil {
 		s.changed(silenceMade, k.Name, x)

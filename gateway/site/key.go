@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -115,6 +117,20 @@ func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.Targets), k.Name)
 	}
 	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag %s, so nothing was sent%s", len(k.Targets), k.Name, TagText(e), SuggestTags(e, k.Targets))
+}
+
+// CheckTag returns an [*api.Error] if no destination of the key has a tag.
+func (k *Key) CheckTag(tag string) error {
+	for _, t := range k.Targets {
+		if slices.ContainsFunc(t.Tags, func(own string) bool { _, name := notifier.SplitTag(own); return strings.EqualFold(name, tag) }) {
+			return nil
+		}
+	}
+	e, err := notifier.ParseTags(tag)
+	if err != nil {
+		return &api.Error{Status: http.StatusBadRequest, Err: err}
+	}
+	return api.Errorf(http.StatusBadRequest, "no destination of the key %s has the tag %s%s", k.Name, TagText(e), SuggestTags(e, k.Targets))
 }
 
 // maxTagText is the maximum length of a tag expression in an error, in bytes.

@@ -69,7 +69,7 @@ func (e *Escalate) CheckSteps(numbers []int) error {
 	case len(e.After) != want && n == 1:
 		return fmt.Errorf("there is one step, so that one duration follows after; there are %d: remove %d, or give further URLs the next numbers", len(e.After), len(e.After)-1)
 	case len(e.After) != want:
-		return fmt.Errorf("there are %d steps, the numbers %v, and so %d durations follow after; there are %d: write the time from each step to the next", n, numbers, want, len(e.After))
+		return fmt.Errorf("the number of durations of after is %d; for the steps %v it must be %d, the time from each step to the next", len(e.After), numbers, want)
 	}
 	return nil
 }

@@ -76,6 +76,7 @@ func TestDoctorConfig(t *testing.T) {
 		"admin off":      {config: "{\nadmin off\nnotify {\n" + key + "}\n}\n", check: "server", state: stateWarn, text: "turns the admin API off"},
 		"version":        {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "versions", state: stateOK, text: "Caddy"},
 		"scheme":         {config: "{\nnotify {\nkey ops {\nurl nonsense://secretsecret\n}\n}\n}\n", check: "configuration", state: stateFail, text: "which is not a scheme of any service", code: 1},
+		"a rule":         {config: "{\nnotify {\n" + strings.Replace(key, "}", "dedupe 1m\n}", 1) + "}\n}\n:9080 {\nnotify\n}\n", check: "configuration", state: stateFail, text: "standard input does not load: -:5: ", code: 1},
 		"unreached":      {config: "{\n" + admin + "}\n:9080 {\nroute {\nrespond OK\nnotify {\n" + key + "}\n}\n}\n", check: "configuration", state: stateFail, text: "no request reaches this notify", code: 1},
 		"no notify":      {config: "{\n" + admin + "}\n:9080 {\nrespond OK\n}\n", check: "configuration", state: stateFail, text: "has no notify", code: 1},
 		"open":           {config: "{\n" + admin + "}\n:9080 {\nnotify {\n" + key + "}\n}\n", check: "strangers", state: stateWarn, text: "anyone who can reach this site"},

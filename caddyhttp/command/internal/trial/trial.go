@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -51,7 +52,7 @@ func Load(stdin io.Reader, file, adapter string) (*Config, error) {
 	quiet(&parsed)
 	provisioned, err := caddy.ProvisionContext(&parsed)
 	if err != nil {
-		return nil, err
+		return nil, shorten(err)
 	}
 	ctx, cleanUp := caddy.NewContext(provisioned)
 	c.cleanUp = cleanUp
@@ -69,6 +70,18 @@ func Load(stdin io.Reader, file, adapter string) (*Config, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// shorten leaves out the modules of Caddy that an error of the gateway came through. Caddy
+// writes them before the error, each with the next, and wraps none.
+func shorten(err error) error {
+	text := err.Error()
+	for _, module := range []string{"http.handlers.notify", "notify"} {
+		if _, after, ok := strings.Cut(text, "provision "+module+": "); ok {
+			text = after
+		}
+	}
+	return errors.New(text)
 }
 
 // quiet keeps the log off standard error and standard output, unless the configuration
