@@ -31,8 +31,20 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	decided, id := ask() // a stream of an open one would not end
 	g.PostForm(decided, "answer=yes")
 	g.AddSilence("silent", "for=1h&tag=all")
-	for range asking.MaxOpen {
-		g.PostForm("/notify/full", question)
+	accepted := 0
+	for range 2 * asking.MaxOpen {
+		r := g.PostForm("/notify/full", question)
+		if r.Status == http.StatusTooManyRequests {
+			break
+		}
+		if r.Status == http.StatusAccepted {
+			accepted++
+		} else {
+			t.Logf("status %d: %s", r.Status, r.Body) // a busy machine
+		}
+	}
+	if accepted != asking.MaxOpen {
+		t.Errorf("a key has %d open questions", accepted)
 	}
 	none := httpapi.RouteAsk[:len("/notify/asks/")] + strings.Repeat("a", 52)
 	form := func(g *gatewaytest.Gateway, link, body string) describedCall {
