@@ -12,6 +12,8 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
 // ownNetwork matches text about the gateway's machine: addresses of
@@ -19,8 +21,9 @@ import (
 var ownNetwork = regexp.MustCompile(`127\.0\.0\.\d|::1\b|->|\b(dial|read|write|lookup) (tcp|udp|unix|\S+ on)|/tmp|/etc/|/run/|/proc/`)
 
 // checkErrors sends a message to path in each response format, and checks that
-// none shows the gateway's network. It returns the responses.
-func (g *gateway) checkErrors(what, path string, fields url.Values) string {
+// none shows the gateway's network, except for the name of the destination. It returns
+// the responses.
+func (g *gateway) checkErrors(what, path string, fields url.Values, destination string) string {
 	g.t.Helper()
 	formats := []string{"text/html", "application/x-ndjson", "application/json", "text/plain"}
 	texts := make([]string, len(formats))
@@ -44,6 +47,7 @@ func (g *gateway) checkErrors(what, path string, fields url.Values) string {
 			if accept == "application/json" {
 				text = reply.text() + fmt.Sprint(reply.Details) // without the destination's URL
 			}
+			text = strings.ReplaceAll(text, "Failed to send to "+nameOf(g.t, destination)+":", "")
 			if shown := ownNetwork.FindString(text); shown != "" {
 				g.t.Errorf("%s: the answer as %s shows %q: %.600s", what, accept, shown, text)
 			}
@@ -52,6 +56,17 @@ func (g *gateway) checkErrors(what, path string, fields url.Values) string {
 	}
 	wg.Wait()
 	return strings.Join(texts, "\n")
+}
+
+// nameOf returns the name of the destination of a URL.
+func nameOf(t *testing.T, u string) string {
+	t.Helper()
+	d, err := notifier.Parse(u, nil)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	return d.Name()
 }
 
 var ndjsonDestination = regexp.MustCompile(`"(destination|name)":"[^"]*"`)
@@ -82,8 +97,9 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 	}
 	block := "timeout 3s\nclient_limits {\nin_flight_per_address 500\n}\negress {\nallow 127.0.0.1 ::1\n}\n"
 	type attempt struct {
-		what, path string
-		fields     url.Values
+		what, path  string
+		fields      url.Values
+		destination string
 	}
 	var all []attempt
 	for way, host := range hosts {
@@ -95,19 +111,19 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 			key := fmt.Sprintf("%s-%d", strings.ReplaceAll(way, " ", "-"), i)
 			block += "key " + key + " {\nurl " + u + "\n}\n"
 			all = append(all,
-				attempt{way + ", of a client: " + u, "/notify", url.Values{"urls": {u}, "body": {"x"}}},
-				attempt{way + ", of the operator: " + u, "/notify/" + key, url.Values{"body": {"x"}}})
+				attempt{way + ", of a client: " + u, "/notify", url.Values{"urls": {u}, "body": {"x"}}, u},
+				attempt{way + ", of the operator: " + u, "/notify/" + key, url.Values{"body": {"x"}}, u})
 		}
 		if way != "silent" {
-			all = append(all, attempt{way + ", an attachment", "/notify/reset-0", url.Values{"body": {"x"}, "attach": {"http://" + host + "/file"}}})
+			all = append(all, attempt{way + ", an attachment", "/notify/reset-0", url.Values{"body": {"x"}, "attach": {"http://" + host + "/file"}}, "json://" + host})
 		}
 	}
 	block += "key log {\nurl syslog://\n}\n"
-	all = append(all, attempt{"a unix socket", "/notify/log", url.Values{"body": {"x"}}})
+	all = append(all, attempt{"a unix socket", "/notify/log", url.Values{"body": {"x"}}, "syslog://"})
 	g := start(t, "", block)
 	var wg sync.WaitGroup
 	for _, a := range all {
-		wg.Go(func() { g.checkErrors(a.what, a.path, a.fields) })
+		wg.Go(func() { g.checkErrors(a.what, a.path, a.fields, a.destination) })
 	}
 	wg.Wait()
 	// The operator's log has the addresses.
@@ -129,9 +145,9 @@ func TestErrorsShowNoProxy(t *testing.T) {
 	} {
 		g := start(t, "", "timeout 3s\nkey k {\nurl jsons://1.1.1.1/\n}", "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy)
 		for _, text := range []string{
-			g.checkErrors(proxy+", of the operator", "/notify/k", url.Values{"body": {"x"}}),
-			g.checkErrors(proxy+", of a client", "/notify", url.Values{"body": {"x"}, "urls": {"json://1.1.1.1/"}}),
-			g.checkErrors(proxy+", an attachment", "/notify/k", url.Values{"body": {"x"}, "attach": {"http://1.1.1.1/file"}}),
+			g.checkErrors(proxy+", of the operator", "/notify/k", url.Values{"body": {"x"}}, "jsons://1.1.1.1/"),
+			g.checkErrors(proxy+", of a client", "/notify", url.Values{"body": {"x"}, "urls": {"json://1.1.1.1/"}}, "json://1.1.1.1/"),
+			g.checkErrors(proxy+", an attachment", "/notify/k", url.Values{"body": {"x"}, "attach": {"http://1.1.1.1/file"}}, "jsons://1.1.1.1/"),
 			g.log(),
 		} {
 			if strings.Contains(text, "hunter22") {
@@ -151,9 +167,9 @@ func TestErrorsShowNoNameServer(t *testing.T) {
 	}
 	g := start(t, "", "timeout 5s\nkey k {\nurl json://absent.example/\n}")
 	for what, text := range map[string]string{
-		"of the operator": g.checkErrors("of the operator", "/notify/k", url.Values{"body": {"x"}}),
-		"of a client":     g.checkErrors("of a client", "/notify", url.Values{"body": {"x"}, "urls": {"json://absent.example/"}}),
-		"an attachment":   g.checkErrors("an attachment", "/notify/k", url.Values{"body": {"x"}, "attach": {"http://absent.example/file"}}),
+		"of the operator": g.checkErrors("of the operator", "/notify/k", url.Values{"body": {"x"}}, "json://absent.example/"),
+		"of a client":     g.checkErrors("of a client", "/notify", url.Values{"body": {"x"}, "urls": {"json://absent.example/"}}, "json://absent.example/"),
+		"an attachment":   g.checkErrors("an attachment", "/notify/k", url.Values{"body": {"x"}, "attach": {"http://absent.example/file"}}, "json://absent.example/"),
 	} {
 		if !strings.Contains(text, "host name") {
 			t.Errorf("%s: %s", what, text)
