@@ -95,12 +95,12 @@ API of the server.
 	retry.Flags().BoolVar(&f.all, "all", false, "Try all deliveries now that wait or were given up, except those that a rule holds")
 	drop := &cobra.Command{
 		Use:   "drop <id>...|--all",
-		Short: "Cancels deliveries that wait or were given up",
+		Short: "Cancels the deliveries of messages, or with --all those that were given up",
 		RunE: exit.WithCode(func(cmd *cobra.Command, ids []string) error {
-			return f.change(cmd, ids, http.MethodDelete, "", "dropped", "those with a delivery that was given up")
+			return f.change(cmd, ids, http.MethodDelete, "", "dropped", "all that was given up")
 		}),
 	}
-	drop.Flags().BoolVar(&f.all, "all", false, "Drop all messages with a delivery that was given up")
+	drop.Flags().BoolVar(&f.all, "all", false, "Drop all deliveries that were given up; what waits is dropped by the ID of its message")
 	for _, c := range []*cobra.Command{list, show, destinations, retry, drop, f.backupCommand()} {
 		f.connect(c)
 		cmd.AddCommand(c)

@@ -12,11 +12,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // TestEscalate checks who is told when, in all rounds, what the results say, and that
-// nothing follows the last round.
+// nothing follows the last round. A retry of the message once told all steps of all rounds at once.
 func TestEscalate(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 3)
@@ -36,6 +37,10 @@ func TestEscalate(t *testing.T) {
 		}
 		x.WantCounts(t, 1, 1, 0, 0)
 		gatewaytest.Until(t, "2000-01-01 00:04:50")
+		if n, err := g.Rooms().Outbox.Messages().Retry(t.Context(), messageID(t, a.ID)); n != (queue.Retried{}) || err != nil {
+			t.Errorf("a retry sends %+v, %v", n, err)
+		}
+		time.Sleep(5 * time.Second)
 		x.WantCounts(t, 1, 1, 0, 0)
 		gatewaytest.Until(t, "2000-01-01 00:05:03")
 		x.WantCounts(t, 1, 1, 1, 0)

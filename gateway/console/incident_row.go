@@ -64,7 +64,7 @@ func (h *incidentPages) stepName(key string, step int) string {
 	if k := h.Resolved.Configured(key); k != nil {
 		for _, t := range k.Targets {
 			if rules.StepOf(t.Tags) == step {
-				names = append(names, strings.TrimPrefix(t.Destination.Name(), "Device "))
+				names = append(names, strings.TrimPrefix(t.Name(), "Device "))
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {
 					g.Reason = *r.Error
 				} else if r.Rule != "" {
-					g.Outcome, g.Hold = view.Held, holdText(r.Rule)
+					g.Outcome, g.Hold, g.Step = view.Held, holdText(r.Rule), r.Rule == notifier.RuleEscalating
 				}
 				id := groupID{g.Outcome, g.Name, g.URL, jobs[i].Destination, g.Reason, g.Hold}
 				n, ok := at[id]

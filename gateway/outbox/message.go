@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -101,11 +102,12 @@ func (m Messages) Page(ctx context.Context, before uuid.UUID, n int) (entries []
 	return entries, next, messageError(err)
 }
 
-// Retry makes the deliveries of a message due that wait or were given up.
+// Retry makes the deliveries of a message due that wait or were given up. Later steps of an
+// escalation begin at their own time.
 func (m Messages) Retry(ctx context.Context, id uuid.UUID) (queue.Retried, error) {
 	var n queue.Retried
 	_, err := m.change(ctx, id, func(ctx context.Context, id uuid.UUID) (total int, err error) {
-		n, err = m.outbox.Queue.Retry(ctx, id)
+		n, err = m.outbox.Queue.Retry(ctx, id, string(notifier.RuleEscalating))
 		return n.Dead + n.Queued, err
 	})
 	return n, messageError(err)

@@ -383,11 +383,11 @@ func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
 }
 
 // Retry makes the jobs of a message due now: those that wait, also if the
-// destination has asked for a pause or a rule holds them, and those that are dead, as if the message
-// were new. In place of those that a newer message has replaced, it makes that one
+// destination has asked for a pause or a rule holds them, except the rules with these names, and
+// those that are dead, as if the message were new. In place of those that a newer message has replaced, it makes that one
 // due. It returns how many there were of each. It returns [ErrNotFound] if the
 // message is unknown.
-func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (n Retried, err error) {
+func (q *Queue) Retry(ctx context.Context, id uuid.UUID, except ...string) (n Retried, err error) {
 	defer q.signal()
 	e, err := q.store.Get(ctx, id)
 	if err != nil {
@@ -399,6 +399,9 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (n Retried, err error) 
 		j, err := q.Replacement(ctx, &e.Jobs[i])
 		if err != nil {
 			return n, err
+		}
+		if j.heldByRule() && slices.Contains(except, j.Rule) {
+			continue
 		}
 		if j.heldByRule() {
 			released, err := q.releaseHeld(ctx, j)

@@ -163,6 +163,7 @@ type QueuedGroup struct {
 	Outcome  Outcome // Queued, Held or GivenUp
 	Reason   string
 	Hold     string // why a rule holds them; "" if none does
+	Step     bool   // they are later steps of an escalation, which begin at their own time
 	Count    int
 	First    time.Time // when the oldest of their messages came in
 	Next     time.Time // of the next attempt; zero for none
