@@ -33,6 +33,8 @@ func (r *Response) title(sent bool) string {
 		return r.Title
 	case r.message != nil:
 		return "Message " + string(r.message.State)
+	case !sent && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden):
+		return "This page is not open to you"
 	case !sent:
 		return "There is no page here"
 	case r.Status == http.StatusFailedDependency && len(r.Results) > 0:

@@ -21,7 +21,7 @@ const MaxQueuePage = 1000
 const AdminTimeout = 10 * time.Second
 
 // ErrNoMessage is returned for a message that the queue does not have, or no longer.
-var ErrNoMessage = api.Errorf(http.StatusNotFound, "there is no such message; results are kept for the time of queue keep")
+var ErrNoMessage = api.Errorf(http.StatusNotFound, "there is no such message; the queue keeps results for the time of its setting keep")
 
 // ReadError is returned when the messages in the queue can be neither read nor changed.
 type ReadError struct{ Err error }

@@ -51,6 +51,9 @@ func (at *Site) Source(name string) (*source.Source, error) {
 // NoSource returns the error for a client that names a source that does not exist. It
 // suggests one. Those of the site itself are not told where keys need tokens.
 func (at *Site) NoSource(ctx context.Context, name string) *api.Error {
+	if name == SourceRuler {
+		return api.Errorf(http.StatusNotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the Alertmanager in prometheus.yml")
+	}
 	known := at.SourceNames()
 	if at.Protected(ctx) {
 		known = slices.DeleteFunc(known, func(name string) bool { return source.Lookup(name) == nil })
