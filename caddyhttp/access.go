@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	errReaderWithout = errors.New("reader: it has no effect, because only an inbox and /json/urls/{KEY} ask for it; add inbox 7d to the key or configs to the notify block, or remove reader")
-	errReaderNowhere = errors.New("reader: it has no effect, because only an inbox and /json/urls/{KEY} ask for it, the key has no inbox, and no site has configs; add inbox 7d to the key or configs to a site, or remove reader")
+	errReaderWithout = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it; add inbox 7d to the key or configs to the notify block, or remove reader")
+	errReaderNowhere = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it, the key has neither, and no site has configs; add inbox 7d to the key or configs to a site, or remove reader")
 )
 
 // checkSecretArgs checks the secrets of a subdirective before placeholders are
@@ -43,12 +43,16 @@ func (h *Handler) checkReaders() error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Keys)) {
-		if k := h.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
+		if k := h.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 && !k.takesRulers(h.app.Queue != nil) {
 			return h.Caddyfile.Locate(block.KeyPrefix+name, errs.Prefix(block.KeyPrefix+name, errReaderWithout))
 		}
 	}
 	return nil
 }
+
+// takesRulers reports whether Prometheus can post alerts to the key, which a reader can read.
+// queue is whether there is one.
+func (k *Key) takesRulers(queue bool) bool { return queue && (k.Queue == nil || *k.Queue) }
 
 // checkReaders is like that of a handler for the keys of the app. All sites must be
 // known.
@@ -57,7 +61,7 @@ func (a *App) checkReaders() error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Keys)) {
-		if k := a.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
+		if k := a.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 && !k.takesRulers(a.Queue != nil) {
 			return a.Caddyfile.Locate(block.KeyPrefix+name, errs.Prefix(block.KeyPrefix+name, errReaderNowhere))
 		}
 	}

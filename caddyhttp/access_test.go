@@ -79,6 +79,9 @@ func TestReaderOfGlobalKey(t *testing.T) {
 	if err := newGateway(t, "", key).app.checkReaders(); err == nil || !strings.Contains(err.Error(), "no site has configs") {
 		t.Errorf("without configs: %v", err)
 	}
+	if err := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}\n"+key).app.checkReaders(); err != nil {
+		t.Errorf("with a queue: %v", err) // GET /notify/ops/prometheus/api/v2/alerts asks for it
+	}
 	h, _ := newConfigGateway(t, t.TempDir(), "", key)
 	if err := h.app.checkReaders(); err != nil {
 		t.Errorf("with configs: %v", err)

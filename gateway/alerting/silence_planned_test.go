@@ -1,12 +1,16 @@
 package alerting_test
 
 import (
+	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -119,7 +123,7 @@ func TestSilenceTold(t *testing.T) {
 		gatewaytest.Until(t, "2000-01-01 03:10:00")
 		g = newSilenceGateway(t, dir, key)
 		time.Sleep(5 * time.Second)
-		ended := "info: A silence has ended: new phones | It began 1 January 01:00 UTC.\nStill open:\ndisk is full"
+		ended := "info: A silence has ended: new phones | It began on 1 January 01:00 UTC.\nStill open:\ndisk is full"
 		if got := p.Told()[1:]; len(got) != 2 || !slices.Contains(got, ended) || !slices.Contains(got, "failure: disk is full | x") {
 			t.Errorf("told %q", got)
 		}
@@ -136,7 +140,7 @@ func TestSilenceTold(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 		time.Sleep(5 * time.Second)
-		if got := other.Told(); len(got) != 3 || got[2] != "info: A silence has ended | It began 1 January 04:00 UTC.\nNothing is open of what it has kept silent." {
+		if got := other.Told(); len(got) != 3 || got[2] != "info: A silence has ended | It began on 1 January 04:00 UTC.\nNothing is open of what it has kept silent." {
 			t.Errorf("told %q", got)
 		}
 		chat.WantTold(t)
@@ -230,7 +234,7 @@ func TestSilenceWindowReload(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		got := p.Told()[1:]
 		slices.Sort(got)
-		if len(got) != 2 || got[0] != "failure: disk is full | x" || !strings.HasPrefix(got[1], "info: A silence has ended: backups | It began 1 January 00:00 UTC.\nStill open:\ndisk is full") {
+		if len(got) != 2 || got[0] != "failure: disk is full | x" || !strings.HasPrefix(got[1], "info: A silence has ended: backups | It began on 1 January 00:00 UTC.\nStill open:\ndisk is full") {
 			t.Errorf("told %q", got)
 		}
 		if all := g.ListSilences("k"); len(all) != 1 || all[0].Title != "job" || all[0].State != silence.Active {
@@ -311,6 +315,44 @@ func TestSilenceWindowSaved(t *testing.T) {
 		p.WantTold(t, "failure: y")
 		if next := g.ListSilences("a"); len(next) != 1 || next[0].State != silence.Planned || next[0].Messages != 0 {
 			t.Errorf("%+v", next)
+		}
+	})
+}
+
+// TestSilenceEvents checks that the events about silences that are told have their data. They
+// once had those of another silence, or none.
+func TestSilenceEvents(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := withManagers(withKeys(dir, ruledKey(p, rules.Rules{})))
+		var mu sync.Mutex
+		events := map[string][]string{}
+		o.Emit = func(name string, data map[string]any) {
+			if name != event.Silence {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			id := data["silence"].(string)
+			events[id] = append(events[id], fmt.Sprint(data["change"], " ", data["from"], " ", data["reason"], " ", data["messages"]))
+		}
+		g := gatewaytest.New(t, o)
+		now := g.AddSilence("k", "for=1h&tag=all&reason=now&tell=yes")
+		later := g.AddSilence("k", "from=2000-01-01T00:30:00Z&for=1h&tag=all&reason=later&tell=yes")
+		planned := g.AddSilence("k", "from=2000-03-01T00:00:00Z&for=1h&tag=all&reason=planned")
+		g.PostForm("/notify/k", "body=x")
+		gatewaytest.Until(t, "2000-01-01 02:00:00")
+		mu.Lock()
+		defer mu.Unlock()
+		want := map[string][]string{
+			now:     {"made 2000-01-01T00:00:00Z now 0", "ended 2000-01-01T00:00:00Z now 1"},
+			later:   {"made 2000-01-01T00:30:00Z later 0", "begun 2000-01-01T00:30:00Z later 0", "ended 2000-01-01T00:30:00Z later 0"},
+			planned: {"made 2000-03-01T00:00:00Z planned 0"},
+		}
+		if !reflect.DeepEqual(events, want) {
+			t.Errorf("got %q, want %q", events, want)
 		}
 	})
 }

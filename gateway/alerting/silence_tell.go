@@ -51,6 +51,9 @@ func (s *Silences) tell(ctx context.Context, at silencedKey, by ended) error {
 		if err != nil {
 			return err
 		}
+		if !over && !x.Begins().After(x.Made) {
+			continue // it began when it was made
+		}
 		told, change := *x, silenceBegun
 		if over {
 			if change, told.Who = silenceEnded, ""; told.ID == by.id {
@@ -104,7 +107,7 @@ func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence
 		if err != nil {
 			return nil, err
 		}
-		m.Title, m.Body = "A silence has ended", "It began "+FormatDay(x.Begins())+".\n"+open // not a repetition of the last one
+		m.Title, m.Body = "A silence has ended", "It began on "+FormatDay(x.Begins())+".\n"+open // not a repetition of the last one
 	} else {
 		m.Title, m.Body = "A silence has begun", beginText(x)
 	}
@@ -112,7 +115,7 @@ func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence
 		m.Title += ": " + x.Reason
 	}
 	now := s.outbox.Queue.Now()
-	others := slices.DeleteFunc(all.WithWindows(now, k.SilenceWindows()), func(o rules.Silence) bool { return o.ID == x.ID })
+	others := slices.DeleteFunc(slices.Clone(all.WithWindows(now, k.SilenceWindows())), func(o rules.Silence) bool { return o.ID == x.ID })
 	targets := slices.Clone(k.DefaultTargets)
 	if x.Tag != "" && !strings.EqualFold(x.Tag, rules.AllTags) {
 		targets = slices.DeleteFunc(slices.Clone(k.Targets), func(t notifier.Target) bool { return !x.Concerns(t.Tags) })

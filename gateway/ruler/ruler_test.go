@@ -130,6 +130,19 @@ func TestRulers(t *testing.T) {
 			p.WantTold(t, disk)
 		})
 	})
+	// It was once taken for a problem that was over before the hold ended.
+	t.Run("a ruler that falls silent while hold holds its alert", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			k := key(p)
+			k.Rules = &rules.Rules{Hold: &rules.Lasting{For: time.Hour}}
+			g := newGateway(t, dir, k)
+			post(t, g, alert("a", 4*time.Minute))
+			wait(5 * time.Minute)
+			p.WantTold(t)
+			wait(2 * time.Hour)
+			p.WantTold(t, lostA)
+		})
+	})
 	t.Run("a ruler that falls silent", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))

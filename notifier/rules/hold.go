@@ -11,7 +11,8 @@ import (
 
 // Lasting tells a problem only if it lasts: the opening of an incident is held for a time.
 // If the incident is resolved before that has passed, neither is told; else what is told
-// then is the present state. By default it holds failures and warnings.
+// then is the present state. An incident of which nothing is reported any more, which a
+// warning closes, is told at once. By default it holds failures and warnings.
 type Lasting struct {
 	For time.Duration
 	Scope
@@ -64,6 +65,10 @@ func (r *Rules) holdOpening(a *Arrival, v *Verdict) (held, done bool) {
 	switch {
 	case x.State == notifier.Resolved:
 		if first == nil || !first.Until.After(now) {
+			return false, false
+		}
+		if x.Type != notifier.Success { // nothing says that the problem is over, so this is told
+			l.endHeld(s, x, v)
 			return false, false
 		}
 		v.Outcome, v.Hold, v.By = Over, ByHold, first.Job
