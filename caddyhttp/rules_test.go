@@ -45,7 +45,7 @@ func TestRuleMistakes(t *testing.T) {
 		"silence":                              "expected silence <from>-<to>",
 		"silence sun":                          "silence: it needs one window",
 		"silence 02:00-04:00 su":               `silence: "su" is neither a weekday`,
-		"silence 00:00-24:00":                  "silence: the windows cover the whole week, so that what they match would never be told; leave a time in which it is",
+		"silence 00:00-24:00":                  "silence: the windows cover the whole week, so that what they match would never be told; make one shorter",
 		"silence 00:00-24:00 {\ntitle x\n}":    "silence: the windows cover the whole week",
 		"silence 00:00-12:00\nsilence 12:00-24:00 {\ntag all\n}":            "silence: the windows cover the whole week",
 		"silence 02:00-04:00\nsilence 02:00-04:00 {\ntell\n}":               "silence: two of the silences have the same times, tag and title; remove one",

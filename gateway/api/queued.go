@@ -63,7 +63,7 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	case rule == notifier.RulePlanned:
 		text = "it is planned"
 	case rule == notifier.RuleHeld && until.IsZero():
-		text = "the problem was over before the hold ended, so that nobody is told"
+		text = "nobody is told of a problem that was over before the hold ended"
 	case rule == notifier.RuleEscalating && until.IsZero():
 		text = "its step of the escalation has not begun, so that the destination knows nothing of the incident"
 	case rule == notifier.RuleEscalating:
@@ -80,7 +80,7 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 		text = "a rule of the key holds it"
 	}
 	if by != "" {
-		text += ", " + by
+		text += " (" + by + ")"
 	}
 	switch {
 	case until.IsZero():

@@ -226,7 +226,7 @@ func (at *Route) CheckMethod(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-	return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.Methods[0])
+	return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, strings.Join(slices.DeleteFunc(slices.Clone(at.Methods), func(m string) bool { return m == http.MethodHead }), " or "))
 }
 
 // Lookup returns the key of the route for the request that it is of.

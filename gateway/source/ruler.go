@@ -39,7 +39,7 @@ type postedAlert struct {
 func ReadRulerAlerts(body []byte, now time.Time) ([]rules.RulerAlert, error) {
 	var posted []postedAlert
 	if err := json.Unmarshal(body, &posted); err != nil {
-		return nil, Errorf(http.StatusBadRequest, "the body must be an array of alerts, as rulers post it to Alertmanager: %w", err)
+		return nil, Errorf(http.StatusBadRequest, "the body must be a JSON array of alerts with labels, as rulers post it to Alertmanager")
 	}
 	if len(posted) > maxPosted {
 		return nil, Errorf(http.StatusBadRequest, "the body has %d alerts; at most %d are possible", len(posted), maxPosted)

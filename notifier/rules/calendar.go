@@ -53,6 +53,9 @@ func ParseCalendar(text, zone string) (c Calendar, err error) {
 	}
 	times, err := cronParser.Parse(c.fields)
 	if err != nil {
+		if strings.ContainsAny(strings.ToUpper(c.fields), "LW#") && strings.Contains(err.Error(), "option") {
+			return Calendar{}, fmt.Errorf(`%q: L, W and # are not possible here; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text))
+		}
 		return Calendar{}, fmt.Errorf(`%q: %w; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text), err)
 	}
 	if s, ok := times.(*cron.SpecSchedule); ok {

@@ -65,7 +65,7 @@ func (w *SilenceWindow) At(t time.Time) Silence {
 
 // Errors of windows of silences.
 var (
-	errAlwaysSilent = errors.New("the windows cover the whole week, so that what they match would never be told; leave a time in which it is, or remove the URLs")
+	errAlwaysSilent = errors.New("the windows cover the whole week, so that what they match would never be told; make one shorter, or remove the URLs from the key")
 	errSameSilence  = errors.New("two of the silences have the same times, tag and title; remove one")
 )
 
