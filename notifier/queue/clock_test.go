@@ -2,9 +2,11 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,6 +198,37 @@ func TestClockOfStore(t *testing.T) {
 		// Two at once, and again after about 5 seconds.
 		if len(attempts) != 4 || slices.Max(attempts[:2]) > time.Second || slices.Min(attempts[2:]) < 4*time.Second || slices.Max(attempts) > 8*time.Second {
 			t.Errorf("attempts after %v", attempts)
+		}
+	})
+}
+
+// TestDueIsNotCrowded checks that a record that is due is not taken for one of too many. The
+// outcome of a question whose time ended on the minute was once forgotten at once.
+func TestDueIsNotCrowded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := open(t, t.TempDir())
+		var calls, crowds atomic.Int64
+		q := start(t, store, queue.Options{
+			Punctual: func() bool { return true },
+			Recheck:  func(context.Context, []queue.Job) {},
+			Due: func(_ context.Context, _ queue.Hash, _ []byte, crowded bool) error {
+				calls.Add(1)
+				if crowded {
+					crowds.Add(1)
+				}
+				return errors.New("not now")
+			},
+		})
+		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			return &queue.RuledChange{Records: []queue.Record{{Data: []byte("x"), Due: time.Now().Add(time.Second)}}}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if calls.Load() < 3 || crowds.Load() > 0 {
+			t.Errorf("%d calls, %d of them for too many records", calls.Load(), crowds.Load())
 		}
 	})
 }

@@ -546,26 +546,18 @@ const (
 
 // tidyOrder removes the records of incidents of which nothing waits any more, and
 // releases jobs that are held although nothing is before them. That happens if a
-// record was damaged.
+// record was damaged. The caller may remove its own records, too, if there are too many;
+// what is due in them is workDue's.
 func (q *Queue) tidyOrder(now time.Time) {
-	names, err := q.store.DueRecords(q.ctx, now, maxLines, tidyJobs)
+	due, err := q.store.DueRecords(q.ctx, now, maxRecords, tidyJobs)
 	q.check(err)
-	for _, name := range names {
-		if q.tidyCallers(name) {
-			continue
-		}
-		q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
-			lines, err := q.readLines(old, status)
-			if err != nil {
-				return nil, err
-			}
-			l := lines[0]
-			a := l.arrange()
-			if len(l.jobs) == 0 {
-				lines[0] = new(line)
-			}
-			return &Change{Records: q.records(lines, now), Jobs: a.changes(now, func(JobID) bool { return false })}, nil
-		}}))
+	for _, name := range due {
+		q.tidyRecord(name, now, false)
+	}
+	surplus, err := q.store.DueRecords(q.ctx, time.Unix(0, 0), maxLines, tidyJobs)
+	q.check(err)
+	for _, name := range surplus {
+		q.tidyRecord(name, now, true)
 	}
 	q.eachHeld(func(held []Job) {
 		for _, j := range held {
@@ -576,6 +568,26 @@ func (q *Queue) tidyOrder(now time.Time) {
 			q.check(err)
 		}
 	})
+}
+
+// tidyRecord removes a record of an incident of which nothing waits any more. crowded
+// means that there are too many records.
+func (q *Queue) tidyRecord(name Hash, now time.Time, crowded bool) {
+	if q.tidyCallers(name, crowded) {
+		return
+	}
+	q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		lines, err := q.readLines(old, status)
+		if err != nil {
+			return nil, err
+		}
+		l := lines[0]
+		a := l.arrange()
+		if len(l.jobs) == 0 {
+			lines[0] = new(line)
+		}
+		return &Change{Records: q.records(lines, now), Jobs: a.changes(now, func(JobID) bool { return false })}, nil
+	}}))
 }
 
 // eachHeld calls f with all jobs that are Held, some at a time. It reports whether the

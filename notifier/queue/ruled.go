@@ -358,13 +358,13 @@ func (q *Queue) recheckHeld(o *Options) {
 }
 
 // tidyCallers reports whether a record is one of the caller, which may remove it
-// because there are too many.
-func (q *Queue) tidyCallers(name Hash) bool {
+// if there are too many.
+func (q *Queue) tidyCallers(name Hash, crowded bool) bool {
 	b, err := q.store.Record(q.ctx, name)
 	if err != nil || callers(b) == nil {
 		return false
 	}
-	if o := q.options.Load(); o.Due != nil {
+	if o := q.options.Load(); crowded && o.Due != nil {
 		q.check(o.Due(q.ctx, name, callers(b), true))
 	}
 	return true
