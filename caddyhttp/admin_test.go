@@ -90,7 +90,8 @@ func TestAdminAPI(t *testing.T) {
 		{"no JSON", "ops", `title=x`, 400, `{"error":"the body must be empty or one JSON object`, ""},
 		{"an unknown field", "ops", `{"text": "x"}`, 400, `{"error":"the body must be empty or one JSON object`, ""},
 		{"too long", "ops", `{"body": "` + strings.Repeat("x", admin.MaxTestRequest) + `"}`, 413, `{"error":"the request is larger`, ""},
-		{"an unknown key", "none", ``, 404, `{"error":"there is no such key`, ""},
+		{"an unknown key", "none", ``, 404, `{"error":"there is no such key: none; GET /notify/keys lists`, ""},
+		{"a misspelt key", "opps", ``, 404, `{"error":"there is no such key: opps; you may mean ops"`, ""},
 	} {
 		status, text := ask(t, "POST", "/notify/keys/"+tt.key+"/test", tt.body)
 		all.WriteString(text)

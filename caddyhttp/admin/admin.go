@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -25,6 +26,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -321,9 +323,19 @@ func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, erro
 	}
 	definitions := app.Engine.Definitions()[r.PathValue("key")]
 	if len(definitions) == 0 {
-		return app, nil, apiError(http.StatusNotFound, errors.New("there is no such key; GET /notify/keys lists all"))
+		return app, nil, apiError(http.StatusNotFound, noKey(app, r.PathValue("key"), ""))
 	}
 	return app, definitions, nil
+}
+
+// noKey returns the error for a key that does not exist, where it was looked for. It suggests
+// one of the configuration.
+func noKey(app *gateway.Gateway, name, where string) error {
+	hint := "GET /notify/keys lists those of the configuration"
+	if near := similar.Names(name, slices.Collect(maps.Keys(app.Engine.Definitions()))); len(near) > 0 {
+		hint = "you may mean " + strings.Join(near, " or ")
+	}
+	return fmt.Errorf("there is no such key: %s%s; %s", markup.TruncateBytes(name, 64), where, hint)
 }
 
 func apiError(status int, err error) error { return caddy.APIError{HTTPStatus: status, Err: err} }

@@ -179,7 +179,7 @@ func serveDestinations(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-var errNoDestination = errors.New("there is no such destination; GET /notify/destinations lists all")
+var errNoDestination = errors.New("there is no such destination; caddy notify queue destinations and GET /notify/destinations list all")
 
 // serveRetryDestination makes due what waits for one destination, and what was given up.
 func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {

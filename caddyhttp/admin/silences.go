@@ -151,7 +151,7 @@ func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) 
 	case space != "":
 		return nil, nil, apiError(http.StatusNotFound, errors.New("no space has a saved key of this name; leave space out for a key of the configuration"))
 	}
-	return nil, nil, apiError(http.StatusNotFound, errors.New("there is no such key, neither in the configuration nor saved; GET /notify/keys lists those of the configuration"))
+	return nil, nil, apiError(http.StatusNotFound, noKey(app, name, ", neither in the configuration nor saved"))
 }
 
 // spaceOf returns the name of the space that a saved key is in.

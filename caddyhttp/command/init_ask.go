@@ -216,10 +216,17 @@ func (a *asker) choose(text string) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(found) {
-		return found[n-1], nil
+	n, err := strconv.Atoi(answer)
+	switch {
+	case answer == "":
+		return nil, nil
+	case err != nil: // a name, or another text
+		return a.choose(answer)
+	case n < 1 || n > len(found):
+		a.explain("There is no " + answer + " in the list.")
+		return a.choose(text)
 	}
-	return nil, nil
+	return found[n-1], nil
 }
 
 // again ends the questions to which an empty answer leads back.

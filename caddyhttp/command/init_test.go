@@ -209,6 +209,7 @@ func TestInitQuestions(t *testing.T) {
 		"an address":   {answers: "\nslack\nhello\nhttps://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ\n\n", want: firstConfig{url: "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", service: "Slack", keep: true}, asks: []string{"such as https://hooks.slack.com/services/…/…/…?", "This is no address that Slack gives out."}},
 		"a name":       {answers: "\ngotify\npush.example.org\nAbCdEfGhIjKlMnO\n\n", want: firstConfig{url: "gotifys://push.example.org/AbCdEfGhIjKlMnO", service: "Gotify", keep: true}, asks: []string{"(host)?", "(token)?"}},
 		"another":      {answers: "\ngotify\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}},
+		"a name of":    {answers: "\nmicrosoft\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"}},
 		"one of":       {answers: "\nmicrosoft\n99\nmicrosoft\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"}},
 		"a group":      {answers: "\nchat\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"\n   9  ", " more: type a name"}},
 		"a number":     {answers: "\ngoogle chat\n1\nhttps://example.com\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Google Chat"}},

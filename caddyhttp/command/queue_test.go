@@ -125,7 +125,7 @@ func TestQueue(t *testing.T) {
 		"show none " + address:                   "no such message",
 		"retry --all --destination x " + address: "alone",
 		"retry --destination x " + address:       "no such destination",
-		"list --address=127.0.0.1:1":             "asking the admin API",
+		"list --address=127.0.0.1:1":             "no server answers at 127.0.0.1:1; start Caddy, or name its admin API with --address",
 	} {
 		if _, errs, code := run(strings.Fields(args)...); code != 1 || !strings.Contains(errs, want) {
 			t.Errorf("queue %s: exit %d %s; want %s", args, code, errs, want)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 	"text/tabwriter"
@@ -183,7 +184,11 @@ func (d *doctor) checkConfig() {
 	}
 	c, err := trial.Load(d.cmd.InOrStdin(), d.flags.config, d.adapter)
 	if err != nil {
-		d.add(stateFail, "configuration", name+" does not load: "+err.Error(), "correct that, and run caddy reload")
+		text, remedy := err.Error(), "correct that, then load it with caddy reload, or start Caddy"
+		if before, after, ok := strings.Cut(text, "; "); ok && errors.Is(err, fs.ErrNotExist) { // it has one
+			text, remedy = before, after
+		}
+		d.add(stateFail, "configuration", name+" does not load: "+text, remedy)
 		return
 	}
 	d.config = c

@@ -44,7 +44,11 @@ func (d *doctor) checkServer() {
 	if err != nil {
 		if isRefused(address) {
 			d.stopped = true
-			d.add(stateWarn, "server", "no server answers at "+address+", so that only the configuration was checked", "start Caddy, or name its admin API with --address")
+			text := "no server answers at " + address
+			if d.config != nil {
+				text += ", so that only the configuration was checked"
+			}
+			d.add(stateWarn, "server", text, "start Caddy, or name its admin API with --address")
 			return
 		}
 		d.add(stateFail, "server", "the server at "+address+" runs no gateway, or an older version: "+adminapi.Error(err).Error(), "load the configuration with caddy reload, or restart Caddy with this binary")

@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
+
+// dialled matches the error of a request that reached no server. Caddy wraps none.
+var dialled = regexp.MustCompile(`"https?://([^/"]+)[^"]*": dial `)
 
 // Error returns what an error of the admin API says, without the JSON that it is written in
 // and the status before it. Other errors say that the API was asked.
@@ -16,6 +20,9 @@ func Error(err error) error {
 		Error string `json:"error"`
 	}
 	if json.Unmarshal([]byte("{"+text), &answer) != nil || answer.Error == "" {
+		if at := dialled.FindStringSubmatch(err.Error()); at != nil {
+			return fmt.Errorf("no server answers at %s; start Caddy, or name its admin API with --address", at[1])
+		}
 		return fmt.Errorf("asking the admin API: %w", err)
 	}
 	return errors.New(answer.Error)
