@@ -47,6 +47,7 @@ func TestSilenceRefused(t *testing.T) {
 			{"/notify/k/silences", "title=x&from=2000-01-03T00:00:00Z", 400, "needs an end"},
 			{"/notify/k/silences", "title=x&for=2h&tell=maybe", 400, "tell must be true or false"},
 			{"/notify/k/silences", "tag=oncal&for=2h", 400, "no destination of the key k has the tag oncal; you may mean oncall"},
+			{"/notify/k/silences", "title=x&for=2h&form=2000-01-02T00:00:00Z", 400, "with the fields from, for or until"},
 			{"/notify/k/silences", "tag=2:oncall&for=2h", 400, "one tag of URLs"},
 			{"/notify/off/silences", "title=x&for=2h", 403, "queue off"},
 			{"/notify/none/silences", "title=x&for=2h", 404, "no such key"},

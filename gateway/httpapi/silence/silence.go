@@ -7,6 +7,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ const MaxRequest = 16 << 10
 // errFields is returned for a body that is no silence.
 var errFields = errors.New("the body must be a form or one JSON object with the fields from, for or until, incident, tag, title, reason and who, all of them texts, and tell, which is true or false")
 
+// formFields are the fields of the form of a silence.
+var formFields = []string{"from", "for", "until", "incident", "tag", "title", "reason", "who", "tell"}
+
 // Read reads the body of r, which is JSON or a form.
 func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
 	if err := api.LimitBody(w, r, MaxRequest); err != nil {
@@ -56,6 +60,11 @@ func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
 	case "application/x-www-form-urlencoded":
 		if err := r.ParseForm(); err != nil {
 			return s, api.BodyError(err)
+		}
+		for name := range r.PostForm {
+			if !slices.Contains(formFields, name) { // such as form for from, which would begin now
+				return s, &api.Error{Status: http.StatusBadRequest, Err: errFields}
+			}
 		}
 		return OfForm(r.PostForm.Get)
 	}
