@@ -139,3 +139,29 @@ func TestConsoleTestAll(t *testing.T) {
 		t.Errorf("a program gets %s", got.Body)
 	}
 }
+
+// TestTestAfterRepair checks that a destination is not red any more, and gets what waits for it,
+// when a test has reached it. It stayed red until the next message.
+func TestTestAfterRepair(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusUnauthorized)
+	g := gatewaytest.New(t, queued(openConsole(gatewaytest.Key("ops", p.NotifyURL()))))
+	g.PostForm("/notify/ops", "body=x")
+	gatewaytest.Eventually(t, func() bool {
+		sentence, _ := situation(t, get(g, "/notify/console", browser).Body)
+		return sentence == "failing: 1 destination failing"
+	})
+	test := func() string {
+		return submit(g, "/notify/console/keys/ops?test", url.Values{"destination": {"1"}}).Body
+	}
+	if body := test(); !strings.Contains(body, "Failed: ") {
+		t.Errorf("a test that fails: %s", body)
+	}
+	p.Answer(http.StatusOK)
+	if body := test(); !strings.Contains(body, "Delivered in ") || !strings.Contains(body, `class="row is-fine delivered"`) {
+		t.Errorf("a test that arrives: %s", body)
+	}
+	if sentence, _ := situation(t, get(g, "/notify/console", browser).Body); !strings.HasPrefix(sentence, "fine: All quiet") {
+		t.Errorf("after the test: %s", sentence)
+	}
+}

@@ -11,15 +11,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// SendTest sends a test message to the one target of to under the rules of its key. It
-// does not use the queue, so that the result is that of one attempt.
+// SendTest sends a test message to the one target of to under the rules of its key (see
+// [outbox.Engine.SendTest]). The result is that of one attempt.
 func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *api.Selection) (*api.Response, error) {
 	d, err := h.TestDelivery(k, to)
 	if err != nil {
 		return nil, err
 	}
 	stream := streamOf(&d, w, r)
-	resp := api.NewResponse(h.Shared.Send(r.Context(), d))
+	resp := api.NewResponse(h.App.Engine.SendTest(r.Context(), k, d))
 	resp.Stream = stream
 	return resp, nil
 }
@@ -47,7 +47,7 @@ func SendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definition
 		c := *m
 		wg.Go(func() {
 			to := &api.Selection{Targets: targets}
-			reports[i] = a.Shared.Send(r.Context(), dispatch.NewDelivery(d.Site, site.SourceTest, a.SiteID(d.Site), &c, to).ToKey(d.Key))
+			reports[i] = a.SendTest(r.Context(), d.Key, dispatch.NewDelivery(d.Site, site.SourceTest, a.SiteID(d.Site), &c, to).ToKey(d.Key))
 		})
 	}
 	wg.Wait()

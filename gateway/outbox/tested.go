@@ -1,0 +1,30 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// SendTest sends a test message at once, without the queue. The queue learns which destinations
+// of the key it has reached: they are not failing any more, and get what waits for them. A test
+// that fails changes nothing, because somebody looks at it.
+func (a *Engine) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery) *notifier.Report {
+	report := a.Shared.Send(ctx, d)
+	q, err := a.Durable(k)
+	if q == nil || err != nil {
+		return report
+	}
+	for i, at := range d.To.Positions() {
+		t := d.To.Targets[i]
+		ofKey := slices.ContainsFunc(k.Targets, func(o notifier.Target) bool { return o.Hash() == t.Hash() })
+		if ofKey && report.Results[at].Status == notifier.Delivered {
+			q.Queue.Observe(queue.Attempt{Destination: site.DestinationName(t, k.Limits), Host: t.Host(), Client: k.Limits != nil, Status: queue.Delivered})
+		}
+	}
+	return report
+}
