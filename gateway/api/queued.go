@@ -67,7 +67,7 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	case rule == notifier.RuleEscalating && until.IsZero():
 		text = "its step of the escalation has not begun, so that the destination knows nothing of the incident"
 	case rule == notifier.RuleEscalating:
-		text = "it waits for its step of the escalation, unless somebody acknowledges the incident"
+		text = "its step of the escalation begins"
 	case rule == RuleDecided:
 		text = "the question is not open any more"
 	case rule == notifier.RuleAcknowledged:
@@ -86,6 +86,8 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	case until.IsZero():
 	case rule == notifier.RulePlanned:
 		text += " for " + formatTime(until)
+	case rule == notifier.RuleEscalating:
+		text += " at " + formatTime(until) + ", unless somebody acknowledges the incident"
 	case rule == notifier.RuleHeld, rule == notifier.RuleSilenced:
 		text += " until " + formatTime(until)
 	default:

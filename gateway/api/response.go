@@ -47,8 +47,7 @@ type Response struct {
 	// link in HTML responses; "" for no link.
 	FormURL string
 
-	// BackURL is the address of the page that the request came from, if that is
-	// not a form for messages; "" for no link.
+	// BackURL is the address of the page whose button sent the request; "" for none.
 	BackURL string
 
 	// Frame surrounds a response in HTML.

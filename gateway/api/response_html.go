@@ -9,18 +9,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// page returns the page of a response in HTML for a request to a path. It has the lines of
-// the plain text or, if nothing was done, the reason. sent reports whether the request was to
-// send a message.
+// page returns the page of a response in HTML for a request to a path. sent reports whether the
+// request was to send a message: then the page has the lines of the plain text, as that of
+// Apprise API has. The page for a button has the reason of an error and the other records.
 func (r *Response) page(path string, sent bool) view.ResponsePage {
-	page := view.ResponsePage{Title: r.title(sent), FormURL: r.FormURL, BackURL: r.BackURL}
-	if r.Error != "" && len(r.Records) == 0 && !sent {
-		page.Reason = sentence(r.Error)
-		if r.FormURL == "" && r.BackURL == "" {
+	button := r.BackURL != ""
+	page := view.ResponsePage{Title: r.title(sent), Log: !button, FormURL: r.FormURL, BackURL: r.BackURL}
+	lines := r.lines()
+	if r.Error != "" && (button || len(r.Records) == 0 && !sent) {
+		page.Reason, lines = sentence(r.Error), r.Records
+		if r.FormURL == "" && !button {
 			page.Home = RootOf(path) + "notify"
 		}
 	}
-	for _, l := range r.lines() {
+	for _, l := range lines {
 		optional := l.Optional && l.Level == notifier.LevelError
 		page.Lines = append(page.Lines, view.ResponseLine{Level: string(l.Level), Optional: optional, Time: formatTime(l.Time), Text: l.Text})
 	}

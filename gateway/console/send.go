@@ -67,7 +67,7 @@ func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *htt
 		return h.servePreview(w, r, at.Lookup())
 	}
 	resp := h.api.SendManaged(w, r, at)
-	resp.FormURL = address
+	resp.FormURL, resp.BackURL = "", address
 	return resp
 }
 

@@ -65,7 +65,7 @@ func TestSendManaged(t *testing.T) {
 			t.Errorf("the page does not have %s: %s", want, page.Body)
 		}
 	}
-	if sent := g.Do(request("POST", address, "ann", "")); !strings.Contains(sent.Body, `<a href="./secret?send">Write another message</a>`) {
+	if sent := g.Do(request("POST", address, "ann", "")); !strings.Contains(sent.Body, `<a class="button primary" href="./secret?send">Back</a>`) {
 		t.Error(sent.Body)
 	}
 	// The script of the page reads the results as they come in.

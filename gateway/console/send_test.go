@@ -283,7 +283,7 @@ func TestPlainForm(t *testing.T) {
 	r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
 	r.Header.Set("Accept", browser)
 	got := g.Do(r)
-	if got.Status != 200 || !strings.Contains(got.Body, `<p><a href="./">Write another message</a></p>`) {
+	if got.Status != 200 || !strings.Contains(got.Body, `<a class="button primary" href="./">Write another message</a>`) {
 		t.Errorf("status %d\n%s", got.Status, got.Body)
 	}
 	if a := s.One(t); a.Path != "/b" || a.Message != "hello" || a.Type != "warning" || len(a.Attachments) != 0 {

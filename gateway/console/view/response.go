@@ -3,11 +3,12 @@ package view
 // ResponsePage shows the response to a request.
 type ResponsePage struct {
 	Title   string
-	Reason  string // why nothing was done, a sentence; "" to show the lines
+	Reason  string // why nothing was done, a sentence; "" if something was
 	Home    string // the address of the start page, for an error without another way on
 	Lines   []ResponseLine
+	Log     bool   // the lines are shown with their levels and times
 	FormURL string // the address of a form for messages; "" for none
-	BackURL string // the address of the page of a key; "" for none
+	BackURL string // the address of the page whose button led here; "" for none
 }
 
 // ResponseLine is a line of a response.
