@@ -37,7 +37,11 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	page := alerting.NewIncidentsJSON(list, nameOf, r.URL.Path, &by, next)
 	out := incidentsJSON{Incidents: make([]listedIncident, len(list)), Next: page.Next}
 	for i, x := range list {
-		out.Incidents[i] = listedIncident{page.Incidents[i], q.Alerts.Silences.Until(ctx, x.Incident).UTC()}
+		silenced, err := q.Alerts.Silences.Of(ctx, x.Incident)
+		if err != nil {
+			return faultError(err)
+		}
+		out.Incidents[i] = listedIncident{page.Incidents[i], silenced.Until.UTC(), silenced.Names()}
 	}
 	return writeJSON(w, out)
 }
@@ -48,10 +52,11 @@ type incidentsJSON struct {
 	Next      string           `json:"next,omitempty"` // address of the next page
 }
 
-// listedIncident is an incident with the end of the silence that matches it.
+// listedIncident is an incident with what a silence keeps back of it.
 type listedIncident struct {
 	alerting.IncidentJSON
 	Silenced time.Time `json:"silenced_until,omitzero"`
+	For      []string  `json:"silenced_for,omitempty"` // the destinations that are not told; none if no destination is
 }
 
 // faultError returns err as the admin API answers it: with its own status, or with 503

@@ -41,6 +41,7 @@ type incident struct {
 		Next *time.Time `json:"next"`
 	} `json:"escalation"`
 	Silenced *time.Time `json:"silenced_until"` // nil if no silence matches it
+	For      []string   `json:"silenced_for"`   // the destinations that are silent; none if all are
 }
 
 // incidentFlags are the flags of the commands of incidents.
@@ -205,7 +206,7 @@ func (x *incident) columns() []string {
 		what = "nobody is told yet" // a silence matches it since it was opened
 	case x.State == "open" && x.Escalation != nil:
 		what = fmt.Sprintf("step %d", x.Escalation.Step)
-		if next := x.Escalation.Next; next != nil && (x.Silenced == nil || next.After(*x.Silenced)) {
+		if next := x.Escalation.Next; next != nil && (x.Silenced == nil || len(x.For) > 0 || next.After(*x.Silenced)) {
 			what += ", next " + x.Escalation.Next.Local().Format(time.DateTime)
 		}
 	}
@@ -213,7 +214,11 @@ func (x *incident) columns() []string {
 		if what != "" {
 			what += ", "
 		}
-		what += "silenced until " + x.Silenced.Local().Format(time.DateTime)
+		silenced := "silenced"
+		if len(x.For) > 0 {
+			silenced = "silent for " + strings.Join(x.For, ", ")
+		}
+		what += silenced + " until " + x.Silenced.Local().Format(time.DateTime)
 	}
 	line := []string{x.ID, x.Key, x.State, x.Type, "since " + x.Opened.Local().Format(time.DateTime), what, x.Title}
 	for i, text := range line {

@@ -131,6 +131,7 @@ func TestIncidentColumns(t *testing.T) {
 		"silenced":        {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`, "step 1, silenced until " + at("2026-03-01T13:00:00Z")},
 		"silenced before": {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T14:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`, "step 1, next " + at("2026-03-01T14:00:00Z") + ", silenced until " + at("2026-03-01T13:00:00Z")},
 		"not told":        {`{"state": "open", "escalation": {"step": 0}}`, "nobody is told yet"},
+		"silent for one":  {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z", "silenced_for": ["JSON web (1:oncall)"]}`, "step 1, next " + at("2026-03-01T12:00:00Z") + ", silent for JSON web (1:oncall) until " + at("2026-03-01T13:00:00Z")},
 		"without steps":   {`{"state": "open", "silenced_until": "2026-03-01T13:00:00Z"}`, "silenced until " + at("2026-03-01T13:00:00Z")},
 	} {
 		var x incident

@@ -238,7 +238,8 @@ func NewIncidentJSON(x *rules.Incident, key string) IncidentJSON {
 		out.Acknowledged = &acknowledgementJSON{a.By, a.At, a.Until.UTC()}
 	}
 	if e := &x.Escalation; e.Round > 0 {
-		out.Escalation = &escalationJSON{e.Step, IncidentSteps(x), e.Round, e.Next.UTC(), e.Exhausted}
+		_, next := e.NextStep()
+		out.Escalation = &escalationJSON{e.Step, IncidentSteps(x), e.Round, next.UTC(), e.Exhausted}
 	}
 	for _, s := range x.Begun {
 		out.Begun = append(out.Begun, begunStepJSON{s.Round, s.Step, s.At, cmp.Or(string(s.Outcome), "sending")})

@@ -37,7 +37,7 @@ type messagePlan struct {
 func (p *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked && d.Question == nil { // a question says itself which destinations are silent
-		silences = p.silences.Of(d)
+		silences = p.silences.Concerning(d)
 	}
 	if d.Rules.Empty() && len(silences) == 0 {
 		return nil

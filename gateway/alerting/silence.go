@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -142,15 +143,68 @@ func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.
 	return x, nil
 }
 
-// Until returns until when a silence matches an open incident; the zero time for none.
-func (s *Silences) Until(ctx context.Context, x *rules.Incident) (until time.Time) {
-	if !x.IsOpen() {
-		return until
+// Silenced is what silences keep back of an incident.
+type Silenced struct {
+	Until time.Time         // when the first of them ends; zero for none
+	Only  []notifier.Target // the destinations that are not told; none if no destination is
+	Next  bool              // nobody of the step that begins next is told then
+}
+
+// Names returns the names of the destinations that are not told; none if no destination is.
+func (s *Silenced) Names() (names []string) {
+	for _, t := range s.Only {
+		names = append(names, t.Name())
 	}
-	if m, err := s.OfIncident(ctx, x); err == nil && m != nil {
-		until = m.Until
+	return names
+}
+
+// Of returns what silences keep back of an open incident.
+func (s *Silences) Of(ctx context.Context, x *rules.Incident) (out Silenced, err error) {
+	dir := &s.outbox.Engine.Load().Directory
+	if !x.IsOpen() || !s.Has(PlaceOfIncident(x)) && !hasSilenceWindows(dir) {
+		return out, nil
 	}
-	return until
+	k, _, err := dir.KeyOfIncident(ctx, x)
+	if err != nil || k == nil {
+		return out, err
+	}
+	holding, err := s.At(ctx, PlaceOfIncident(x), k.SilenceWindows())
+	if err != nil || len(holding) == 0 {
+		return out, err
+	}
+	now := s.outbox.Queue.Now()
+	next, at := x.Escalation.NextStep()
+	loud := false
+	out.Next = next > 0
+	for _, t := range k.Targets {
+		if !isToldOf(x, t) {
+			continue
+		}
+		m := holding.MatchIncident(now, x, t.Tags)
+		if m == nil {
+			loud = true
+		} else if out.Only = append(out.Only, t); out.Until.IsZero() || m.Until.Before(out.Until) {
+			out.Until = m.Until
+		}
+		if rules.StepOf(t.Tags) == next && (m == nil || m.Until.Before(at)) {
+			out.Next = false
+		}
+	}
+	if !loud {
+		out.Only = nil
+	}
+	return out, nil
+}
+
+// isToldOf reports whether a destination of the key of an incident is one of those that are told
+// of it.
+func isToldOf(x *rules.Incident, t notifier.Target) bool {
+	hash := t.Hash()
+	return len(t.Tags) == 0 || slices.ContainsFunc(x.Escalation.Targets, func(s rules.StepTarget) bool { return s.Hash == hash }) ||
+		slices.ContainsFunc(t.Tags, func(tag string) bool {
+			_, name := notifier.SplitTag(tag)
+			return slices.Contains(x.Tags, name)
+		})
 }
 
 // all returns the silences in the record of the key with a place.
@@ -177,20 +231,6 @@ func (s *Silences) At(ctx context.Context, place string, windows []rules.Silence
 func (s *Silences) List(ctx context.Context, place string, windows []rules.SilenceWindow) (rules.Silences, error) {
 	all, err := s.all(ctx, place)
 	return all.Listed(s.outbox.Queue.Now(), windows), err
-}
-
-// OfIncident returns the silence that matches an incident now, or nil.
-func (s *Silences) OfIncident(ctx context.Context, x *rules.Incident) (*rules.Silence, error) {
-	dir := &s.outbox.Engine.Load().Directory
-	if !x.IsOpen() || !s.Has(PlaceOfIncident(x)) && !hasSilenceWindows(dir) {
-		return nil, nil
-	}
-	k, _, err := dir.KeyOfIncident(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	holding, err := s.At(ctx, PlaceOfIncident(x), k.SilenceWindows())
-	return holding.MatchIncident(s.outbox.Queue.Now(), x, x.Tags), err
 }
 
 // hasSilenceWindows reports whether a key has silences in the configuration.
@@ -378,11 +418,11 @@ func (s *Silences) changed(change, key string, x rules.Silence) {
 	})
 }
 
-// Of returns the silences of the key that may keep the message of a delivery from
+// Concerning returns the silences of the key that may keep the message of a delivery from
 // one of its destinations. Those of a message about an incident are all of them, because
 // the silence of an incident also holds for its later messages. Some may only hold in a minute:
 // until then, what destinations know of the incident is stored.
-func (s *Silences) Of(d *dispatch.Delivery) rules.Silences {
+func (s *Silences) Concerning(d *dispatch.Delivery) rules.Silences {
 	all, windows := s.cache.of(d), d.Rules.SilenceWindows()
 	if len(all)+len(windows) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
 		return nil

@@ -122,7 +122,7 @@ func (q *Questions) prepare(d *dispatch.Delivery) error {
 // leaveSilent removes the destinations that silences keep the question from. If these are
 // all, the error says so.
 func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
-	silences := q.alerts.Silences.Of(d)
+	silences := q.alerts.Silences.Concerning(d)
 	if len(silences) == 0 {
 		return nil
 	}

@@ -41,10 +41,15 @@ type lastResult struct {
 	delivered time.Time
 }
 
+// remembered returns what the history tells of the states of keys and destinations.
+func (h *shared) remembered() *healthView {
+	return &healthView{lastOf: h.Shared.History.LastOf, last: lastResultsOf(&h.Shared.History)}
+}
+
 // health returns the states of all destinations. The error is that of the queue; the
 // view can be used nevertheless.
 func (h *shared) health(ctx context.Context) (*healthView, error) {
-	v := &healthView{lastOf: h.Shared.History.LastOf, last: lastResultsOf(&h.Shared.History)}
+	v := h.remembered()
 	q, err := h.App.Open(nil)
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
@@ -223,7 +228,7 @@ func (v *healthView) ofKey(id site.KeyID, k *site.Key) view.Health {
 			sum.Delivered = later(sum.Delivered, d.Delivered)
 			continue
 		}
-		addHealth(&sum, d, t.Destination.Name())
+		addHealth(&sum, d, t.Name())
 	}
 	if sum.State == "" {
 		sum.State = view.Silent

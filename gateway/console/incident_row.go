@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,15 +18,10 @@ import (
 // incidentRow returns an incident with its buttons.
 func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.IncidentRow {
 	out := view.IncidentRow{ListedIncident: h.ListedIncident(r, x), PublicID: x.ID, Resolve: !x.Own}
-	out.Silenced = h.api.Incidents.SilencedUntil(r.Context(), x)
-	steps := alerting.IncidentSteps(x)
-	if i := slices.Index(steps, x.Escalation.Step); len(steps) > 0 {
-		out.Told = h.toldBy(out.Key, x)
-		next := steps[0]
-		if i+1 < len(steps) {
-			next = steps[i+1]
-		}
-		out.NextTold = h.stepName(out.Key, next)
+	h.api.Incidents.SetSilenced(r.Context(), x, &out.ListedIncident)
+	if out.Steps > 0 {
+		next, _ := x.Escalation.NextStep()
+		out.Told, out.NextTold = h.toldBy(out.Key, x), h.stepName(out.Key, next)
 	}
 	if !x.Own && out.Key != "" {
 		query := url.Values{"key": {out.Key}, "incident": {cmp.Or(x.Name, x.Derived)}}

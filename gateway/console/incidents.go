@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -47,9 +48,12 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	}
 	p.Done = cmp.Or(forgottenOf(r.URL.Query()), nowDone(r.URL.Query()))
 	list, next, err := h.api.Incidents.SiteIncidents(r.Context(), &by)
-	if err != nil {
+	switch {
+	case errors.Is(err, alerting.ErrNoIncidents):
+		p.Problem = "There is no queue, which keeps incidents. The operator can add queue to the global option notify."
+	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
-	} else {
+	default:
 		p.Action = root + httpapi.RouteConsoleIncidents[1:]
 	}
 	for _, x := range list {

@@ -8,7 +8,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setInbox sets where the messages of a key are read, for who may read them.
@@ -17,7 +16,7 @@ func (h *keyPages) setInbox(r *http.Request, p *view.KeyPage, key *httpapi.Looku
 		return
 	}
 	p.Inbox = &view.KeyInbox{
-		Address: inboxAddress(r, k.Name), Keep: rules.FormatTime(k.Inbox), Readers: len(k.Readers),
+		Address: inboxAddress(r, k.Name), Keep: view.Length(k.Inbox), Readers: len(k.Readers),
 	}
 	if !k.Saved { // a saved key has no reader, so programs cannot read it
 		p.Inbox.Lines = readingLines(r, k)

@@ -33,7 +33,7 @@ func TestKeyPageInbox(t *testing.T) {
 	}
 	body := page("kept")
 	for _, want := range []string{
-		`href="../../../notify/kept/messages"`, "can be read for 7d", "curl -N -H &#34;Authorization: Bearer $READER&#34; http://example.com/notify/kept/stream",
+		`href="../../../notify/kept/messages"`, "are kept for 7 days", "curl -N -H &#34;Authorization: Bearer $READER&#34; http://example.com/notify/kept/stream",
 		`<code>http://example.com/notify/kept/ntfy</code>`, "ntfy subscribe --token &#34;$READER&#34; http://example.com/notify/kept/ntfy/phone", "stands for a <code>reader</code> of the key",
 		`href="../../../notify/console/keys/kept?send"`,
 	} {
@@ -44,7 +44,7 @@ func TestKeyPageInbox(t *testing.T) {
 	if body := get(g, "/notify/console/keys/kept", browser).Body; !strings.Contains(body, `kept in its <a href="../../../notify/kept/messages">inbox</a>`) || !strings.Contains(body, `href="../../../notify/console/keys/kept?send"`) {
 		t.Errorf("the state of kept: %s", body)
 	}
-	if body := page("both"); !strings.Contains(body, "can be read for 36h") || !strings.Contains(body, "The key has no <code>reader</code>") || strings.Contains(body, "below.</p>\n<p class=\"buttons\">") {
+	if body := page("both"); !strings.Contains(body, "are kept for 36 hours") || !strings.Contains(body, "The key has no <code>reader</code>") || strings.Contains(body, "below.</p>\n<p class=\"buttons\">") {
 		t.Errorf("the page of both: %s", body)
 	}
 	if body := page("fine"); strings.Contains(body, `id="inbox"`) || strings.Contains(body, "$READER") {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,13 +41,15 @@ const (
 // that came to the site.
 func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
 	id := site.KeyID{Site: h.Site(), Key: k.Name}
-	list, err := h.messages.listMessages(r, messageSearch{filter: messageFilter{key: k.Name}, scan: maxKeyScan})
+	titles := h.messages.titles(r)
+	titles.known = k
+	list, err := h.messages.listMessages(r, messageSearch{filter: messageFilter{key: k.Name}, titles: titles, scan: maxKeyScan})
 	if err == nil {
 		p.Recent = list.messages
 		if list.stored {
-			p.RecentHint = "Equal ones are counted. Refused requests are those of the latest since the gateway started."
+			p.RecentHint = "Equal ones are one line. Refused requests are the latest since the gateway started."
 		} else {
-			p.RecentHint = "Equal ones are counted. These are from the latest messages and refusals since the gateway started."
+			p.RecentHint = "Equal ones are one line. These are the latest messages and refused requests since the gateway started."
 		}
 	}
 	for i := range p.Recent {
@@ -90,13 +93,16 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 				if d.Key() != key {
 					continue
 				}
-				g := view.QueuedGroup{Named: named(d.Result.Service, d.Result.Destination), URL: d.Result.Destination, Outcome: view.Queued}
+				g := view.QueuedGroup{Named: named(d.Result.Service, d.Result.Destination), Tags: strings.Join(d.Result.Tags, ", "), URL: d.Result.Destination, Outcome: view.Queued}
 				if status == queue.Dead {
 					g.Outcome, g.Reason = view.GivenUp, d.Reason
 				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {
 					g.Reason = *r.Error
 				} else if r.Rule != "" {
-					g.Outcome, g.Hold, g.Step = view.Held, holdText(r.Rule), r.Rule == notifier.RuleEscalating
+					g.Outcome, g.Hold = view.Held, holdText(r.Rule)
+					if r.Rule == notifier.RuleEscalating {
+						g.Outcome = view.Later
+					}
 				}
 				id := groupID{g.Outcome, g.Name, g.URL, jobs[i].Destination, g.Reason, g.Hold}
 				n, ok := at[id]
@@ -135,15 +141,19 @@ func holdText(rule notifier.Rule) string {
 	return "A rule of the key holds it."
 }
 
-// addToGroup adds a delivery to its group.
+// addToGroup adds a delivery to its group. A message that comes several times, once in each round
+// of an escalation, counts once.
 func addToGroup(g *view.QueuedGroup, j *queue.Job) {
+	if j.Status != queue.Dead && (g.Next.IsZero() || j.Due.Before(g.Next)) {
+		g.Next = j.Due
+	}
+	if n := len(g.Messages); n > 0 && g.Messages[n-1].ID == j.Message.String() {
+		return // the deliveries of a message follow each other
+	}
 	g.Count++
 	came := messageTime(j.Message)
 	if g.First.IsZero() || came.Before(g.First) {
 		g.First = came
-	}
-	if j.Status != queue.Dead && (g.Next.IsZero() || j.Due.Before(g.Next)) {
-		g.Next = j.Due
 	}
 	if len(g.Messages) < maxPageQueued {
 		g.Messages = append(g.Messages, view.MessageLink{ID: j.Message.String(), Time: came})

@@ -124,7 +124,7 @@ func (h *shared) keyNames(ctx context.Context) ([]string, error) {
 
 // roughStates returns the states of keys without reading saved ones. That of a saved
 // key follows from the destinations that messages to a key of this name went to last.
-func (h *keysPage) roughStates(states *healthView, names []string) map[string]view.State {
+func (h *shared) roughStates(states *healthView, names []string) map[string]view.State {
 	siteID, saved := h.Site(), map[string]*view.Health{}
 	for i := range states.states {
 		if name := outbox.DecodeName(states.states[i].About).Key; name != "" {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -232,29 +233,41 @@ func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, results []api.Qu
 // resultLines returns the failures among results in one line each, then a line for each
 // other status, and how many failures there are besides.
 func resultLines(all []api.Result) (lines []string, more int) {
-	others := map[notifier.Status][]string{}
+	others := map[string][]string{}
 	for _, r := range all {
 		switch {
 		case r.Rule == notifier.RulePlanned && r.Until != nil:
-			lines = append(lines, "Planned for "+r.Until.UTC().Format(time.RFC3339)+".")
+			continue // the line of the message says when
+		case r.Rule == notifier.RuleEscalating && r.Status == api.StatusQueued:
+			others[laterSteps] = append(others[laterSteps], r.Name)
 		case r.Error == nil, r.Status == api.StatusCancelled, r.Status == notifier.Skipped:
-			others[r.Status] = append(others[r.Status], r.Name)
+			others[statusLines[r.Status]] = append(others[statusLines[r.Status]], r.Name)
 		case len(lines) == maxPageResults:
 			more++
 		default:
 			lines = append(lines, r.Name+": "+*r.Error)
 		}
 	}
-	for _, s := range []struct {
-		status notifier.Status
-		text   string
-	}{{notifier.Delivered, "Delivered to "}, {api.StatusQueued, "Waiting for "}, {notifier.Skipped, "Not needed for "}, {api.StatusCancelled, "Cancelled for "}} {
-		if names := others[s.status]; len(names) > 0 {
-			lines = append(lines, s.text+joinNames(names)+".")
+	for _, text := range []string{statusLines[notifier.Delivered], statusLines[api.StatusQueued], laterSteps, statusLines[notifier.Skipped], statusLines[api.StatusCancelled]} {
+		names := others[text]
+		if text == laterSteps || text == statusLines[notifier.Skipped] { // a destination has one in each round
+			slices.Sort(names)
+			names = slices.Compact(names)
+		}
+		if len(names) > 0 {
+			lines = append(lines, text+joinNames(names)+".")
 		}
 	}
 	return lines, more
 }
+
+// statusLines begin the lines of results without a failure, by their statuses.
+var statusLines = map[notifier.Status]string{
+	notifier.Delivered: "Delivered to ", api.StatusQueued: "Waiting for ", notifier.Skipped: "Not needed for ", api.StatusCancelled: "Cancelled for ",
+}
+
+// laterSteps begins the line of the steps of an escalation that have not begun.
+const laterSteps = "Later, unless acknowledged: "
 
 // sinceChoices are the values of the filter's field since.
 var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
@@ -266,7 +279,7 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 		Root:   api.RootOf(r.URL.Path),
 		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
 	}
-	p.Titles = p.Filter.Title != "" || h.Resolved.HasInboxes()
+	p.Titles, p.Stored = p.Filter.Title != "" || h.Resolved.HasInboxes(), h.Has.Queue
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
 	if p.Filter.Since != "" {
 		d, ok := sinceChoices[p.Filter.Since]
@@ -357,9 +370,9 @@ func messagesHint(stored, titles bool) string {
 	case !stored:
 		return "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
 	case titles:
-		return "Titles are those that the inboxes of keys keep. Refused requests are those of the latest since the gateway started."
+		return "A title is shown if the key has an inbox, which keeps it. Refused requests are the latest since the gateway started."
 	}
-	return "Refused requests are those of the latest since the gateway started."
+	return "Refused requests are the latest since the gateway started."
 }
 
 // pageMessage returns the message that the address of a page names.
@@ -404,13 +417,27 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if p.Message.Outcome == view.Planned {
 		p.Planned = e.Jobs[0].Due
 	}
+	keep := h.App.Engine.QueueSettings.Keep
+	p.Keep = view.Length(keep)
+	rounds := map[string]int{} // the indexes of later steps, by their destinations
+	listed := map[string]bool{}
 	for i, result := range queued.Message(e).Results {
-		j := &e.Jobs[i]
-		d := newPageDelivery(result, j)
-		waits := j.Status.Waits()
-		p.Retry = p.Retry || waits || j.Status == queue.Dead
+		j, at := &e.Jobs[i], result.Destination+" "+result.Name // the job does not keep its destination
+		waits, step := j.Status.Waits(), result.Rule == notifier.RuleEscalating
+		p.Retry = p.Retry || waits && !step || j.Status == queue.Dead
 		p.Drop = p.Drop || waits || j.Status == queue.Dead
-		p.Deliveries = append(p.Deliveries, d)
+		if n, ok := rounds[at]; ok && waits && step {
+			p.Deliveries[n].Again++
+			continue
+		}
+		if result.Rule == notifier.RuleAcknowledged && listed[at] {
+			continue // a later round that was not needed
+		}
+		listed[at] = true
+		if waits && step {
+			rounds[at] = len(p.Deliveries)
+		}
+		p.Deliveries = append(p.Deliveries, newPageDelivery(result, j))
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleMessages, p)
 }
@@ -418,13 +445,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 // newPageDelivery returns a delivery as the page of its message shows it.
 func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
 	d := view.Delivery{
-		Named: named(r.Service, r.Destination), URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts,
-	}
-	for i, tag := range r.Tags {
-		if i > 0 {
-			d.Tags += ", "
-		}
-		d.Tags += tag
+		Named: named(r.Service, r.Destination), URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts, Tags: strings.Join(r.Tags, ", "),
 	}
 	if r.Error != nil {
 		d.Error = *r.Error
@@ -435,19 +456,15 @@ func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
 	case j.Status == queue.Dead:
 		d.Outcome = view.GivenUp
 	case j.Status == queue.Sending:
-		d.Note = "being sent now"
-	case j.Status == queue.Held && r.Rule == notifier.RulePlanned:
-		d.Note = "its destinations are looked up when the message is due"
-	case j.Status == queue.Held && r.Until != nil:
-		d.Note = "held by a rule until " + r.Until.UTC().Format(time.RFC3339)
-	case j.Status == queue.Held && r.Rule != "":
-		d.Note = "held by a rule"
+		d.Says.Text = "being sent now"
+	case j.Status == queue.Held && r.Rule == "":
+		d.Says.Text = "after an earlier message about the incident"
 	case j.Status == queue.Held:
-		d.Note = "after an earlier message about the incident"
+		d.Outcome, d.Says = saysHeldDelivery(&r)
 	case r.Rule != "":
-		d.Note = string(r.Rule)
+		d.Says.Text = ruleWords[r.Rule]
 	case r.Optional:
-		d.Note = "optional"
+		d.Says.Text = "optional"
 	}
 	if j.Status == queue.Queued && r.NextAttempt != nil {
 		d.Next = *r.NextAttempt
@@ -461,6 +478,43 @@ func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
 		d.Tries = append(d.Tries, view.Try{Time: t.At, First: t.At, Error: t.Error, Count: 1})
 	}
 	return d
+}
+
+// saysHeldDelivery says what a delivery that a rule holds waits for.
+func saysHeldDelivery(r *api.QueuedResult) (view.Outcome, view.Says) {
+	out := view.Says{Text: "a rule holds it"}
+	switch r.Rule {
+	case notifier.RulePlanned:
+		return view.Planned, view.Says{Text: "its destinations are looked up when the message is due"}
+	case notifier.RuleEscalating:
+		out = view.Says{Text: "step " + strconv.Itoa(r.Step) + " begins"}
+		if r.Next != nil {
+			out.At, out.Then = *r.Next, "unless somebody acknowledges"
+		}
+		return view.Later, out
+	case notifier.RuleSilenced:
+		out.Text = "a silence holds it"
+	case notifier.RuleDigested:
+		out.Text = "it will be in a digest"
+	}
+	if r.Until != nil {
+		if out.At = *r.Until; r.Rule != notifier.RuleDigested {
+			out.Text += " until"
+		}
+	}
+	return view.Held, out
+}
+
+// ruleWords say why a rule has kept a message from a destination.
+var ruleWords = map[notifier.Rule]string{
+	notifier.RuleAcknowledged: "somebody has acknowledged the incident",
+	notifier.RuleSilenced:     "a silence matched it",
+	notifier.RuleDigested:     "sent in a digest",
+	notifier.RuleSuppressed:   "known there already",
+	notifier.RuleSuperseded:   "a newer message tells it",
+	notifier.RuleHeld:         "it did not last",
+	notifier.RuleEscalating:   "its step had not begun",
+	api.RuleDecided:           "the question is not open any more",
 }
 
 // formatElapsed returns a time as "3 ms" or "1.2 s".

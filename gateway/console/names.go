@@ -38,11 +38,11 @@ var groups sync.Map
 // maxNames is how many destinations a line names.
 const maxNames = 8
 
-// namesOf returns the names of targets in one line.
+// namesOf returns the names of targets, with their tags, in one line.
 func namesOf(targets []notifier.Target) string {
 	names := make([]string, len(targets))
 	for i, t := range targets {
-		names[i] = t.Destination.Name()
+		names[i] = t.Name()
 	}
 	return joinNames(names)
 }

@@ -66,14 +66,13 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 		p.Problem = httpapi.ErrQueueUnread
 	}
 	p.Stored, p.Last = states.q != nil, h.lastMessage(r.Context(), states.q)
-	var s situation
+	s := h.situation(r.Context())
 	if states.q != nil {
 		h.setQueue(r, &p, states.q)
-		s = h.situation(r.Context())
 		h.setIncidents(r, &p, &s)
 		h.setDown(r, &p, &s)
 	}
-	rough := h.keys.roughStates(states, names)
+	rough := h.roughStates(states, names)
 	names = selectKeys(names, rough, &view.KeysPage{})
 	slices.SortStableFunc(names, func(a, b string) int { // what is quiet comes last
 		switch silent := rough[a] == view.Silent; {
@@ -86,16 +85,6 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	})
 	p.MoreKeys = max(len(names)-maxNowKeys, 0)
 	p.Rows = h.keys.listKeys(r, states, names[:min(len(names), maxNowKeys)])
-	for _, troubles := range states.troubles {
-		s.late += len(troubles)
-	}
-	if states.q == nil {
-		for _, state := range rough {
-			if state == view.Failing {
-				s.keys++
-			}
-		}
-	}
 	for i := range p.Rows {
 		p.Rows[i].Send, p.Rows[i].Hurry = "", "" // the page of the key has it, and what is down is above
 	}
@@ -122,25 +111,34 @@ type situation struct {
 	down, failing      int // destinations; those that fail, and of which nothing is tried again
 	retried            int // destinations that have failed, and are tried again
 	late               int // beats that are late or have failed
-	keys               int // that fail; only without a queue
+	keys               int // that fail, of which the queue knows no destination
+}
+
+// urgent returns what needs somebody now, in words, and how much it is.
+func (s *situation) urgent() (n int, parts []string) {
+	for _, x := range []struct {
+		n            int
+		one, several string
+	}{
+		{s.open, "incident open", "incidents open"},
+		{s.down, "destination down", "destinations down"},
+		{s.failing, "destination failing", "destinations failing"},
+		{s.late, "beat late or failed", "beats late or failed"},
+		{s.keys, "key fails", "keys fail"},
+	} {
+		if n += x.n; x.n > 0 {
+			parts = append(parts, view.Count(x.n, x.one, x.several))
+		}
+	}
+	return n, parts
 }
 
 // sentence returns the situation in words, and how bad it is.
 func (s *situation) sentence(p *view.NowPage) (string, view.State) {
-	var parts []string
-	add := func(n int, one, several string) {
-		if n > 0 {
-			parts = append(parts, view.Count(n, one, several))
-		}
-	}
+	_, parts := s.urgent()
 	if p.Problem != "" {
-		parts = append(parts, strings.TrimSuffix(p.Problem, "."))
+		parts = append([]string{strings.TrimSuffix(p.Problem, ".")}, parts...)
 	}
-	add(s.open, "incident open", "incidents open")
-	add(s.down, "destination down", "destinations down")
-	add(s.failing, "destination failing", "destinations failing")
-	add(s.late, "beat late or failed", "beats late or failed")
-	add(s.keys, "key fails", "keys fail")
 	if p.Watchdog != nil {
 		parts = append(parts, "the watchdog is not told")
 	}
@@ -148,19 +146,19 @@ func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	if len(parts) == 0 {
 		state = view.Waiting
 	}
-	add(s.retried, "destination tried again", "destinations tried again")
-	add(s.acknowledged, "incident acknowledged", "incidents acknowledged")
+	if s.retried > 0 {
+		parts = append(parts, view.Count(s.retried, "destination tried again", "destinations tried again"))
+	}
+	if s.acknowledged > 0 {
+		parts = append(parts, view.Count(s.acknowledged, "incident acknowledged", "incidents acknowledged"))
+	}
 	switch {
 	case len(parts) > 0:
 		return sentenceCase(strings.Join(parts, ", ")), state
 	case p.Keys == 0:
 		return "No keys yet", view.Silent
 	}
-	text := "All quiet: " + view.Count(p.Keys, "key", "keys")
-	if !p.Last.IsZero() {
-		text += ", last message " + view.NewMoment(p.Last, p.Now).Text
-	}
-	return text, view.Fine
+	return "All quiet: " + view.Count(p.Keys, "key", "keys"), view.Fine
 }
 
 // sentenceCase returns a text that begins with a capital.
@@ -172,17 +170,8 @@ func sentenceCase(text string) string {
 // trouble returns what the navigation says of the situation, and the number that stands
 // there.
 func (s *situation) trouble() (n int, text string) {
-	var parts []string
-	if s.open > 0 {
-		parts = append(parts, view.Count(s.open, "incident open", "incidents open"))
-	}
-	if s.down > 0 {
-		parts = append(parts, view.Count(s.down, "destination down", "destinations down"))
-	}
-	if s.failing > 0 {
-		parts = append(parts, view.Count(s.failing, "destination failing", "destinations failing"))
-	}
-	return s.open + s.down + s.failing, strings.Join(parts, ", ")
+	n, parts := s.urgent()
+	return n, strings.Join(parts, ", ")
 }
 
 // situation returns what is open and what is down at the site now. It has nothing of a queue
@@ -193,17 +182,21 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 	default:
 		return s
 	}
+	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
+	defer cancel()
 	q := h.App.Rooms
+	s.keys = h.failingKeys(ctx, q)
 	if q == nil {
 		return s
 	}
-	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
-	defer cancel()
 	if h.hasRules() {
 		if places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), "", nil); err == nil {
 			s.open, _ = q.Alerts.Incidents.Count(ctx, places, notifier.Open)
 			s.acknowledged, _ = q.Alerts.Incidents.Count(ctx, places, notifier.Acknowledged)
 		}
+	}
+	for _, k := range h.Resolved.Keys {
+		s.late += len(h.beatTroubles(ctx, q, k))
 	}
 	if n := q.Outbox.Queue.Count(); n.Down+n.Failing > 0 {
 		all, _ := h.troubled(ctx, q)
@@ -220,6 +213,29 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 		}
 	}
 	return s
+}
+
+// failingKeys returns how many keys fail of which the queue knows no destination: all of them
+// without a queue, or those that do not use it.
+func (h *shared) failingKeys(ctx context.Context, q *gateway.Rooms) (n int) {
+	var names []string
+	if q == nil {
+		names, _ = h.keyNames(ctx) // the page of keys says why there are none
+	}
+	for name, k := range h.Resolved.Keys {
+		if q != nil && k.Unqueued {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return 0
+	}
+	for _, state := range h.roughStates(h.remembered(), names) {
+		if state == view.Failing {
+			n++
+		}
+	}
+	return n
 }
 
 // lastMessage returns when the last message came to the site; the zero time if none is

@@ -19,6 +19,7 @@ import (
 var (
 	sentenceOf = regexp.MustCompile(`<h1 class="situation is-(\w+)">(.*?)</h1>`)
 	countOf    = regexp.MustCompile(`data-count>(?: <span class="badge" aria-hidden="true">(\d+)</span>)?(?:<span class="unseen">: ([^<]*)</span>)?</span>`)
+	tagOf      = regexp.MustCompile(`<[^>]*>`)
 	titleOf    = regexp.MustCompile(`<title>(.*?)</title>`)
 	barOf      = regexp.MustCompile(`<svg class="bar"[^>]*role="img" aria-label="([^"]*)"`)
 )
@@ -30,7 +31,7 @@ func situation(t *testing.T, body string) (sentence, counted string) {
 	if m == nil || n == nil {
 		t.Fatalf("the page has no sentence or no count: %s", body)
 	}
-	return m[1] + ": " + m[2], strings.TrimSpace(n[1] + " " + n[2])
+	return m[1] + ": " + tagOf.ReplaceAllString(m[2], ""), strings.TrimSpace(n[1] + " " + n[2])
 }
 
 // TestNow goes the way of somebody whom a failure calls to the first page: the situation, the
@@ -69,7 +70,7 @@ func TestNow(t *testing.T) {
 		synctest.Wait()
 		body = want("failing: 1 incident open", "1 1 incident open")
 		for _, want := range []string{
-			">Disk full</a>", "open for <span title=\"since 2000-01-01 00:00:00 UTC\">14 min</span>", `class="primary" aria-label="Acknowledge Disk full"`,
+			">Disk full</a>", "open <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-lasts>for 14 min</time>", `class="primary" aria-label="Acknowledge Disk full"`,
 			`silences?incident=db1&amp;key=ops#silence`, "last message <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-short>14 min ago</time>",
 			"fill='%23b3261e'", "JSON 127.0.0.1:",
 		} {
@@ -121,7 +122,7 @@ func TestNow(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		body = want("failing: 1 destination down", "1 1 destination down")
-		for _, want := range []string{"the service answered 503", "1 waits", "Down for <span", `aria-label="Try now: JSON 127.0.0.1:`, "waited in 1 half hour"} {
+		for _, want := range []string{"the service answered 503", "1 waits", "Down <time datetime", `aria-label="Try now: JSON 127.0.0.1:`, "waited in 1 half hour"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the page lacks %s: %s", want, body)
 			}
@@ -157,6 +158,39 @@ func TestNowWithoutQueue(t *testing.T) {
 	body = get(g, "/notify/console", browser).Body
 	if got, _ := situation(t, body); got != "failing: 1 key fails" || !strings.Contains(body, "since the start of the gateway: 1 failed") || !strings.Contains(body, "since the start of the gateway: 1 delivered") {
 		t.Errorf("%s: %s", got, body)
+	}
+}
+
+// TestPagesWithoutQueue checks that the pages say what a queue would do instead of showing what
+// only a queue has.
+func TestPagesWithoutQueue(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://127.0.0.1:1")))
+	for path, not := range map[string]string{"incidents": "cannot be read", "queue": "Retries are", "messages": `value="queued"`, "silences": "cannot be read"} {
+		r := get(g, "/notify/console/"+path, browser)
+		if r.Status != http.StatusOK || strings.Contains(r.Body, not) {
+			t.Errorf("%s: %d %s", path, r.Status, plain(r.Body))
+		}
+		if path != "messages" && !strings.Contains(r.Body, "There is no queue") {
+			t.Errorf("%s does not say what is missing: %s", path, plain(r.Body))
+		}
+	}
+}
+
+// TestNowUnqueued checks that a key that does not use the queue is not quiet while it fails.
+func TestNowUnqueued(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusInternalServerError)
+	k := gatewaytest.Key("direct", p.NotifyURL())
+	k.Unqueued = true
+	g := gatewaytest.New(t, queued(openConsole(k, gatewaytest.Key("ops", p.NotifyURL()+"ops"))))
+	g.PostForm("/notify/direct", "body=x")
+	body := get(g, "/notify/console", browser).Body
+	if got, counted := situation(t, body); got != "failing: 1 key fails" || counted != "1 1 key fails" {
+		t.Errorf("%s, %s", got, counted)
+	}
+	if body := get(g, "/notify/console/messages", browser).Body; !strings.Contains(titleOf.FindString(body), "(1)") || !strings.Contains(body, "fill='%23fff'%3E1%3C/text%3E") {
+		t.Errorf("another page does not count it: %s", body)
 	}
 }
 

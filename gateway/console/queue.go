@@ -46,6 +46,7 @@ func (h *queuePage) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *ht
 	case q == nil:
 		p.Problem = "There is no queue. With queue in the global option notify, what cannot be delivered at once waits and is tried again."
 	default:
+		p.Numbers = true
 		h.setQueue(r, &p, q)
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleQueue, p)

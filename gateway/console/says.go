@@ -27,8 +27,8 @@ func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
 		return view.Cancelled, view.Says{Text: s.of("Cancelled for", s.cancelled)}
 	case len(s.cancelled) > 0:
 		return view.Cancelled, view.Says{Text: "Cancelled"}
-	case s.delivered > 0 && s.has(notifier.RuleAcknowledged) && by != "":
-		return view.Delivered, view.Says{Text: "Acknowledged by " + by}
+	case s.delivered > 0 && s.has(notifier.RuleAcknowledged):
+		return view.Delivered, view.Says{Text: acknowledged(by)}
 	case s.delivered > 0:
 		return view.Delivered, view.Says{Text: "Delivered"}
 	}
@@ -123,13 +123,19 @@ func (s *sorted) saysHeld() (view.Outcome, view.Says) {
 	return outcome, view.Says{Text: text, At: *s.held.Until}
 }
 
+// acknowledged says who has acknowledged the incident of a message; by is "" if that is not known.
+func acknowledged(by string) string {
+	if by == "" {
+		return "Acknowledged"
+	}
+	return "Acknowledged by " + by
+}
+
 // notNeeded says why no destination has got a message.
 func (s *sorted) notNeeded(by string) string {
 	switch {
-	case s.has(notifier.RuleAcknowledged) && by != "":
-		return "Acknowledged by " + by
 	case s.has(notifier.RuleAcknowledged):
-		return "Acknowledged"
+		return acknowledged(by)
 	case s.has(notifier.RuleSilenced):
 		return "Silenced"
 	case s.has(notifier.RuleDigested):

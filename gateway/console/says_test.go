@@ -51,6 +51,7 @@ func TestSays(t *testing.T) {
 		{[]api.QueuedResult{delivered, step("Bob", 2, 5*time.Minute), step("Eve", 3, 20*time.Minute), step("Bob", 2, time.Hour)}, "", view.Delivered, view.Says{Text: "Delivered; Bob", At: at.Add(5 * time.Minute), Then: "unless acknowledged"}},
 		{[]api.QueuedResult{step("Bob", 2, time.Minute), step("Ann", 2, time.Minute)}, "", view.Queued, view.Says{Text: "Bob, Ann", At: at.Add(time.Minute), Then: "unless acknowledged"}},
 		{[]api.QueuedResult{delivered, skipped(notifier.RuleAcknowledged)}, "Ann", view.Delivered, view.Says{Text: "Acknowledged by Ann"}},
+		{[]api.QueuedResult{delivered, skipped(notifier.RuleAcknowledged)}, "", view.Delivered, view.Says{Text: "Acknowledged"}},
 		{[]api.QueuedResult{until(notifier.RulePlanned)}, "", view.Planned, view.Says{Text: "Planned for", At: at}},
 		{[]api.QueuedResult{until(notifier.RuleHeld)}, "", view.Queued, view.Says{Text: "Held until", At: at}},
 		{[]api.QueuedResult{until(notifier.RuleSilenced)}, "", view.Queued, view.Says{Text: "Silenced until", At: at}},

@@ -48,6 +48,7 @@ func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request,
 	default:
 		p.Action = silencesPage(r)
 		p.New = view.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}
+		h.setReach(r.Context(), &p.New)
 		p.Lengths = httpapi.SilenceLengths()
 		h.setSilences(r, &p, q)
 	}
@@ -198,9 +199,48 @@ func (h *keyPages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
 	}
 	p.Silence = silenceAddress(r, k.Name, "")
 	for i := range p.Destinations {
-		if tags := k.Targets[i].Tags; len(tags) > 0 {
-			_, tag := notifier.SplitTag(tags[0])
+		if tag, shared := ownTag(k, k.Targets[i]); tag != "" {
 			p.Destinations[i].Silence = silenceAddress(r, k.Name, tag)
+			if shared > 1 {
+				p.Destinations[i].SilenceOf = view.Count(shared, "destination", "destinations") + " with the tag " + tag
+			}
 		}
+	}
+}
+
+// ownTag returns the tag of a destination of a key that the fewest others have, and how many
+// destinations have it; "" for a destination without tags.
+func ownTag(k *site.Key, t notifier.Target) (tag string, shared int) {
+	for _, own := range t.Tags {
+		_, name := notifier.SplitTag(own)
+		if n := len(taggedTargets(k, name)); tag == "" || n < shared {
+			tag, shared = name, n
+		}
+	}
+	return tag, shared
+}
+
+// taggedTargets returns the destinations of a key that a silence with a tag keeps messages from.
+func taggedTargets(k *site.Key, tag string) (out []notifier.Target) {
+	s := rules.Silence{Tag: tag}
+	for _, t := range k.Targets {
+		if s.Concerns(t.Tags) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// setReach says which destinations the silence that the form begins with is for.
+func (h *silencePages) setReach(ctx context.Context, f *view.SilenceForm) {
+	if f.Key == "" || f.Tag == "" {
+		return
+	}
+	k, err := h.Resolved.Key(ctx, f.Key)
+	if err != nil {
+		return // the form says so when it is sent
+	}
+	for _, t := range taggedTargets(k, f.Tag) {
+		f.Reach = append(f.Reach, t.Name())
 	}
 }

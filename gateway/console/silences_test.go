@@ -46,7 +46,7 @@ func TestSilencesPage(t *testing.T) {
 				t.Errorf("the page lacks %q", want)
 			}
 		}
-		if resp := g.PostForm("/notify/console/silences?make", "key=k&for=2h", html...); resp.Status != http.StatusBadRequest || !strings.Contains(resp.Body, "match nothing") {
+		if resp := g.PostForm("/notify/console/silences?make", "key=k&for=2h", html...); resp.Status != http.StatusBadRequest || !strings.Contains(resp.Body, `<p class="reason">It would match nothing`) || !strings.Contains(resp.Body, `<a class="button primary" href="./silences">Back</a>`) || strings.Contains(resp.Body, `class="logs"`) {
 			t.Errorf("status %d: %s", resp.Status, resp.Body)
 		}
 		resp = g.PostForm("/notify/console/silences?make", "key=k&for=2h&from=2000-01-02T02:00&tag=phone&tell=yes", html...)
@@ -68,4 +68,35 @@ func TestSilencesPage(t *testing.T) {
 			t.Errorf("status %d: %s", resp.Status, resp.Body)
 		}
 	})
+}
+
+// TestSilenceOfDestination checks that the button of a destination silences that one alone where
+// it has a tag of its own, and says whom it silences besides where it has not. It silenced all
+// with its first tag, without a word.
+func TestSilenceOfDestination(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.New(t, queued(openConsole(gatewaytest.Key("k",
+		"json://127.0.0.1:1/a 1:oncall ann", "json://127.0.0.1:1/b 2:oncall", "json://127.0.0.1:1/c"))))
+	body := get(g, "/notify/console/keys/k", browser).Body
+	for _, want := range []string{
+		`silences?key=k&amp;tag=ann#silence" aria-label="Silence JSON 127.0.0.1:1">Silence</a>`,
+		`silences?key=k&amp;tag=oncall#silence" aria-label="Silence 2 destinations with the tag oncall">Silence 2 destinations with the tag oncall</a>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %s: %s", want, body)
+		}
+	}
+	if n := strings.Count(body, "silences?key=k&amp;tag="); n != 2 {
+		t.Errorf("%d destinations can be silenced by a tag", n)
+	}
+	for query, want := range map[string]string{
+		"?key=k&tag=oncall": "It stands for JSON 127.0.0.1:1 (1:oncall, ann), JSON 127.0.0.1:1 (2:oncall).",
+		"?key=k&tag=ann":    "It stands for JSON 127.0.0.1:1 (1:oncall, ann).",
+		"?key=k&tag=none":   "Tag of URLs",
+		"?key=none&tag=ann": "Tag of URLs",
+	} {
+		if body := get(g, "/notify/console/silences"+query, browser).Body; !strings.Contains(body, want) || strings.Contains(want, "stands") != strings.Contains(body, "stands for") {
+			t.Errorf("%s: %s", query, plain(body))
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // The queue knows no texts. The titles of messages are those that the inboxes of their
@@ -17,8 +18,9 @@ import (
 
 // inboxTitles finds the titles of messages for the client of a request.
 type inboxTitles struct {
-	h *messagePages
-	r *http.Request
+	h     *messagePages
+	r     *http.Request
+	known *site.Key // is not looked up; nil for none
 	// readers are those of the keys that were asked for; nil for a key without an inbox.
 	readers map[string]*httpapi.InboxReader
 }
@@ -34,7 +36,11 @@ func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 	if x, ok := t.readers[key]; ok {
 		return x, nil
 	}
-	x, err := t.h.api.Inboxes.Reader(t.r, t.h.Lookup(key))
+	lookup := t.h.Lookup(key)
+	if t.known != nil && t.known.Name == key {
+		lookup = t.h.LookupOf(t.known)
+	}
+	x, err := t.h.api.Inboxes.Reader(t.r, lookup)
 	if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
 		return nil, err
 	}

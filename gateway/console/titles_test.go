@@ -119,6 +119,26 @@ func TestConsoleTitles(t *testing.T) {
 	}
 }
 
+// TestKeyTitles checks that the messages on the page of a key have the titles, or first words,
+// that its inbox keeps, and that equal ones that follow each other are one line. They had
+// neither.
+func TestKeyTitles(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	g := gatewaytest.New(t, queued(openConsole(inbox("kept", s.NotifyURL("/fine")))))
+	for _, form := range []string{"title=Backup&body=1", "body=only+words", "title=Disk+full&body=1", "title=Disk+full&body=2"} {
+		g.PostForm("/notify/kept", form)
+		time.Sleep(2 * time.Millisecond) // so that the messages have an order
+	}
+	body := get(g, "/notify/console/keys/kept?tab=messages", browser).Body
+	if got := titlesOf(body); !slices.Equal(got, []string{"Disk full", "Backup"}) {
+		t.Errorf("the titles are %q", got)
+	}
+	if !strings.Contains(body, `</strong> <span class="tag">×2</span>`) || !strings.Contains(body, `<span class="what">only words`) {
+		t.Errorf("the messages of the key: %s", plain(body))
+	}
+}
+
 // TestConsoleTitlesWithoutInbox checks that there is no field for what no key keeps.
 func TestConsoleTitlesWithoutInbox(t *testing.T) {
 	t.Parallel()

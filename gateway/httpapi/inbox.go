@@ -20,7 +20,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Inboxes shows the messages that keys keep to their readers: /notify/{KEY}/messages, its
@@ -116,7 +115,7 @@ func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since st
 	if err != nil {
 		return err
 	}
-	p := view.InboxPage{Key: x.name, Keep: rules.FormatTime(x.Keep), Since: since}
+	p := view.InboxPage{Key: x.name, Keep: view.Length(x.Keep), Since: since}
 	messages, more, err := x.newest(r.Context(), s)
 	if err != nil {
 		p.Problem = ErrQueueUnread

@@ -219,13 +219,17 @@ func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incid
 	return view.Says{Text: "It is silenced until", At: made.Until, Then: "and if it is still open then, that is told"}, nil
 }
 
-// SilencedUntil returns until when a silence matches an incident; the zero time for none.
-func (h *Incidents) SilencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
+// SetSilenced sets what silences keep back of an incident, for who may manage.
+func (h *Incidents) SetSilenced(ctx context.Context, x *rules.Incident, out *view.ListedIncident) {
 	q, err := h.App.Open(nil)
-	if err != nil {
-		return until
+	if err != nil || q == nil {
+		return
 	}
-	return q.Alerts.Silences.Until(ctx, x)
+	s, err := q.Alerts.Silences.Of(ctx, x)
+	if err != nil {
+		return // the page has the rest
+	}
+	out.Silenced, out.Partly, out.NextSilent, out.SilentFor = s.Until, len(s.Only) > 0, s.Next, strings.Join(s.Names(), ", ")
 }
 
 // PersonOf returns a name that was typed in, in one line.
@@ -260,11 +264,11 @@ func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done view.S
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
 	p.Console = h.Has.Console && h.MayManage(r) == nil
-	p.Incident.Silenced = h.SilencedUntil(r.Context(), x)
+	h.SetSilenced(r.Context(), x, &p.Incident)
 	switch {
 	case !p.Console:
-		p.Incident.KeyAddress = ""
-	case x.IsOpen() && !x.Own && p.Incident.Silenced.IsZero():
+		p.Incident.KeyAddress, p.Incident.SilentFor = "", ""
+	case x.IsOpen() && !x.Own && !p.Incident.IsSilent():
 		p.Silence = SilenceLengths()
 	}
 	add := func(at time.Time, worse bool, format string, args ...any) {
@@ -278,9 +282,7 @@ func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done view.S
 	}
 	add(x.Resolved, false, "%s", by)
 	add(x.Acknowledged.At, false, "%s acknowledged it.", alerting.Person(x.Acknowledged.By))
-	if e := x.Escalation; e.Exhausted {
-		add(x.Changed, true, "All rounds have ended, and nobody has acknowledged it.")
-	}
+	add(x.Escalation.EndedAt, true, "All rounds have ended, and nobody has acknowledged it.")
 	for _, s := range x.Begun {
 		add(s.At, s.Outcome == rules.StepFailed, "%s began%s.", stepName(s), stepOutcomes[s.Outcome])
 	}

@@ -290,7 +290,7 @@ func (e *Escalate) Advance(now time.Time, x *Incident, hold time.Duration, statu
 		round, step := s.following()
 		if round > e.Repeat || len(s.Waiting) == 0 {
 			c.Exhausted, c.Drop = true, s.Waiting
-			s.Exhausted, s.Next, s.Waiting = true, time.Time{}, nil
+			s.Exhausted, s.EndedAt, s.Next, s.Waiting = true, now, time.Time{}, nil
 			return c
 		}
 		s.begin(now, round, step, e)

@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base32"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +68,7 @@ type Escalation struct {
 	Next      time.Time // when the next step begins
 	Reached   bool      // a destination of the step has the message
 	Exhausted bool      // all rounds have ended, and nobody has acknowledged the incident
+	EndedAt   time.Time // when they have; zero in a record of an early version
 	Silenced  bool      // a silence has stopped it; it begins again when that ends
 	Held      bool      // the first step begins at Next, when the hold ends
 
@@ -76,6 +79,19 @@ type Escalation struct {
 	Targets []StepTarget // the destinations of messages that escalate
 	Waiting []StepJob    // that the next steps send
 	Sent    []StepJob    // of steps that have begun, and that have not ended
+}
+
+// NextStep returns the number of the step that begins next, and when it does. It returns 0 if
+// none follows: then Next is when the rounds end.
+func (e *Escalation) NextStep() (step int, at time.Time) {
+	switch steps := e.Steps(); {
+	case e.Silenced && len(steps) > 0:
+		return steps[0], e.Next
+	case e.Exhausted || len(e.Waiting) == 0:
+		return 0, time.Time{}
+	}
+	next := slices.MinFunc(e.Waiting, func(a, b StepJob) int { return cmp.Or(a.Round-b.Round, a.Step-b.Step) })
+	return next.Step, e.Next
 }
 
 // StepTarget is a destination of a message that escalates.
@@ -254,6 +270,7 @@ func (e *Escalation) fields(c *wire.Codec) {
 	wire.Time(c, 22, &e.Next)
 	wire.True(c, 23, &e.Reached)
 	wire.True(c, 24, &e.Exhausted)
+	wire.Time(c, 37, &e.EndedAt)
 	wire.True(c, 29, &e.Silenced)
 	wire.Text(c, 32, &e.SilencedAs)
 	wire.True(c, 33, &e.Held)

@@ -57,7 +57,7 @@ func records() []record {
 		ID: "abcdefghijklmnopqrstuvwxyz", Home: "site s", Key: "ops", Source: "grafana", Name: "disk", Derived: "abc", Own: true, Site: "s", Title: "Disk full",
 		Type: notifier.Failure, State: notifier.Resolved, Tags: []string{"a", "", "b"}, Opened: at(1), Changed: at(2), Resolved: at(3), ResolvedBy: "Eve",
 		Acknowledged: Acknowledgement{"Adam", at(4), at(5)},
-		Escalation:   Escalation{2, 5, at(6), true, true, true, true, "disk", []StepTarget{{5, "target"}, {}}, []StepJob{step, {Job: job(4)}}, []StepJob{step}},
+		Escalation:   Escalation{2, 5, at(6), true, true, at(7), true, true, "disk", []StepTarget{{5, "target"}, {}}, []StepJob{step, {Job: job(4)}}, []StepJob{step}},
 		Begun:        []BegunStep{{1, 5, at(6), StepTold}, {2, 5, at(7), StepSending}},
 		Unconfirmed:  []StepJob{{Job: job(4)}, step},
 		HeldUntil:    at(9), Before: [2]time.Time{at(10), at(11)},

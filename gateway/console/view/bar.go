@@ -56,11 +56,13 @@ func (b *Bar) Sum() string {
 	if b.Started {
 		text = "Last 24 hours, since the start of the gateway: "
 	}
-	text += sum.words()
-	if slow > 0 {
-		text += ", deliveries waited in " + Count(slow, "half hour", "half hours")
+	if slow == 0 {
+		return text + sum.words()
 	}
-	return text
+	if sum != (BarPart{}) {
+		text += sum.words() + ", "
+	}
+	return text + "deliveries waited in " + Count(slow, "half hour", "half hours")
 }
 
 // The measures of a bar, in pixels.
@@ -72,10 +74,11 @@ const (
 )
 
 // SVG returns the bar as a picture. Each part has its numbers as a tooltip, over its whole
-// height.
+// height. page.js shows the times of tooltips in the time zone of the reader.
 func (b *Bar) SVG() template.HTML {
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="bar" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s">`, BarParts*barStep-1, barHeight, template.HTMLEscapeString(b.Sum()))
+	fmt.Fprintf(&out, `<svg class="bar" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s" data-end="%s">`,
+		BarParts*barStep-1, barHeight, template.HTMLEscapeString(b.Sum()), b.End.UTC().Format(time.RFC3339))
 	for i, p := range b.Parts {
 		end := b.End.Add(-PartLength * time.Duration(BarParts-1-i))
 		begin, x := end.Add(-PartLength), i*barStep

@@ -167,7 +167,6 @@ func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) 
 var functions = template.FuncMap{
 	"count":        Count,
 	"moment":       NewMoment,
-	"lasting":      lasting,
 	"word":         Outcome.Word,
 	"days":         days,
 	"stateWord":    func(s State) string { return stateWords[s] },

@@ -43,7 +43,8 @@ var examples = map[string]Page{
 		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26,
 		Incidents: []IncidentRow{
 			{ListedIncident: ListedIncident{Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2, Next: noon.Add(time.Minute)}, PublicID: "a", Told: "Ann's phone was told", NextTold: "Bob's phone", Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
-			{ListedIncident: ListedIncident{Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Silenced: noon.Add(time.Hour)}, PublicID: "b", Silence: "x", Resolve: true},
+			{ListedIncident: ListedIncident{Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Silenced: noon.Add(time.Hour)}, PublicID: "b", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
+			{ListedIncident: ListedIncident{Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)", NextSilent: true}, PublicID: "d", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
 			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann", Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
 		},
 		Down: []DownDestination{
@@ -70,11 +71,15 @@ var examples = map[string]Page{
 	"send_urls":         SendPage{Address: "./notify", Otherwise: "JSON", MaxFiles: 5, MaxFileSize: "10 MiB"},
 	"preview":           PreviewPage{Title: "Disk full", Note: "failure · tags: db", Body: "<p><strong>97 %</strong></p>"},
 	"response": ResponsePage{
-		Title: "Not sent to all", FormURL: "./ops", BackURL: "../cfg/ops",
+		Title: "Not sent to all", Log: true, FormURL: "./ops",
 		Lines: []ResponseLine{
 			{Level: "INFO", Time: "12:00:00", Text: "Sent to JSON web.example (chat)."},
 			{Level: "ERROR", Optional: true, Time: "12:00:01", Text: "XML failed."},
 		},
+	},
+	"response_button": ResponsePage{
+		Title: "Not changed", Reason: "The configuration has mistakes.", BackURL: "../cfg/ops",
+		Lines: []ResponseLine{{Level: "ERROR", Time: "12:00:00", Text: "line 2: <url> has no host"}, {Level: "WARNING", Time: "12:00:01", Text: "line 3: it is there twice"}},
 	},
 	"response_error": ResponsePage{Title: "There is no page here", Reason: "There is no such <key>.", Home: "../notify"},
 	"about":          AboutPage{Root: "./", Address: "https://alerts.example.com/notify"},
@@ -116,7 +121,7 @@ var examples = map[string]Page{
 		Lines:      []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
 		Tokens:     2,
 		Inbox: &KeyInbox{
-			Address: "../notify/ops/messages", Keep: "7d", Readers: 1,
+			Address: "../notify/ops/messages", Keep: "7 days", Readers: 1,
 			Lines: []CopiedLine{{Name: "curl, what comes in", Text: "curl -N https://alerts.example.com/notify/ops/stream", Note: "A line of JSON for each message."}, {Name: "ntfy's app", Text: "https://alerts.example.com/notify/ops/ntfy"}},
 		},
 		Recent: Group([]ListedMessage{
@@ -135,13 +140,13 @@ var examples = map[string]Page{
 			},
 		},
 	},
-	"key_inbox":      KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, Inbox: &KeyInbox{Address: "../notify/ops/messages", Keep: "7d"}, Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}}},
+	"key_inbox":      KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, Inbox: &KeyInbox{Address: "../notify/ops/messages", Keep: "7 days"}, Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}}},
 	"key_token":      KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Tokens: 1, NewToken: "T0KEN", Queue: &Queue{}},
 	"device":         DevicePage{Root: "../", Key: "ops", Invite: "abc", Tags: []string{"oncall"}, ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops&invite=abc", Messages: "./ops/messages"},
 	"device_open":    DevicePage{Root: "../", Key: "ops", ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops"},
 	"device_refused": DevicePage{Root: "../", Key: "ops", Refused: "The invitation is used up.", Manifest: "./app.webmanifest?key=ops"},
 	"messages": MessagesPage{
-		Root: "../", Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk"}, Titles: true, Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
+		Root: "../", Stored: true, Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk"}, Titles: true, Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
 		Planned: []PlannedMessage{{ID: "0195-9", Address: "../notify/console/messages/0195-9", Cancel: "../notify/console/messages/0195-9?drop", Key: "ops", KeyAddress: "../notify/console/keys/ops", Tags: "oncall", At: noon.Add(time.Hour)}}, Later: 3,
 		Messages: []ListedMessage{
@@ -154,25 +159,26 @@ var examples = map[string]Page{
 	"messages_nothing": MessagesPage{Root: "../", Filter: MessageFilter{Key: "x"}},
 	"messages_problem": MessagesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"message": MessagePage{
-		Root: "../", Retry: true, Drop: true, Incident: "../notify/incidents/abc", Inbox: "../notify/ops/messages?since=2026-07-01T08%3A00%3A00Z",
+		Root: "../", Keep: "7 days", Retry: true, Drop: true, Incident: "../notify/incidents/abc", Inbox: "../notify/ops/messages?since=2026-07-01T08%3A00%3A00Z",
 		Message: ListedMessage{ID: "0195-1", Time: noon, Title: "Disk <full>", Kept: true, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
 		Deliveries: []Delivery{
 			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
-			{Named: Named{"Discord", "chat"}, URL: "discord://***", Outcome: GivenUp, Note: "optional", Attempts: 1, Elapsed: "3 ms"},
-			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Outcome: Skipped, Note: "superseded"},
+			{Named: Named{"Discord", "chat"}, URL: "discord://***", Outcome: GivenUp, Says: Says{Text: "optional"}, Attempts: 1, Elapsed: "3 ms"},
+			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Outcome: Skipped, Says: Says{Text: "a newer message tells it"}},
+			{Named: Named{"JSON boss.example", "server"}, URL: "json://boss.example/", Tags: "2:boss", Outcome: Later, Says: Says{Text: "step 2 begins", At: noon.Add(time.Hour), Then: "unless somebody acknowledges"}, Again: 2},
 		},
 	},
-	"message_planned": MessagePage{Root: "../", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned}, Deliveries: []Delivery{{Named: Named{"Key ops", ""}, URL: "ops", Outcome: Queued, Note: "its destinations are looked up when the message is due"}}},
-	"message_done":    MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
+	"message_planned": MessagePage{Root: "../", Keep: "7 days", Retry: true, Drop: true, Planned: noon.Add(time.Hour), Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned, Says: Says{Text: "Planned for", At: noon.Add(time.Hour)}}, Deliveries: []Delivery{{Named: Named{"Key ops", ""}, URL: "ops", Outcome: Planned, Says: Says{Text: "its destinations are looked up when the message is due"}}}},
+	"message_done":    MessagePage{Root: "../", Keep: "7 days", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
 	"queue": QueuePage{
-		Root: "../", Problem: "No message can be stored now.", Done: "112 that waited and 3 that were given up are being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
+		Root: "../", Numbers: true, Problem: "No message can be stored now.", Done: "112 that waited and 3 that were given up are being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
 		Hurry: "../notify/console/queue", All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
 		Destinations: []QueuedDestination{
 			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
 			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
 		},
 	},
-	"queue_given_up": QueuePage{Root: "../", Hurry: "../notify/console/queue", GivenUp: 3, Size: "0 B"},
+	"queue_given_up": QueuePage{Root: "../", Numbers: true, Hurry: "../notify/console/queue", GivenUp: 3, Size: "0 B"},
 	"incidents": IncidentsPage{
 		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
 		Action: "../notify/console/incidents", Done: "One incident is forgotten.",
@@ -181,19 +187,20 @@ var examples = map[string]Page{
 			{ListedIncident: ListedIncident{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)}, PublicID: "abe", Resolve: true},
 			{ListedIncident: ListedIncident{Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour)}},
 			{ListedIncident: ListedIncident{Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour)}},
+			{ListedIncident: ListedIncident{Address: "../notify/incidents/ac1", Name: "db5", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 2, Step: 2, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON web.example (1:oncall)", NextSilent: true}},
 			{ListedIncident: ListedIncident{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1}, PublicID: "abd", Resolve: true},
 			{ListedIncident: ListedIncident{Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3}, PublicID: "abf", Forget: true},
 		},
 	},
 	"inbox": InboxPage{
-		Key: "ops", Keep: "7d", Since: "24h", More: true,
+		Key: "ops", Keep: "7 days", Since: "24h", More: true,
 		Messages: []InboxMessage{
 			{ID: "m0hofnw3czzx", Time: noon, Type: "failure", Title: "Disk <full>", Text: "/var has 2 GB left\nAttached: df.txt (1 kB)", Cut: true},
 			{ID: "m0hofnw3czzw", Time: noon, Type: "success", Text: "fine"},
 		},
 	},
-	"inbox_empty":       InboxPage{Key: "ops", Keep: "7d", Since: "24h"},
-	"inbox_problem":     InboxPage{Key: "ops", Keep: "7d", Since: "all", Problem: "The queue cannot be read at the moment."},
+	"inbox_empty":       InboxPage{Key: "ops", Keep: "7 days", Since: "24h"},
+	"inbox_problem":     InboxPage{Key: "ops", Keep: "7 days", Since: "all", Problem: "The queue cannot be read at the moment."},
 	"incidents_none":    IncidentsPage{Root: "../"},
 	"incidents_empty":   IncidentsPage{Root: "../", Rules: true},
 	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
@@ -213,7 +220,7 @@ var examples = map[string]Page{
 	"ask_done":    AskPage{Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon, Done: "Your answer counts. It is stored.", Outcome: "Answered", Answer: "deploy", By: "Ann (typed)", At: noon},
 	"ask_expired": AskPage{Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon, Outcome: "Nobody has answered in time", At: noon},
 	"silences": SilencesPage{
-		Root: "../", Action: "../notify/console/silences", Done: "The silence is made.", Keys: []string{"home", "ops"}, New: SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone"},
+		Root: "../", Action: "../notify/console/silences", Done: "The silence is made.", Keys: []string{"home", "ops"}, New: SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone", Reach: []string{"Ann (phone)", "Bob (2:phone)"}},
 		Lengths: []Choice{{"2h", "2 hours", true}, {"8h", "8 hours", false}},
 		Silences: []ListedSilence{
 			{ID: "1", Key: "ops", KeyAddress: "../notify/console/keys/ops", Until: noon, Title: "disk <full>", Tag: "phone", Reason: "new disks", Who: "ann", Messages: 12},
@@ -224,7 +231,7 @@ var examples = map[string]Page{
 	},
 	"silences_none":    SilencesPage{Root: "../", Action: "../notify/console/silences", User: "ann"},
 	"silences_problem": SilencesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
-	"queue_empty":      QueuePage{Root: "../", Size: "0 B"},
+	"queue_empty":      QueuePage{Root: "../", Numbers: true, Size: "0 B"},
 	"key_draft": KeyPage{
 		Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\nnope\nmsteams://x\n",
 		Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}}, Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},

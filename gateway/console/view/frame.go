@@ -1,5 +1,7 @@
 package view
 
+import "strconv"
+
 // Frame is what surrounds the content of each page. The zero Frame has no
 // navigation, for a reader who may not manage.
 type Frame struct {
@@ -24,4 +26,16 @@ func (f Frame) Count() (n int) {
 		n += p.Count
 	}
 	return n
+}
+
+// IconCount returns the count as it fits into the icon of the page; "" for nothing.
+func (f Frame) IconCount() string {
+	switch n := f.Count(); {
+	case n == 0:
+		return ""
+	case n > 9:
+		return "9+"
+	default:
+		return strconv.Itoa(n)
+	}
 }

@@ -52,16 +52,22 @@ type ListedIncident struct {
 	By         string    // who has done that; "" if unknown
 	Until      time.Time // when an acknowledgement ends; zero for never
 
-	Step     int       // the number of the last step, from 1 on; 0 before the first
-	Steps    int       // how many there are; 0 without escalation
-	Round    int       // from 1 on
-	Next     time.Time // of the next step; zero for none
-	Silenced time.Time // until when it is silenced; zero if it is not
+	Step       int       // the number of the step that began last, from 1 on; 0 before the first
+	Steps      int       // the number of the last one of a round; 0 without escalation
+	Round      int       // from 1 on
+	Next       time.Time // of the next step; zero for none
+	Silenced   time.Time // until when a silence keeps something of it back; zero for none
+	Partly     bool      // it does so for some destinations only
+	SilentFor  string    // names them, for who may manage
+	NextSilent bool      // it keeps back the whole next step
 }
 
-// Stopped reports whether a silence stops the next step.
+// IsSilent reports whether a silence keeps the incident from every destination.
+func (x ListedIncident) IsSilent() bool { return !x.Silenced.IsZero() && !x.Partly }
+
+// Stopped reports whether a silence stops all that would follow.
 func (x ListedIncident) Stopped() bool {
-	return !x.Silenced.IsZero() && !x.Next.After(x.Silenced)
+	return x.IsSilent() && !x.Next.After(x.Silenced)
 }
 
 // IncidentRow is an incident of a list, with its buttons.

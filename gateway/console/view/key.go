@@ -94,6 +94,7 @@ type Destination struct {
 	Waits     *Waits // nil if nothing waits
 	Fields    []HiddenField
 	Silence   string // the address at which a silence of its tag is made; "" for none
+	SilenceOf string // what else that silences, such as "2 destinations with the tag chat"; "" for nothing
 	Label     string // of the button, for screen readers
 	Status    string // of a test: delivered, failed or skipped; "" without one
 	Result    string // of the test, a sentence
@@ -136,13 +137,14 @@ const (
 	Skipped   Outcome = "skipped"
 	GivenUp   Outcome = "dead"
 	Planned   Outcome = "planned"
-	Held      Outcome = "held" // by a rule
+	Held      Outcome = "held"  // by a rule
+	Later     Outcome = "later" // a step of an escalation that has not begun
 )
 
 // outcomeWords have the word for each outcome on a page.
 var outcomeWords = map[Outcome]string{
 	Delivered: "Delivered", Failed: "Failed", Queued: "Waiting", Refused: "Refused",
-	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned", Held: "Held",
+	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned", Held: "Held", Later: "Later",
 }
 
 // Word returns the word for the outcome on a page.
@@ -160,10 +162,10 @@ type Queue struct {
 type QueuedGroup struct {
 	Named
 	URL      string  // with its secrets masked
-	Outcome  Outcome // Queued, Held or GivenUp
+	Tags     string  // of the destination
+	Outcome  Outcome // Queued, Held, Later or GivenUp
 	Reason   string
 	Hold     string // why a rule holds them; "" if none does
-	Step     bool   // they are later steps of an escalation, which begin at their own time
 	Count    int
 	First    time.Time // when the oldest of their messages came in
 	Next     time.Time // of the next attempt; zero for none

@@ -11,6 +11,7 @@ type MessagesPage struct {
 	Filter   MessageFilter
 	Keys     []string // to choose from
 	Titles   bool     // the filter has a field for the title
+	Stored   bool     // there is a queue
 	Messages []ListedMessage
 	Planned  []PlannedMessage // the one that is due first in front
 	Later    int              // more planned messages, which are not shown
@@ -147,8 +148,11 @@ func days(all []ListedMessage) (out []Day) {
 // Choices for the filter.
 var (
 	filterStates = []Choice{{Value: "", Label: "any"}, {Value: "queued", Label: "waiting"}, {Value: "failed", Label: "failed"}, {Value: "planned", Label: "planned"}, {Value: "delivered", Label: "delivered"}, {Value: "skipped", Label: "not needed"}, {Value: "cancelled", Label: "cancelled"}, {Value: "refused", Label: "refused"}}
-	filterTypes  = []Choice{{Value: "", Label: "any"}, {Value: "failure", Label: "failure"}, {Value: "warning", Label: "warning"}, {Value: "success", Label: "success"}, {Value: "info", Label: "info"}}
-	filterSince  = []Choice{{Value: "", Label: "any time"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "7d", Label: "7 days"}}
+	// filterUnqueued are the states without a queue.
+	filterUnqueued = []Choice{{Value: "", Label: "any"}, {Value: "failed", Label: "failed"}, {Value: "delivered", Label: "delivered"}, {Value: "refused", Label: "refused"}}
+
+	filterTypes = []Choice{{Value: "", Label: "any"}, {Value: "failure", Label: "failure"}, {Value: "warning", Label: "warning"}, {Value: "success", Label: "success"}, {Value: "info", Label: "info"}}
+	filterSince = []Choice{{Value: "", Label: "any time"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "7d", Label: "7 days"}}
 )
 
 // choose returns choices of which one is chosen.
@@ -164,11 +168,15 @@ func choose(all []Choice, value string) []Choice {
 var messagesParts = newParts(source{templates: []string{"messages.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p MessagesPage) view() view {
+	states := filterStates
+	if !p.Stored {
+		states = filterUnqueued
+	}
 	return view{title: "Messages", parts: messagesParts, wide: true, data: struct {
 		MessagesPage
 		States, Types, Since []Choice
 		Filtered             bool
-	}{p, choose(filterStates, p.Filter.State), choose(filterTypes, p.Filter.Type), choose(filterSince, p.Filter.Since), p.Filter != MessageFilter{}}}
+	}{p, choose(states, p.Filter.State), choose(filterTypes, p.Filter.Type), choose(filterSince, p.Filter.Since), p.Filter != MessageFilter{}}}
 }
 
 // MessagePage shows a message of the queue, without its text. It has the title if an inbox
@@ -177,6 +185,7 @@ type MessagePage struct {
 	Root       string // as in KeysPage
 	Message    ListedMessage
 	Deliveries []Delivery
+	Keep       string    // how long the queue keeps its results
 	Retry      bool      // it can be tried again, or sooner
 	Drop       bool      // something waits, or was given up
 	Planned    time.Time // when the message is sent; zero if it is not planned
@@ -189,7 +198,8 @@ type Delivery struct {
 	Named
 	URL, Tags string
 	Outcome   Outcome
-	Note      string // what became of it, besides the outcome
+	Says      Says // what became of it, besides the outcome
+	Again     int  // how many later rounds tell the destination again
 	Attempts  int
 	Elapsed   string    // of the attempts together
 	Next      time.Time // of the next attempt; zero for none

@@ -10,7 +10,7 @@ import (
 type NowPage struct {
 	Root     string // as in KeysPage
 	Now      time.Time
-	Sentence string // the situation
+	Sentence string // the situation; the page adds the last message if all is quiet
 	State    State  // of the situation, for the colour of the sentence: Failing, Waiting or Fine
 	Keys     int    // of the site
 	Last     time.Time
@@ -45,6 +45,41 @@ type DownDestination struct {
 // what was sent to it, so that nothing is tried again.
 func (d DownDestination) Urgent() bool { return d.Health.Urgent() }
 
+// Fact is a part of the line below the sentence.
+type Fact struct {
+	Text    string
+	At      time.Time // how long ago that was follows the text; zero for none
+	Address string    // "" for none
+}
+
+// Facts returns what the sentence does not say.
+func (p NowPage) Facts() (facts []Fact) {
+	add := func(text string) { facts = append(facts, Fact{Text: text}) }
+	if p.State != Fine { // otherwise the sentence says these
+		add(Count(p.Keys, "key", "keys"))
+		if !p.Last.IsZero() {
+			facts = append(facts, Fact{Text: "last message", At: p.Last})
+		}
+	}
+	switch {
+	case !p.Last.IsZero():
+	case p.Stored:
+		add("no message yet")
+	default:
+		add("no message since the gateway started")
+	}
+	if p.Waiting > 0 {
+		add(Count(p.Waiting, "delivery waits", "deliveries wait"))
+	}
+	switch {
+	case p.Lost > 0:
+		facts = append(facts, Fact{Text: Count(p.Lost, "delivery", "deliveries") + " given up", Address: p.Root + "notify/console/messages?state=failed"})
+	case p.Lost == 0:
+		add("nothing lost")
+	}
+	return facts
+}
+
 var nowParts = newParts(source{templates: []string{"now.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }
@@ -53,10 +88,17 @@ func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: 
 type Moment struct {
 	Time time.Time
 	Text string // such as "12 s ago" or "in 4 min"
+	For  string // such as "for 14 min"; "" for a time to come
 }
 
 // NewMoment returns a time as a page shows it that was made at now.
-func NewMoment(t, now time.Time) Moment { return Moment{t, relative(t, now)} }
+func NewMoment(t, now time.Time) Moment {
+	m := Moment{Time: t, Text: relative(t, now)}
+	if d := now.Sub(t); d >= 0 {
+		m.For = "for " + lasting(d)
+	}
+	return m
+}
 
 // relative returns how far t is from now. page.js does the same.
 func relative(t, now time.Time) string {
@@ -81,4 +123,18 @@ func lasting(d time.Duration) string {
 		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 	return strconv.Itoa(int(d.Hours()/24)) + " days"
+}
+
+// Length returns a duration in words: "7 days", "36 hours", or "90 min".
+func Length(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= day && d%day == 0:
+		return Count(int(d/day), "day", "days")
+	case d >= time.Hour && d%time.Hour == 0:
+		return Count(int(d/time.Hour), "hour", "hours")
+	case d >= time.Minute && d%time.Minute == 0:
+		return strconv.Itoa(int(d/time.Minute)) + " min"
+	}
+	return d.String()
 }

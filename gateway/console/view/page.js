@@ -51,8 +51,20 @@
 		return n === 0 ? "now" : n < 0 ? `in ${lasting(-n)}` : `${lasting(n)} ago`;
 	}
 
+	// showBars gives the parts of bars, of half an hour each, the times of the reader.
+	function showBars(root) {
+		for (const b of root.querySelectorAll("svg.bar[data-end]")) {
+			const parts = b.querySelectorAll("title"), end = Date.parse(b.dataset.end);
+			parts.forEach((e, i) => {
+				const to = end - (parts.length - 1 - i) * 18e5;
+				e.textContent = e.textContent.replace(/^.*?: /, `${minutes.format(to - 18e5)}–${minutes.format(to)}: `);
+			});
+		}
+	}
+
 	function showTimes(root) {
 		divideDays(root);
+		showBars(root);
 		for (const e of root.querySelectorAll("time[datetime]")) {
 			const t = new Date(e.dateTime);
 			if (isNaN(t)) continue;

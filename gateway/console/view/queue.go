@@ -7,6 +7,7 @@ type QueuePage struct {
 	Root         string // as in KeysPage
 	Problem      string // why the queue is not shown, or why nothing can be stored; "" if all is well
 	Done         string // what a button has done; "" for nothing
+	Numbers      bool   // there is a queue
 	Waiting      int    // deliveries, of all sites
 	Held         int    // deliveries that rules hold, and those after an earlier one of their incident
 	Sending      int

@@ -18,6 +18,7 @@ type SilencesPage struct {
 // SilenceForm has the fields of a silence to make.
 type SilenceForm struct {
 	Key, Title, Incident, Tag string
+	Reach                     []string // the destinations that the tag stands for; none if that is not known
 }
 
 // ListedSilence is a silence.
