@@ -21,7 +21,9 @@ func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.Inc
 	h.api.Incidents.SetSilenced(r.Context(), x, &out.ListedIncident)
 	if out.Steps > 0 {
 		next, _ := x.Escalation.NextStep()
-		out.Told, out.NextTold = h.toldBy(out.Key, x), h.stepName(out.Key, next)
+		if out.Told, out.NextTold = h.toldBy(out.Key, x), h.stepName(out.Key, next); out.Told != "" && next == x.Escalation.Step {
+			out.NextTold = "again" // the others are silent, or there are none
+		}
 	}
 	if !x.Own && out.Key != "" {
 		query := url.Values{"key": {out.Key}, "incident": {cmp.Or(x.Name, x.Derived)}}

@@ -20,7 +20,7 @@ func TestKeyTabs(t *testing.T) {
 		"":              "State: reaches",
 		"?tab=state":    "State: reaches",
 		"?tab=nonsense": "State: reaches",
-		"?tab=messages": "Messages: queue recent",
+		"?tab=messages": "Messages: recent queue",
 		"?send":         "Send: lines",
 		"?tab=settings": "Settings:",
 	} {

@@ -430,7 +430,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 			p.Deliveries[n].Again++
 			continue
 		}
-		if result.Rule == notifier.RuleAcknowledged && listed[at] {
+		if result.Status == notifier.Skipped && result.Error == nil && listed[at] {
 			continue // a later round that was not needed
 		}
 		listed[at] = true

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -17,12 +18,16 @@ func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
 		return view.Failed, view.Says{Text: s.of("Failed", s.failed)}
 	case len(s.waiting) > 0:
 		return view.Queued, view.Says{Text: s.of("Waiting for", s.waiting)}
-	case s.held != nil:
+	case s.held != nil && (s.delivered == 0 || s.held.Rule != notifier.RuleSilenced):
 		return s.saysHeld()
 	case s.step != nil && s.delivered > 0:
 		return view.Delivered, view.Says{Text: "Delivered; " + s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
 	case s.step != nil:
 		return view.Queued, view.Says{Text: s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
+	case s.held != nil: // a silence keeps it from some
+		_, says := s.saysHeld()
+		says.Text = "Delivered; silent for " + s.held.Name + strings.TrimPrefix(says.Text, "Silenced")
+		return view.Delivered, says
 	case len(s.cancelled) > 0 && s.delivered > 0:
 		return view.Cancelled, view.Says{Text: s.of("Cancelled for", s.cancelled)}
 	case len(s.cancelled) > 0:

@@ -55,6 +55,8 @@ func TestSays(t *testing.T) {
 		{[]api.QueuedResult{until(notifier.RulePlanned)}, "", view.Planned, view.Says{Text: "Planned for", At: at}},
 		{[]api.QueuedResult{until(notifier.RuleHeld)}, "", view.Queued, view.Says{Text: "Held until", At: at}},
 		{[]api.QueuedResult{until(notifier.RuleSilenced)}, "", view.Queued, view.Says{Text: "Silenced until", At: at}},
+		{[]api.QueuedResult{delivered, until(notifier.RuleSilenced)}, "", view.Delivered, view.Says{Text: "Delivered; silent for Slack #ops until", At: at}},
+		{[]api.QueuedResult{delivered, until(notifier.RuleSilenced), step("Bob", 2, time.Minute)}, "", view.Delivered, view.Says{Text: "Delivered; Bob", At: at.Add(time.Minute), Then: "unless acknowledged"}},
 		{[]api.QueuedResult{until(notifier.RuleDigested)}, "", view.Queued, view.Says{Text: "In a digest", At: at}},
 		{[]api.QueuedResult{skipped(notifier.RuleSilenced)}, "", view.Skipped, view.Says{Text: "Silenced"}},
 		{[]api.QueuedResult{skipped(notifier.RuleSuppressed)}, "", view.Skipped, view.Says{Text: "Not needed: known already"}},

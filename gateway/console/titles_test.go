@@ -94,7 +94,7 @@ func TestConsoleTitles(t *testing.T) {
 		t.Fatal("the message has no page")
 	}
 	message := get(g, "/"+one[1], browser).Body
-	if !strings.Contains(message, `<p class="name">Disk slow</p>`) || strings.Contains(message, "confidential") {
+	if !strings.Contains(message, `<h1>Disk slow</h1>`) || strings.Contains(message, "confidential") {
 		t.Errorf("the page of the message: %s", message)
 	}
 	text := regexp.MustCompile(`href="\.\./\.\./\.\./(notify/both/messages\?since=[^"]*)"`).FindStringSubmatch(message)

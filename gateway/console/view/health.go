@@ -37,8 +37,17 @@ type Trouble struct {
 
 // Urgent reports whether somebody has to do something about a destination: it is down, or it
 // has failed and nothing waits that is tried again.
-func (h *Health) Urgent() bool {
+func (h Health) Urgent() bool {
 	return h.State == Down || h.State == Failing && h.Waiting == 0
+}
+
+// Colour returns the state in whose colour the health is shown: what fails and is tried again
+// waits.
+func (h Health) Colour() State {
+	if h.State == Failing && !h.Urgent() {
+		return Waiting
+	}
+	return h.State
 }
 
 // rank is the place of a state among all, 0 for the worst.

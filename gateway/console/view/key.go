@@ -157,6 +157,12 @@ type Queue struct {
 	More    bool // there may be more
 }
 
+// QueueFirst reports whether the queue has something to show, so that it stands before the last
+// messages.
+func (p KeyPage) QueueFirst() bool {
+	return p.Queue != nil && (p.Queue.Problem != "" || len(p.Queue.Groups) > 0)
+}
+
 // QueuedGroup are the deliveries to one destination that wait, or were given up, for
 // the same reason.
 type QueuedGroup struct {
