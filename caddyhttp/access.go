@@ -14,7 +14,7 @@ import (
 
 var (
 	errReaderWithout = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it; add inbox 7d to the key or configs to the notify block, or remove reader")
-	errReaderNowhere = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it, the key has neither, and no site has configs; add inbox 7d to the key or configs to a site, or remove reader")
+	errReaderNowhere = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it, the key has none of them, and no site has configs; add inbox 7d to the key or configs to a site, or remove reader")
 )
 
 // checkSecretArgs checks the secrets of a subdirective before placeholders are
@@ -49,10 +49,6 @@ func (h *Handler) checkReaders() error {
 	}
 	return nil
 }
-
-// takesRulers reports whether Prometheus can post alerts to the key, which a reader can read.
-// queue is whether there is one.
-func (k *Key) takesRulers(queue bool) bool { return queue && (k.Queue == nil || *k.Queue) }
 
 // checkReaders is like that of a handler for the keys of the app. All sites must be
 // known.

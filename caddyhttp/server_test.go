@@ -21,6 +21,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/internal/mqtttest"
 )
 
 func TestServer(t *testing.T) {
@@ -121,15 +122,7 @@ func TestReloadClosesConnections(t *testing.T) {
 	if err := b.Serve(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		// Close of the broker may wait for ever while a client ends: it takes a lock twice.
-		b.Listeners.CloseAll(func(string) {
-			for _, c := range b.Clients.GetAll() {
-				c.Stop(nil)
-			}
-		})
-		b.Close()
-	}()
+	defer mqtttest.Close(b)
 	keys := map[string]string{}
 	for _, name := range []string{"one", "two", "three"} {
 		keys[name] = "key " + name + " {\nurl mqtt://" + l.Address() + "/" + name + "?client_id=" + name + "&session=yes\n}\n"

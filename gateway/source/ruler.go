@@ -39,7 +39,11 @@ type postedAlert struct {
 func ReadRulerAlerts(body []byte, now time.Time) ([]rules.RulerAlert, error) {
 	var posted []postedAlert
 	if err := json.Unmarshal(body, &posted); err != nil {
-		return nil, Errorf(http.StatusBadRequest, "the body must be a JSON array of alerts with labels, as rulers post it to Alertmanager")
+		const text = "the body must be a JSON array of alerts with labels, as rulers post it to Alertmanager"
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // it names types of this program
+			return nil, Errorf(http.StatusBadRequest, text)
+		}
+		return nil, Errorf(http.StatusBadRequest, text+": %w", err)
 	}
 	if len(posted) > maxPosted {
 		return nil, Errorf(http.StatusBadRequest, "the body has %d alerts; at most %d are possible", len(posted), maxPosted)

@@ -382,12 +382,12 @@ func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
 	return q.cancelJobs(ctx, id, Queued, Dead)
 }
 
-// Retry makes the jobs of a message due now: those that wait, also if the
-// destination has asked for a pause or a rule holds them, except the rules with these names, and
-// those that are dead, as if the message were new. In place of those that a newer message has replaced, it makes that one
-// due. It returns how many there were of each. It returns [ErrNotFound] if the
+// Retry makes the jobs of a message due now: those that wait, also if the destination has asked
+// for a pause or a rule holds them, and those that are dead, as if the message were new. Jobs that
+// one of the rules in keep holds stay held. In place of a job that a newer message has replaced, it
+// makes that one due. It returns how many there were of each. It returns [ErrNotFound] if the
 // message is unknown.
-func (q *Queue) Retry(ctx context.Context, id uuid.UUID, except ...string) (n Retried, err error) {
+func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retried, err error) {
 	defer q.signal()
 	e, err := q.store.Get(ctx, id)
 	if err != nil {
@@ -400,10 +400,10 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID, except ...string) (n Re
 		if err != nil {
 			return n, err
 		}
-		if j.heldByRule() && slices.Contains(except, j.Rule) {
-			continue
-		}
 		if j.heldByRule() {
+			if slices.Contains(keep, j.Rule) {
+				continue
+			}
 			released, err := q.releaseHeld(ctx, j)
 			if err != nil {
 				return n, err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/netresearch/go-cron"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // Calendar is a schedule on the clock on the wall, as a line of a crontab has it. The zero
@@ -26,6 +28,10 @@ const starBit = 1 << 63
 const cronFields = 5
 
 var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
+
+// quartzDay matches what some other programs have in the field of a day: L for the last, W for a
+// working day, and # for one of several.
+var quartzDay = lazyregexp.New(`(?i)^(L(-\d+|W)?|\d+[LW]|\w+#\d)$`)
 
 // errNeverDue is returned for a schedule without a day, such as 30 February.
 var errNeverDue = errors.New("no day ever has this date; correct the day of the month or the month")
@@ -53,7 +59,7 @@ func ParseCalendar(text, zone string) (c Calendar, err error) {
 	}
 	times, err := cronParser.Parse(c.fields)
 	if err != nil {
-		if strings.ContainsAny(strings.ToUpper(c.fields), "LW#") && strings.Contains(err.Error(), "option") {
+		if quartzDay.MatchString(fields[2]) || quartzDay.MatchString(fields[4]) {
 			return Calendar{}, fmt.Errorf(`%q: L, W and # are not possible here; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text))
 		}
 		return Calendar{}, fmt.Errorf(`%q: %w; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text), err)

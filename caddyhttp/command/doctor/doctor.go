@@ -185,7 +185,7 @@ func (d *doctor) checkConfig() {
 	c, err := trial.Load(d.cmd.InOrStdin(), d.flags.config, d.adapter)
 	if err != nil {
 		text, remedy := err.Error(), "correct that, then load it with caddy reload, or start Caddy"
-		if before, after, ok := strings.Cut(text, "; "); ok && errors.Is(err, fs.ErrNotExist) { // it has one
+		if before, after, ok := strings.Cut(text, "; "); ok && errors.Is(err, fs.ErrNotExist) { // the error has a remedy of its own
 			text, remedy = before, after
 		}
 		d.add(stateFail, "configuration", name+" does not load: "+text, remedy)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +33,18 @@ type Request struct {
 // MaxRequest bounds the body of a request for a silence, in bytes.
 const MaxRequest = 16 << 10
 
+// tellField is the field of a form that is no text.
+const tellField = "tell"
+
 // errFields is returned for a body that is no silence.
 var errFields = errors.New("the body must be a form or one JSON object with the fields from, for or until, incident, tag, title, reason and who, all of them texts, and tell, which is true or false")
 
-// formFields are the fields of the form of a silence.
-var formFields = []string{"from", "for", "until", "incident", "tag", "title", "reason", "who", "tell"}
+// texts returns the fields of a request that are texts, by their names in a form.
+func (s *Request) texts() map[string]*string {
+	return map[string]*string{
+		"from": &s.From, "for": &s.For, "until": &s.Until, "incident": &s.Incident, "tag": &s.Tag, "title": &s.Title, "reason": &s.Reason, "who": &s.Who,
+	}
+}
 
 // Read reads the body of r, which is JSON or a form.
 func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
@@ -62,7 +68,7 @@ func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
 			return s, api.BodyError(err)
 		}
 		for name := range r.PostForm {
-			if !slices.Contains(formFields, name) { // such as form for from, which would begin now
+			if name != tellField && s.texts()[name] == nil { // such as form for from, which would begin now
 				return s, &api.Error{Status: http.StatusBadRequest, Err: errFields}
 			}
 		}
@@ -73,10 +79,10 @@ func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
 
 // OfForm returns the silence that the fields of a form ask for. The error is an [*api.Error].
 func OfForm(field func(string) string) (s Request, err error) {
-	s = Request{
-		From: field("from"), For: field("for"), Until: field("until"), Incident: field("incident"), Tag: field("tag"), Title: field("title"), Reason: field("reason"), Who: field("who"),
+	for name, text := range s.texts() {
+		*text = field(name)
 	}
-	switch strings.ToLower(field("tell")) {
+	switch strings.ToLower(field(tellField)) {
 	case "", "0", "false", "no", "off":
 	case "1", "true", "yes", "on":
 		s.Tell = true

@@ -15,6 +15,7 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 	"github.com/mochi-mqtt/server/v2/packets"
 
+	"github.com/caddy-notify/caddy-notify/internal/mqtttest"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
@@ -79,16 +80,7 @@ func newServer(t *testing.T, address string, config *tls.Config, hook *hook) (se
 	if err := server.Serve(); err != nil {
 		t.Fatal(err)
 	}
-	stop = sync.OnceFunc(func() {
-		// Close of the server looks for its clients with a lock that it takes twice, and
-		// waits for ever if a client ends between. Nothing is left to look for after this.
-		server.Listeners.CloseAll(func(string) {
-			for _, cl := range server.Clients.GetAll() {
-				cl.Stop(nil)
-			}
-		})
-		server.Close()
-	})
+	stop = sync.OnceFunc(func() { mqtttest.Close(server) })
 	t.Cleanup(stop)
 	return server, l.Address(), stop
 }

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // dialled matches the error of a request that reached no server. Caddy wraps none.
-var dialled = regexp.MustCompile(`"https?://([^/"]+)[^"]*": dial `)
+var dialled = lazyregexp.New(`"https?://([^/"]+)[^"]*": dial `)
 
 // Error returns what an error of the admin API says, without the JSON that it is written in
 // and the status before it. Other errors say that the API was asked.
