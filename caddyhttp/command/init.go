@@ -46,6 +46,8 @@ flag answers is not asked:
   --to    Where do messages go? A notification URL, or what a service gives out:
           the address of a webhook, a token, an e-mail address. "phone" is your
           phone or browser, without an app, which needs a domain name in --site.
+          In a terminal, what is missing is asked for, such as the app password of
+          "gmail".
           "@file" and "@-" (standard input) keep it out of the list of processes.
   --keep  Are messages that cannot be delivered at once kept and tried again, also
           after a restart?
@@ -151,13 +153,13 @@ func (f *initFlags) answers(cmd *cobra.Command, a *asker) (*firstConfig, error) 
 		if first.device = true; first.public() == "" {
 			return nil, fmt.Errorf("--to: %w; give --site with such a name", errNoPublic)
 		}
-	case text != "":
+	case !a.canAsk():
 		first.url, first.service, err = urlOf(text)
 		if err != nil {
 			return nil, fmt.Errorf("--to: %w", err)
 		}
 	default:
-		if err = a.askURL(first); err != nil {
+		if err = a.askURL(first, text); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,9 @@ func isTerminal(in io.Reader) bool {
 
 // asker asks questions.
 type asker struct {
-	lines *bufio.Scanner // nil if nobody answers
-	out   io.Writer
+	lines    *bufio.Scanner // nil if nobody answers
+	terminal *os.File       // where they are typed in; nil for none
+	out      io.Writer
 }
 
 // maxLine is the length of the longest line that is read. URLs with a whole file in
@@ -38,6 +40,9 @@ const maxLine = 64 << 10
 func (a *asker) read(in io.Reader) {
 	a.lines = bufio.NewScanner(in)
 	a.lines.Buffer(nil, maxLine)
+	if isTerminal(in) {
+		a.terminal, _ = in.(*os.File)
+	}
 }
 
 // canAsk reports whether somebody answers.
@@ -55,6 +60,42 @@ func (a *asker) ask(question string) (string, error) {
 		return "", errNoAnswer
 	}
 	return strings.TrimSpace(a.lines.Text()), nil
+}
+
+// askSecret is ask for a password, which a terminal does not show.
+func (a *asker) askSecret(question string) (string, error) {
+	if a.terminal == nil {
+		return a.ask(question)
+	}
+	fmt.Fprint(a.out, question, " It is not shown.\n> ")
+	defer fmt.Fprintln(a.out)
+	fd := int(a.terminal.Fd())
+	state, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("reading the answer: %w", err)
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	defer signal.Stop(interrupted)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() { // ends with an answer, or with the program
+		text, err := term.ReadPassword(fd)
+		answered <- answer{text, err}
+	}()
+	select {
+	case x := <-answered:
+		if x.err != nil {
+			return "", fmt.Errorf("reading the answer: %w", x.err)
+		}
+		return strings.TrimSpace(string(x.text)), nil
+	case <-interrupted: // otherwise the shell shows nothing that is typed
+		_ = term.Restore(fd, state)
+		return "", errNoAnswer
+	}
 }
 
 // explain tells why an answer cannot be used.
@@ -83,20 +124,10 @@ func (a *asker) askSite() (string, error) {
 }
 
 // askURL asks where messages go, and sets the notification URL and the name of its service,
-// or that messages go to a device.
-func (a *asker) askURL(first *firstConfig) error {
-	for {
-		text, err := a.ask(`2. Where do messages go?
-   Paste what a service gave you: the address of a webhook, a token, an e-mail address,
-   a notification URL. Or choose: type what you use, such as telegram, ntfy, gmail or
-   teams, or what it is for, such as chat, phone, mail or sms.`)
-		if err != nil {
-			return err
-		}
-		if text == "" {
-			continue
-		}
-		c, err := a.choose(text)
+// or that messages go to a device. text is an answer that was given before; "" for none.
+func (a *asker) askURL(first *firstConfig, text string) error {
+	for ; ; text = "" {
+		c, err := a.askChoice(text)
 		switch {
 		case err != nil:
 			return err
@@ -113,6 +144,20 @@ func (a *asker) askURL(first *firstConfig) error {
 			return err
 		}
 	}
+}
+
+// askChoice asks where messages go, unless text says so. It returns nil if the answer leads
+// nowhere.
+func (a *asker) askChoice(text string) (_ *choice, err error) {
+	if text == "" {
+		if text, err = a.ask(`2. Where do messages go?
+   Paste what a service gave you: the address of a webhook, a token, an e-mail address,
+   a notification URL. Or choose: type what you use, such as telegram, ntfy, gmail or
+   teams, or what it is for, such as chat, phone, mail or sms.`); err != nil || text == "" {
+			return nil, err
+		}
+	}
+	return a.choose(text)
 }
 
 // askPublic asks for the name at which devices reach the gateway, unless the site has one. It
@@ -281,7 +326,11 @@ func (a *asker) complete(r *choice) (string, error) {
 		if len(v.Texts[field.Name]) > 0 {
 			a.explain(p.Error())
 		}
-		text, err := a.ask(fmt.Sprintf("   %s (%s)?%s", field.Doc, field.Name, again))
+		ask := a.ask
+		if field.Secret {
+			ask = a.askSecret
+		}
+		text, err := ask(fmt.Sprintf("   %s (%s)?%s", field.Doc, field.Name, again))
 		if err != nil || text == "" {
 			return "", err
 		}
@@ -324,7 +373,7 @@ func (a *asker) askMailbox(r *choice) (bool, error) {
 		a.explain(r.provider.Closed + ".")
 		return false, nil
 	}
-	password, err := a.ask("   " + r.provider.Password + "?" + again)
+	password, err := a.askSecret("   " + r.provider.Password + "?" + again)
 	if err != nil || password == "" {
 		return false, err
 	}
@@ -367,7 +416,7 @@ func (a *asker) askPassword(r *choice) error {
 	if i < 0 || len(texts["user"]) == 0 || len(texts["password"]) > 0 {
 		return nil
 	}
-	password, err := a.ask("   The password of " + markup.Printable(texts["user"][0]) + "? Enter: none.")
+	password, err := a.askSecret("   The password of " + markup.Printable(texts["user"][0]) + "? Enter: none.")
 	if password != "" {
 		texts["password"] = []string{password}
 	}
@@ -397,6 +446,9 @@ func (a *asker) askKeep() (bool, error) {
 func urlOf(text string) (url, service string, err error) {
 	found, err := notifier.Recognize(text)
 	if err != nil {
+		if choices := named(text); len(choices) > 0 && !choices[0].device {
+			return "", "", fmt.Errorf("%q is not enough; run this in a terminal, which asks for the rest, or give the notification URL, as caddy notify services %s shows it", text, text)
+		}
 		return "", "", notRecognized(text, err)
 	}
 	r := found[0]
