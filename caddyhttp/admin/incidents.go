@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -134,6 +136,10 @@ func serveForget(w http.ResponseWriter, r *http.Request) error {
 
 // serveForgetAll forgets the incidents of a key.
 func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
+	app, err := runningGateway()
+	if err != nil {
+		return err
+	}
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -150,6 +156,10 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
 	if err != nil {
 		return faultError(err)
+	}
+	savedWithoutRules := func(s *site.Site) bool { return s.Saved.On() && s.Saved.Rules.Empty() } // their keys have no places
+	if len(places) == 0 && !slices.ContainsFunc(app.Engine.Sites, savedWithoutRules) {
+		return apiError(http.StatusNotFound, noKey(app, by.Key, ", neither in the configuration nor saved"))
 	}
 	out, err := q.Alerts.Incidents.ForgetAll(ctx, places, by.Stage)
 	if err != nil {

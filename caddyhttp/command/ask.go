@@ -119,7 +119,7 @@ func (f *askFlags) run(cmd *cobra.Command, args []string) (code int, err error) 
 	}
 	answer, err := f.ask(http.MethodPost, path, body)
 	if err != nil {
-		return askFailed, err
+		return askFailed, errors.New(asFlags.Replace(err.Error()))
 	}
 	var q question
 	if err := decode(answer, &q); err != nil {
@@ -138,6 +138,9 @@ func (f *askFlags) run(cmd *cobra.Command, args []string) (code int, err error) 
 	return f.codeOf(&q)
 }
 
+// asFlags names the fields of a question, of which the errors of the server tell, as flags.
+var asFlags = strings.NewReplacer("the field ask.options", "--option", "the field ask.", "--")
+
 // check returns an error if something is missing or has no effect.
 func (f *askFlags) check(args []string) error {
 	switch {
@@ -145,6 +148,10 @@ func (f *askFlags) check(args []string) error {
 		return errors.New("--key is missing; write --key <name> with the key whose destinations are asked")
 	case len(args) != 1 || strings.TrimSpace(args[0]) == "":
 		return errors.New(`write one question, in quotes: caddy notify ask --key ops --option yes --option no "Deploy?"`)
+	case f.request.Text && len(f.request.Options) > 0:
+		return errors.New("--text and --option exclude each other; leave out --option for a free answer, or --text for a choice")
+	case !f.request.Text && len(f.request.Options) == 0:
+		return errors.New("the answers to choose from are missing; write --option for each of them, or --text for a free answer")
 	case f.acceptDefault && f.request.Default == "":
 		return errors.New("--accept-default has no effect without --default")
 	}

@@ -70,6 +70,14 @@ func TestAsk(t *testing.T) {
 			t.Errorf("%s: who asks sees the link: %s%s", tt.args, got.out, got.errs)
 		}
 	}
+	for want, args := range map[string][]string{
+		"Error: --option must have 2 to 6 options, and has 1": {"--option=a", "?"},
+		"Error: --timeout must be from 10s to 7d":             append([]string{"--timeout=1s"}, options...),
+	} {
+		if got := <-start(args...); got.code != 2 || !strings.Contains(got.errs, want) {
+			t.Errorf("%s: exit %d, %s", args, got.code, got.errs)
+		}
+	}
 }
 
 // TestAskExpires checks the exit codes of a question that nobody answers.
@@ -127,6 +135,8 @@ func TestAskMistakes(t *testing.T) {
 		"--key is missing":               {"--option=a", "--option=b", "?"},
 		"write one question":             {"--key=ops", "--option=a", "--option=b"},
 		"--accept-default has no effect": {"--key=ops", "--option=a", "--option=b", "--accept-default", "?"},
+		"the answers to choose from":     {"--key=ops", "?"},
+		"--text and --option exclude":    {"--key=ops", "--text", "--option=a", "?"},
 		"unknown flag: --opt":            {"--key=ops", "--opt=a", "?"},
 		"there is no such key":           {"--key=none", "--option=a", "--option=b", "?"},
 		"needs public_url":               {"--key=ops", "--option=a", "--option=b", "?"},

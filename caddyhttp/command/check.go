@@ -137,12 +137,12 @@ func (f *checkFlags) load(cmd *cobra.Command) (err error) {
 	}
 	if f.loaded.Engine == nil {
 		f.loaded.Close()
-		return fmt.Errorf("%s loads, but has no notify", f.config)
+		return fmt.Errorf("%s loads, but has no notify", trial.NameOf(f.config))
 	}
 	for _, text := range f.loaded.Warnings {
 		cmd.PrintErrln("Warning:", text)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s loads: %s\n", f.config, f.loaded.Summary())
+	fmt.Fprintf(cmd.OutOrStdout(), "%s loads: %s\n", trial.NameOf(f.config), f.loaded.Summary())
 	return nil
 }
 

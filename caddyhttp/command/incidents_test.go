@@ -93,6 +93,9 @@ func TestIncidents(t *testing.T) {
 	if out, _, _ := run("--key=ops"); strings.Contains(out, id) || !strings.Contains(out, "Title of cpu") {
 		t.Errorf("after forgetting: %s", out)
 	}
+	if _, errs, code := run("forget", "--key=nett"); code != 1 || !strings.Contains(errs, "there is no such key: nett, neither in the configuration nor saved; you may mean net") {
+		t.Errorf("forget those of no key: exit %d\n%s", code, errs)
+	}
 	if out, errs, code := run("forget", "--key=net", "--state=resolved"); code != 0 || out != "0 forgotten.\n" {
 		t.Errorf("forget what is resolved: exit %d\n%s%s", code, out, errs)
 	}

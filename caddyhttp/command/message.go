@@ -61,7 +61,7 @@ func (f *messageFlags) validate() error {
 	for _, p := range []struct {
 		name string
 		set  bool
-	}{{"--config", f.config != ""}, {"--adapter", f.adapter != ""}, {"--tag", len(f.tags) > 0}} {
+	}{{"--tag", len(f.tags) > 0}, {"--config", f.config != ""}, {"--adapter", f.adapter != ""}} {
 		if p.set {
 			return fmt.Errorf("%s has no effect without --key; add --key <name>", p.name)
 		}

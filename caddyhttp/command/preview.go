@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -102,7 +103,11 @@ func (f *previewFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	config := new(caddyhttp.Config)
 	if f.config != "" || f.key != "" || source.Lookup(f.from) == nil {
-		if config, err = caddyhttp.ReadConfig(cmd.InOrStdin(), f.config, f.adapter); err != nil {
+		config, err = caddyhttp.ReadConfig(cmd.InOrStdin(), f.config, f.adapter)
+		if f.config == "" && f.key == "" && errors.Is(err, fs.ErrNotExist) { // then the name of the source is wrong
+			config, err = new(caddyhttp.Config), nil
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -56,6 +56,7 @@ func TestPreviewCommand(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                              "--from is missing",
 		"--from grafana payload.json":                   "the argument must be a file with the payload, such as @payload.json",
+		"--from grafna @-":                              "there is no built-in source grafna",
 		"--from grafana --tag x @-":                     "--tag has no effect without --key",
 		"--from grafana @/nonexistent":                  "no such file",
 		"--from grafana --header x @-":                  "write a name and a value",

@@ -178,10 +178,7 @@ func (d *doctor) print() error {
 
 // checkConfig loads the configuration.
 func (d *doctor) checkConfig() {
-	name := cmp.Or(d.flags.config, "Caddyfile")
-	if name == "-" {
-		name = "standard input"
-	}
+	name := trial.NameOf(cmp.Or(d.flags.config, "Caddyfile"))
 	c, err := trial.Load(d.cmd.InOrStdin(), d.flags.config, d.adapter)
 	if err != nil {
 		text, remedy := err.Error(), "correct that, then load it with caddy reload, or start Caddy"

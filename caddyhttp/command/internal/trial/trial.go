@@ -33,6 +33,14 @@ type Config struct {
 // Close removes what loading has made.
 func (c *Config) Close() { c.cleanUp() }
 
+// NameOf returns how a message names a file; - is standard input.
+func NameOf(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
 // Load reads a configuration as [notify.ReadAdapted] does and loads it as Caddy would, with
 // all checks of the start. The error says why Caddy would not start with it. Its log lines
 // are not shown.
