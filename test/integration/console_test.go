@@ -372,6 +372,15 @@ const smallTargets = `[...document.querySelectorAll("button, .button, summary, s
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 1 && Math.round(e.getBoundingClientRect().height) < 44)
 	.map((e) => e.outerHTML.slice(0, 90) + " " + e.getBoundingClientRect().height)`
 
+// hiddenMenus lists the menus that do not open inside the window.
+const hiddenMenus = `[...document.querySelectorAll("details.menu")].filter((m) => {
+	m.open = true;
+	for (const d of m.querySelectorAll("details")) d.open = true;
+	const r = m.querySelector(":scope > div").getBoundingClientRect();
+	m.open = false;
+	return r.left < 0 || r.right > document.documentElement.clientWidth;
+}).map((m) => m.outerHTML.slice(0, 90))`
+
 // TestConsoleForEveryone checks each page in both colour schemes, at widths from 320 to
 // 1280 pixels, with the keyboard and with a screen reader. With AXE=axe.min.js in the
 // environment, axe-core checks them, too.
@@ -401,6 +410,9 @@ func TestConsoleForEveryone(t *testing.T) {
 		run(t, ctx, emulation.SetDeviceMetricsOverride(390, 844, 2, true), emulation.SetTouchEmulationEnabled(true), open(at))
 		if small := eval[[]string](t, ctx, smallTargets); len(small) > 0 {
 			t.Errorf("%s: smaller than 44 pixels on a phone: %q", name, small)
+		}
+		if hidden := eval[[]string](t, ctx, hiddenMenus); len(hidden) > 0 {
+			t.Errorf("%s: not inside the window of a phone: %q", name, hidden)
 		}
 	}
 }
