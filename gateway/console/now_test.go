@@ -140,7 +140,32 @@ func TestNow(t *testing.T) {
 		p.Answer(http.StatusUnauthorized)
 		g.PostForm("/notify/garage", "body=x")
 		synctest.Wait()
-		want("failing: 1 destination failing", "1 1 destination failing")
+		if body := want("failing: 1 destination failing", "1 1 destination failing"); !strings.Contains(body, `aria-label="Try now: JSON 127.0.0.1:`) {
+			t.Errorf("what was given up cannot be tried: %s", body)
+		}
+		p.Answer(http.StatusOK)
+		n := p.Count()
+		for _, want := range []string{"dead=1&done=hurry&waiting=0", ""} {
+			r := submit(g, "/notify/console?hurry", url.Values{"destination": {destination}})
+			if at := r.Header.Get("Location"); want != "" && (r.Status != http.StatusSeeOther || at != "../notify/console?"+want) || want == "" && r.Status != http.StatusNotFound {
+				t.Errorf("trying now answers %d, %q", r.Status, at)
+			}
+			synctest.Wait()
+		}
+		if p.Count() != n+1 {
+			t.Errorf("%d messages came", p.Count()-n)
+		}
+		if s, _ := situation(t, page("")); !strings.HasPrefix(s, "fine: All quiet") {
+			t.Errorf("after the repair: %s", s)
+		}
+		for query, want := range map[string]string{
+			"dead=0&waiting=0": "Nothing waits there, and nothing was given up.", "dead=1&waiting=0": "1 delivery that was given up is being tried now.",
+			"dead=0&waiting=2": "2 deliveries that waited are being tried now.", "dead=3&waiting=2": "2 that waited and 3 that were given up are being tried now.",
+		} {
+			if body := page("?done=hurry&" + query); !strings.Contains(body, want) {
+				t.Errorf("the page does not say %q: %s", want, plain(body))
+			}
+		}
 	})
 }
 

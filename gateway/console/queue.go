@@ -246,15 +246,29 @@ func doneText(query url.Values) string {
 		if err != nil || err2 != nil || waiting < 0 || dead < 0 {
 			return ""
 		}
-		return fmt.Sprintf("%d that waited and %d that were given up are being tried now.", waiting, dead)
+		return hurriedText(waiting, dead)
 	case dropQuery:
 		return "What waited there is dropped."
 	}
 	return ""
 }
 
+// hurriedText says how many deliveries are being tried now, of those that waited and of those that
+// were given up.
+func hurriedText(waiting, dead int) string {
+	switch {
+	case waiting+dead == 0:
+		return "Nothing waits there, and nothing was given up."
+	case dead == 0:
+		return view.Count(waiting, "delivery that waited is", "deliveries that waited are") + " being tried now."
+	case waiting == 0:
+		return view.Count(dead, "delivery that was given up is", "deliveries that were given up are") + " being tried now."
+	}
+	return fmt.Sprintf("%d that waited and %d that were given up are being tried now.", waiting, dead)
+}
+
 // queueForm reads the form of a button of the page. It returns the destination that
-// the form names, or all that something waits for.
+// the form names, for which nothing may wait, or all that something waits for.
 func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Rooms, ids []queue.Hash, err error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
@@ -273,7 +287,7 @@ func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gatewa
 	}
 	wanted := r.PostForm.Get("destination")
 	for _, d := range all {
-		if d.health.Waiting > 0 && (wanted == "" || wanted == allDestinations || wanted == EncodeDestination(d.id)) {
+		if (wanted == "" || wanted == allDestinations) && d.health.Waiting > 0 || wanted == EncodeDestination(d.id) {
 			ids = append(ids, d.id)
 		}
 	}

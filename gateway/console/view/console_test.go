@@ -48,8 +48,8 @@ var examples = map[string]Page{
 			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann", Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
 		},
 		Down: []DownDestination{
-			{Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5}, Waits: &Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar},
-			{Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"}},
+			{Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5}, Waits: Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar},
+			{Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"}, Waits: Waits{"../notify/console", "aGFzaB", "Telegram", 0}},
 		},
 		Rows: []ListedKey{
 			{Name: "ops", Address: "../notify/console/keys/ops", Services: "Slack #ops, ntfy duty", URLs: 2, Health: &Health{State: Down, Waiting: 5, Cause: "Slack #ops: the service answered 503", Troubles: []Trouble{exampleTrouble}}, Bar: exampleBar, Last: NewMoment(noon.Add(-12*time.Second), noon)},

@@ -37,8 +37,8 @@ type DownDestination struct {
 	URL    string // with its secrets masked
 	Keys   []KeyLink
 	Health Health
-	Waits  *Waits // nil if nothing waits
-	Bar    *Bar   // nil for none
+	Waits  Waits
+	Bar    *Bar // nil for none
 }
 
 // Urgent reports whether somebody has to do something: the destination is down, or has refused
