@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -89,6 +88,9 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 			return h.ErrorResponse(err)
 		}
 		setChoices(&p, k)
+		if p.Tabs != nil { // who may manage knows the destinations
+			p.Otherwise = namesOf(k.DefaultTargets)
+		}
 		p.Sources = h.Resolved.SourceNames()
 		if h.Has.Push && h.api.Devices.MaySubscribe(r, k) == nil {
 			p.Device = device
@@ -144,30 +146,12 @@ func setChoices(p *view.SendPage, k *site.Key) {
 	}
 }
 
-// countServices returns the names of the targets' services, each with its count, such as
-// "JSON, XML ×2". The page to send shows no more of destinations: who may send need not know
-// where messages go.
+// countServices returns the names of the targets' services, such as "XML, 2 × JSON". The page to
+// send shows no more of destinations: who may send need not know where messages go.
 func countServices(targets []notifier.Target) string {
 	names := make([]string, len(targets))
 	for i, t := range targets {
 		names[i] = t.Service()
 	}
-	return countNames(names)
-}
-
-// countNames returns names, each once with its count.
-func countNames(all []string) string {
-	count := map[string]int{}
-	var names []string
-	for _, name := range all {
-		if count[name]++; count[name] == 1 {
-			names = append(names, name)
-		}
-	}
-	for i, name := range names {
-		if n := count[name]; n > 1 {
-			names[i] = name + " ×" + strconv.Itoa(n)
-		}
-	}
-	return strings.Join(names, ", ")
+	return joinNames(names)
 }

@@ -60,7 +60,7 @@ func TestSendManaged(t *testing.T) {
 		}
 	}
 	page := g.Do(request("GET", address, "ann", ""))
-	for _, want := range []string{`Key <span class="key">secret</span>`, `action="./secret?send"`, `data-preview="./secret?send&amp;preview"`, `It goes to JSON.`, `<a href="../../../notify/console"`} {
+	for _, want := range []string{`Key <span class="key">secret</span>`, `action="./secret?send"`, `data-preview="./secret?send&amp;preview"`, `It goes to JSON 127.0.0.1:`, `<a href="../../../notify/console"`} {
 		if !strings.Contains(page.Body, want) {
 			t.Errorf("the page does not have %s: %s", want, page.Body)
 		}

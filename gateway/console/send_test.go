@@ -91,9 +91,9 @@ func TestPageShowsChoices(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/notify/ops": {
 			`value="chat"><span>chat <small>JSON, XML</small>`,
-			`value="oncall"><span>oncall <small>JSON, XML ×2</small>`,
-			`value="all"><span>all <small>JSON, XML ×2, Form</small>`,
-			`Without a tag it goes to JSON, XML ×2.`,
+			`value="oncall"><span>oncall <small>JSON, 2 × XML</small>`,
+			`value="all"><span>all <small>JSON, 2 × XML, Form</small>`,
+			`Without a tag it goes to JSON, 2 × XML.`,
 			`Send a message to <span class="key">ops</span>`,
 		},
 		"/notify/plain":  {`It goes to JSON.`},

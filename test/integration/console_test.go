@@ -330,7 +330,7 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 		"now": address + "/notify/console", "keys": address + "/notify/console/keys", "key": address + "/notify/console/keys/ops", "key_messages": address + "/notify/console/keys/ops?tab=messages", "key_send": address + "/notify/console/keys/ops?send", "key_settings": address + "/notify/console/keys/ops?tab=settings", "new": address + "/notify/console/keys/new",
 		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "titles": address + "/notify/console/messages?title=port", "kept": kept,
 		"inbox": address + "/notify/family/messages", "devices": address + "/notify/console/keys/family?tab=devices", "device": address + "/notify/family?device", "message": message,
-		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "incident": incident("network"), "steps": incident("oncall"), "send": address + "/notify/ops", "services": address + "/cfg/new?build",
+		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "incident": incident("network"), "steps": incident("oncall"), "send": address + "/notify/ops", "services": address + "/cfg/new?build", "form": address + "/cfg/new?build=discord", "error": address + "/notify/console/messages/none", "about": address + "/notify",
 	}
 }
 
@@ -421,7 +421,7 @@ func TestConsoleForEveryone(t *testing.T) {
 // set, and otherwise checks that they are there. They are not compared.
 func TestConsoleScreenshots(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "console")
-	shots := []string{"now", "keys", "key", "key_messages", "key_send", "key_settings", "messages", "message", "inbox", "queue", "incidents", "silences", "steps", "devices", "device", "send", "services"}
+	shots := []string{"now", "keys", "key", "key_messages", "key_send", "key_settings", "messages", "message", "inbox", "queue", "incidents", "silences", "steps", "devices", "device", "send", "services", "form", "error"}
 	sizes := []struct{ width, height int64 }{{390, 844}, {768, 900}, {1280, 800}}
 	name := func(shot string, width int64, scheme string) string {
 		return filepath.Join(folder, fmt.Sprintf("%s-%d-%s.webp", shot, width, scheme))

@@ -62,7 +62,7 @@ var examples = map[string]Page{
 	"now_new":   NowPage{Root: "./", Now: noon, Sentence: "No keys yet", State: Silent, Lost: -1, MayAdd: true, Problem: "The queue cannot be read at the moment."},
 	"send": SendPage{
 		Address: "./ops", Messages: "./messages/", Key: "ops",
-		Tags: []Tag{{"chat", "JSON, XML"}, {"all", "JSON, XML ×2"}}, Otherwise: "JSON", Others: true,
+		Tags: []Tag{{"chat", "JSON, XML"}, {"all", "JSON, 2 × XML"}}, Otherwise: "JSON", Others: true,
 		MaxFiles: 5, MaxFileSize: "10 MiB", Sources: []string{"github", "grafana"},
 		Device: "./ops?device",
 	},
