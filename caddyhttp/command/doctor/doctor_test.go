@@ -72,6 +72,7 @@ func TestDoctorConfig(t *testing.T) {
 	}{
 		"good":           {config: "{\n" + admin + "}\nhttp://localhost:9080 {\nbind 127.0.0.1\nnotify {\n" + key + "}\n}\n", check: "strangers", state: stateOK, text: "no site"},
 		"good, its keys": {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "destinations", state: stateOK, text: "1 URL of 1 key"},
+		"an inbox only":  {config: "{\n" + admin + "notify {\nqueue {\npath " + filepath.Dir(file) + "/new/queue\n}\nkey home {\ninbox 7d\nreader secretsecretsecret\n}\n}\n}\nhttp://localhost:9080 {\nbind 127.0.0.1\nnotify\n}\n", check: "destinations", state: stateOK, text: "1 key without a URL, only with devices or an inbox"},
 		"no server":      {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "server", state: stateWarn, text: "no server answers at 127.0.0.1:1"},
 		"admin off":      {config: "{\nadmin off\nnotify {\n" + key + "}\n}\n", check: "server", state: stateWarn, text: "turns the admin API off"},
 		"version":        {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "versions", state: stateOK, text: "Caddy"},
@@ -113,7 +114,7 @@ func TestDoctorSend(t *testing.T) {
 		t.Error("messages are sent without --send")
 	}
 	found, code := run(t, http.DefaultClient, config, "--send")
-	if code != 1 || !has(found, "destinations", stateOK, "/a has taken") || !has(found, "destinations", stateFail, "/refuse: the service answered 500") || !has(found, "destinations", stateWarn, "/refuse/too") {
+	if code != 1 || !has(found, "destinations", stateOK, "dev, ops: JSON json://"+strings.TrimPrefix(s.URL, "http://")+"/a has taken") || !has(found, "destinations", stateFail, "/refuse: the service answered 500") || !has(found, "destinations", stateWarn, "/refuse/too") {
 		t.Errorf("exit %d: %+v", code, found)
 	}
 	if got := s.Paths(); got != "a refuse refuse/too" {

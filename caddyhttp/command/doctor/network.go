@@ -21,8 +21,18 @@ import (
 // checkDestinations sends a test message to each destination of the keys, with --send.
 func (d *doctor) checkDestinations() {
 	keys, n := d.config.Keys(), 0
+	using := map[string][]string{} // the keys that have a destination
 	for _, k := range keys {
 		n += len(k.Targets)
+		for _, t := range k.Targets {
+			if names := using[t.Hash()]; !slices.Contains(names, k.Name) {
+				using[t.Hash()] = append(names, k.Name)
+			}
+		}
+	}
+	if !d.send && n == 0 && len(keys) > 0 {
+		d.add(stateOK, "destinations", words.Count(len(keys), "key")+" without a URL, only with devices or an inbox", "")
+		return
 	}
 	if !d.send {
 		d.add(stateOK, "destinations", fmt.Sprintf("%s of %s can be used; --send sends a test message to each", words.Count(n, "URL"), words.Count(len(keys), "key")), "")
@@ -49,8 +59,12 @@ func (d *doctor) checkDestinations() {
 		}
 		m := &notifier.Message{Title: "Test", Body: "caddy notify doctor has sent this message to see whether it arrives.", Time: time.Now(), Identity: k.Site.Identity}
 		r := d.config.Engine.Shared.Sender.Send(d.cmd.Context(), m, targets, notifier.Options{Timeout: k.Site.Limits.Timeout})
-		for _, result := range r.Results {
-			d.addResult(k.Name, &result)
+		for i, result := range r.Results {
+			names := []string{k.Name}
+			if d.key == "" {
+				names = using[targets[i].Hash()]
+			}
+			d.addResult(strings.Join(names, ", "), &result)
 		}
 	}
 	switch {
@@ -61,9 +75,9 @@ func (d *doctor) checkDestinations() {
 	}
 }
 
-// addResult adds the outcome of a test message.
-func (d *doctor) addResult(key string, r *notifier.Result) {
-	name := key + ": " + r.Service + " " + r.Destination
+// addResult adds the outcome of a test message to a destination of keys.
+func (d *doctor) addResult(keys string, r *notifier.Result) {
+	name := keys + ": " + r.Service + " " + r.Destination
 	if r.Err == nil {
 		d.add(stateOK, "destinations", name+" has taken the test message", "")
 		return
