@@ -156,6 +156,14 @@ func TestMessageOfEscalation(t *testing.T) {
 		if r := submit(g, "/notify/incidents/"+incidentID(t, g), url.Values{"do": {"resolve"}, "by": {"Eve"}}); r.Status != http.StatusOK {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
+		// A message all of whose steps were told says who has acknowledged it; a later one does not.
+		g.PostForm("/notify/ops", "title=Door+open&body=b&type=failure&incident=door")
+		gatewaytest.Until(t, "2000-01-01 02:00:00")
+		door := g.ListIncidents("ops")[0].ID
+		submit(g, "/notify/incidents/"+door, url.Values{"do": {"acknowledge"}, "by": {"Bob"}})
+		g.PostForm("/notify/ops", "title=Door+open&body=again&type=failure&incident=door")
+		synctest.Wait()
+		wantTexts(t, g, "/notify/console/messages?key=ops", "02:00", "Delivered", "00:00", "Acknowledged by Bob (typed)")
 		resolved := logs.FilterMessage("incident resolved").All()
 		if len(resolved) != 1 || resolved[0].ContextMap()["user"] != "Eve (typed)" || resolved[0].ContextMap()["key"] != "ops" || resolved[0].ContextMap()["incident"] != "db1" {
 			t.Errorf("the log has %v", resolved)

@@ -210,7 +210,7 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 			m.KeyAddress = httpapi.ConsoleKey(r, m.Key)
 		}
 	}
-	m.Outcome, m.Says = saysOf(stored.Results, h.takenBy(r, e, stored.Results))
+	m.Outcome, m.Says = saysOf(stored.Results, h.takenBy(r, e, s.Type, stored.Results))
 	results := make([]api.Result, len(stored.Results))
 	for i, r := range stored.Results {
 		results[i] = r.Result
@@ -219,13 +219,21 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 	return m
 }
 
-// takenBy returns who takes care of the incident of a message, or "".
-func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, results []api.QueuedResult) string {
-	if !slices.ContainsFunc(results, func(x api.QueuedResult) bool { return x.Rule == notifier.RuleAcknowledged }) {
+// takenBy returns who takes care of the incident of a message, or "". A message that came after
+// the acknowledgement is not one that somebody has acknowledged.
+func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, typ notifier.Type, results []api.QueuedResult) string {
+	ended := slices.ContainsFunc(results, func(x api.QueuedResult) bool { return x.Rule == notifier.RuleAcknowledged })
+	if !ended && typ != notifier.Failure && typ != notifier.Warning {
 		return ""
 	}
-	if x := h.App.Rooms.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
+	x := h.App.Rooms.Alerts.Incidents.OfMessage(r.Context(), e.Message)
+	switch {
+	case x == nil:
+		return ""
+	case ended:
 		return cmp.Or(x.Acknowledged.By, x.ResolvedBy)
+	case e.Message.Created.Before(x.Acknowledged.At):
+		return x.Acknowledged.By
 	}
 	return ""
 }

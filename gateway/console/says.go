@@ -32,7 +32,7 @@ func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
 		return view.Cancelled, view.Says{Text: s.of("Cancelled for", s.cancelled)}
 	case len(s.cancelled) > 0:
 		return view.Cancelled, view.Says{Text: "Cancelled"}
-	case s.delivered > 0 && s.has(notifier.RuleAcknowledged):
+	case s.delivered > 0 && (by != "" || s.has(notifier.RuleAcknowledged)):
 		return view.Delivered, view.Says{Text: acknowledged(by)}
 	case s.delivered > 0:
 		return view.Delivered, view.Says{Text: "Delivered"}

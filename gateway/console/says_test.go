@@ -43,6 +43,7 @@ func TestSays(t *testing.T) {
 		says    view.Says
 	}{
 		{[]api.QueuedResult{delivered}, "", view.Delivered, view.Says{Text: "Delivered"}},
+		{[]api.QueuedResult{delivered}, "Ann", view.Delivered, view.Says{Text: "Acknowledged by Ann"}},
 		{[]api.QueuedResult{delivered, optional}, "", view.Delivered, view.Says{Text: "Delivered"}},
 		{[]api.QueuedResult{delivered, unusable}, "", view.Failed, view.Says{Text: "Failed: Slack"}},
 		{[]api.QueuedResult{delivered, result("JSON web", notifier.Failed, "")}, "", view.Failed, view.Says{Text: "Failed: JSON web"}},
