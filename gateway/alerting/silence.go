@@ -199,8 +199,11 @@ func (s *Silences) Of(ctx context.Context, x *rules.Incident) (out Silenced, err
 // isToldOf reports whether a destination of the key of an incident is one of those that are told
 // of it.
 func isToldOf(x *rules.Incident, t notifier.Target) bool {
+	if len(t.Tags) == 0 && len(x.Escalation.Targets) == 0 {
+		return true
+	}
 	hash := t.Hash()
-	return len(t.Tags) == 0 || slices.ContainsFunc(x.Escalation.Targets, func(s rules.StepTarget) bool { return s.Hash == hash }) ||
+	return slices.ContainsFunc(x.Escalation.Targets, func(s rules.StepTarget) bool { return s.Hash == hash }) ||
 		slices.ContainsFunc(t.Tags, func(tag string) bool {
 			_, name := notifier.SplitTag(tag)
 			return slices.Contains(x.Tags, name)
