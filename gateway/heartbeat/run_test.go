@@ -114,11 +114,13 @@ func TestExitCode(t *testing.T) {
 		}
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=0", "", http.StatusOK)
 		tell()
-		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=3", "", http.StatusOK)
+		if got := beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=3", "", http.StatusOK).Body; !strings.Contains(got, "Beat nightly has come, and has failed with the exit code 3. The next one") {
+			t.Errorf("the answer is %s", got)
+		}
 		tell("failure: nightly has failed, exit 3 | The beat came with the exit code 3.")
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=start", "", http.StatusOK)
 		time.Sleep(12 * time.Minute)
-		if got := g.Post("/notify/k?beat=nightly&state=end&exit=-1", "text/plain", "no space left"); got.Status != http.StatusOK {
+		if got := g.Post("/notify/k?beat=nightly&state=end&exit=-1", "text/plain", "no space left"); got.Status != http.StatusOK || !strings.Contains(got.Body, "has come after a run of 12m, and has failed with the exit code -1.") {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		tell("failure: nightly has failed after 12m, exit -1 | no space left")

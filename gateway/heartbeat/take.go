@@ -163,7 +163,14 @@ func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, request *
 
 // cameText returns what the sender of a beat learns.
 func cameText(x *ExpectedBeat, c *BeatChange) string {
-	return "Beat " + x.Name + " has come" + afterRun(c.Beat.Ran) + ". The next one is due by " + BeatTime(c.Beat.Due(&c.Uptime)) + "."
+	what := " has come" + afterRun(c.Beat.Ran)
+	if c.Beat.State == rules.BeatFailed {
+		what += ", and has failed"
+		if c.Beat.Exit != "" {
+			what += " with the exit code " + c.Beat.Exit
+		}
+	}
+	return "Beat " + x.Name + what + ". The next one is due by " + BeatTime(c.Beat.Due(&c.Uptime)) + "."
 }
 
 // afterRun returns the words on how long a run took; none if that is not known.
