@@ -29,7 +29,7 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 	g.PostForm("/notify/refused", "body=x")
 	check := func() {
 		t.Helper()
-		for key, want := range map[string]string{"mine": "state is-fine", "refused": "state is-failing"} {
+		for key, want := range map[string]string{"mine": "item is-fine", "refused": "item is-failing"} {
 			if body := get(g, "/notify/console/keys/"+key, browser).Body; !strings.Contains(body, want) {
 				t.Errorf("%s is not %s: %s", key, want, body)
 			}

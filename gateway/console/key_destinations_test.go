@@ -31,14 +31,14 @@ func TestDestinationTests(t *testing.T) {
 			t.Errorf("%s: the page has no test: %s", key, page.Body)
 		}
 		got := submit(g, "/cfg/"+key+"?test", url.Values{"destination": {"1"}})
-		if got.Status != http.StatusOK || !strings.Contains(got.Body, `<li id="destination-1" class="row is-fine delivered">`) || !strings.Contains(got.Body, "Delivered in ") || got.Header.Get("Cache-Control") != "no-store" {
+		if got.Status != http.StatusOK || !strings.Contains(got.Body, `<li id="destination-1" class="item is-fine delivered">`) || !strings.Contains(got.Body, "Delivered in ") || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %s", key, got.Status, got.Body)
 		}
 		if a := s.One(t); a.Path != "/a-token-of-the-path" || a.Title != "Test from Caddy" || a.Type != string(notifier.Info) || !strings.Contains(a.Message, "of the key "+key+" works") {
 			t.Errorf("%s: the message is %+v", key, a)
 		}
 		got = submit(g, "/cfg/"+key+"?test", url.Values{"destination": {"2"}})
-		if !strings.Contains(got.Body, `<li id="destination-2" class="row is-failing failed">`) || !strings.Contains(got.Body, "answered 500") {
+		if !strings.Contains(got.Body, `<li id="destination-2" class="item is-failing failed">`) || !strings.Contains(got.Body, "answered 500") {
 			t.Errorf("%s: %s", key, got.Body)
 		}
 		s.Take()
@@ -132,7 +132,7 @@ func TestConsoleTestAll(t *testing.T) {
 			t.Errorf("%s got no test: %s", want, arrived)
 		}
 	}
-	if got.Status != http.StatusOK || strings.Count(got.Body, `role="status">Delivered in `) != 2 || strings.Count(got.Body, `role="status">Failed: the service answered 500`) != 1 || !strings.Contains(got.Body, `<li id="destination-2" class="row is-failing failed">`) {
+	if got.Status != http.StatusOK || strings.Count(got.Body, `role="status">Delivered in `) != 2 || strings.Count(got.Body, `role="status">Failed: the service answered 500`) != 1 || !strings.Contains(got.Body, `<li id="destination-2" class="item is-failing failed">`) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	if got := g.PostForm("/notify/console/keys/ops?test", form.Encode()); len(got.JSON(t).Results) != 3 {
@@ -158,7 +158,7 @@ func TestTestAfterRepair(t *testing.T) {
 		t.Errorf("a test that fails: %s", body)
 	}
 	p.Answer(http.StatusOK)
-	if body := test(); !strings.Contains(body, "Delivered in ") || !strings.Contains(body, `class="row is-fine delivered"`) {
+	if body := test(); !strings.Contains(body, "Delivered in ") || !strings.Contains(body, `class="item is-fine delivered"`) {
 		t.Errorf("a test that arrives: %s", body)
 	}
 	if sentence, _ := situation(t, get(g, "/notify/console", browser).Body); !strings.HasPrefix(sentence, "fine: All quiet") {

@@ -131,7 +131,7 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	}
 	g.SetSiteID("other")
 	for _, address := range []string{"/cfg/ops", "/cfg"} {
-		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</span>") || strings.Contains(body, "state is-fine\"") || strings.Contains(body, "<time") {
+		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</span>") || strings.Contains(body, " is-fine\"") || strings.Contains(body, "<time") {
 			t.Errorf("%s shows a message of another site: %s", address, body)
 		}
 	}

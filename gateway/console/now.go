@@ -85,8 +85,18 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	})
 	p.MoreKeys = max(len(names)-maxNowKeys, 0)
 	p.Rows = h.keys.listKeys(r, states, names[:min(len(names), maxNowKeys)])
+	above := map[string]bool{}
+	for _, d := range p.Down {
+		for _, k := range d.Keys {
+			above[k.Name] = true
+		}
+	}
 	for i := range p.Rows {
-		p.Rows[i].Send, p.Rows[i].Hurry = "", "" // the page of the key has it, and what is down is above
+		row := &p.Rows[i]
+		row.Send, row.Hurry = "", "" // the page of the key has it, and what is down is above
+		if above[row.Name] && row.Health != nil {
+			row.Health.Cause = "" // it is above, too
+		}
 	}
 	p.Sentence, p.State = s.sentence(&p)
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)

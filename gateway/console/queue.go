@@ -97,9 +97,8 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	bars := h.bars(ctx, q)
 	for _, d := range all {
 		out := view.QueuedDestination{Bar: bars.ofHash(d.keys, d.counted), Named: named(d.service, d.url), URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health}
-		if d.health.Waiting > 0 {
-			out.Waits = &view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(notifier.NameOf(d.service, d.url) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
-		}
+		// What was given up is tried, too, so that there is a button in any case.
+		out.Waits = view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(notifier.NameOf(d.service, d.url) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
 		p.Destinations = append(p.Destinations, out)
 	}
 }

@@ -203,11 +203,11 @@ func TestConsoleWithoutScript(t *testing.T) {
 	run(t, ctx, chromedp.Click("#destination-2 form.test button", chromedp.ByQuery))
 	shows(t, ctx, "#destination-2.delivered .result", "Delivered in ")
 	run(t, ctx, open(address+"/notify/console/queue"))
-	drop := ".rows [action$='?drop'] button"
+	drop := ".list [action$='?drop'] button"
 	if eval[bool](t, ctx, fmt.Sprintf("document.querySelector(%q).checkVisibility()", drop)) {
 		t.Error("one click drops what waits")
 	}
-	run(t, ctx, chromedp.Click(".rows summary", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
+	run(t, ctx, chromedp.Click(".list summary", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
 	shows(t, ctx, ".done", "dropped")
 	run(t, ctx, open(address+"/notify/console/messages?state=cancelled&key=ops"))
 	shows(t, ctx, "#live-messages .timeline summary", "Cancelled for JSON")

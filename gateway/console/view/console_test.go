@@ -174,8 +174,8 @@ var examples = map[string]Page{
 		Root: "../", Numbers: true, Problem: "No message can be stored now.", Done: "112 that waited and 3 that were given up are being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
 		Hurry: "../notify/console/queue", All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
 		Destinations: []QueuedDestination{
-			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
-			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
+			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
+			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}, Waits: Waits{"../notify/console/queue", "aGFzaB", "XML example.com", 0}},
 		},
 	},
 	"queue_given_up": QueuePage{Root: "../", Numbers: true, Hurry: "../notify/console/queue", GivenUp: 3, Size: "0 B"},

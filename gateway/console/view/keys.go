@@ -41,7 +41,7 @@ type ListedKey struct {
 	Last     Moment // of the last delivery; without a time, Text says why
 }
 
-// Waits is what waits for a destination, with buttons.
+// Waits is what waits for a destination, if anything does, with buttons.
 type Waits struct {
 	Address     string // that the forms are sent to
 	Destination string // the field destination

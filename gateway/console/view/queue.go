@@ -26,8 +26,8 @@ type QueuedDestination struct {
 	URL    string // with its secrets masked
 	Keys   []KeyLink
 	Health Health
-	Waits  *Waits // nil if nothing waits
-	Bar    *Bar   // nil for none
+	Waits  Waits
+	Bar    *Bar // nil for none
 }
 
 // KeyLink leads to the page of a key.
