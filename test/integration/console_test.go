@@ -372,6 +372,15 @@ const smallTargets = `[...document.querySelectorAll("button, .button, summary, s
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 1 && Math.round(e.getBoundingClientRect().height) < 44)
 	.map((e) => e.outerHTML.slice(0, 90) + " " + e.getBoundingClientRect().height)`
 
+// gluedCards lists the cards and lists that touch the one above.
+const gluedCards = `(() => {
+	const all = [...document.querySelectorAll("main .card, main .list, main .timeline")].filter((e) => e.checkVisibility() && !e.parentElement.closest(".card, .list"));
+	return all.filter((b) => all.some((a) => {
+		const gap = b.getBoundingClientRect().top - a.getBoundingClientRect().bottom;
+		return a !== b && gap > -1 && gap < 8;
+	})).map((e) => e.outerHTML.slice(0, 90));
+})()`
+
 // hiddenMenus lists the menus that do not open inside the window.
 const hiddenMenus = `[...document.querySelectorAll("details.menu")].filter((m) => {
 	m.open = true;
@@ -410,6 +419,9 @@ func TestConsoleForEveryone(t *testing.T) {
 		run(t, ctx, emulation.SetDeviceMetricsOverride(390, 844, 2, true), emulation.SetTouchEmulationEnabled(true), open(at))
 		if small := eval[[]string](t, ctx, smallTargets); len(small) > 0 {
 			t.Errorf("%s: smaller than 44 pixels on a phone: %q", name, small)
+		}
+		if glued := eval[[]string](t, ctx, gluedCards); len(glued) > 0 {
+			t.Errorf("%s: touches the card above: %q", name, glued)
 		}
 		if hidden := eval[[]string](t, ctx, hiddenMenus); len(hidden) > 0 {
 			t.Errorf("%s: not inside the window of a phone: %q", name, hidden)

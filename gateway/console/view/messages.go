@@ -83,7 +83,7 @@ type PlannedMessage struct {
 }
 
 // Group folds equal messages: those that have not arrived, and those that have if they follow
-// each other and have the same title. The result has at most n.
+// each other and have the same title, first words or incident. The result has at most n.
 func Group(all []ListedMessage, n int) []ListedMessage {
 	type id struct {
 		outcome                                Outcome
@@ -99,7 +99,7 @@ func Group(all []ListedMessage, n int) []ListedMessage {
 		last = id{m.Outcome, m.Key, m.Source, m.Reason, m.Client, m.Type, m.Title, m.Words, m.Incident, m.Says.Text, m.Says.Then, strings.Join(m.Lines, "\n")}
 		i, known := at[last]
 		if m.Outcome == Delivered {
-			i, known = len(out)-1, before == last && m.Title+m.Words != ""
+			i, known = len(out)-1, before == last && m.Title+m.Words+m.Incident != ""
 		}
 		switch {
 		case known:
