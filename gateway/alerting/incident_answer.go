@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
@@ -44,7 +46,15 @@ func (i *Incidents) Acknowledge(ctx context.Context, at *StoredIncident, by stri
 	}
 	i.outbox.Engine.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 	i.tell(event.IncidentAcknowledged, x, by)
+	i.logAnswer(event.IncidentAcknowledged, x, by)
 	return x, nil
+}
+
+// logAnswer writes a line about what a person has done to an incident. by is who; "" if that is
+// not known.
+func (i *Incidents) logAnswer(what string, x *rules.Incident, by string) {
+	key := i.outbox.Engine.Load().NameOfIncident(context.Background(), x)
+	i.outbox.Log.Info("incident "+what, zap.String("key", key), zap.String("incident", x.Name), zap.String("user", by))
 }
 
 // unchanged returns why an incident could not be changed.
@@ -69,7 +79,11 @@ func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by string) 
 			return nil, err
 		}
 		if to := slices.Concat(at.Incident.Escalation.Targets, know); len(to) > 0 {
-			return i.sendResolution(ctx, at, &notice{key: k, settings: settings, to: to, by: by})
+			x, err := i.sendResolution(ctx, at, &notice{key: k, settings: settings, to: to, by: by})
+			if err == nil {
+				i.logAnswer(event.IncidentResolved, x, by)
+			}
+			return x, err
 		}
 	}
 	done := false
@@ -85,6 +99,7 @@ func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by string) 
 		return x, unchanged(x)
 	}
 	i.tell(event.IncidentResolved, x, by)
+	i.logAnswer(event.IncidentResolved, x, by)
 	return x, nil
 }
 

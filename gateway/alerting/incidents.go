@@ -136,17 +136,13 @@ func (i *Incidents) NoteReceipt(ctx context.Context, r StepReceipt) error {
 	return err
 }
 
-// tell emits the event for a change of an incident, and writes a line if somebody made it. by
-// is who, or "".
+// tell emits the event for a change of an incident. by is who made it, or "".
 func (i *Incidents) tell(what string, x *rules.Incident, by string) {
 	app := i.outbox.Engine.Load()
-	key := app.NameOfIncident(context.Background(), x)
-	if by != "" {
-		i.outbox.Log.Info("incident "+what, zap.String("key", key), zap.String("incident", x.Name), zap.String("user", by))
-	}
 	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other
 	}
+	key := app.NameOfIncident(context.Background(), x)
 	app.Emit(event.Incident, func() map[string]any {
 		return map[string]any{
 			"change": what, "key": key, "source": x.Source, "incident": x.Name, "type": string(x.Type),

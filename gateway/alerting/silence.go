@@ -193,6 +193,7 @@ func (s *Silences) Of(ctx context.Context, x *rules.Incident) (out Silenced, err
 	if !loud {
 		out.Only = nil
 	}
+	out.Next = out.Next && !out.Until.IsZero()
 	return out, nil
 }
 

@@ -152,6 +152,10 @@ func TestMessageOfEscalation(t *testing.T) {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
 		synctest.Wait()
+		// Nobody is logged in. That was no line of the log.
+		if taken := logs.FilterMessage("incident acknowledged").All(); len(taken) != 1 || taken[0].ContextMap()["user"] != "" {
+			t.Errorf("the log has %v", taken)
+		}
 		wantTexts(t, g, page, "Acknowledged", "1:ann Delivered", "2:bob Not needed somebody has acknowledged the incident")
 		if r := submit(g, "/notify/incidents/"+incidentID(t, g), url.Values{"do": {"resolve"}, "by": {"Eve"}}); r.Status != http.StatusOK {
 			t.Fatalf("%d %s", r.Status, r.Body)

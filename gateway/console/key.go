@@ -123,7 +123,7 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 	switch {
 	case err == nil:
 		p.Saved = p.Saved || k.Saved
-		h.setRecent(r, &p, k)
+		h.setRecent(r, &p, key)
 		h.setDestinations(r, &p, k)
 		p.Tokens, p.Rules = len(k.Tokens), k.Rules.Describe()
 		h.setBeats(r, &p, k)
@@ -137,7 +137,7 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 		}
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
-		h.setRecent(r, &p, &site.Key{Name: name})
+		h.setRecent(r, &p, nil)
 	case !p.Editable && !errors.Is(err, site.ErrNoKey):
 		return p, err
 	case !p.Editable:

@@ -38,12 +38,16 @@ const (
 )
 
 // setRecent sets the last messages of a key and its messages in the queue, of those
-// that came to the site.
-func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, k *site.Key) {
-	id := site.KeyID{Site: h.Site(), Key: k.Name}
-	titles := h.messages.titles(r)
-	titles.known = k
-	list, err := h.messages.listMessages(r, messageSearch{filter: messageFilter{key: k.Name}, titles: titles, scan: maxKeyScan})
+// that came to the site. key is nil if the saved configuration cannot be used; then no titles are
+// known.
+func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, key *httpapi.Lookup) {
+	id := site.KeyID{Site: h.Site(), Key: p.Key}
+	search := messageSearch{filter: messageFilter{key: p.Key}, scan: maxKeyScan}
+	if key != nil {
+		search.titles = h.messages.titles(r)
+		search.titles.found = key
+	}
+	list, err := h.messages.listMessages(r, search)
 	if err == nil {
 		p.Recent = list.messages
 		if list.stored {

@@ -239,43 +239,46 @@ func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, typ notifier.Typ
 }
 
 // resultLines returns the failures among results in one line each, then a line for each
-// other status, and how many failures there are besides.
+// other outcome, and how many failures there are besides.
 func resultLines(all []api.Result) (lines []string, more int) {
-	others := map[string][]string{}
+	others := map[view.Outcome][]string{}
 	for _, r := range all {
+		outcome := view.Outcome(r.Status)
 		switch {
 		case r.Rule == notifier.RulePlanned && r.Until != nil:
 			continue // the line of the message says when
 		case r.Rule == notifier.RuleEscalating && r.Status == api.StatusQueued:
-			others[laterSteps] = append(others[laterSteps], r.Name)
+			outcome = view.Later
 		case r.Error == nil, r.Status == api.StatusCancelled, r.Status == notifier.Skipped:
-			others[statusLines[r.Status]] = append(others[statusLines[r.Status]], r.Name)
 		case len(lines) == maxPageResults:
 			more++
+			continue
 		default:
 			lines = append(lines, r.Name+": "+*r.Error)
+			continue
+		}
+		names := others[outcome]
+		// A destination has a result in each round of an escalation.
+		if again := outcome == view.Later || outcome == view.Skipped; !again || !slices.Contains(names, r.Name) {
+			others[outcome] = append(names, r.Name)
 		}
 	}
-	for _, text := range []string{statusLines[notifier.Delivered], statusLines[api.StatusQueued], laterSteps, statusLines[notifier.Skipped], statusLines[api.StatusCancelled]} {
-		names := others[text]
-		if text == laterSteps || text == statusLines[notifier.Skipped] { // a destination has one in each round
-			slices.Sort(names)
-			names = slices.Compact(names)
-		}
-		if len(names) > 0 {
-			lines = append(lines, text+joinNames(names)+".")
+	for _, x := range []struct {
+		outcome view.Outcome
+		text    string
+	}{
+		{view.Delivered, "Delivered to "},
+		{view.Queued, "Waiting for "},
+		{view.Later, "Later, unless acknowledged: "},
+		{view.Skipped, "Not needed for "},
+		{view.Cancelled, "Cancelled for "},
+	} {
+		if names := others[x.outcome]; len(names) > 0 {
+			lines = append(lines, x.text+joinNames(names)+".")
 		}
 	}
 	return lines, more
 }
-
-// statusLines begin the lines of results without a failure, by their statuses.
-var statusLines = map[notifier.Status]string{
-	notifier.Delivered: "Delivered to ", api.StatusQueued: "Waiting for ", notifier.Skipped: "Not needed for ", api.StatusCancelled: "Cancelled for ",
-}
-
-// laterSteps begins the line of the steps of an escalation that have not begun.
-const laterSteps = "Later, unless acknowledged: "
 
 // sinceChoices are the values of the filter's field since.
 var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
@@ -425,8 +428,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if p.Message.Outcome == view.Planned {
 		p.Planned = e.Jobs[0].Due
 	}
-	keep := h.App.Engine.QueueSettings.Keep
-	p.Keep = view.Length(keep)
+	p.Keep = view.Length(h.App.Engine.QueueSettings.Keep)
 	rounds := map[string]int{} // the indexes of later steps, by their destinations
 	listed := map[string]bool{}
 	for i, result := range queued.Message(e).Results {

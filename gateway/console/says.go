@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -25,8 +24,10 @@ func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
 	case s.step != nil:
 		return view.Queued, view.Says{Text: s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
 	case s.held != nil: // a silence keeps it from some
-		_, says := s.saysHeld()
-		says.Text = "Delivered; silent for " + s.held.Name + strings.TrimPrefix(says.Text, "Silenced")
+		says := view.Says{Text: "Delivered; silent for " + s.held.Name}
+		if s.held.Until != nil {
+			says.Text, says.At = says.Text+" until", *s.held.Until
+		}
 		return view.Delivered, says
 	case len(s.cancelled) > 0 && s.delivered > 0:
 		return view.Cancelled, view.Says{Text: s.of("Cancelled for", s.cancelled)}

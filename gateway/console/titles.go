@@ -10,7 +10,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // The queue knows no texts. The titles of messages are those that the inboxes of their
@@ -20,7 +19,7 @@ import (
 type inboxTitles struct {
 	h     *messagePages
 	r     *http.Request
-	known *site.Key // is not looked up; nil for none
+	found *httpapi.Lookup // of the key of the page; nil for none
 	// readers are those of the keys that were asked for; nil for a key without an inbox.
 	readers map[string]*httpapi.InboxReader
 }
@@ -37,8 +36,8 @@ func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 		return x, nil
 	}
 	lookup := t.h.Lookup(key)
-	if t.known != nil && t.known.Name == key {
-		lookup = t.h.LookupOf(t.known)
+	if t.found != nil && t.found.Name == key {
+		lookup = t.found
 	}
 	x, err := t.h.api.Inboxes.Reader(t.r, lookup)
 	if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {

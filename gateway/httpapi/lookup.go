@@ -28,11 +28,6 @@ type Lookup struct {
 // Lookup returns the key with a name for one request. Nothing is looked for yet.
 func (h *Base) Lookup(name string) *Lookup { return &Lookup{Name: name, site: h.Resolved} }
 
-// LookupOf returns the Lookup of a key that is found.
-func (h *Base) LookupOf(k *site.Key) *Lookup {
-	return &Lookup{Name: k.Name, site: h.Resolved, key: k, exists: true, found: true}
-}
-
 // open returns the key for a client that may have no secret, as [site.Site.OpenKey] does.
 func (l *Lookup) open(ctx context.Context) (k *site.Key, exists bool, err error) {
 	if !l.found {

@@ -7,7 +7,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // SendTest sends a test message at once, without the queue. The queue learns which destinations
@@ -22,8 +21,8 @@ func (a *Engine) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery)
 	for i, at := range d.To.Positions() {
 		t := d.To.Targets[i]
 		ofKey := slices.ContainsFunc(k.Targets, func(o notifier.Target) bool { return o.Hash() == t.Hash() })
-		if ofKey && report.Results[at].Status == notifier.Delivered {
-			q.Queue.Observe(queue.Attempt{Destination: site.DestinationName(t, k.Limits), Host: t.Host(), Client: k.Limits != nil, Status: queue.Delivered})
+		if r := &report.Results[at]; ofKey && r.Status == notifier.Delivered {
+			q.observe(&d, t, r)
 		}
 	}
 	return report

@@ -94,7 +94,7 @@ type Destination struct {
 	Waits     *Waits // nil if nothing waits
 	Fields    []HiddenField
 	Silence   string // the address at which a silence of its tag is made; "" for none
-	SilenceOf string // what else that silences, such as "2 destinations with the tag chat"; "" for nothing
+	SilenceOf string // what that silences, such as "2 destinations with the tag chat"; "" for this one alone
 	Label     string // of the button, for screen readers
 	Status    string // of a test: delivered, failed or skipped; "" without one
 	Result    string // of the test, a sentence
