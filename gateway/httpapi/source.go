@@ -454,10 +454,15 @@ func ConfirmationError(err error) *api.Error {
 // SourceError returns an error of package source as an [*api.Error]. It returns any
 // other error as it is.
 func SourceError(err error) error {
-	if e, ok := errors.AsType[*source.Error](err); ok {
-		return api.Errorf(e.Status, "%w", err)
+	e, ok := errors.AsType[*source.Error](err)
+	if !ok {
+		return err
 	}
-	return err
+	out := api.Errorf(e.Status, "%w", err)
+	if e.Status == http.StatusServiceUnavailable {
+		out.RetryAfter = time.Second
+	}
+	return out
 }
 
 // The limits of a fetch for a source: of a certificate or a confirmation.

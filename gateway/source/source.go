@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"mime"
@@ -258,7 +259,8 @@ func (s *Source) tokenError() *Error {
 }
 
 // Read returns the message of a request. The error is an [*Error] if the request
-// cannot be read. The templates stop when ctx is done, and after templateTimeout.
+// cannot be read. The templates stop when ctx is done, and after templateTimeout; then
+// the status is 503.
 func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
 	if s.Format.API != nil {
 		return s.readAPI(ctx, r)
@@ -295,7 +297,11 @@ func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
 	if s.config.Images {
 		m.Images = addresses(run(s.images))
 	}
-	if err != nil {
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errTooMuch):
+		// The machine may be busy: a program sends the alert again, as it does not after 400.
+		return nil, &Error{Status: http.StatusServiceUnavailable, Err: err}
+	case err != nil:
 		return nil, &Error{Status: http.StatusBadRequest, Err: err}
 	}
 	m.Tags = ValidTags(tags)
