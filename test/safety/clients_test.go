@@ -50,7 +50,7 @@ func TestHostileClients(t *testing.T) {
 		defer mu.Unlock()
 		arrived++
 	})
-	g := start(t, "", "timeout 5s\nmax_body 8MiB\nattachments {\nmax_size 4MiB\nmax_count 3\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/ a\n}")
+	g := start(t, "", "timeout "+seconds(5)+"\nmax_body 8MiB\nattachments {\nmax_size 4MiB\nmax_count 3\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/ a\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
 	const asJSON, asForm = "application/json", "application/x-www-form-urlencoded"
 	manyParts, manyPartsBody := form(t, func(w *multipart.Writer) {
@@ -220,7 +220,8 @@ func TestContradictoryRequests(t *testing.T) {
 func TestFalseAttachmentSizes(t *testing.T) {
 	t.Parallel()
 	fine := newDiscard(t)
-	g := start(t, "", "timeout 4s\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
+	timeout := seconds(4)
+	g := start(t, "", "timeout "+timeout+"\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
 	megabyte := strings.Repeat("gigabyte", 1<<17)
 	var wg sync.WaitGroup
@@ -232,8 +233,8 @@ func TestFalseAttachmentSizes(t *testing.T) {
 		{"a gigabyte with its length", forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
 		{"a gigabyte that does not", forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
 		{"less than its length", answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"), "EOF"},
-		{"silence", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "not fetched within 4s"},
-		{"one byte at a time", forever("HTTP/1.1 200 OK\r\n\r\n", "x", 50*time.Millisecond), "not fetched within 4s"},
+		{"silence", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "not fetched within " + timeout},
+		{"one byte at a time", forever("HTTP/1.1 200 OK\r\n\r\n", "x", 50*time.Millisecond), "not fetched within " + timeout},
 		{"a circle", answering(status("302 Found", "Location: /x")), "redirects"},
 		{"404", answering(status("404 No")), "404"},
 		{"a bomb", answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\nConnection: close\r\n\r\n\x1f\x8b\x08"), ""},

@@ -95,7 +95,7 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 		"json://%s/", "jsons://%s/", "mqtt://%s/topic", "mqtts://%s/topic", "xmpp://me:pw@%s/you", "irc://me@%s/%%23here", "growl://%s/",
 		"mailto://me:pw@%s?from=me@example.com&to=you@example.com&mode=insecure", "mailtos://me:pw@%s?from=me@example.com&to=you@example.com",
 	}
-	block := "timeout 3s\nclient_limits {\nin_flight_per_address 500\n}\negress {\nallow 127.0.0.1 ::1\n}\n"
+	block := "timeout " + seconds(3) + "\nclient_limits {\nin_flight_per_address 500\n}\negress {\nallow 127.0.0.1 ::1\n}\n"
 	type attempt struct {
 		what, path  string
 		fields      url.Values
@@ -143,7 +143,7 @@ func TestErrorsShowNoProxy(t *testing.T) {
 		"http://me:hunter22@" + closed, "https://me:hunter22@" + closed, "socks5://me:hunter22@" + closed, "ftp://me:hunter22@" + closed,
 		"http://me:hunter22@" + reset, "https://me:hunter22@" + reset, "socks5://me:hunter22@" + reset, "http://me:hunter22@" + closed + ":x",
 	} {
-		g := start(t, "", "timeout 3s\nkey k {\nurl jsons://1.1.1.1/\n}", "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy)
+		g := start(t, "", "timeout "+seconds(3)+"\nkey k {\nurl jsons://1.1.1.1/\n}", "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy)
 		for _, text := range []string{
 			g.checkErrors(proxy+", of the operator", "/notify/k", url.Values{"body": {"x"}}, "jsons://1.1.1.1/"),
 			g.checkErrors(proxy+", of a client", "/notify", url.Values{"body": {"x"}, "urls": {"json://1.1.1.1/"}}, "json://1.1.1.1/"),

@@ -117,7 +117,7 @@ func TestFaults(t *testing.T) {
 		defer mu.Unlock()
 		arrived[r.URL.Path]++
 	})
-	g := start(t, "", "timeout 3s\nservices {\nallow json\n}\nkey k {\nurl json://"+authority(fine)+"/k\n}\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "timeout "+seconds(3)+"\nservices {\nallow json\n}\nkey k {\nurl json://"+authority(fine)+"/k\n}\negress {\nallow 127.0.0.1\n}")
 	g.post("/notify/k", message{"body": "x"})
 	var urls []string
 	all := faults()

@@ -55,6 +55,10 @@ func amount(all bool, most, few int) int {
 	return few
 }
 
+// seconds returns the time, as a Caddyfile has it, after which something is too slow: n
+// seconds, and five times as long on a busy machine, where everything else takes longer.
+func seconds(n int) string { return strconv.Itoa(amount(busy, 5*n, n)) + "s" }
+
 func TestMain(m *testing.M) {
 	// A test that runs itself again in a network namespace passes the program on.
 	if program = os.Getenv(programVariable); program != "" {
@@ -85,7 +89,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(amount(busy, 6, 10)*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(amount(busy, 5, 10)*runtime.GOMAXPROCS(0)))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
@@ -465,7 +469,7 @@ func (g *gateway) waitIdle(before goroutines) {
 	g.t.Helper()
 	const coming = 3
 	var now goroutines
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if now = g.goroutines(); now.own <= before.own && now.all <= before.all+coming && len(g.files()) == 0 {
 			return
 		}
@@ -537,7 +541,7 @@ func (g *gateway) waitFreed(before int64) {
 // which is long enough for a busy machine.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if is() {
 			return
 		}

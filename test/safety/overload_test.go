@@ -47,7 +47,7 @@ func TestOverload(t *testing.T) {
 		more = 500
 	}
 	h := newStalled(t)
-	g := start(t, "", fmt.Sprintf("max_in_flight %d\nkey k {\nurl %s\n}", bound, h.url))
+	g := start(t, "", fmt.Sprintf("timeout 5m\nmax_in_flight %d\nkey k {\nurl %s\n}", bound, h.url))
 	before, peak, heap := g.goroutines(), g.peak(), g.memory().HeapAlloc
 	body := strings.Repeat("word ", 200<<10/5)
 	var taken, refused atomic.Int32
@@ -111,7 +111,8 @@ func TestSlowClientsTimeOut(t *testing.T) {
 	t.Parallel()
 	const bound = 20
 	fine := newDiscard(t)
-	g := start(t, "servers {\ntimeouts {\nread_body 4s\n}\n}", fmt.Sprintf("max_in_flight %d\nkey k {\nurl json://%s/\n}", bound, authority(fine)))
+	// A busy machine reads all requests before the first one times out.
+	g := start(t, "servers {\ntimeouts {\nread_body "+seconds(4)+"\n}\n}", fmt.Sprintf("max_in_flight %d\nkey k {\nurl json://%s/\n}", bound, authority(fine)))
 	before := g.goroutines()
 	slow := make([]net.Conn, bound)
 	for i := range slow {
@@ -132,7 +133,7 @@ func TestSlowClientsTimeOut(t *testing.T) {
 	}
 	eventually(t, "a place is free", func() bool { return g.post("/notify/k", message{"body": "x"}).Status == 200 })
 	for _, c := range slow {
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 408 ") {
 			t.Errorf("a slow client got %q, %v", line, err)
 		}

@@ -136,7 +136,7 @@ func TestTextsAreData(t *testing.T) {
 func TestTextsAreInNoLog(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
-	g := start(t, tracing, "timeout 2s\nkey k {\nurl "+k.url+"/ works\nurl json://127.0.0.1:"+porttest.Free()+"/ fails\n}")
+	g := start(t, tracing, "timeout "+seconds(2)+"\nkey k {\nurl "+k.url+"/ works\nurl json://127.0.0.1:"+porttest.Free()+"/ fails\n}")
 	texts := []string{"Qz-title-of-a-message", "Qz-body-of-a-message", "Qz-file-of-a-message", "Qz-content-of-a-message"}
 	asForm, multi := form(t, func(w *multipart.Writer) {
 		_ = w.WriteField("title", texts[0])

@@ -58,11 +58,12 @@ type load struct {
 
 // load posts messages at a rate per second, numbered from first, each over a
 // new connection, until end is called. A slow machine lowers the rate, since the
-// number of concurrent requests is limited. A request without a response is
+// number of concurrent requests is limited, and that of files, which take long and
+// memory. A request without a response is
 // repeated, up to tries times in all: net/http drops a request that arrives after a
 // reload on a connection from before it, which is frequent on a slow machine.
 func (g *gateway) load(rate, first, tries int) *load {
-	const maxWaiting = 64
+	const maxWaiting, maxFiles = 64, 8
 	l := &load{done: make(chan struct{})}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	file := bytes.Repeat([]byte("x"), largeFile)
@@ -70,7 +71,7 @@ func (g *gateway) load(rate, first, tries int) *load {
 		defer close(l.done)
 		var wg sync.WaitGroup
 		defer wg.Wait()
-		waiting := make(chan struct{}, maxWaiting)
+		waiting, files := make(chan struct{}, maxWaiting), make(chan struct{}, maxFiles)
 		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
 		for n := first; !l.stopped.Load(); n++ {
@@ -81,6 +82,8 @@ func (g *gateway) load(rate, first, tries int) *load {
 				defer func() { <-waiting }()
 				m := message{"title": fmt.Sprint(n), "body": "x"}
 				if n%20 == 0 {
+					files <- struct{}{}
+					defer func() { <-files }()
 					m["attach"] = map[string]any{"base64": file, "filename": "f"}
 				}
 				path := []string{"/notify", "/notify/k"}[n%2]
@@ -103,7 +106,7 @@ func (g *gateway) load(rate, first, tries int) *load {
 				if err == nil && resp.StatusCode == 200 {
 					l.answered.Add(1)
 				} else {
-					l.errs.Store(n, fmt.Errorf("%d %s %w", resp.StatusCode, text, err))
+					l.errs.Store(n, fmt.Errorf("%d %s %v", resp.StatusCode, text, err))
 				}
 				l.statuses.Store(n, resp.StatusCode)
 			})

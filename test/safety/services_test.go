@@ -91,7 +91,7 @@ func TestEgressOfEveryService(t *testing.T) {
 	}
 	m := message{"body": "a body", "title": "a title", "urls": urls}
 
-	open := start(t, "", "timeout 4s\negress {\nallow 127.0.0.1\n}")
+	open := start(t, "", "timeout "+seconds(4)+"\negress {\nallow 127.0.0.1\n}")
 	got := open.post("/notify", m)
 	if len(got.Results) != len(all) {
 		t.Fatalf("status %d, %d results for %d URLs: %.300s", got.Status, len(got.Results), len(all), got.Body)
@@ -147,7 +147,7 @@ func TestEgressOfEveryService(t *testing.T) {
 		}
 	}
 
-	operators := start(t, "", "timeout 4s\negress {\ndeny 0.0.0.0/0 ::/0\n}\nkey all {\n"+block.String()+"}")
+	operators := start(t, "", "timeout "+seconds(4)+"\negress {\ndeny 0.0.0.0/0 ::/0\n}\nkey all {\n"+block.String()+"}")
 	got = operators.post("/notify/all", message{"body": "a body", "title": "a title"})
 	for _, r := range got.Results {
 		if isRefusal.MatchString(r.Error) {
