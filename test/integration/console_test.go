@@ -200,7 +200,7 @@ func TestConsoleWithoutScript(t *testing.T) {
 	shows(t, ctx, "p[role=status]", "1 key, down")
 	run(t, ctx, chromedp.Click("[action$='?hurry'] button", chromedp.ByQuery))
 	shows(t, ctx, "h1", "Key ops")
-	run(t, ctx, chromedp.Click("#destination-2 form.test button", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("#destination-2 .menu > summary", chromedp.ByQuery), chromedp.Click("#destination-2 form.test button", chromedp.ByQuery))
 	shows(t, ctx, "#destination-2.delivered .result", "Delivered in ")
 	run(t, ctx, open(address+"/notify/console/queue"))
 	drop := ".list [action$='?drop'] button"

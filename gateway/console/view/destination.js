@@ -27,6 +27,7 @@ function testInPlace(form) {
 		e.preventDefault();
 		if (button.getAttribute("aria-disabled")) return;
 		button.setAttribute("aria-disabled", "true");
+		form.closest("details.menu")?.removeAttribute("open");
 		show("", "Testing…");
 		try {
 			show(...await test());
@@ -42,5 +43,6 @@ document.addEventListener("refreshed", (e) => {
 });
 document.getElementById("test-all")?.addEventListener("submit", (e) => {
 	e.preventDefault();
+	document.querySelector("details.rest")?.setAttribute("open", "");
 	for (const form of document.querySelectorAll("form.test")) form.requestSubmit();
 });

@@ -100,6 +100,33 @@ type Destination struct {
 	Result    string // of the test, a sentence
 }
 
+// AsksForTest reports whether a test is the next thing to do: nothing waits, and the last
+// message did not arrive, or there was none.
+func (d Destination) AsksForTest() bool {
+	return d.Waits == nil && (d.Health == nil || d.Health.Urgent() || d.Health.Delivered.IsZero())
+}
+
+// maxShown is how many destinations a key shows if all are well: with more, its state
+// would not fit on a screen.
+const maxShown = 6
+
+// ShownDestinations returns the destinations that the page of the key shows at once: the first
+// ones, and all that somebody may have to look at.
+func (p KeyPage) ShownDestinations() []Destination { return p.destinations(false) }
+
+// FoldedDestinations returns the others.
+func (p KeyPage) FoldedDestinations() []Destination { return p.destinations(true) }
+
+func (p KeyPage) destinations(folded bool) (out []Destination) {
+	for i, d := range p.Destinations {
+		well := d.Status == "" && d.Waits == nil && d.Health != nil && (d.Health.State == Fine || d.Health.State == Silent)
+		if fold := well && i >= maxShown; fold == folded {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // TagList returns the tags one by one.
 func (d Destination) TagList() []string {
 	if d.Tags == "" {

@@ -64,7 +64,7 @@ func TestContrast(t *testing.T) {
 	light, dark := colours(t)
 	for scheme, c := range map[string]map[string]string{"light": light, "dark": dark} {
 		for _, text := range []string{"text", "soft", "accent", "success", "warning", "failure"} {
-			for _, back := range []string{"back", "front"} {
+			for _, back := range []string{"back", "card", "front"} {
 				if ratio := contrast(t, c[text], c[back]); ratio < 4.5 {
 					t.Errorf("%s: %s on %s has the contrast %.2f", scheme, text, back, ratio)
 				}
