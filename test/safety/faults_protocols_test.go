@@ -50,7 +50,7 @@ func repeating(text string, pause time.Duration) func(net.Conn) {
 func TestFaultsOfOtherProtocols(t *testing.T) {
 	t.Parallel()
 	fine := newDiscard(t)
-	g := start(t, "", "timeout "+seconds(5)+"\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
+	g := start(t, "", "timeout 5s\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	g.post("/notify/k", message{"body": "x"}) // what the first message starts is no leak
 	type try struct{ url, fault, want string }
 	var all []try
