@@ -26,11 +26,12 @@ type StatusError struct {
 
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("the service answered %d", e.Code)
-	if s := http.StatusText(e.Code); s != "" {
-		text += " " + s
+	status := http.StatusText(e.Code)
+	if status != "" {
+		text += " " + status
 	}
-	if e.Body != "" {
-		text += ": " + e.Body
+	if why := reason(e.Body, status); why != "" {
+		text += ": " + why
 	}
 	return text
 }
