@@ -453,7 +453,7 @@ func TestConsoleScreenshots(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	address, _ := newConsole(t)
+	address := newPictured(t)
 	ctx, _ := newBrowser(t)
 	pages := consolePages(t, ctx, address)
 	for _, shot := range shots {
