@@ -104,8 +104,8 @@ func boundsOf(url string) (b urlBounds, ok bool) {
 	if !ok || strings.Contains(scheme, "$") {
 		return b, false
 	}
-	authority, path, query := len(url)-len(rest), 0, 0
-	if query = strings.IndexByte(url, '?'); query < 0 {
+	authority, query := len(url)-len(rest), strings.IndexByte(url, '?')
+	if query < 0 {
 		query = len(url)
 	}
 	for authority < query && strings.IndexByte(`/\ `, url[authority]) >= 0 {
@@ -114,7 +114,8 @@ func boundsOf(url string) (b urlBounds, ok bool) {
 	if authority > query {
 		return b, false
 	}
-	if path = strings.IndexByte(url[authority:query], '/') + authority; path < authority {
+	path := strings.IndexByte(url[authority:query], '/') + authority
+	if path < authority {
 		path = query
 	}
 	return urlBounds{authority, authority + lastAt(url[authority:path]) + 1, path, query}, true
