@@ -89,7 +89,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(amount(busy, 5, 10)*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(amount(busy, 4, 10)*runtime.GOMAXPROCS(0)))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)

@@ -76,7 +76,7 @@ func TestQueueStop(t *testing.T) {
 	t.Parallel()
 	c := newReceiver(t, nil)
 	c.silence()
-	g := start(t, queueOption(newFolder(t)), "key k {\nurl "+c.url+"/\n}")
+	g := start(t, queueOption(newFolder(t)), "timeout 10m\nkey k {\nurl "+c.url+"/\n}")
 	const n = 100
 	g.queueUp("/notify/k", 1, n)
 	eventually(t, "four deliveries are under way", func() bool { return c.waiting() == 4 })
