@@ -52,21 +52,7 @@ func newConsole(t *testing.T) (address string, down *service) {
 	down.status.Store(http.StatusServiceUnavailable)
 	refusing.status.Store(http.StatusUnauthorized)
 	port := freePort(t)
-	startGateway(t, port, fmt.Sprintf(`{
-	notify {
-		queue {
-			wait 300ms
-		}
-		public_url http://localhost:%d/alerts
-		push {
-			devices open
-			services localhost
-		}
-	}
-}
-http://localhost:%d {
-	handle_path /alerts/* {
-		notify {
+	startGateway(t, port, consoleConfig(port, "wait 300ms", fmt.Sprintf(`
 			key ops {
 				url %s/chat chat
 				url %s/phone phone oncall
@@ -94,16 +80,7 @@ http://localhost:%d {
 				url %s/bob 2:oncall
 				escalate after 1h
 			}
-			egress {
-				allow 127.0.0.1
-			}
-			configs {
-				manage open
-			}
-		}
-	}
-}
-`, port, port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to(""), fine.to(""), fine.to("")))
+`, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to(""), fine.to(""), fine.to(""))))
 	address = fmt.Sprintf("http://localhost:%d/alerts", port)
 	for range 4 {
 		postForm(t, address+"/notify/ops?type=failure", http.StatusOK, url.Values{"body": {"confidential"}, "incident": {"disk db1"}})
@@ -122,6 +99,37 @@ http://localhost:%d {
 		addDevice(t, address+"/notify/family/devices", name, newSubscription(t, phones, "/"+url.PathEscape(name)))
 	}
 	return address, down
+}
+
+// consoleConfig returns the Caddyfile of a gateway with a console below the prefix /alerts.
+// queue and keys are directives.
+func consoleConfig(port int, queue, keys string) string {
+	return fmt.Sprintf(`{
+	notify {
+		queue {
+			%[2]s
+		}
+		public_url http://localhost:%[1]d/alerts
+		push {
+			devices open
+			services localhost
+		}
+	}
+}
+http://localhost:%[1]d {
+	handle_path /alerts/* {
+		notify {
+			%[3]s
+			egress {
+				allow 127.0.0.1
+			}
+			configs {
+				manage open
+			}
+		}
+	}
+}
+`, port, queue, keys)
 }
 
 // addDevice adds a device to a key, as its page does.

@@ -1,13 +1,10 @@
 package integration
 
 import (
-	"bufio"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -35,53 +32,8 @@ type incidentTools struct {
 func newIncidentTools(t *testing.T) *incidentTools {
 	t.Helper()
 	x := &incidentTools{told: map[string]map[string][]string{"pagerduty": {}, "opsgenie": {}, "splunk": {}}}
-	cert, key := authority.certificate(t, "events.pagerduty.com", "api.opsgenie.com", "alert.victorops.com")
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(x.serve))
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go tunnel(c, s.Listener.Addr().String())
-		}
-	}()
-	t.Setenv("HTTPS_PROXY", "http://"+l.Addr().String())
+	standIn(t, http.HandlerFunc(x.serve), "events.pagerduty.com", "api.opsgenie.com", "alert.victorops.com")
 	return x
-}
-
-// tunnel connects a client of a proxy, which asks for any host, with an address.
-func tunnel(client net.Conn, address string) {
-	defer client.Close()
-	in := bufio.NewReader(client)
-	if r, err := http.ReadRequest(in); err != nil || r.Method != http.MethodConnect {
-		return
-	}
-	server, err := net.Dial("tcp", address)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
-		return
-	}
-	go func() {
-		_, _ = io.Copy(server, in)
-		server.Close()
-	}()
-	_, _ = io.Copy(client, server)
 }
 
 func (x *incidentTools) serve(w http.ResponseWriter, r *http.Request) {

@@ -2,13 +2,9 @@ package integration
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/tls"
 	"fmt"
-	mathrand "math/rand/v2"
-	"net"
+	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"sync/atomic"
@@ -28,22 +24,7 @@ func newPictured(t *testing.T) (address string) {
 	t.Helper()
 	slackIsDown := newServices(t)
 	folder, port := filepath.Join(t.TempDir(), "queue"), freePort(t)
-	config := fmt.Sprintf(`{
-	notify {
-		queue {
-			path %s
-			wait 2s
-		}
-		public_url http://localhost:%d/alerts
-		push {
-			devices open
-			services localhost
-		}
-	}
-}
-http://localhost:%d {
-	handle_path /alerts/* {
-		notify {
+	config := consoleConfig(port, "path "+folder+"\nwait 2s", `
 			key ops {
 				url slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#ops chat
 				url ntfy://duty phone oncall
@@ -76,16 +57,7 @@ http://localhost:%d {
 				escalate after 1h
 				inbox 7d
 			}
-			egress {
-				allow 127.0.0.1
-			}
-			configs {
-				manage open
-			}
-		}
-	}
-}
-`, folder, port, port)
+`)
 	address = fmt.Sprintf("http://localhost:%d/alerts", port)
 	post := func(key string, status int, fields ...string) {
 		t.Helper()
@@ -132,11 +104,7 @@ http://localhost:%d {
 func newServices(t *testing.T) (slackIsDown *atomic.Bool) {
 	t.Helper()
 	slackIsDown = new(atomic.Bool)
-	pair, err := tls.LoadX509KeyPair(authority.certificate(t, "hooks.slack.com", "ntfy.sh", "nas.example", "api.telegram.org", "discord.com"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	standIn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		status, body := http.StatusOK, `{"id": 1}`
 		switch {
@@ -151,25 +119,7 @@ func newServices(t *testing.T) (slackIsDown *atomic.Bool) {
 		}
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
-	}))
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go tunnel(c, s.Listener.Addr().String())
-		}
-	}()
-	t.Setenv("HTTPS_PROXY", "http://"+l.Addr().String())
+	}), "hooks.slack.com", "ntfy.sh", "nas.example", "api.telegram.org", "discord.com")
 	return slackIsDown
 }
 
@@ -197,13 +147,11 @@ func makeDay(t *testing.T, folder string) {
 	if err != nil || len(ids) == 0 {
 		t.Fatalf("%d series are counted: %v", len(ids), err)
 	}
-	var process [16]byte
-	_, _ = rand.Read(process[:]) // it never fails
 	now := tally.SlotOf(time.Now())
 	for slot := now - tally.Kept + 1; slot < now; slot++ {
-		r := tally.Record{Process: process, Slot: slot}
+		r := tally.Record{Process: [16]byte{1}, Slot: slot}
 		for id := range ids {
-			random := mathrand.New(mathrand.NewPCG(uint64(slot-now+tally.Kept), uint64(id[0]))) //nolint:gosec // a picture
+			random := rand.New(rand.NewPCG(uint64(slot-now+tally.Kept), uint64(id[0]))) //nolint:gosec // a picture
 			switch n := random.IntN(20); {
 			case n == 0:
 				r.Series = append(r.Series, tally.Series{ID: id, Counts: tally.Counts{Delivered: 1, Waited: 1}})
