@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -213,6 +216,16 @@ func TestRepeatedAlert(t *testing.T) {
 	}
 	if got := s.Take(); len(got) != 4 {
 		t.Errorf("%d messages have arrived", len(got))
+	}
+}
+
+// TestSourceError checks that a program is told when to send again what may be read then.
+func TestSourceError(t *testing.T) {
+	for status, want := range map[int]time.Duration{http.StatusServiceUnavailable: time.Second, http.StatusBadRequest: 0} {
+		e, ok := errors.AsType[*api.Error](httpapi.SourceError(source.Errorf(status, "no")))
+		if !ok || e.Status != status || e.RetryAfter != want {
+			t.Errorf("%d: %+v", status, e)
+		}
 	}
 }
 

@@ -239,6 +239,7 @@ var examples = map[string]Page{
 	"key_checked":   KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\n", Format: "text", Draft: &Draft{URLs: 1}},
 	"key_not_saved": KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Format: "yaml", Draft: &Draft{Problem: "there are 9 saved keys already", URLs: 2}, Problem: "The saved configuration cannot be used."},
 	"key_saved":     KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Destinations: []Destination{exampleDestination}},
+	"key_many":      KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Destinations: manyDestinations},
 	"key_fixed":     KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Destinations: []Destination{exampleDestination}, Queue: &Queue{Problem: "The queue cannot be read at the moment."}},
 	"key_damaged":   KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, DevicesProblem: "They cannot be read."},
 	"key_unused":    KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Editable: true, Recent: nil, Queue: &Queue{}},
@@ -324,6 +325,17 @@ var exampleDestination = Destination{
 	Health: &Health{State: Waiting, Waiting: 1, WaitingSince: noon}, Waits: &Waits{"../notify/console/keys/ops", "aGFzaA", "JSON 1", 1},
 	Fields: []HiddenField{{"destination", "1"}}, Label: "Test destination 1, JSON", Status: "delivered", Result: "Delivered in 3 ms.",
 }
+
+// manyDestinations are more than a key shows at once, the first never used.
+var manyDestinations = func() (out []Destination) {
+	for n := range maxShown + 2 {
+		d := exampleDestination
+		d.Number, d.Health, d.Waits, d.Status, d.Result = n+1, &Health{State: Fine, Delivered: noon}, nil, "", ""
+		out = append(out, d)
+	}
+	out[0].Health = &Health{State: Silent}
+	return out
+}()
 
 // TestPages compares each example with its golden file. There, the files of
 // styles and scripts have their names in place of their texts.
