@@ -65,6 +65,9 @@ func tests(files []string) (names []string, err error) {
 				uses[f.Name.Name] = map[string]bool{}
 			}
 			ast.Inspect(f.Body, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "LeaveToCI" {
+					return false // with CI, the test does the same in both
+				}
 				if id, ok := n.(*ast.Ident); ok {
 					uses[f.Name.Name][id.Name] = true
 				}

@@ -218,7 +218,7 @@ func TestFailingIssuance(t *testing.T) {
 	}
 	events {
 		on cert_failed notify ops
-	}`, strings.Replace(caddyhttptest.Secure, "localhost", name, 1)+" {\ntls {\non_demand\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
+	}`, name+":"+caddyhttptest.SecurePort+" {\ntls {\non_demand\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
 	conn, err := net.Dial("tcp", caddyhttptest.Secure)
 	if err != nil {
 		t.Fatal(err)

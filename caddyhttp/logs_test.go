@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // entriesOf returns the number of log entries that a message has.
@@ -132,8 +133,9 @@ func TestExit(t *testing.T) {
 	}
 	s := gatewaytest.NewStation(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
-	config := "{\nadmin off\npersist_config off\nhttp_port 9081\n" + logging(s.NotifyURL("/ops"), anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
-		"http://localhost:9081 {\nreverse_proxy 127.0.0.1:1\n}\n"
+	address := porttest.Address()
+	config := "{\nadmin off\npersist_config off\n" + logging(s.NotifyURL("/ops"), anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
+		"http://" + address + " {\nreverse_proxy 127.0.0.1:1\n}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,7 @@ func TestExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Arrives(t, "Caddy has started")
-	resp, err := http.Get("http://localhost:9081/x")
+	resp, err := http.Get("http://" + address + "/x")
 	if err != nil {
 		t.Fatal(err)
 	}

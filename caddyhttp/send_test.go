@@ -34,7 +34,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 		senders <- m.Embeds[0].Author.Name
 	}))
 	defer s.Close()
-	address := "127.0.0.1:" + porttest.Free()
+	address := porttest.Address()
 	// The service fluxer is like Discord at an address of one's own.
 	url := "fluxer://" + strings.TrimPrefix(s.URL, "http://") + "/" + strings.Repeat("1", 18) + "/" + strings.Repeat("a", 68) + "?format=markdown"
 	h := newGateway(t, open, "identity {\nname Sender\n}\nsmtp "+address+"\nqueue {\npath "+t.TempDir()+"\n}\nkey ops {\nurl "+url+"\n}")

@@ -32,7 +32,7 @@ import (
 // options in block. It returns the address of the mail server.
 func newMailServer(t *testing.T, global, block string) (h *Handler, address string) {
 	t.Helper()
-	address = "127.0.0.1:" + porttest.Free()
+	address = porttest.Address()
 	h = newGateway(t, "", global+"\nsmtp "+address+" {\nhostname mail.example.com\n"+block+"\n}")
 	if err := h.app.Start(); err != nil {
 		t.Fatal(err)
@@ -433,7 +433,7 @@ func TestMailAuthentication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	implicit := "127.0.0.1:" + porttest.Free()
+	implicit := porttest.Address()
 	h, address := newMailServer(t, `
 		key ops {
 			url `+s.NotifyURL("/ops")+`

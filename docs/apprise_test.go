@@ -23,7 +23,7 @@ func TestMetricsAndStartPage(t *testing.T) {
 	g := &gateway{dir: t.TempDir(), client: &http.Client{
 		Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	address := "127.0.0.1:" + porttest.Free()
+	address := porttest.Address()
 	config = "{\n\tadmin off\n}\n" + strings.Replace(config, "alerts.example.com", "http://"+address, 1)
 	g.config = filepath.Join(g.dir, "Caddyfile")
 	writeFile(t, g.config, config)

@@ -41,7 +41,7 @@ func TestAsk(t *testing.T) {
 	}))
 	t.Cleanup(chat.Close)
 	g := &gateway{dir: t.TempDir(), client: &http.Client{Timeout: time.Minute}}
-	address, admin := "127.0.0.1:"+porttest.Free(), "localhost:"+porttest.Free()
+	address, admin := porttest.Address(), "localhost:"+porttest.Free()
 	const token = "token-of-the-page"
 	config = strings.NewReplacer(
 		"{env.DISCORD_URL}", strings.Replace(chat.URL, "http", "json", 1), "{env.OPS_TOKEN}", token,

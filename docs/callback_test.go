@@ -35,7 +35,7 @@ func TestCallback(t *testing.T) {
 	t.Cleanup(callback.Close)
 
 	g := &gateway{dir: t.TempDir(), client: &http.Client{Timeout: time.Minute}}
-	address := "127.0.0.1:" + porttest.Free()
+	address := porttest.Address()
 	config = strings.NewReplacer(
 		"{env.DISCORD_URL}", strings.Replace(chat.URL, "http", "json", 1),
 		"jsons://status.example.com", strings.Replace(callback.URL, "http", "json", 1),

@@ -22,7 +22,7 @@ func TestLater(t *testing.T) {
 		}
 	}
 	g := &gateway{dir: t.TempDir(), client: &http.Client{Timeout: time.Minute}}
-	address := "127.0.0.1:" + porttest.Free()
+	address := porttest.Address()
 	g.config = filepath.Join(g.dir, "Caddyfile")
 	writeFile(t, g.config, fmt.Sprintf("{\n\tadmin off\n\tnotify {\n\t\tqueue {\n\t\t\tpath %s\n\t\t}\n\t}\n}\nhttp://%s {\n\tnotify {\n\t\tkey ops {\n\t\t\turl json://127.0.0.1:1\n\t\t}\n\t}\n}\n", filepath.Join(g.dir, "queue"), address))
 	if err := g.start(t, g.config, address); err != nil {

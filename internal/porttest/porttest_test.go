@@ -1,15 +1,51 @@
 package porttest
 
-import "testing"
+import (
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
 
-// TestFree checks that each port is returned once.
-func TestFree(t *testing.T) {
-	seen := map[string]bool{}
-	for range 200 {
-		port := Free()
-		if seen[port] {
-			t.Fatalf("%s twice", port)
+// TestOnce checks that each port and host is returned once, also to another process.
+func TestOnce(t *testing.T) {
+	if os.Getenv("PORTTEST_RESERVED") != "" {
+		for name := range strings.SplitSeq(os.Getenv("PORTTEST_RESERVED"), ",") {
+			if reserve(name) {
+				t.Errorf("%s is reserved by another process, and can be reserved again", name)
+			}
 		}
-		seen[port] = true
+		return
+	}
+	seen := map[string]bool{}
+	var names []string
+	for range 200 {
+		for _, name := range []string{Host(), Free()} {
+			if seen[name] && name != "127.0.0.1" {
+				t.Fatalf("%s twice", name)
+			}
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	if !linux {
+		t.Skip("only Linux has names that processes can reserve")
+	}
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOnce$")
+	other.Env = append(os.Environ(), "PORTTEST_RESERVED="+strings.Join(names, ","))
+	if out, err := other.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestAddress checks that a server can listen at an address.
+func TestAddress(t *testing.T) {
+	l, err := net.Listen("tcp", Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }

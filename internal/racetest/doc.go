@@ -40,3 +40,12 @@ func SkipIfSlow(t testing.TB) {
 		t.Skip("it takes long with the race detector, which finds nothing there")
 	}
 }
+
+// LeaveToCI skips a test that floods, kills or waits for real time, unless CI is set: it
+// needs more of a machine than somebody has who tries the whole. .ci/run runs it.
+func LeaveToCI(t testing.TB) {
+	if os.Getenv("CI") == "" {
+		t.Helper()
+		t.Skip("it floods, kills or waits: .ci/run runs it, or go test with CI=1")
+	}
+}

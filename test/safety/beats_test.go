@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // titleBoard is a destination that counts messages by their titles.
@@ -44,6 +46,7 @@ func (b *titleBoard) count(title string) int {
 // that nothing is told of jobs whose beats could not come because the gateway was off for
 // longer than they have.
 func TestBeatsOverKills(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	const jobs = 8
 	due := amount(busy, 4, 2) // seconds
@@ -98,6 +101,7 @@ func TestBeatsOverKills(t *testing.T) {
 // TestMissedBeatOverKills checks that a gateway that is killed every few seconds tells a beat
 // that does not come.
 func TestMissedBeatOverKills(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	b := newTitleBoard(t)
 	g := start(t, queueOption(newFolder(t)), "key ops {\nurl "+b.url+"\nexpect fast every 5s grace 1s\n}\n")

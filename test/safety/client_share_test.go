@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // silent is a server that accepts and counts connections and sends nothing
@@ -83,6 +85,7 @@ const behindProxy = "servers {\ntrusted_proxies static 127.0.0.1\n}"
 // address, or 2000 if full is set, leave half of max_in_flight to messages for
 // keys. In an earlier version they took all of it, and every alert got 503.
 func TestClientsLeaveRoomForKeys(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	requests := amount(full, 2000, 600)
 	s, fine := newSilent(t), newRecorder(t)

@@ -40,6 +40,7 @@ func form(t *testing.T, write func(*multipart.Writer)) (contentType, body string
 // TestHostileClients checks that requests that are too large, too deep or
 // malformed get a clear error with bounded memory, and leave nothing behind.
 func TestHostileClients(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	var mu sync.Mutex
 	arrived := 0
@@ -148,13 +149,13 @@ func newDiscard(t *testing.T) *httptest.Server {
 // the connection or until the timeout is over.
 func (g *gateway) raw(text string, timeout time.Duration) string {
 	g.t.Helper()
-	c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
+	c, err := net.Dial("tcp", g.address())
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(timeout))
-	go func() { _, _ = io.WriteString(c, text) }()
+	go func() { _, _ = io.WriteString(c, g.self(text)) }()
 	out, _ := io.ReadAll(bufio.NewReader(c))
 	return string(out)
 }
@@ -162,11 +163,12 @@ func (g *gateway) raw(text string, timeout time.Duration) string {
 // TestContradictoryRequests checks requests whose headers contradict their bodies, and
 // requests that are not finished.
 func TestContradictoryRequests(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	fine := newDiscard(t)
 	g := start(t, "", "attachments {\nmax_size 1MiB\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before := g.goroutines()
-	head := "POST /notify/k HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+	head := "POST /notify/k HTTP/1.1\r\nHost: SELF\r\nConnection: close\r\n"
 	for name, tt := range map[string]struct{ request, want string }{
 		"claims a terabyte":            {head + "Content-Type: application/json\r\nContent-Length: 1099511627776\r\n\r\n{", " 413 "},
 		"claims less than it sends":    {head + "Content-Type: application/json\r\nContent-Length: 5\r\n\r\n{\"body\":\"x\"}", " 400 "},
@@ -174,8 +176,8 @@ func TestContradictoryRequests(t *testing.T) {
 		"length and chunks":            {head + "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n{\"body\":\"x\"}\r\n0\r\n\r\n", " 200 "},
 		"broken chunks":                {head + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", " 400 "},
 		"huge headers":                 {head + "X: " + strings.Repeat("h", 4<<20) + "\r\n\r\n", " 431 "},
-		"a huge target":                {"POST /notify/" + strings.Repeat("k", 4<<20) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", " 431 "},
-		"a line break in the key":      {"POST /notify/k%0d%0aX-Evil:%201 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", " 404 "},
+		"a huge target":                {"POST /notify/" + strings.Repeat("k", 4<<20) + " HTTP/1.1\r\nHost: SELF\r\n\r\n", " 431 "},
+		"a line break in the key":      {"POST /notify/k%0d%0aX-Evil:%201 HTTP/1.1\r\nHost: SELF\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", " 404 "},
 		"many passes":                  {head + "X-Apprise-Recursion-Count: 99999999999999999999\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}", " 508 "},
 		"a media type of a megabyte":   {head + "Content-Type: application/json; " + strings.Repeat("a=b;", 1<<16) + "\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}", ""},
 		"an Accept of five hundred":    {head + "Accept: " + strings.Repeat("a/b;q=0.1,", 500) + "\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}", " 200 "},
@@ -198,12 +200,12 @@ func TestContradictoryRequests(t *testing.T) {
 	}
 	g.waitIdle(before)
 	// A slow request is answered when it is complete, and delays no other.
-	c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
+	c, err := net.Dial("tcp", g.address())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, _ = io.WriteString(c, head+"Content-Type: application/json\r\nContent-Length: 12\r\n\r\n")
+	_, _ = io.WriteString(c, g.self(head)+"Content-Type: application/json\r\nContent-Length: 12\r\n\r\n")
 	for _, b := range []byte(`{"body":"x"}`) {
 		if got := g.post("/notify/k", message{"body": "x"}); got.Status != 200 {
 			t.Errorf("during a slow request: %+v", got)
@@ -218,6 +220,7 @@ func TestContradictoryRequests(t *testing.T) {
 // TestFalseAttachmentSizes checks that fetched attachments are limited in size and
 // time, even if the server announces other sizes.
 func TestFalseAttachmentSizes(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	fine := newDiscard(t)
 	timeout := seconds(4)

@@ -154,6 +154,7 @@ func (g *gateway) cpuOf(f func()) time.Duration {
 // meanwhile. Keys with many signatures come both ways if full is set, one way with the
 // race detector, and otherwise not.
 func TestExpensiveKeys(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	timeout := 2 * time.Second
 	if racetest.Enabled {

@@ -316,7 +316,7 @@ func TestUnreachable(t *testing.T) {
 	const key = "key k {\nurl json://127.0.0.1:1\n}\n"
 	g := start(t, "", "key k {\nurl "+k.url+"\n}\n")
 	site := func(block string) string {
-		return key + "}\n}\nhttp://127.0.0.1:" + porttest.Free() + " {\n" + block + "\n}\nhttp://127.0.0.1:" + porttest.Free() + " {\nnotify {\n" + key
+		return key + "}\n}\nhttp://" + porttest.Address() + " {\n" + block + "\n}\nhttp://" + porttest.Address() + " {\nnotify {\n" + key
 	}
 	for name, tt := range map[string]struct{ block, want string }{
 		"in handle":               {site("handle /alerts/* {\nnotify {\n" + key + "}\n}"), "write handle_path /alerts/*"},

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
 )
 
@@ -97,6 +98,7 @@ func devicesOption(folder, more string) string {
 // survive that the gateway is killed at any time: what was answered holds, and each message
 // arrives. No text and no secret is in the log.
 func TestDevicesSurviveKills(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	s, folder := newPushService(t), newFolder(t)
 	g := start(t, devicesOption(folder, "egress {\nallow 127.0.0.0/8\n}"), "stateless off", "SSL_CERT_FILE="+s.ca)

@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestFullDisk checks that a message with a file that does not fit on the disk is
 // answered with 507 and logged as an error. A file fetched from a URL was once
 // answered with 400.
 func TestFullDisk(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	tmp, inside := smallDisk(t, 3)
 	if !inside {

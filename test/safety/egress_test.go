@@ -256,6 +256,7 @@ var isRefusal = regexp.MustCompile(`may not reach it|in its usual form`)
 // If full is set, all ways use all spellings. Otherwise one way does, and the
 // others use a sample.
 func TestEgressMatrix(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	all := forbiddenHosts()
@@ -379,6 +380,7 @@ func TestEgressOfTheMachine(t *testing.T) {
 // TestEgressMatrixOfTheOperator checks that URLs of the configuration reach any
 // address in any spelling, even if egress denies it to clients.
 func TestEgressMatrixOfTheOperator(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	v, from := newGuarded(t), redirector(t)

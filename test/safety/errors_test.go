@@ -75,6 +75,7 @@ var ndjsonDestination = regexp.MustCompile(`"(destination|name)":"[^"]*"`)
 // the gateway, a name server, a path or a proxy. Errors of connections once
 // showed them.
 func TestErrorsShowNoNetwork(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	reset := func(c net.Conn) {
@@ -135,6 +136,7 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 // TestErrorsShowNoProxy checks that no error shows the address of a forward proxy
 // or the password for it.
 func TestErrorsShowNoProxy(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	closed := "127.0.0.1:" + porttest.Free()
@@ -160,6 +162,7 @@ func TestErrorsShowNoProxy(t *testing.T) {
 // TestErrorsShowNoNameServer checks that an error about a host name that cannot
 // be looked up does not show the name server.
 func TestErrorsShowNoNameServer(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	if !inOwnNetwork(t) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/internal/rulestest"
 )
 
@@ -17,6 +18,7 @@ import (
 // that, none is lost, no more is told twice than was under way, and whoever was told of an
 // incident is told of its resolution. There are 60 incidents, two rounds and 20 kills if soak is set.
 func TestEscalationOverKills(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")

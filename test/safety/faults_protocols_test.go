@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // noTLS matches errors about a server that does not speak TLS.
@@ -48,6 +49,7 @@ func repeating(text string, pause time.Duration) func(net.Conn) {
 
 // TestFaultsOfOtherProtocols is TestFaults for services that do not use HTTP.
 func TestFaultsOfOtherProtocols(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	fine := newDiscard(t)
 	g := start(t, "", "timeout 5s\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // fault is a destination with a fault.
@@ -108,6 +109,7 @@ func faults() []fault {
 // TestFaults checks that a faulty destination delays no other, that its result
 // names the fault within the timeout, and that it leaves nothing behind.
 func TestFaults(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	var mu sync.Mutex
 	arrived := map[string]int{}

@@ -106,8 +106,9 @@ type gateway struct {
 	program  string
 	config   string // the Caddyfile
 	env      []string
+	host     string // of 127.0.0.0/8, its own
 	port     string
-	admin    string
+	admin    string       // the admin API accepts requests to no other address of 127.0.0.0/8 by itself
 	client   *http.Client // connects to this gateway only
 	command  *exec.Cmd
 	ended    chan error
@@ -128,12 +129,12 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 	t.Helper()
 	dir := t.TempDir()
 	g := &gateway{
-		t: t, program: program, port: porttest.Free(), admin: "127.0.0.1:" + porttest.Free(),
+		t: t, program: program, host: porttest.Host(), port: porttest.Free(), admin: "127.0.0.1:" + porttest.Free(),
 		tmp: filepath.Join(dir, "tmp"), logFile: filepath.Join(dir, "log"),
 		client: &http.Client{Transport: new(http.Transport)},
 	}
 	t.Cleanup(g.client.CloseIdleConnections)
-	g.url, g.adminURL = "http://127.0.0.1:"+g.port, "http://"+g.admin
+	g.url, g.adminURL = "http://"+g.address(), "http://"+g.admin
 	if err := os.Mkdir(g.tmp, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +153,12 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 	})
 	return g
 }
+
+// address returns the address of the site.
+func (g *gateway) address() string { return g.host + ":" + g.port }
+
+// self returns a text in which SELF is the address of the site.
+func (g *gateway) self(text string) string { return strings.ReplaceAll(text, "SELF", g.address()) }
 
 // configure writes the configuration that run loads.
 func (g *gateway) configure(options, block string) {
@@ -223,15 +230,15 @@ func (g *gateway) caddyfile(options, block string) string {
 	persist_config off
 	%s
 }
-http://127.0.0.1:%s {
-	bind 127.0.0.1
+http://%s {
+	bind %s
 	log
 	respond /up up
 	notify {
 		%s
 	}
 }
-`, g.admin, options, g.port, strings.ReplaceAll(block, "SELF", "127.0.0.1:"+g.port))
+`, g.admin, options, g.address(), g.host, g.self(block))
 }
 
 // reload loads another configuration. The admin API restarts with each, and may

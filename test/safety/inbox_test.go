@@ -84,6 +84,7 @@ func (g *gateway) inbox(path, secret string) (int, string) {
 // nothing when they come back, a secret that is revoked reads nothing any more, and what
 // was accepted is there after the program was killed.
 func TestInbox(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	folder := newFolder(t)
 	g := start(t, queueOption(folder, "wait 100ms"), inboxOf(inboxReader))
@@ -119,6 +120,7 @@ func TestInbox(t *testing.T) {
 // nowhere else: neither for readers of another key, in logs, metrics, pages and the admin
 // API, nor in the files of the queue.
 func TestTextsOfInbox(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	folder := newFolder(t)
 	refuses := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
@@ -181,6 +183,7 @@ reader {env.OTHER_READER}
 // TestListenersTakeBoundedMemory checks that 1,000 listeners of ten keys take less than
 // 60 MB, and that each gets what comes in. Without CI, there are half as many.
 func TestListenersTakeBoundedMemory(t *testing.T) {
+	racetest.LeaveToCI(t)
 	if racetest.Enabled {
 		t.Skip("memory is not measured with the race detector")
 	}

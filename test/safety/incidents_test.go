@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // board is a destination that knows what it was told last of each incident.
@@ -139,6 +140,7 @@ func (g *gateway) postInTheEnd(path string, m message, header ...string) bool {
 // states of an incident in their order, one at a time, and the present one last. There
 // are 5,000 messages of 200 incidents if soak is set.
 func TestIncidentsAreToldInOrder(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
@@ -244,6 +246,7 @@ func TestIncidentsAreToldInOrder(t *testing.T) {
 // destination is told of each alert as it is now, and never of an old state after a
 // newer one.
 func TestAlertmanagerStory(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	b := newBoard(t)
 	g := start(t, queueOption(newFolder(t), "wait 1s"), "key ops {\nurl "+b.url+"\n}\n")
@@ -314,7 +317,7 @@ func TestAlertmanagerStory(t *testing.T) {
 func TestIncidentsOfSites(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
-	other := porttest.Free()
+	other := porttest.Address()
 	url := "url " + b.url + "&retry=0\n"
 	local := "key local {\n" + url + "}\n"
 	g := start(t, "notify {\nqueue {\npath "+newFolder(t)+"\n}\nkey shared {\n"+url+"}\n}", local+otherSite(other, local))

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 var ownText = regexp.MustCompile(`own-\d+-text`)
@@ -21,6 +23,7 @@ var ownText = regexp.MustCompile(`own-\d+-text`)
 // TestIsolation checks that a response is about its own request only, when many
 // concurrent requests share their destinations.
 func TestIsolation(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	const requests = 60
 	var together sync.WaitGroup // all requests are being sent before one is answered
@@ -84,6 +87,7 @@ func TestIsolation(t *testing.T) {
 // TestClientsDoNotStarveOthers checks that clients with silent destinations
 // delay neither the operator's messages nor those of other clients.
 func TestClientsDoNotStarveOthers(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {})
 	var waiting atomic.Int32
@@ -145,6 +149,7 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 // TestLongTextToMany checks that a long text to many destinations is refused if
 // it would fill the memory.
 func TestLongTextToMany(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	g := start(t, "", "timeout 1s\nclient_limits {\ndeliveries 1000\n}\negress {\nallow 127.0.0.1\n}")
 	silent := listen(t, "127.0.0.1:0", func(c net.Conn) {

@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestBackUpAndRestore runs the commands of docs/backup.md: it saves Caddy's data folder and the queue of a
 // gateway while it runs, restores both for another gateway with other folders, and checks that what waited
 // arrives there, that its inbox has the messages, and that its saved keys can be used.
 func TestBackUpAndRestore(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	c := newReceiver(t, nil)
 	c.silence()
@@ -50,7 +53,7 @@ func TestBackUpAndRestore(t *testing.T) {
 	old.kill() // before the other one runs, as the page says
 
 	restored := prepare(t, queueOption(folder), site+c.url+"/\n}")
-	restored.port, restored.url = old.port, old.url // an inbox belongs to the address of its site
+	restored.host, restored.port, restored.url = old.host, old.port, old.url // an inbox belongs to the address of its site
 	restored.configure(queueOption(folder), site+c.url+"/\n}")
 	for _, dir := range []string{data(restored), folder} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestQueueChainKill kills the gateway while it sends a message to the first
 // number of a tag, and starts it again. The second number gets the message only
 // if the first one fails.
 func TestQueueChainKill(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name          string

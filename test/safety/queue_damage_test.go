@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestQueueFlippedBits flips one bit of the queue's file and starts the
@@ -21,6 +23,7 @@ import (
 // The file has eight messages, so that the gateway reads each of them soon after
 // the start.
 func TestQueueFlippedBits(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
@@ -124,6 +127,7 @@ func (c *receiver) reset() {
 // the last delivery has ended. While messages wait, no file contains a text, a
 // secret or a URL, and only the owner can read the files.
 func TestQueueFiles(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	const secret, text, content = "correct-horse-battery", "the reactor is too hot", "a graph of the temperature"
 	folder := newFolder(t)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestQueueFullDisk fills the disk of the queue. Messages that cannot be stored
@@ -15,6 +17,7 @@ import (
 // are still sent, and load balancers are told. When there is room again, the gateway
 // accepts messages without a restart. All accepted messages arrive.
 func TestQueueFullDisk(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	disk, inside := smallDisk(t, 16)
 	if !inside {
@@ -120,6 +123,7 @@ func TestQueueFullDisk(t *testing.T) {
 // one. The second one ends with an error that names the folder; the first one
 // keeps running.
 func TestQueueSecondProcess(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	folder, c := newFolder(t), newReceiver(t, nil)
 	options, block := queueOption(folder), "key k {\nurl "+c.url+"/\n}"
@@ -138,6 +142,7 @@ func TestQueueSecondProcess(t *testing.T) {
 // start, and its error tells what to do. After the file is restored, all
 // accepted messages arrive.
 func TestQueueLostKey(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	folder, c := newFolder(t), newReceiver(t, nil)
 	c.silence()

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestQueueDrainsFullDisk checks that a queue that has filled its disk, or whose disk
@@ -16,6 +18,7 @@ import (
 // kill. Of 1,974 messages, 235 once arrived, and after each restart the same 256
 // were sent again.
 func TestQueueDrainsFullDisk(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	disk, inside := smallDisk(t, 16)
 	if !inside {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestQueueKill kills the gateway 5 times while 16 clients send 500 messages,
@@ -20,6 +22,7 @@ import (
 // idempotency key; the client repeats it until it gets an answer. The others
 // are sent at once. One in 50 fails the first time.
 func TestQueueKill(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")

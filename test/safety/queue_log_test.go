@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestQueueLog sends 100 messages to a destination that fails, and then works. The
@@ -13,6 +15,7 @@ import (
 // down and one when it is back. It once had 146 lines. To another destination, the
 // gateway sends at once and not from the queue.
 func TestQueueLog(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	var works atomic.Bool
 	c := newReceiver(t, func(string) int {

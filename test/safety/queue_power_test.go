@@ -48,6 +48,7 @@ func runWithoutSync() error {
 // the copy. All messages arrive. Data that was not synced is not on the disk.
 // So messages must be lost in a control run in which fsync does nothing.
 func TestQueuePowerCut(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() || racetest.Enabled {
 		t.Skip("takes a while")

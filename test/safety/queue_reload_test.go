@@ -15,6 +15,7 @@ import (
 // set, while messages come in. Some of them are stored while they are sent.
 // Each arrives once.
 func TestQueueReload(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
@@ -73,6 +74,7 @@ func TestQueueReload(t *testing.T) {
 // TestQueueStop stops the gateway with caddy stop while messages wait. They stay on
 // disk, and arrive after the next start.
 func TestQueueStop(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	c := newReceiver(t, nil)
 	c.silence()
@@ -107,6 +109,7 @@ func TestQueueStop(t *testing.T) {
 // destination that does not answer. Messages for others arrive while the first
 // four deliveries to it are still in progress.
 func TestQueueSilentDestination(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	silent, fine := newReceiver(t, nil), newReceiver(t, nil)
 	silent.silence()

@@ -136,6 +136,7 @@ func (l *load) end() {
 // connections that an old socket has not accepted yet, without reading from
 // them. A client that then repeats its request must not cause a second message.
 func TestReloadAndStopUnderLoad(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")

@@ -77,6 +77,7 @@ func (b *ruledBoard) be(status int) {
 // after a newer one, and the present state of each incident is told last. All rules come if
 // full is set, and otherwise those that have most to do with each other.
 func TestRulesOverKills(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
@@ -164,6 +165,7 @@ func TestRulesOverKills(t *testing.T) {
 // neither in logs, metrics, pages and the admin API nor in the files of the queue. Titles
 // are shown of incidents alone.
 func TestTextsOfRules(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	k := newRecorder(t)
 	refuses := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })

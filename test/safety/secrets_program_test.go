@@ -92,6 +92,7 @@ func (g *gateway) test(key, tag string) reply {
 // is not set, that no secret of an operator's or client's URL is visible in
 // responses, in events, or in what can be read from the program.
 func TestSecretsOfTheProgram(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	p, w := newProxy(t), newWatcher(t)

@@ -141,6 +141,7 @@ func (c serverConn) packet() []byte {
 // not use HTTP. Their servers are missing, hang up, stay silent, repeat what
 // they receive, or refuse the password in the syntax of their protocol.
 func TestSecretsOfOtherProtocols(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	var all []secretURL

@@ -188,6 +188,7 @@ func (c *capture) Sync() error { return nil }
 // network, that no result, record or log line reveals a secret of the URL. Each
 // fault meets all URLs of a service if full is set, and else one of them.
 func TestSecretsOfEveryService(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	faulty := faultyNetworks(t)

@@ -79,6 +79,7 @@ func webPush(example, address string) string {
 // TestEgressOfEveryService checks that egress applies to every service whose
 // URL names the server, in every protocol, and not to the operator's URLs.
 func TestEgressOfEveryService(t *testing.T) {
+	racetest.LeaveToCI(t)
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	all := servers()

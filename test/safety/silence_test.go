@@ -8,11 +8,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestSilenceOverKill kills the gateway in the middle of a silence. It holds afterwards,
 // what is over before it ends is silent, and what is still open is told when it ends.
 func TestSilenceOverKill(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	var mu sync.Mutex
 	var told []string
@@ -81,6 +84,7 @@ func TestSilenceOverKill(t *testing.T) {
 // TestSilenceToldOverKill kills the gateway before a planned silence begins, and in the middle of
 // it. Its beginning and its end are told once, and so is what is open then.
 func TestSilenceToldOverKill(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	var mu sync.Mutex
 	var told []string

@@ -25,14 +25,15 @@ import (
 
 // otherSite returns the end of the block of the first site, and another site
 // with the options of block.
-func otherSite(port, block string) string {
-	return "\n}\n}\nhttp://127.0.0.1:" + port + " {\nbind 127.0.0.1\nnotify {\n" + block
+func otherSite(address, block string) string {
+	host, _, _ := net.SplitHostPort(address)
+	return "\n}\n}\nhttp://" + address + " {\nbind " + host + "\nnotify {\n" + block
 }
 
 // at returns the gateway with the address of another of its sites.
-func (g *gateway) at(port string) *gateway {
+func (g *gateway) at(address string) *gateway {
 	other := *g
-	other.url = "http://127.0.0.1:" + port
+	other.url = "http://" + address
 	return &other
 }
 
@@ -173,32 +174,32 @@ func TestSiteEgress(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			v := newInternal(t)
-			options, port, mailPort := queueOption(newFolder(t)), porttest.Free(), porttest.Free()
+			options, address, mailAddress := queueOption(newFolder(t)), porttest.Address(), porttest.Address()
 			config := v.url("/meta") + "\n1:ops=" + v.url("/one") + "\n2:ops=" + v.url("/two")
 			open := allow(v.address) + tt.other
 			g := prepare(t, options, "")
-			shut, other := g, g.at(port)
+			shut, other := g, g.at(address)
 			switch tt.open {
 			case mail:
 				g.configure(options, allow(v.address)+manage(""))
 				g.run()
 				g.save("k", config)
-				options = strings.TrimSuffix(options, "}") + "smtp 127.0.0.1:" + mailPort + "\n" + open + "}"
+				options = strings.TrimSuffix(options, "}") + "smtp " + mailAddress + "\n" + open + "}"
 				g.reload(options, closed)
 			case first:
-				g.configure(options, open+otherSite(port, closed+tt.shut))
+				g.configure(options, open+otherSite(address, closed+tt.shut))
 				g.run()
 				shut, other = other, g
 				other.save("k", config)
 			case second:
-				before := allow(v.address) + tt.shut + otherSite(port, open)
+				before := allow(v.address) + tt.shut + otherSite(address, open)
 				g.configure(options, before)
 				g.run()
 				other.save("k", config)
 				if strings.Contains(tt.shut, "manage") {
 					shut.save("k", config)
 				}
-				g.reload(options, closed+tt.shut+otherSite(port, open))
+				g.reload(options, closed+tt.shut+otherSite(address, open))
 			}
 			for _, m := range []message{{"body": "x"}, {"body": "x", "tag": "ops"}} {
 				id := shut.accept("/notify/k", m)
@@ -224,7 +225,7 @@ func TestSiteEgress(t *testing.T) {
 			}
 			// Where it is allowed, the key works.
 			if tt.open == mail {
-				if err := smtp.SendMail("127.0.0.1:"+mailPort, nil, "a@example.com", []string{"k@example.com"}, []byte("Subject: x\r\n\r\nx\r\n")); err != nil {
+				if err := smtp.SendMail(mailAddress, nil, "a@example.com", []string{"k@example.com"}, []byte("Subject: x\r\n\r\nx\r\n")); err != nil {
 					t.Errorf("a mail: %v", err)
 				}
 			} else if id := other.accept("/notify/k", message{"body": "x"}); other.final(id).State != "delivered" {
@@ -243,12 +244,12 @@ func TestSiteEgressChanges(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	v := newInternal(t)
-	options, port := queueOption(newFolder(t)), porttest.Free()
+	options, address := queueOption(newFolder(t)), porttest.Address()
 	open, shut := allow(v.address)+use("team"), closed+use("team")
-	saverPort := porttest.Free()
-	saver := otherSite(saverPort, allow(v.address)+manage("team"))
-	g := start(t, options, open+otherSite(port, open)+saver)
-	g.at(saverPort).save("k", v.url("/meta"))
+	saverAddress := porttest.Address()
+	saver := otherSite(saverAddress, allow(v.address)+manage("team"))
+	g := start(t, options, open+otherSite(address, open)+saver)
+	g.at(saverAddress).save("k", v.url("/meta"))
 
 	// The rules become stricter while a delivery waits for another attempt.
 	v.status.Store(http.StatusServiceUnavailable)
@@ -258,7 +259,7 @@ func TestSiteEgressChanges(t *testing.T) {
 		return strings.Contains(g.message(waits).text, "503") && strings.Contains(g.message(fromClient).text, "503")
 	})
 	v.status.Store(http.StatusOK)
-	g.reload(options, shut+otherSite(port, open)+saver)
+	g.reload(options, shut+otherSite(address, open)+saver)
 	before := v.reached.Load()
 	for _, id := range []string{waits, fromClient} {
 		if s := g.final(id); s.State != "failed" || !strings.Contains(s.text, "may not reach it") {
@@ -271,15 +272,15 @@ func TestSiteEgressChanges(t *testing.T) {
 	if s := g.final(id); s.State != "failed" {
 		t.Errorf("the message is %s: %s", s.State, s.text)
 	}
-	g.reload(options, open+otherSite(port, open)+saver)
+	g.reload(options, open+otherSite(address, open)+saver)
 	g.adminPost("/notify/queue/" + id + "/retry")
 	if s := g.final(id); s.State != "failed" || !strings.Contains(s.text, "may not reach it") {
 		t.Errorf("after a reload with looser rules, the message is %s: %s", s.State, s.text)
 	}
 
 	// The site is gone. The other one allows the address.
-	g.reload(options, open+otherSite(port, shut)+saver)
-	other := g.at(port)
+	g.reload(options, open+otherSite(address, shut)+saver)
+	other := g.at(address)
 	id = other.accept("/notify/k", message{"body": "x"})
 	if s := other.final(id); s.State != "failed" {
 		t.Errorf("the message is %s: %s", s.State, s.text)
@@ -301,11 +302,11 @@ func TestSiteMoved(t *testing.T) {
 	t.Parallel()
 	c := newReceiver(t, nil)
 	c.silence()
-	options, port := queueOption(newFolder(t), "wait 10ms"), porttest.Free()
+	options, address := queueOption(newFolder(t), "wait 10ms"), porttest.Address()
 	key := "key k {\nurl " + c.url + "/\n}\n"
-	g := start(t, options, otherSite(port, key))
-	g.at(port).queueUp("/notify/k", 1, 8) // more than are sent at once
-	g.reload(options, otherSite(porttest.Free(), key))
+	g := start(t, options, otherSite(address, key))
+	g.at(address).queueUp("/notify/k", 1, 8) // more than are sent at once
+	g.reload(options, otherSite(porttest.Address(), key))
 	c.release()
 	waitArrived(t, func() []string { return c.missing(numbers(1, 8)) })
 }
@@ -316,13 +317,13 @@ func TestSiteMoved(t *testing.T) {
 func TestSiteIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	c := newReceiver(t, nil)
-	port := porttest.Free()
+	address := porttest.Address()
 	options := strings.TrimSuffix(queueOption(newFolder(t)), "}") + "key k {\nurl " + c.url + "/\n}\n}"
 	block := "from other {\nbody {{.body}}\ntitle {{.title}}\n}\n"
-	g := start(t, options, block+otherSite(port, block))
+	g := start(t, options, block+otherSite(address, block))
 	ids := map[string]string{}
 	for range 2 {
-		for _, address := range []string{g.url + "/notify/k", g.at(port).url + "/notify/k", g.url + "/notify/k/other"} {
+		for _, address := range []string{g.url + "/notify/k", g.at(address).url + "/notify/k", g.url + "/notify/k/other"} {
 			base, path, _ := strings.Cut(address, "/notify")
 			site := *g
 			site.url = base
@@ -352,11 +353,12 @@ func TestSiteNames(t *testing.T) {
 	t.Parallel()
 	c := newReceiver(t, nil)
 	options, port, green := queueOption(newFolder(t)), porttest.Free(), porttest.Free()
+	here, there := porttest.Host(), porttest.Host()
 	key := "key k {\nurl " + c.url + "/\n}\n"
 	at := func(port, bind, settings string) string {
 		return "\n}\n}\n:" + port + " {\nbind " + bind + "\nnotify {\n" + settings + key
 	}
-	g := start(t, options, at(port, "127.0.0.1", ""))
+	g := start(t, options, at(port, here, ""))
 	site := func(host, port string) *gateway {
 		other := *g
 		other.url = "http://" + host + ":" + port
@@ -384,18 +386,18 @@ func TestSiteNames(t *testing.T) {
 			t.Errorf("%s: the message is %d %s, want %d", name, m.status, m.text, status)
 		}
 	}
-	id := send(g.at(port), "bind")
-	g.reload(options, at(port, "127.0.0.2", ""))
-	moved := site("127.0.0.2", port)
+	id := send(site(here, port), "bind")
+	g.reload(options, at(port, there, ""))
+	moved := site(there, port)
 	if other := send(moved, "bind"); other != id || moved.message(id).status != http.StatusOK {
 		t.Errorf("the same request is the messages %s and %s, and the first one is %d", id, other, moved.message(id).status)
 	}
-	g.reload(options, at(port, "127.0.0.1", "site x\n")+at(green, "127.0.0.1", "site x\n"))
-	check("one name", g.at(port), g.at(green), true)
-	g.reload(options, at(port, "127.0.0.1", "site x\n")+at(port, "127.0.0.2", "site y\n"))
-	check("two names", g.at(port), moved, false)
+	g.reload(options, at(port, here, "site x\n")+at(green, here, "site x\n"))
+	check("one name", site(here, port), site(here, green), true)
+	g.reload(options, at(port, here, "site x\n")+at(port, there, "site y\n"))
+	check("two names", site(here, port), moved, false)
 	g.stop()
-	g.configure(options, at(port, "127.0.0.1", "")+at(port, "127.0.0.2", ""))
+	g.configure(options, at(port, here, "")+at(port, there, ""))
 	g.begin()
 	if err := <-g.ended; err == nil || !strings.Contains(g.log(), "write site \u003cname\u003e into each") && !strings.Contains(g.log(), "write site <name> into each") {
 		t.Errorf("sites that differ only in bind are loaded: %v", err)
@@ -410,11 +412,11 @@ func TestSiteMessages(t *testing.T) {
 	c := newReceiver(t, nil)
 	v := newInternal(t)
 	v.status.Store(http.StatusServiceUnavailable)
-	port := porttest.Free()
+	address := porttest.Address()
 	options := strings.TrimSuffix(queueOption(newFolder(t)), "}") + "key fine {\nurl " + c.url + "/\n}\nkey waits {\nurl " + v.url("/") + "\n}\n}"
 	block := manage("team")
-	g := start(t, options, block+otherSite(port, block))
-	other := g.at(port)
+	g := start(t, options, block+otherSite(address, block))
+	other := g.at(address)
 	r := g.post("/notify/fine", message{"title": "1", "body": "x"}) // its results are stored after the answer
 	var fine struct{ ID string }
 	if err := json.Unmarshal([]byte(r.Body), &fine); err != nil || r.Status != http.StatusOK {
@@ -462,7 +464,7 @@ func TestSiteMessages(t *testing.T) {
 	}
 	check("at first")
 	// There is another site, and the settings change.
-	g.reload(options, "timeout 20s\n"+block+otherSite(porttest.Free(), "")+otherSite(port, block))
+	g.reload(options, "timeout 20s\n"+block+otherSite(porttest.Address(), "")+otherSite(address, block))
 	check("after a reload")
 	if err := g.stop(); err != nil {
 		t.Fatal(err)
@@ -479,12 +481,12 @@ func TestSiteDrops(t *testing.T) {
 	t.Parallel()
 	v := newInternal(t)
 	v.status.Store(http.StatusServiceUnavailable)
-	port, folder := porttest.Free(), newFolder(t)
+	address, folder := porttest.Address(), newFolder(t)
 	key := func(name string) string { return "key " + name + " {\nurl " + v.url("/") + "\n}\n" }
 	options := strings.TrimSuffix(queueOption(folder), "}") + key("shared") + "}"
 	block := key("own") + "console {\nmanage open\n}\n"
-	g := start(t, options, block+otherSite(port, block))
-	other := g.at(port)
+	g := start(t, options, block+otherSite(address, block))
+	other := g.at(address)
 	waits := func(g *gateway, name string) string {
 		t.Helper()
 		id := g.accept("/notify/"+name, message{"body": "x"})
@@ -585,12 +587,12 @@ func TestHeldEgress(t *testing.T) {
 	})
 	now := time.Now().UTC()
 	always := fmt.Sprintf("quiet %02d:00-%02d:00 UTC\n", now.Add(-11*time.Hour).Hour(), now.Add(12*time.Hour).Hour())
-	options, port := queueOption(newFolder(t)), porttest.Free()
+	options, address := queueOption(newFolder(t)), porttest.Address()
 	open := allow("127.0.0.1") + "configs team {\nmanage open\n%s}\n"
 	shut, opened := closed+"configs team {\n%s}\n", allow("127.0.0.1")+"configs team {\n%s}\n"
 	with := func(block, rules string) string { return fmt.Sprintf(block, rules) }
-	g := start(t, options, with(shut, always)+otherSite(port, with(open, always)))
-	other := g.at(port)
+	g := start(t, options, with(shut, always)+otherSite(address, with(open, always)))
+	other := g.at(address)
 	other.save("k", "json://"+authority(s)+"/")
 
 	// digest returns the message that tells the messages with these IDs.
@@ -612,7 +614,7 @@ func TestHeldEgress(t *testing.T) {
 	}
 	ofShut := []string{g.accept("/notify/k", message{"body": "shut 1"}), g.accept("/notify/k", message{"body": "shut 2"})}
 	ofOpen := []string{other.accept("/notify/k", message{"body": "open 1"}), other.accept("/notify/k", message{"body": "open 2"})}
-	g.reload(options, with(shut, "")+otherSite(port, with(open, "")))
+	g.reload(options, with(shut, "")+otherSite(address, with(open, "")))
 	if m := digest(g, ofShut...); m.State != "failed" || !strings.Contains(m.text, "may not reach it") {
 		t.Errorf("the digest of the site that may not reach the address is %s: %s", m.State, m.text)
 	}
@@ -621,9 +623,9 @@ func TestHeldEgress(t *testing.T) {
 	}
 
 	// The rules become looser while messages are held.
-	g.reload(options, with(shut, always)+otherSite(port, with(open, always)))
+	g.reload(options, with(shut, always)+otherSite(address, with(open, always)))
 	ofShut = []string{g.accept("/notify/k", message{"body": "shut 3"}), g.accept("/notify/k", message{"body": "shut 4"})}
-	g.reload(options, with(opened, "")+otherSite(port, with(open, "")))
+	g.reload(options, with(opened, "")+otherSite(address, with(open, "")))
 	if m := digest(g, ofShut...); m.State != "failed" || !strings.Contains(m.text, "may not reach it") {
 		t.Errorf("after a reload with looser rules, the digest is %s: %s", m.State, m.text)
 	}

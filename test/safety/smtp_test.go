@@ -75,7 +75,7 @@ func (c *mailClient) begin(to string) {
 // mailGateway runs a gateway with a mail server and returns the server's address.
 func mailGateway(t *testing.T, keys, block string) (g *gateway, address string) {
 	t.Helper()
-	address = "127.0.0.1:" + porttest.Free()
+	address = porttest.Address()
 	return start(t, mailOptions(keys, address, block), ""), address
 }
 
@@ -196,6 +196,7 @@ func secureMail(t *testing.T, address string) *mailClient {
 // time, and that a login that was correct needs no check, also after a reload. 45 guesses
 // once delayed logins by a minute or two.
 func TestMailGuesses(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	k := newRecorder(t)
 	const account, slowAccount = " $2a$10$m2.UDsDZjxwNn2SM2qz4ourxotp2P3PeThkOw.X6HW72RDYFdxWUu\n", "slow $2a$12$MZVTYY4n1Wqzs.3j3AkvUesFOdLpM8DGM47qBVVuxjFGYuwJAC4M6\n"
@@ -244,6 +245,7 @@ func TestMailGuesses(t *testing.T) {
 // TestMailFloods checks that clients that need an account cannot take the
 // connections of all others, and that slow clients are disconnected.
 func TestMailFloods(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	k := newRecorder(t)
 	// A busy machine opens all connections before the first one times out.
@@ -309,6 +311,7 @@ func TestMailFloods(t *testing.T) {
 // TestExpensiveMails checks that mails made to cost much memory, disk or time are
 // refused or handled within the limits, and that the gateway keeps working.
 func TestExpensiveMails(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	k := newRecorder(t)
 	g, address := mailGateway(t, "max_body 64KiB\nattachments {\nmax_size 1MiB\n}\nkey k {\nurl "+k.url+"/\n}", "max_size 4MiB")
@@ -349,7 +352,7 @@ func TestExpensiveMails(t *testing.T) {
 // URL.
 func TestMailSecrets(t *testing.T) {
 	t.Parallel()
-	closed := "127.0.0.1:" + porttest.Free()
+	closed := porttest.Address()
 	g, address := mailGateway(t, "key k {\nurl json://user:p4ssw0rd-of-the-url@"+closed+"/s3cret-path-of-the-url?retry=0\n}", "")
 	c, _ := dialMail(t, address)
 	c.begin("k@x")
@@ -372,6 +375,7 @@ func TestMailSecrets(t *testing.T) {
 // configuration changes meanwhile, that new clients get the new configuration,
 // and that Caddy waits for the answer to a mail before it stops.
 func TestMailOverReload(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	h, k := newStalled(t), newRecorder(t)
 	keys := "key slow {\nurl " + h.url + "?retry=0\n}\nkey k {\nurl " + k.url + "/\n}\n"

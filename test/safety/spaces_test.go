@@ -66,15 +66,15 @@ func TestSpaces(t *testing.T) {
 		{"bob", account, "configs team {\n\t\t\tmanage ann bob\n\t\t}\n\t\tEGRESS"},
 	}
 	g := prepare(t, "", "")
-	ports := map[string]string{}
+	addresses := map[string]string{}
 	for _, site := range sites {
-		ports[site.name] = porttest.Free()
+		addresses[site.name] = g.host + ":" + porttest.Free()
 	}
 	configure := func(egress string) {
 		var text strings.Builder
-		fmt.Fprintf(&text, "{\n\tadmin %s\n\tpersist_config off\n\tstorage file_system \"%s\"\n}\nhttp://127.0.0.1:%s {\n\tbind 127.0.0.1\n\trespond /up up\n}\n", g.admin, filepath.Dir(g.config)+"/storage", g.port)
+		fmt.Fprintf(&text, "{\n\tadmin %s\n\tpersist_config off\n\tstorage file_system \"%s\"\n}\nhttp://%s {\n\tbind %s\n\trespond /up up\n}\n", g.admin, filepath.Dir(g.config)+"/storage", g.address(), g.host)
 		for _, site := range sites {
-			fmt.Fprintf(&text, "http://127.0.0.1:%s {\n\tbind 127.0.0.1\n\t%s\n\tnotify {\n\t\tstateless off\n\t\t%s\n\t}\n}\n", ports[site.name], site.before, site.block)
+			fmt.Fprintf(&text, "http://%s {\n\tbind %s\n\t%s\n\tnotify {\n\t\tstateless off\n\t\t%s\n\t}\n}\n", addresses[site.name], g.host, site.before, site.block)
 		}
 		if err := os.WriteFile(g.config, []byte(strings.ReplaceAll(text.String(), "EGRESS", egress)), 0o600); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestSpaces(t *testing.T) {
 		if form == "" {
 			method = http.MethodGet
 		}
-		r, err := http.NewRequest(method, "http://127.0.0.1:"+ports[site]+path, strings.NewReader(form))
+		r, err := http.NewRequest(method, "http://"+addresses[site]+path, strings.NewReader(form))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestSpaces(t *testing.T) {
 		}
 	}
 	for site, want := range map[string]string{"alone": `["of-alone"]`, "saver": `["of-saver"]`} {
-		if _, keys := g.get("http://127.0.0.1:"+ports[site]+"/cfg", "application/json"); strings.TrimSpace(keys) != want {
+		if _, keys := g.get("http://"+addresses[site]+"/cfg", "application/json"); strings.TrimSpace(keys) != want {
 			t.Errorf("%s has the keys %s, want %s", site, keys, want)
 		}
 	}

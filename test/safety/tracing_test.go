@@ -15,6 +15,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // collected are the spans that a receiver of OTLP has got.
@@ -77,6 +79,7 @@ func attributesOf(s *tracev1.Span) map[string]string {
 // was killed and started again is in the trace of the request, with a link to its span,
 // and that destinations get this trace with propagate_trace.
 func TestTracingAfterKill(t *testing.T) {
+	racetest.LeaveToCI(t)
 	t.Parallel()
 	c := newCollected(t)
 	var status atomic.Int64

@@ -19,16 +19,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
-// Addresses of the Caddy that StartCaddy runs. Their ports are free ones, so that
-// several processes can run tests at the same time.
+// Addresses of the Caddy that StartCaddy runs. No other process has them, so that
+// several can run tests at the same time.
 var (
-	Site   = "localhost:" + porttest.Free() // for sites without TLS
-	Secure = "localhost:" + porttest.Free() // for sites with TLS
-	Server = "http://" + Site               // the URL of Site
-	Admin  = "localhost:" + porttest.Free() // of the admin API
+	host       = porttest.Host()
+	Site       = host + ":" + porttest.Free() // for sites without TLS
+	SecurePort = porttest.Free()              // for sites with TLS
+	Secure     = host + ":" + SecurePort
+	Server     = "http://" + Site               // the URL of Site
+	Admin      = "localhost:" + porttest.Free() // of the admin API
 )
-
-func portOf(address string) string { return strings.TrimPrefix(address, "localhost:") }
 
 // StartCaddy runs Caddy with global options and sites until the end of the
 // test. If Caddy is running, it is reloaded. With -short, it skips the test.
@@ -40,8 +40,9 @@ func StartCaddy(t *testing.T, options, sites string) {
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
 	admin `+Admin+`
 	skip_install_trust
-	http_port `+portOf(Site)+`
-	https_port `+portOf(Secure)+`
+	default_bind `+host+`
+	http_port `+strings.TrimPrefix(Site, host+":")+`
+	https_port `+SecurePort+`
 	persist_config off
 	`+options+`
 }

@@ -60,7 +60,7 @@ func TestCountsOfIncidents(t *testing.T) {
 	var wg sync.WaitGroup
 	var stores []*Store
 	for range 3 {
-		s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret, loseReply: func() error {
+		s, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret, loseReply: func() error {
 			if rand.IntN(20) == 0 {
 				lost.Add(1)
 				return errors.New("the connection is lost")

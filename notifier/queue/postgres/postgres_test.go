@@ -31,12 +31,26 @@ const secret = "the secret of the tests"
 
 func open(tb testing.TB, dsn string) *Store {
 	tb.Helper()
-	s, err := Open(tb.Context(), Options{DSN: dsn, Secret: secret})
+	s, err := openReady(tb.Context(), Options{DSN: dsn, Secret: secret})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { s.Close() })
 	return s
+}
+
+// openReady is [Open] for a server that answers, although it may take its time on a busy
+// machine: it waits until the tables are there.
+func openReady(ctx context.Context, o Options) (*Store, error) {
+	s, err := Open(ctx, o)
+	for err == nil && !s.migrated.Load() && ctx.Err() == nil {
+		if err = s.prepare(ctx); err == nil || temporary(err) {
+			err = nil
+			continue
+		}
+		s.Close()
+	}
+	return s, err
 }
 
 func newEntry(body, destination string) *queue.Entry {
@@ -73,7 +87,7 @@ func TestConformance(t *testing.T) {
 			return func(log *zap.Logger) (queue.Store, error) {
 				o := o
 				o.Logger = log
-				return Open(t.Context(), o)
+				return openReady(t.Context(), o)
 			}
 		}})
 	}
@@ -94,7 +108,7 @@ func TestConformance(t *testing.T) {
 func TestConflictsEnd(t *testing.T) {
 	t.Parallel()
 	var conflict atomic.Bool
-	s, err := Open(t.Context(), Options{DSN: sharedServer(t).schema(t), Secret: secret, conflict: func() error {
+	s, err := openReady(t.Context(), Options{DSN: sharedServer(t).schema(t), Secret: secret, conflict: func() error {
 		if conflict.Load() {
 			return &pgconn.PgError{Code: "40001"}
 		}
@@ -123,7 +137,7 @@ func TestTables(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 5 {
 		wg.Go(func() {
-			s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret})
+			s, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret})
 			if err != nil {
 				t.Error(err)
 				return
@@ -132,11 +146,11 @@ func TestTables(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, err := Open(t.Context(), Options{DSN: dsn, Secret: "another secret of that length"}); !errors.Is(err, errSecret) {
+	if _, err := openReady(t.Context(), Options{DSN: dsn, Secret: "another secret of that length"}); !errors.Is(err, errSecret) {
 		t.Error(err)
 	}
 	execute(t, dsn, "UPDATE notify_queue_version SET version = 1000")
-	if _, err := Open(t.Context(), Options{DSN: dsn, Secret: secret}); err == nil || !strings.Contains(err.Error(), "version 1000") {
+	if _, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret}); err == nil || !strings.Contains(err.Error(), "version 1000") {
 		t.Error(err)
 	}
 	for _, o := range []Options{
@@ -145,7 +159,7 @@ func TestTables(t *testing.T) {
 		{DSN: dsn, Secret: "short"},
 		{DSN: server.dsn("there_is_no_such_database"), Secret: secret},
 	} {
-		s, err := Open(t.Context(), o)
+		s, err := openReady(t.Context(), o)
 		if err == nil {
 			s.Close()
 			t.Errorf("%s is accepted", o.DSN)
@@ -218,7 +232,7 @@ func TestDamage(t *testing.T) {
 	server := sharedServer(t)
 	dsn := server.schema(t)
 	core, logs := observer.New(zapcore.ErrorLevel)
-	s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret, Logger: zap.New(core)})
+	s, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret, Logger: zap.New(core)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +334,7 @@ func TestSettlementWithoutReply(t *testing.T) {
 	t.Parallel()
 	var replies, down atomic.Int32 // how many are lost, and how many transactions fail after that
 	lost := errors.New("the connection is lost")
-	s, err := Open(t.Context(), Options{
+	s, err := openReady(t.Context(), Options{
 		DSN: sharedServer(t).schema(t), Secret: secret,
 		conflict: func() error {
 			if replies.Load() == 0 && down.Add(-1) >= 0 {
@@ -414,7 +428,7 @@ func TestThreeGateways(t *testing.T) {
 // child accepts and delivers messages until it is killed, and prints their IDs.
 func child(dsn string) {
 	ctx := context.Background()
-	s, err := Open(ctx, Options{DSN: dsn, Secret: secret})
+	s, err := openReady(ctx, Options{DSN: dsn, Secret: secret})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)

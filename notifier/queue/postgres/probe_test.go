@@ -24,9 +24,9 @@ func TestProbe(t *testing.T) {
 			open(t, dsn)
 		}
 	}
-	role := strings.ReplaceAll(t.Name(), "/", "") + "nobody"
+	role := server.role()
 	execute(t, dsn, "CREATE ROLE "+role+" LOGIN")
-	limited := dsn + "&role=" + strings.ToLower(role)
+	limited := dsn + "&role=" + role
 	if _, err := Probe(t.Context(), limited); err == nil || !strings.Contains(err.Error(), "may not") && !strings.Contains(err.Error(), "permission") {
 		t.Errorf("a user without rights: %v", err)
 	}

@@ -267,7 +267,7 @@ func TestFewConnections(t *testing.T) {
 	t.Parallel()
 	server := sharedServer(t)
 	dsn := server.database(t)
-	name := fmt.Sprintf("role%d", server.n.Add(1))
+	name := server.role()
 	execute(t, dsn, "CREATE ROLE "+name+" LOGIN CONNECTION LIMIT 4; GRANT ALL ON SCHEMA public TO "+name)
 	s := open(t, strings.Replace(dsn, "postgres@", name+"@", 1))
 	e := newEntry("text", "a")
@@ -292,7 +292,7 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).database(t)
 	var asked atomic.Bool
-	s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret, conflict: func() error {
+	s, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret, conflict: func() error {
 		if asked.Load() {
 			return errors.New("the server is asked")
 		}
@@ -367,7 +367,7 @@ func TestAcceptedWithoutReply(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the connection is lost")
 	var replies, down atomic.Int32
-	s, err := Open(t.Context(), Options{
+	s, err := openReady(t.Context(), Options{
 		DSN: sharedServer(t).schema(t), Secret: secret,
 		conflict: func() error {
 			if replies.Load() == 0 && down.Add(-1) >= 0 {

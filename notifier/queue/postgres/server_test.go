@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // server is a PostgreSQL server for tests, on loopback.
@@ -138,12 +139,11 @@ func newServer(options ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := strconv.Atoi(porttest.Free())
 	if err != nil {
 		return nil, err
 	}
-	s := &server{installation: in, port: l.Addr().(*net.TCPAddr).Port, options: options}
-	l.Close()
+	s := &server{installation: in, port: port, options: options}
 	s.dir = filepath.Join(in.dir, strconv.Itoa(s.port))
 	cp := exec.Command("cp", "-a", filepath.Join(in.dir, "data"), s.dir)
 	if out, err := cp.CombinedOutput(); err != nil {
@@ -189,12 +189,11 @@ func (s *server) start() error {
 // standby starts a server that follows s, for one test.
 func (s *server) standby(tb testing.TB) *server {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := strconv.Atoi(porttest.Free())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	other := &server{installation: s.installation, port: l.Addr().(*net.TCPAddr).Port}
-	l.Close()
+	other := &server{installation: s.installation, port: port}
 	other.dir = filepath.Join(s.installation.dir, strconv.Itoa(other.port))
 	err = s.run("pg_basebackup", "-D", other.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync")
 	if err == nil {
@@ -239,6 +238,9 @@ func (s *server) schema(tb testing.TB) string {
 	execute(tb, s.dsn("postgres"), "CREATE SCHEMA "+name)
 	return s.dsn("postgres") + "&search_path=" + name
 }
+
+// role returns the name of a role that no test has made, for one that makes it.
+func (s *server) role() string { return fmt.Sprintf("role%d", s.n.Add(1)) }
 
 // database creates an empty database and returns its connection string. Unlike
 // schemas, databases have separate notifications.

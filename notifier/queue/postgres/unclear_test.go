@@ -17,7 +17,7 @@ func TestClaimWithoutReply(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	var replies atomic.Int32 // how many are lost
 	var down atomic.Bool     // transactions fail after that
-	s, err := Open(t.Context(), Options{
+	s, err := openReady(t.Context(), Options{
 		DSN: sharedServer(t).schema(t), Secret: secret, noListen: true,
 		conflict: func() error {
 			if replies.Load() <= 0 && down.Load() {
