@@ -83,7 +83,7 @@ func (e *Engine) Ended(j *queue.Job) *queue.Ruled { return e.jobEnds.ended(j) }
 // DueRecord does what is due in a record, and reports whether it is one of this package.
 // crowded means that there are too many records: what is dispensable is removed.
 func (e *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	switch data[0] {
+	switch outbox.KindOf(data) {
 	case outbox.KindLane:
 		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
 			return true, nil

@@ -18,7 +18,7 @@ type records struct{ outbox *outbox.Outbox }
 // decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
 // has held are released (see [Engine.Recheck]).
 func decodeLane(record []byte) *rules.Lane {
-	if len(record) > 0 && record[0] == outbox.KindLane {
+	if outbox.KindOf(record) == outbox.KindLane {
 		if l, err := rules.DecodeLane(record[1:]); err == nil {
 			return l
 		}
@@ -40,7 +40,7 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 
 // decodeSubject returns the subject in a record. A damaged one knows nothing.
 func decodeSubject(record []byte) *rules.Subject {
-	if len(record) > 0 && record[0] == outbox.KindSubject {
+	if outbox.KindOf(record) == outbox.KindSubject {
 		if s, err := rules.DecodeSubject(record[1:]); err == nil {
 			return s
 		}
@@ -150,7 +150,7 @@ func (r records) incidentGroup(place string, stage notifier.IncidentState) queue
 
 // decodeIncident returns the incident in a record, or nil for none and for a damaged one.
 func decodeIncident(record []byte) *rules.Incident {
-	if len(record) > 0 && record[0] == outbox.KindIncident {
+	if outbox.KindOf(record) == outbox.KindIncident {
 		if x, err := rules.DecodeIncident(record[1:]); err == nil {
 			return x
 		}
@@ -176,7 +176,7 @@ func incidentIDRecord(name queue.Hash, due time.Time) queue.Record {
 // decodeSilences returns the silences in a record. A damaged one has none: then what they
 // have held is told.
 func decodeSilences(record []byte) *rules.KeySilences {
-	if len(record) > 0 && record[0] == outbox.KindSilences {
+	if outbox.KindOf(record) == outbox.KindSilences {
 		if s, err := rules.DecodeKeySilences(record[1:]); err == nil {
 			return s
 		}

@@ -137,7 +137,7 @@ func (s *shares) size(ctx context.Context, place string, sizes map[queue.Hash]in
 // record of its public ID if it is one of an incident.
 func remembersSize(data []byte) int64 {
 	n := int64(recordOverhead + len(data))
-	if len(data) > 0 && data[0] == outbox.KindIncident {
+	if outbox.KindOf(data) == outbox.KindIncident {
 		n += recordOverhead + 1 + int64(len(queue.Hash{}))
 	}
 	return n

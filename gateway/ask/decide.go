@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -57,7 +58,7 @@ func (q *Questions) DueRecord(ctx context.Context, name queue.Hash, data []byte,
 	case x.ToCall || x.ToTell:
 		err = q.tell(ctx, x)
 	case crowded, !now.Before(x.forget(q.outbox.Engine.Load().QueueSettings.Keep)):
-		err = q.outbox.RemoveRecord(ctx, name)
+		err = q.outbox.Apply(ctx, q.usage.Ruled(x.Place.String(), false, outbox.Removal(name)))
 	}
 	return true, err
 }

@@ -158,10 +158,10 @@ const keepDecided = 24 * time.Hour
 // record returns the record of the question. It is due when it expires, when something has
 // to be told, and when it can be forgotten.
 func (q *Questions) record(x *Question, now time.Time) queue.Record {
-	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindQuestion, wire.Append(nil, x, (*Question).fields))}
+	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindQuestion, wire.Append(nil, x, (*Question).fields)), Group: q.decidedGroup(x.Place.String())}
 	switch {
 	case x.IsOpen():
-		r.Due, r.Group = x.Until, q.group(x.Place)
+		r.Due, r.Group = x.Until, q.group(x.Place.String())
 	case x.ToCall || x.ToTell:
 		r.Due = now
 	default:
@@ -180,7 +180,12 @@ func (q *Questions) name(id uuid.UUID) queue.Hash {
 	return q.outbox.Queue.Hash("question\x00" + id.String())
 }
 
-// group is that of the open questions of a key.
-func (q *Questions) group(at site.Place) queue.Hash {
-	return q.outbox.Queue.Hash("open questions\x00" + at.String())
+// group is that of the open questions of the key with a place.
+func (q *Questions) group(place string) queue.Hash {
+	return q.outbox.Queue.Hash("open questions\x00" + place)
+}
+
+// decidedGroup is that of the others.
+func (q *Questions) decidedGroup(place string) queue.Hash {
+	return q.outbox.Queue.Hash("decided questions\x00" + place)
 }

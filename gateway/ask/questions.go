@@ -15,7 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -29,19 +28,34 @@ type Questions struct {
 
 	any     atomic.Bool   // a question may be open
 	looked  atomic.Bool   // whether one was open at the start is known
-	asking  outbox.Shares // of what a key can have
+	usage   *outbox.Usage // of what a key can have
 	waiters waiters
 }
 
 // New returns the questions of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox, alerts *alerting.Engine) *Questions {
-	return &Questions{outbox: o, alerts: alerts}
+	q := &Questions{outbox: o, alerts: alerts}
+	q.usage = o.NewUsage(outbox.KindQuestion, weigh, func(ctx context.Context, place string, f func([]byte)) error {
+		for _, group := range []queue.Hash{q.group(place), q.decidedGroup(place)} {
+			if err := outbox.EachOfGroup(ctx, o.Queue, group, func(r queue.NamedRecord) bool { f(r.Data); return true }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return q
+}
+
+// weigh returns what a record counts for: a question counts as one while it is open.
+func weigh(record []byte) outbox.Used {
+	w := outbox.Weigh(record)
+	if x := decode(record); x != nil && !x.IsOpen() {
+		w.Count = 0
+	}
+	return w
 }
 
 const (
-	// MaxOpen is the maximum number of open questions of a key.
-	MaxOpen = 100
-
 	// maxShown is the length in bytes that a text is cut to on the page.
 	maxShown = 32 << 10
 
@@ -81,16 +95,11 @@ func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*
 	if err := q.prepare(&d); err != nil {
 		return nil, "", err
 	}
-	done, err := q.reserve(ctx, d.At)
-	if err != nil {
-		return nil, "", err
-	}
-	defer done()
 	now := q.outbox.Queue.Now()
 	x := newQuestion(&d, now)
-	d.With = &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	d.With = q.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
-	}}
+	}})
 	q.any.Store(true)
 	return q.outbox.Submit(ctx, d, outbox.Options{})
 }
@@ -156,18 +165,6 @@ func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
 	return nil
 }
 
-// reserve makes room for one more question of a key. The caller calls done when it is stored.
-func (q *Questions) reserve(ctx context.Context, at site.Place) (done func(), err error) {
-	done, ok, err := q.asking.Reserve(at, MaxOpen, func() (int, error) {
-		open, err := q.outbox.Queue.CallersGroup(ctx, q.group(at), queue.Hash{}, MaxOpen)
-		return len(open), err
-	})
-	if err == nil && !ok {
-		err = api.Errorf(http.StatusTooManyRequests, "the key has %d open questions already, which is the limit; wait until one is answered, or withdraw one with DELETE", MaxOpen)
-	}
-	return done, err
-}
-
 // newQuestion returns the question of d, which is asked now.
 func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
 	m := d.Message
@@ -198,7 +195,7 @@ func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(
 	if err != nil {
 		return nil, false, err
 	}
-	u := &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	u := q.usage.Ruled(before.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.outbox.Queue.Now()
 		switch x = decode(old[0]); {
 		case x == nil:
@@ -210,7 +207,7 @@ func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(
 			f(x, now)
 		}
 		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
-	}}
+	}})
 	if before.Escalates {
 		err = q.alerts.Incidents.EndOwn(ctx, before.Place.String(), id, by, u)
 	} else {

@@ -165,26 +165,37 @@ func TestAskForgotten(t *testing.T) {
 	})
 }
 
-// TestAskFull checks that open questions count for max_size, so that a question is refused
-// when the queue is full, and nobody is asked.
-func TestAskFull(t *testing.T) {
+// TestAskShare checks that the questions of a key, open or not, have a share of max_size, so that
+// one is refused that has no room, nobody is asked, and the messages of others are kept.
+func TestAskShare(t *testing.T) {
 	t.Parallel()
 	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
-		o.Queue.MaxSize, o.Queue.Keep = 64<<10, time.Minute
+		o := options(dir, gatewaytest.Key("k", p.NotifyURL()), gatewaytest.Key("other", p.NotifyURL()))
+		o.Queue.MaxSize, o.Queue.Keep = 1<<20, time.Minute
 		g := gatewaytest.New(t, o)
 		body := `{"body":"` + strings.Repeat("x", 8<<10) + `","ask":{"options":["a","b"],"timeout":"7d"}}`
 		n, status := 0, http.StatusAccepted
+		var last gatewaytest.Reply
 		for status == http.StatusAccepted && n < 50 {
-			got := g.Post("/notify/k", gatewaytest.TypeJSON, body)
-			if status = got.Status; status == http.StatusAccepted {
+			last = g.Post("/notify/k", gatewaytest.TypeJSON, body)
+			if status = last.Status; status == http.StatusAccepted {
 				n++
 			}
 			settle(10 * time.Minute) // so that the messages themselves are forgotten
+			if n%2 == 1 {
+				answer(g, linkOf(t, p, n-1), "answer=a")
+			}
 		}
-		if status != http.StatusServiceUnavailable || n < 2 || n > 10 || p.Count() != n {
-			t.Errorf("after %d questions: status %d; %d messages", n, status, p.Count())
+		if status != http.StatusTooManyRequests || n < 5 || n > 8 || p.Count() != n || !strings.Contains(last.Body, "64 KiB of max_size") || last.Header.Get("Retry-After") == "" {
+			t.Errorf("after %d questions: status %d %s; %d messages", n, status, last.Body, p.Count())
+		}
+		if got := g.PostForm("/notify/other", "type=failure&body=x"); got.Status != http.StatusOK {
+			t.Errorf("a failure of another key: status %d: %s", got.Status, got.Body)
+		}
+		settle(2 * 24 * time.Hour)
+		if got := g.Post("/notify/k", gatewaytest.TypeJSON, body); got.Status != http.StatusAccepted {
+			t.Errorf("when some are forgotten: status %d: %s", got.Status, got.Body)
 		}
 	})
 }

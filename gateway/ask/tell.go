@@ -36,27 +36,27 @@ func (q *Questions) tell(ctx context.Context, x *Question) error {
 	}
 	if x.ToCall {
 		d := q.callback(x, settings)
-		if err := q.accept(ctx, x.ID, d, func(x *Question) *bool { return &x.ToCall }); err != nil {
+		if err := q.accept(ctx, x, d, func(x *Question) *bool { return &x.ToCall }); err != nil {
 			return err
 		}
 	}
 	if !x.ToTell {
 		return nil
 	}
-	return q.accept(ctx, x.ID, q.outcome(ctx, x), func(x *Question) *bool { return &x.ToTell })
+	return q.accept(ctx, x, q.outcome(ctx, x), func(x *Question) *bool { return &x.ToTell })
 }
 
 // accept stores a message about a question, and that it is. Without a message, there is nobody
 // to tell any more.
-func (q *Questions) accept(ctx context.Context, id uuid.UUID, d *dispatch.Delivery, pending func(*Question) *bool) error {
-	u := &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+func (q *Questions) accept(ctx context.Context, x *Question, d *dispatch.Delivery, pending func(*Question) *bool) error {
+	u := q.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x := decode(old[0])
 		if x == nil || !*pending(x) {
 			return nil, errTold
 		}
 		*pending(x) = false
 		return &queue.RuledChange{Records: []queue.Record{q.record(x, q.outbox.Queue.Now())}}, nil
-	}}
+	}})
 	var err error
 	if d == nil {
 		err = q.outbox.Queue.Apply(ctx, u)

@@ -50,7 +50,7 @@ func TestDevicesDamaged(t *testing.T) {
 	for name, bad := range map[string][]byte{
 		"of another kind": outbox.EncodeRecord(outbox.KindReceipt, []byte("another kind")),
 		"cut":             good[:len(good)-1],
-		"empty":           {outbox.KindDevices, 0xff},
+		"empty":           outbox.EncodeRecord(outbox.KindDevices, []byte{0xff}),
 	} {
 		store(bad)
 		logs.TakeAll()

@@ -12,7 +12,7 @@ import (
 )
 
 // isDeviceKind reports whether a record is about devices.
-func isDeviceKind(kind byte) bool {
+func isDeviceKind(kind *outbox.Kind) bool {
 	switch kind {
 	case outbox.KindDevices, outbox.KindDevicesVersion, outbox.KindDeviceState, outbox.KindInvitation, outbox.KindReceipt, outbox.KindPushKey:
 		return true
@@ -44,7 +44,7 @@ func decodeDevices(record []byte) (*List, error) {
 	if len(record) == 0 {
 		return new(List), nil
 	}
-	if record[0] != outbox.KindDevices {
+	if outbox.KindOf(record) != outbox.KindDevices {
 		return new(List), fmt.Errorf("%w: it is of another kind", ErrDamaged)
 	}
 	l, err := decodeList(record[1:])

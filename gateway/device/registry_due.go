@@ -10,10 +10,10 @@ import (
 
 // DueRecord does what is due in a record of devices, and reports whether it is one.
 func (q *Registry) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	if !isDeviceKind(data[0]) {
+	if !isDeviceKind(outbox.KindOf(data)) {
 		return false, nil
 	}
-	switch data[0] {
+	switch outbox.KindOf(data) {
 	case outbox.KindReceipt:
 		x := decodeReceipt(data)
 		if crowded && x != nil && !x.Checked {

@@ -60,7 +60,7 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 // storedPushKey returns the key in a record, and the number that it is made of; nil for
 // none and for a damaged one. Stores do not tell them apart.
 func storedPushKey(record []byte) (*webpush.Key, []byte) {
-	if len(record) == 0 || record[0] != outbox.KindPushKey {
+	if outbox.KindOf(record) != outbox.KindPushKey {
 		return nil, nil
 	}
 	key, err := webpush.ParseKey(record[1:])

@@ -76,7 +76,7 @@ func (m *Monitor) uptimeName() queue.Hash { return m.outbox.Queue.Hash("uptime")
 
 // decodeBeat returns the beat in a record. A damaged one is one that is not armed.
 func decodeBeat(record []byte) *rules.Beat {
-	if len(record) > 0 && record[0] == outbox.KindBeat {
+	if outbox.KindOf(record) == outbox.KindBeat {
 		if b, err := rules.DecodeBeat(record[1:]); err == nil {
 			return b
 		}
@@ -85,7 +85,7 @@ func decodeBeat(record []byte) *rules.Beat {
 }
 
 func decodeUptime(record []byte) *rules.Uptime {
-	if len(record) > 0 && record[0] == outbox.KindUptime {
+	if outbox.KindOf(record) == outbox.KindUptime {
 		if u, err := rules.DecodeUptime(record[1:]); err == nil {
 			return u
 		}
@@ -155,7 +155,7 @@ func (m *Monitor) see(u *rules.Uptime, now time.Time) {
 
 // DueRecord does what is due in a record of beats, and reports whether it is one.
 func (m *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	switch kind := data[0]; {
+	switch kind := outbox.KindOf(data); {
 	case kind != outbox.KindBeat && kind != outbox.KindUptime && kind != outbox.KindWatchdog:
 		return false, nil
 	case crowded:

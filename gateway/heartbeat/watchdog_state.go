@@ -39,7 +39,7 @@ func (s *WatchdogState) Record() queue.Record {
 
 // DecodeWatchdog returns the state in a record. A damaged one knows nothing.
 func DecodeWatchdog(record []byte) (s WatchdogState) {
-	if len(record) == 0 || record[0] != outbox.KindWatchdog || wire.Decode(record[1:], &s, (*WatchdogState).fields) != nil {
+	if outbox.KindOf(record) != outbox.KindWatchdog || wire.Decode(record[1:], &s, (*WatchdogState).fields) != nil {
 		return WatchdogState{}
 	}
 	return s

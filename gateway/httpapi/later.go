@@ -87,6 +87,5 @@ func (h *sources) cancelSequence(r *http.Request, k *sourceKey, sequence, but st
 	if q == nil || err != nil {
 		return err
 	}
-	_, err = q.Planned.CancelSequence(r.Context(), k.Place(h.Site()), sequence, but)
-	return Answer(err)
+	return Answer(q.Planned.CancelSequence(r.Context(), k.Place(h.Site()), sequence, but))
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	asking "github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -32,7 +31,7 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	g.PostForm(decided, "answer=yes")
 	g.AddSilence("silent", "for=1h&tag=all")
 	accepted := 0
-	for range 2 * asking.MaxOpen {
+	for range 2 * outbox.KindQuestion.Most() {
 		r := g.PostForm("/notify/full", question)
 		if r.Status == http.StatusTooManyRequests {
 			break
@@ -43,7 +42,7 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 			t.Logf("status %d: %s", r.Status, r.Body) // a busy machine
 		}
 	}
-	if accepted != asking.MaxOpen {
+	if accepted != outbox.KindQuestion.Most() {
 		t.Errorf("a key has %d open questions", accepted)
 	}
 	none := httpapi.RouteAsk[:len("/notify/asks/")] + strings.Repeat("a", 52)

@@ -4,14 +4,9 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-)
-
-// The first byte of a record says what it is. Other records of the queue have others.
-const (
-	kindHead    = 'I'
-	kindMessage = 'm'
 )
 
 // Head is what is known of an inbox as a whole. Its record owns those of the messages.
@@ -45,13 +40,15 @@ func (h Head) removed(m *Message) Head {
 	return h
 }
 
-func (h *Head) encode() []byte { return wire.Append([]byte{kindHead}, h, (*Head).fields) }
+func (h *Head) encode() []byte {
+	return outbox.EncodeRecord(outbox.KindInbox, wire.Append(nil, h, (*Head).fields))
+}
 
 // decodeHead returns the head of the inbox of a place. A damaged one, or none, counts
 // nothing.
 func decodeHead(place string, record []byte) Head {
 	h := Head{Place: place}
-	if len(record) > 0 && record[0] == kindHead {
+	if outbox.KindOf(record) == outbox.KindInbox {
 		_ = wire.Decode(record[1:], &h, (*Head).fields) // what can be read counts
 	}
 	return h
@@ -69,13 +66,13 @@ func (s *stored) fields(c *wire.Codec) {
 }
 
 func encodeMessage(place string, m *Message) []byte {
-	return wire.Append([]byte{kindMessage}, &stored{place, m}, (*stored).fields)
+	return outbox.EncodeRecord(outbox.KindInboxMessage, wire.Append(nil, &stored{place, m}, (*stored).fields))
 }
 
 // decodeMessage returns the message in a record, and the place of its inbox. It reports
 // false for another record and for a damaged one.
 func decodeMessage(record []byte) (place string, m *Message, ok bool) {
-	if len(record) == 0 || record[0] != kindMessage {
+	if outbox.KindOf(record) != outbox.KindInboxMessage {
 		return "", nil, false
 	}
 	s := stored{message: new(Message)}

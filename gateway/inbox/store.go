@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -109,7 +110,7 @@ func (s *Store) Head(ctx context.Context, place string) (Head, error) {
 // due does what is due in a record. It reports false if the record is no part of an inbox, or
 // a damaged message, which the caller removes.
 func (s *Store) due(ctx context.Context, name queue.Hash, record []byte) (bool, error) {
-	if len(record) > 0 && record[0] == kindHead {
+	if outbox.KindOf(record) == outbox.KindInbox {
 		return true, s.dueHead(ctx, name, decodeHead("", record))
 	}
 	place, m, ok := decodeMessage(record)

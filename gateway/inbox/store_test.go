@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
@@ -125,7 +126,7 @@ func TestDue(t *testing.T) {
 	if sizes, err := s.Queue.CallersGroupSizes(t.Context()); err != nil || len(sizes) > 0 {
 		t.Errorf("%v, %v", sizes, err)
 	}
-	for _, record := range [][]byte{nil, {'x'}, {kindMessage, 1}} {
+	for _, record := range [][]byte{nil, {'x'}, outbox.EncodeRecord(outbox.KindInboxMessage, []byte{1})} {
 		if ours, err := s.due(t.Context(), queue.Hash{1}, record); ours || err != nil {
 			t.Errorf("%q: %v, %v", record, ours, err)
 		}

@@ -51,6 +51,3 @@ type Watchdog struct {
 	URL      *url.URL
 	Interval time.Duration
 }
-
-// KindWatchdog begins the record that is due when a gateway calls the watchdog.
-const KindWatchdog = 'W'

@@ -16,10 +16,13 @@ import (
 // share make room first.
 func (q *Outbox) Accept(ctx context.Context, e *queue.Entry) error {
 	jobs, tried := slices.Clone(e.Jobs), time.Now()
-	err := q.Queue.Accept(ctx, e)
-	if errors.Is(err, queue.ErrFull) && q.Policy.MakeRoom(ctx, tried) {
+	accept := func() error {
 		copy(e.Jobs, jobs)
-		err = q.Queue.Accept(ctx, e)
+		return q.Queue.Accept(ctx, e)
+	}
+	err := counted(ctx, accept)
+	if errors.Is(err, queue.ErrFull) && q.Policy.MakeRoom(ctx, tried) {
+		err = counted(ctx, accept)
 	}
 	return err
 }

@@ -27,7 +27,6 @@ import (
 //   - It knows the texts that are kept, so that an unchanged repeat replaces the one before.
 //   - It counts what the fallback of the key has not been told of, so that the fallback gets
 //     one message at once and then at most one an hour.
-const kindGivenUp = 'g'
 
 // The bounds of a record.
 const (
@@ -76,7 +75,7 @@ func (k *keptText) fields(c *wire.Codec) {
 // decodeGivenUp returns what a record knows. A damaged one knows nothing.
 func decodeGivenUp(record []byte) *givenUp {
 	g := new(givenUp)
-	if len(record) == 0 || record[0] != kindGivenUp || wire.Decode(record[1:], g, (*givenUp).fields) != nil {
+	if KindOf(record) != KindGivenUp || wire.Decode(record[1:], g, (*givenUp).fields) != nil {
 		return new(givenUp)
 	}
 	return g
@@ -89,7 +88,7 @@ func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
 	if g.count > 0 {
 		due = g.told.Add(tellEvery)
 	}
-	return queue.Record{Data: EncodeRecord(kindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
+	return queue.Record{Data: EncodeRecord(KindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
 }
 
 // keepsRefused reports whether a delivery of the message is kept that its destination
@@ -268,10 +267,13 @@ var errGivenUpChanged = errors.New("what was given up has changed meanwhile")
 
 // Due does what is due in a record of the outbox, and reports whether it is one.
 func (q *Outbox) Due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	if data[0] != kindGivenUp {
-		return false, nil
+	switch KindOf(data) {
+	case KindGivenUp:
+		return true, q.dueGivenUp(ctx, name, data, crowded)
+	case KindUsage:
+		return true, q.dueUsage(ctx, name, data)
 	}
-	return true, q.dueGivenUp(ctx, name, data, crowded)
+	return false, nil
 }
 
 // dueGivenUp tells the fallback what was given up since the last message to it, or forgets

@@ -31,6 +31,7 @@ type Outbox struct {
 	Log     *zap.Logger
 	Engine  atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
 	slow    slowDestinations
+	usages  map[*Kind]*Usage // how much keys have of the kinds that are counted
 
 	Undecided undecidedSends
 	Policy    Policy

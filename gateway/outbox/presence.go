@@ -10,7 +10,9 @@ import (
 )
 
 // Presence knows whether there may be records of a group, so that nobody looks for them each
-// second if there are none. The zero value stands for none.
+// second if there are none. Records that other gateways have added are known some seconds
+// later; whoever lists records, or looks for one, asks the store. The zero value stands for
+// none.
 type Presence struct {
 	may    atomic.Bool
 	looked atomic.Int64 // nanoseconds of the time of the last look
@@ -19,13 +21,23 @@ type Presence struct {
 	noted int // how often a record was noted
 }
 
-// lookEvery is how often a [Presence] looks for records.
-const lookEvery = time.Minute
+// How often a [Presence] looks for records.
+const (
+	lookEvery = time.Minute      // whether there are still some
+	lookFirst = 10 * time.Second // whether another gateway has added some
+)
 
 // May reports whether there may be records.
 func (p *Presence) May() bool { return p.may.Load() }
 
-// Note notes that there is a record, or will be one.
+// Adding calls add, which adds a record, and notes the record when that is done: a look that
+// has begun before, and has not found the record, does not count then.
+func (p *Presence) Adding(add func() error) error {
+	defer p.Note() // it may be stored even after an error
+	return add()
+}
+
+// Note notes that there is a record.
 func (p *Presence) Note() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,22 +45,29 @@ func (p *Presence) Note() {
 	p.may.Store(true)
 }
 
-// Look looks for records of the group, once a minute. The error is not kept: a later look
-// finds out.
-func (p *Presence) Look(ctx context.Context, q *queue.Queue, group queue.Hash) {
-	at := q.Now().UnixNano()
-	if !p.May() || at-p.looked.Load() < int64(lookEvery) {
+// Look looks for records of the group: whether there are still some or, in a store that others
+// share, whether there are some. The error is not kept: a later look finds out.
+func (p *Presence) Look(ctx context.Context, q *Outbox, group queue.Hash) {
+	every := lookEvery
+	if !p.May() {
+		if !q.Shared {
+			return
+		}
+		every = lookFirst
+	}
+	at := q.Queue.Now().UnixNano()
+	if since := at - p.looked.Load(); since >= 0 && since < int64(every) {
 		return
 	}
 	p.looked.Store(at)
 	p.mu.Lock()
 	noted := p.noted
 	p.mu.Unlock()
-	any, err := HasGroup(ctx, q, group)
+	any, err := HasGroup(ctx, q.Queue, group)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil && !any && noted == p.noted {
-		p.may.Store(false)
+	if err == nil && noted == p.noted {
+		p.may.Store(any)
 	}
 }
 

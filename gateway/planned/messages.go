@@ -2,8 +2,8 @@ package planned
 
 import (
 	"context"
+	"errors"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -24,14 +24,31 @@ import (
 type Messages struct {
 	outbox *outbox.Outbox
 	some   outbox.Presence
-	shares outbox.Shares
+	usage  *outbox.Usage
 }
 
 // New returns the planned messages of an outbox. The queue of the outbox may be set later.
-func New(o *outbox.Outbox) *Messages { return &Messages{outbox: o} }
+func New(o *outbox.Outbox) *Messages {
+	p := &Messages{outbox: o}
+	p.usage = o.NewUsage(outbox.KindPlanned, weigh, func(ctx context.Context, place string, f func([]byte)) error {
+		return outbox.EachOfGroup(ctx, o.Queue, p.group(), func(r queue.NamedRecord) bool {
+			if x := decode(r.Data); x != nil && x.Place.String() == place {
+				f(r.Data)
+			}
+			return true
+		})
+	})
+	return p
+}
 
-// Most is the maximum number of planned messages of a key.
-const Most = 1000
+// weigh returns what a record counts for, with the message that waits.
+func weigh(record []byte) outbox.Used {
+	w := outbox.Weigh(record)
+	if x := decode(record); x != nil {
+		w.Bytes += x.Size
+	}
+	return w
+}
 
 // Message is a planned message, without what it says.
 type Message struct {
@@ -42,6 +59,7 @@ type Message struct {
 	Tags     string // the tag expression; "" for none
 	At       time.Time
 	Sequence string // the name by which a program cancels it; "" for none
+	Size     int64  // of the message with its text and files, in bytes; 0 if an earlier version has stored it
 }
 
 func (x *Message) fields(c *wire.Codec) {
@@ -53,6 +71,7 @@ func (x *Message) fields(c *wire.Codec) {
 	wire.Text(c, 6, &x.Tags)
 	wire.Time(c, 7, &x.At)
 	wire.Text(c, 8, &x.Sequence)
+	wire.Number(c, 9, &x.Size)
 }
 
 // decode returns the planned message in a record, or nil.
@@ -76,10 +95,13 @@ func (p *Messages) name(id uuid.UUID) queue.Hash {
 // group is that of all records.
 func (p *Messages) group() queue.Hash { return p.outbox.Queue.Hash("planned messages") }
 
-// newMessage returns the planned message with an ID and a text.
-func newMessage(id uuid.UUID, t *queued.Text) *Message {
+// newMessage returns the planned message that is stored, with its text.
+func newMessage(m *queue.Message, t *queued.Text) *Message {
 	l := &t.Later
-	return &Message{ID: id, Site: t.Site, Place: site.Place{Home: l.Home, Key: l.First}, Key: t.Key, Tags: l.Tags, At: l.At, Sequence: l.Sequence}
+	return &Message{
+		ID: m.ID, Site: t.Site, Place: site.Place{Home: l.Home, Key: l.First}, Key: t.Key, Tags: l.Tags, At: l.At, Sequence: l.Sequence,
+		Size: (&queue.Entry{Message: m}).Size(),
+	}
 }
 
 // Later returns when, and to whom, a message is sent that is due at a time. format is the name
@@ -96,33 +118,17 @@ func Later(at time.Time, w *api.Wish, format string) *queued.Later {
 // the report is nil, nothing is stored, and the error is an [*api.Error] that says why, or one
 // of [queue.Queue.Accept].
 func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.Report, string, error) {
-	done, ok, err := p.shares.Reserve(d.At, Most, func() (n int, err error) {
-		err = p.each(ctx, func(x *Message) bool {
-			if x.Place == d.At {
-				n++
-			}
-			return n < Most
-		})
-		return n, err
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	if !ok {
-		return nil, "", api.Errorf(http.StatusTooManyRequests, "the key has %d planned messages already, which is the limit; wait until one is sent, or cancel one with DELETE", Most)
-	}
-	defer done()
 	d.Later.Home, d.Later.First = d.At.Home, d.At.Key
 	e, r := p.outbox.Later(d)
-	x := newMessage(d.ID, &queued.Text{Site: d.Site, Key: d.Key, Later: *d.Later})
+	x := newMessage(e.Message, &queued.Text{Site: d.Site, Key: d.Key, Later: *d.Later})
 	e.Untrusted = d.To.Limits != nil
-	e.Rules = &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	e.Rules = p.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		j := &e.Jobs[0]
 		j.Status, j.Rule, j.Due = queue.Held, string(notifier.RulePlanned), x.At
 		return &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}, nil
-	}}
-	p.some.Note()
-	if err := p.outbox.Accept(context.WithoutCancel(ctx), e); err != nil {
+	}})
+	err := p.some.Adding(func() error { return p.outbox.Accept(context.WithoutCancel(ctx), e) })
+	if err != nil {
 		return nil, "", err
 	}
 	report := &notifier.Report{Results: []notifier.Result{r}, Records: []notifier.Record{api.QueuedRecord(r)}}
@@ -131,9 +137,6 @@ func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.
 
 // each calls f with each planned message until it returns false.
 func (p *Messages) each(ctx context.Context, f func(*Message) bool) error {
-	if !p.some.May() {
-		return nil
-	}
 	return outbox.EachOfGroup(ctx, p.outbox.Queue, p.group(), func(r queue.NamedRecord) bool {
 		x := decode(r.Data)
 		return x == nil || f(x)
@@ -148,33 +151,29 @@ func (p *Messages) List(ctx context.Context, match func(*Message) bool) (out []M
 		}
 		return true
 	})
+	if err != nil {
+		return nil, &outbox.ReadError{Err: err}
+	}
 	slices.SortFunc(out, func(a, b Message) int { return a.At.Compare(b.At) })
-	return out, err
+	return out, nil
 }
 
 // CancelSequence cancels the planned messages of a key that have a sequence, but not the one
-// with the ID but. It returns how many there were.
-func (p *Messages) CancelSequence(ctx context.Context, at site.Place, sequence, but string) (n int, err error) {
+// with the ID but.
+func (p *Messages) CancelSequence(ctx context.Context, at site.Place, sequence, but string) error {
 	all, err := p.List(ctx, func(x *Message) bool {
 		return x.Place == at && x.Sequence == sequence && x.ID.String() != but
 	})
 	for i := range all {
-		k, cancelErr := p.outbox.Queue.Cancel(ctx, all[i].ID)
-		if cancelErr == nil {
-			p.Cancelled(ctx, all[i].ID)
-		}
-		if n += k; err == nil {
-			err = outbox.IgnoreNotFound(cancelErr)
+		if _, cancelErr := p.outbox.Messages().Cancel(ctx, all[i].ID); !errors.Is(cancelErr, outbox.ErrNoMessage) {
+			err = errors.Join(err, cancelErr)
 		}
 	}
-	return n, err
+	return err
 }
 
 // Cancelled removes the record of a message that was cancelled. See [outbox.Policy].
 func (p *Messages) Cancelled(ctx context.Context, id uuid.UUID) {
-	if !p.some.May() {
-		return
-	}
 	if err := p.forget(ctx, id); err != nil {
 		p.outbox.Log.Debug("the record of a planned message that is over cannot be removed now, and is removed later", zap.Stringer("id", id), zap.Error(err))
 	}
@@ -182,25 +181,45 @@ func (p *Messages) Cancelled(ctx context.Context, id uuid.UUID) {
 
 // forget removes the record of a message, unless that waits.
 func (p *Messages) forget(ctx context.Context, id uuid.UUID) error {
+	x, err := p.read(ctx, id)
+	if x == nil {
+		return err
+	}
 	job := queue.JobID{Message: id}
-	return p.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{p.name(id)}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		x := decode(old[0])
-		if x == nil {
-			return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
-		}
+	return p.change(ctx, x, func(x *Message, status func([]queue.JobID) ([]queue.Status, error)) (queue.Record, error) {
 		statuses, err := status([]queue.JobID{job})
-		if err != nil {
-			return nil, err
+		if err != nil || !statuses[0].Waits() {
+			return queue.Record{}, err
 		}
-		if statuses[0].Waits() {
-			return &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}, nil
+		return p.record(x, x.At), nil
+	})
+}
+
+// read returns a planned message, or nil if it has no record.
+func (p *Messages) read(ctx context.Context, id uuid.UUID) (*Message, error) {
+	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(id))
+	return decode(b), err
+}
+
+// change changes the record of a planned message. f gets the message as it is stored then.
+func (p *Messages) change(ctx context.Context, x *Message, f func(*Message, func([]queue.JobID) ([]queue.Status, error)) (queue.Record, error)) error {
+	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		r := queue.Record{}
+		if x := decode(old[0]); x != nil {
+			var err error
+			if r, err = f(x, status); err != nil {
+				return nil, err
+			}
 		}
-		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
-	}})
+		return &queue.RuledChange{Records: []queue.Record{r}}, nil
+	}}))
 }
 
 // Refresh looks for planned messages of other gateways. The queue calls it each second.
-func (p *Messages) Refresh(ctx context.Context) { p.some.Look(ctx, p.outbox.Queue, p.group()) }
+func (p *Messages) Refresh(ctx context.Context) {
+	p.some.Look(ctx, p.outbox, p.group())
+	p.usage.Refresh(ctx)
+}
 
 // Arm looks for planned messages when the queue is opened.
 func (p *Messages) Arm(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
@@ -23,7 +24,7 @@ import (
 
 // DueRecord does what is due in a record of a planned message, and reports whether it is one.
 func (p *Messages) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	if data[0] != outbox.KindPlanned {
+	if outbox.KindOf(data) != outbox.KindPlanned {
 		return false, nil
 	}
 	if crowded {
@@ -55,18 +56,18 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 		return p.outbox.RemoveRecord(ctx, name)
 	}
 	e, err := p.outbox.Queue.Get(ctx, x.ID)
-	if errors.Is(err, queue.ErrNotFound) {
-		return p.outbox.RemoveRecord(ctx, name)
+	if errors.Is(err, queue.ErrNotFound) || err == nil && (len(e.Jobs) != 1 || !e.Jobs[0].Status.Waits()) {
+		return p.forget(ctx, x.ID)
 	}
 	if err != nil {
 		return err
 	}
-	if len(e.Jobs) != 1 || !e.Jobs[0].Status.Waits() {
-		return p.forget(ctx, x.ID)
-	}
 	m, release, err := p.outbox.Queue.Load(ctx, x.ID)
+	if errors.Is(err, queue.ErrNotFound) {
+		return p.forget(ctx, x.ID) // it was cancelled meanwhile
+	}
 	if _, damaged := errors.AsType[*queue.DamagedError](err); damaged {
-		return p.letFail(ctx, name, x, &e.Jobs[0]) // its attempt says so
+		return p.letFail(ctx, x, &e.Jobs[0]) // its attempt says so
 	}
 	if err != nil {
 		return err
@@ -77,10 +78,10 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 		if isUnavailable(err) {
 			return err
 		}
-		return p.letFail(ctx, name, x, &e.Jobs[0])
+		return p.letFail(ctx, x, &e.Jobs[0])
 	}
 	d.ID, d.Released = queue.NewID(), true
-	d.With = p.sent(name, before, x.ID, d.ID)
+	d.With = p.sent(name, before, x, d.ID)
 	closeTargets := d.Release
 	d.Release = func() { closeTargets(); release() }
 	report, _, err := p.outbox.Submit(ctx, *d, outbox.Options{})
@@ -90,11 +91,10 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 	return err
 }
 
-// sent ends the planned message with an ID in the transaction that stores what is sent, whose
-// ID is sent.
-func (p *Messages) sent(name queue.Hash, before []byte, id, sent uuid.UUID) *queue.Ruled {
-	job := queue.JobID{Message: id}
-	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+// sent ends a planned message in the transaction that stores what is sent, whose ID is sent.
+func (p *Messages) sent(name queue.Hash, before []byte, x *Message, sent uuid.UUID) *queue.Ruled {
+	job := queue.JobID{Message: x.ID}
+	return p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		statuses, err := status([]queue.JobID{job})
 		if err != nil {
 			return nil, err
@@ -106,12 +106,12 @@ func (p *Messages) sent(name queue.Hash, before []byte, id, sent uuid.UUID) *que
 		return &queue.RuledChange{Records: make([]queue.Record, 1), Jobs: []queue.JobChange{{ID: job, Apply: func(j *queue.Job) {
 			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RulePlanned), queue.JobID{Message: sent}, now
 		}}}}, nil
-	}}
+	}})
 }
 
 // letFail lets the queue attempt the job of a planned message that cannot be sent.
-func (p *Messages) letFail(ctx context.Context, name queue.Hash, x *Message, j *queue.Job) error {
-	u := &queue.Ruled{Names: []queue.Hash{name}, Held: []queue.Job{*j}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+func (p *Messages) letFail(ctx context.Context, x *Message, j *queue.Job) error {
+	u := &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Held: []queue.Job{*j}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		statuses, err := status([]queue.JobID{j.JobID})
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (p *Messages) letFail(ctx context.Context, name queue.Hash, x *Message, j *
 		}
 		return c, nil
 	}}
-	return p.outbox.Queue.Apply(ctx, u)
+	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, u))
 }
 
 // goneError is returned when there is nobody to send a planned message to.
@@ -235,38 +235,52 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 	if err := text.Decode(m.Body); err != nil {
 		return err
 	}
-	x := newMessage(m.ID, &text)
+	x := newMessage(m, &text)
 	if due.IsZero() {
 		due = x.At
 	}
-	p.some.Note()
-	return p.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, nil
-	}})
+	return p.some.Adding(func() error {
+		return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, nil
+		}}))
+	})
 }
 
 // Recheck makes the records of planned messages again that are damaged or lost. held are jobs
 // that rules hold; those of others are returned.
 func (p *Messages) Recheck(ctx context.Context, held []queue.Job) (others []queue.Job) {
+	var all errgroup.Group
+	all.SetLimit(maxRechecks)
 	for i := range held {
-		if j := &held[i]; j.Rule != string(notifier.RulePlanned) {
+		j := &held[i]
+		if j.Rule != string(notifier.RulePlanned) {
 			others = append(others, *j)
-		} else if err := p.recheck(ctx, j.Message); err != nil {
-			p.outbox.Log.Error("a planned message cannot be looked at now", zap.Stringer("id", j.Message), zap.Error(err))
+			continue
 		}
+		all.Go(func() error {
+			if err := p.recheck(ctx, j.Message); err != nil {
+				p.outbox.Log.Error("a planned message cannot be looked at now", zap.Stringer("id", j.Message), zap.Error(err))
+			}
+			return nil
+		})
 	}
+	_ = all.Wait()
 	return others
 }
 
-// recheck makes the record of a planned message, if it has none.
+// maxRechecks is how many records are made at once, which share commits.
+const maxRechecks = 64
+
+// recheck makes the record of a planned message, if it has none, or if an earlier version has
+// made it, which did not know its size.
 func (p *Messages) recheck(ctx context.Context, id uuid.UUID) error {
-	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(id))
-	if err != nil || decode(b) != nil {
+	x, err := p.read(ctx, id)
+	if err != nil || x != nil && x.Size > 0 {
 		return err
 	}
 	m, release, err := p.outbox.Queue.Load(ctx, id)
 	if err != nil {
-		return err
+		return outbox.IgnoreNotFound(err) // it was sent or cancelled meanwhile
 	}
 	defer release()
 	return p.restore(ctx, m, time.Time{})

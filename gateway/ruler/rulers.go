@@ -240,7 +240,7 @@ func (r *Rulers) Refresh(ctx context.Context) {
 	if err := all.Wait(); err != nil {
 		r.outbox.Log.Debug("repeated alerts cannot be stored now, and are stored later") // the queue has logged why
 	}
-	r.groups.Look(ctx, r.outbox.Queue, r.groupsName())
+	r.groups.Look(ctx, r.outbox, r.groupsName())
 }
 
 // flush stores what is kept in memory about a group. It is lost with a group that is over;

@@ -32,7 +32,7 @@ const tries = 10
 
 // DueRecord does what is due in a record of a group, and reports whether it is one.
 func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	if data[0] != outbox.KindAlertGroup {
+	if outbox.KindOf(data) != outbox.KindAlertGroup {
 		return false, nil
 	}
 	if crowded {

@@ -69,7 +69,7 @@ func (t *Tallies) Flush(ctx context.Context) {
 // DueRecord removes a record that is older than 24 hours, and reports whether it is one of
 // the tallies.
 func (t *Tallies) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
-	if data[0] != outbox.KindTally {
+	if outbox.KindOf(data) != outbox.KindTally {
 		return false, nil
 	}
 	return true, t.outbox.RemoveRecord(ctx, name)

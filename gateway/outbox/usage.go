@@ -1,0 +1,367 @@
+package outbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Usage knows how much each key has of a kind of records, and refuses what is too much. What
+// a key has is a record of its own, which changes in the transactions that change the others,
+// so that nobody has to count them and several gateways agree.
+type Usage struct {
+	outbox  *Outbox
+	kind    *Kind
+	weigh   func(record []byte) Used
+	records func(ctx context.Context, place string, f func(record []byte)) error
+
+	counting sync.Mutex // one caller counts at a time
+
+	mu        sync.Mutex
+	recounted map[string]time.Time // when those were counted again that had too much, by the places
+	all       Used                 // what all keys have
+	looked    time.Time            // when that was read
+}
+
+// Used is how much a key has of a kind.
+type Used struct {
+	Count int
+	Bytes int64
+}
+
+func (u Used) plus(v Used) Used  { return Used{u.Count + v.Count, u.Bytes + v.Bytes} }
+func (u Used) minus(v Used) Used { return Used{u.Count - v.Count, u.Bytes - v.Bytes} }
+
+// Weigh returns what a record counts for that stands for nothing else.
+func Weigh(record []byte) Used { return Used{1, recordOverhead + int64(len(record))} }
+
+// recordOverhead is about how many bytes a store needs for a record, besides its content.
+const recordOverhead = 180
+
+// NewUsage returns the usage of a kind. weigh returns what a record counts for. records calls
+// a function with each record of the key with a place; others may be among them, which weigh
+// as nothing.
+func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used, records func(ctx context.Context, place string, f func(record []byte)) error) *Usage {
+	u := &Usage{outbox: q, kind: kind, weigh: weigh, records: records, recounted: map[string]time.Time{}}
+	if q.usages == nil {
+		q.usages = map[*Kind]*Usage{}
+	}
+	q.usages[kind] = u
+	return u
+}
+
+// usage is the record of a [Usage] of a key.
+type usage struct {
+	Used
+	Kind    byte
+	Place   string
+	Counted bool // it has what was there before it, too
+	Changes int  // how often it has changed
+}
+
+func (x *usage) fields(c *wire.Codec) {
+	wire.Number(c, 1, &x.Kind)
+	wire.Text(c, 2, &x.Place)
+	wire.Number(c, 3, &x.Count)
+	wire.Number(c, 4, &x.Bytes)
+	wire.True(c, 5, &x.Counted)
+	wire.Number(c, 6, &x.Changes)
+}
+
+// decodeUsage returns what a record has, or nil for none and for a damaged one.
+func decodeUsage(record []byte) *usage {
+	return DecodeKind(KindUsage, record, func(b []byte) (*usage, error) {
+		x := new(usage)
+		err := wire.Decode(b, x, (*usage).fields)
+		return x, err
+	})
+}
+
+// countAgain is how long after its last change a usage is counted again, in case an earlier
+// version has changed records without it.
+const countAgain = day
+
+// record returns the record of a usage after a change.
+func (u *Usage) record(x usage) queue.Record {
+	x.Count, x.Bytes = max(x.Count, 0), max(x.Bytes, 0)
+	x.Changes++
+	return queue.Record{Data: EncodeRecord(KindUsage, wire.Append(nil, &x, (*usage).fields)), Due: u.outbox.Queue.Now().Add(countAgain), Group: u.group()}
+}
+
+func (u *Usage) name(place string) queue.Hash {
+	return u.outbox.Queue.Hash("usage\x00" + string(u.kind.letter) + "\x00" + place)
+}
+
+// group is that of the usage of all keys.
+func (u *Usage) group() queue.Hash {
+	return u.outbox.Queue.Hash("usage\x00" + string(u.kind.letter))
+}
+
+// Ruled returns r with the change of what the key with a place has: of those of its records
+// that are of the kind. It fails if the key has too much then, unless adds is false. The
+// change is made with [Outbox.Apply] or [Outbox.Accept].
+func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
+	n, out := len(r.Names), *r
+	out.Names = append(slices.Clip(r.Names), u.name(place))
+	out.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		change, err := r.Decide(old[:n], status)
+		if err != nil {
+			return nil, err
+		}
+		c, grown := *change, Used{}
+		c.Records = append(make([]queue.Record, 0, n+1), change.Records...)
+		for i, r := range change.Records {
+			grown = grown.plus(u.weightOf(r.Data)).minus(u.weightOf(old[i]))
+		}
+		x := decodeUsage(old[n])
+		switch {
+		case x == nil && !adds: // it is counted when it is needed
+			c.Records = append(c.Records, queue.Record{})
+			return &c, nil
+		case adds && (x == nil || !x.Counted):
+			return nil, &uncountedError{u, place}
+		}
+		x.Used = x.plus(grown)
+		if adds {
+			if err := u.check(place, x.Used, grown); err != nil {
+				return nil, err
+			}
+		}
+		c.Records = append(c.Records, u.record(*x))
+		return &c, nil
+	}
+	return &out
+}
+
+// weightOf returns what a record counts for; nothing if it is of another kind.
+func (u *Usage) weightOf(record []byte) Used {
+	if KindOf(record) != u.kind {
+		return Used{}
+	}
+	return u.weigh(record)
+}
+
+// check returns a [*fullError] if a key that has grown has too much.
+func (u *Usage) check(place string, has, grown Used) error {
+	k, size := u.kind, u.outbox.Engine.Load().QueueSettings.MaxSize
+	switch {
+	case grown.Count > 0 && has.Count > k.most:
+		return &fullError{u, place, tooMuch(http.StatusTooManyRequests, "the key has %d %s already, which is the limit; %s", has.Count-grown.Count, k, k.advice)}
+	case grown.Bytes > 0 && has.Bytes > k.KeyShare(size):
+		return &fullError{u, place, tooMuch(http.StatusTooManyRequests, "the %s of the key take as much as one key may, which is %s of max_size; %s", k, humanize.IBytes(uint64(max(k.KeyShare(size), 0))), k.advice)}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if grown.Bytes > 0 && u.all.Bytes+grown.Bytes > k.Share(size) {
+		return &fullError{u, place, tooMuch(http.StatusServiceUnavailable, "the %s of all keys take as much as they may, which is %s of max_size; try again later, or raise max_size", k, humanize.IBytes(uint64(max(k.Share(size), 0))))}
+	}
+	u.all = u.all.plus(grown)
+	return nil
+}
+
+// fullRetryAfter is when somebody may try again who has too much.
+const fullRetryAfter = time.Minute
+
+func tooMuch(status int, format string, args ...any) *api.Error {
+	err := api.Errorf(status, format, args...)
+	err.RetryAfter = fullRetryAfter
+	return err
+}
+
+// fullError is returned if a key has too much of a kind.
+type fullError struct {
+	usage  *Usage
+	place  string
+	answer *api.Error
+}
+
+func (e *fullError) Error() string { return e.answer.Error() }
+
+// uncountedError is returned if it is not known how much a key has of a kind.
+type uncountedError struct {
+	usage *Usage
+	place string
+}
+
+func (e *uncountedError) Error() string {
+	return fmt.Sprintf("the %s of the key are not counted yet", e.usage.kind)
+}
+
+// Apply makes a change by rules, as [queue.Queue.Apply] does.
+func (q *Outbox) Apply(ctx context.Context, r *queue.Ruled) error {
+	return counted(ctx, func() error { return q.Queue.Apply(ctx, r) })
+}
+
+// counted makes a change. If it depends on what is not counted, it counts that first. If a key
+// has too much, it counts again, in case the number is wrong.
+func counted(ctx context.Context, change func() error) error {
+	for {
+		err := change()
+		if x, ok := errors.AsType[*uncountedError](err); ok {
+			if err := x.usage.count(ctx, x.place, false); err != nil {
+				return err
+			}
+			continue
+		}
+		x, ok := errors.AsType[*fullError](err)
+		if !ok {
+			return err
+		}
+		again, err := x.usage.countFull(ctx, x.place)
+		if err != nil {
+			return err
+		}
+		if !again {
+			return x.answer
+		}
+	}
+}
+
+// fullAgain is how long it takes until a key is counted again that has too much.
+const fullAgain = time.Minute
+
+// countFull counts what a key has that has too much, and reports whether it did.
+func (u *Usage) countFull(ctx context.Context, place string) (bool, error) {
+	now := u.outbox.Queue.Now()
+	u.mu.Lock()
+	last := u.recounted[place]
+	again := now.Sub(last).Abs() >= fullAgain
+	if again {
+		u.recounted[place] = now
+	}
+	u.mu.Unlock()
+	if !again {
+		return false, nil
+	}
+	return true, errors.Join(u.count(ctx, place, true), u.readAll(ctx))
+}
+
+// errUsageChanged is returned when a usage has changed while it was counted.
+var errUsageChanged = errors.New("what the key has has changed while it was counted")
+
+// countTries is how often a key is counted at most. Whoever adds something waits meanwhile.
+const countTries = 20
+
+// count counts the records of a key: if that was not done before, or with again.
+func (u *Usage) count(ctx context.Context, place string, again bool) (err error) {
+	u.counting.Lock()
+	defer u.counting.Unlock()
+	for range countTries {
+		var before *usage
+		before, err = u.read(ctx, place)
+		if err != nil {
+			return err
+		}
+		if before != nil && before.Counted && !again {
+			return nil
+		}
+		if before == nil { // changes are noted from now on, so that none is missed
+			if err = u.replace(ctx, place, nil, usage{Kind: u.kind.letter, Place: place}); err != nil && !errors.Is(err, errUsageChanged) {
+				return err
+			}
+			continue
+		}
+		next := *before
+		next.Used, next.Counted = Used{}, true
+		if err := u.records(ctx, place, func(record []byte) { next.Used = next.plus(u.weightOf(record)) }); err != nil {
+			return err
+		}
+		if err = u.replace(ctx, place, before, next); !errors.Is(err, errUsageChanged) {
+			return err
+		}
+	}
+	return &queue.UnavailableError{Err: errUsageChanged}
+}
+
+// read returns what is stored of a key, or nil.
+func (u *Usage) read(ctx context.Context, place string) (*usage, error) {
+	b, err := u.outbox.Queue.CallersRecord(ctx, u.name(place))
+	return decodeUsage(b), err
+}
+
+// replace stores the usage of a key, if it is as it was before; nil for none.
+func (u *Usage) replace(ctx context.Context, place string, before *usage, next usage) error {
+	return u.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{u.name(place)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		x := decodeUsage(old[0])
+		if (x == nil) != (before == nil) || x != nil && *x != *before {
+			return nil, errUsageChanged
+		}
+		return &queue.RuledChange{Records: []queue.Record{u.record(next)}}, nil
+	}})
+}
+
+// dueUsage counts what a key has that has not changed for a day, and forgets that it has
+// nothing.
+func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) error {
+	x := decodeUsage(data)
+	if x == nil || q.usages[kinds[x.Kind]] == nil {
+		return q.RemoveRecord(ctx, name)
+	}
+	u := q.usages[kinds[x.Kind]]
+	if x.Count > 0 || x.Bytes > 0 {
+		return u.count(ctx, x.Place, true)
+	}
+	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		if !bytes.Equal(old[0], data) {
+			return nil, errUsageChanged
+		}
+		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+	}})
+	if errors.Is(err, errUsageChanged) {
+		return nil // it is due later
+	}
+	return err
+}
+
+// Of returns what the key with a place has. counted reports whether that is known.
+func (u *Usage) Of(ctx context.Context, place string) (has Used, counted bool, err error) {
+	x, err := u.read(ctx, place)
+	if err != nil || x == nil {
+		return Used{}, false, err
+	}
+	return x.Used, x.Counted, nil
+}
+
+// Refresh reads what all keys have, every few seconds. The room of the kind calls it each
+// second.
+func (u *Usage) Refresh(ctx context.Context) {
+	now := u.outbox.Queue.Now()
+	u.mu.Lock()
+	early := now.Sub(u.looked).Abs() < readUsage
+	u.mu.Unlock()
+	if !early {
+		_ = u.readAll(ctx) // it is read later
+	}
+}
+
+// readUsage is how often it is read what all keys have.
+const readUsage = 10 * time.Second
+
+// readAll reads what all keys have.
+func (u *Usage) readAll(ctx context.Context) error {
+	var all Used
+	now := u.outbox.Queue.Now()
+	err := EachOfGroup(ctx, u.outbox.Queue, u.group(), func(r queue.NamedRecord) bool {
+		if x := decodeUsage(r.Data); x != nil {
+			all = all.plus(x.Used)
+		}
+		return true
+	})
+	if err == nil {
+		u.mu.Lock()
+		u.all, u.looked = all, now
+		u.mu.Unlock()
+	}
+	return err
+}
