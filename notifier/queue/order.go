@@ -544,20 +544,16 @@ const (
 	heldTime = 5 * time.Minute // until a held job is looked at
 )
 
-// tidyOrder removes the records of incidents of which nothing waits any more, and
-// releases jobs that are held although nothing is before them. That happens if a
-// record was damaged. The caller may remove its own records, too, if there are too many;
-// what is due in them is workDue's.
+// tidyOrder releases jobs that are held although nothing is before them. That happens if a
+// record was damaged. If there are too many records, those are removed that can be: records of
+// incidents of which nothing waits any more, and those that the caller removes.
 func (q *Queue) tidyOrder(now time.Time) {
-	due, err := q.store.DueRecords(q.ctx, now, maxRecords, tidyJobs)
-	q.check(err)
-	for _, name := range due {
-		q.tidyRecord(name, now, false)
-	}
-	surplus, err := q.store.DueRecords(q.ctx, time.Unix(0, 0), maxLines, tidyJobs)
+	surplus, err := q.store.SurplusRecords(q.ctx, maxLines, tidyJobs)
 	q.check(err)
 	for _, name := range surplus {
-		q.tidyRecord(name, now, true)
+		if !q.tidyCallers(name) {
+			q.tidyRecord(name, now)
+		}
 	}
 	q.eachHeld(func(held []Job) {
 		for _, j := range held {
@@ -570,12 +566,9 @@ func (q *Queue) tidyOrder(now time.Time) {
 	})
 }
 
-// tidyRecord removes a record of an incident of which nothing waits any more. crowded
-// means that there are too many records.
-func (q *Queue) tidyRecord(name Hash, now time.Time, crowded bool) {
-	if q.tidyCallers(name, crowded) {
-		return
-	}
+// tidyRecord removes a record of an incident of which nothing waits any more, or one that is
+// damaged.
+func (q *Queue) tidyRecord(name Hash, now time.Time) {
 	q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
 		lines, err := q.readLines(old, status)
 		if err != nil {

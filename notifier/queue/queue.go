@@ -40,9 +40,15 @@ type Options struct {
 	Ended func(j *Job) *Ruled
 
 	// Due, if set, is called for records of the caller that are due, until they are not.
-	// data is nil for a damaged one. After an error it is called again later. crowded
-	// means that there are too many records, and that this one is due before others.
+	// After an error it is called again later; see [ErrUnknown]. crowded means that there are
+	// too many records, and that this one is due before others. Several goroutines call it.
 	Due func(ctx context.Context, name Hash, data []byte, crowded bool) error
+
+	// Turn, if set, returns what a record that is due takes its turn with. Due is called for
+	// one record of a turn after the other, in the order in which they are due, and very many
+	// of one turn do not delay others. known reports whether this version of the program knows
+	// the record. Otherwise it stays as it is. Without Turn, all records have the same.
+	Turn func(name Hash, data []byte) (turn string, known bool)
 
 	// Punctual, if set, reports whether Due is called within about a second of the time at
 	// which a record is due, and not within half a minute.
@@ -122,6 +128,7 @@ type Queue struct {
 	disturbed disturbance
 	recheck   atomic.Bool  // what rules hold has to be looked at
 	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
+	loggedDue atomic.Int64 // when another failure of Due was
 
 	mu      sync.Mutex
 	stopped bool

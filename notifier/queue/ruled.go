@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -95,6 +94,11 @@ func callers(b []byte) []byte {
 		return nil
 	}
 	return b[1+dueSize:]
+}
+
+// callersDue returns when a record of the caller is due.
+func callersDue(b []byte) time.Time {
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(b[1:]))) //nolint:gosec // as asCallers has written it
 }
 
 // decide calls Decide of u, which may be nil, with its records.
@@ -263,65 +267,6 @@ func (q *Queue) Load(ctx context.Context, id uuid.UUID) (m *Message, release fun
 	return q.store.Load(ctx, id)
 }
 
-// The bounds of the work for rules.
-const (
-	dueEvery   = time.Second
-	dueRarely  = 30 // times dueEvery, if nothing has to be punctual
-	dueAtOnce  = 1000
-	maxFailing = time.Minute // until a record is tried again that fails
-)
-
-// failingRecord is a record whose work has failed.
-type failingRecord struct {
-	wait time.Duration
-	next time.Time
-}
-
-// workDue calls Due for the records that are due, and Recheck when what is held has to
-// be looked at, both also at the start.
-func (q *Queue) workDue() {
-	failing := map[Hash]failingRecord{}
-	work := func(n int) {
-		o := q.options.Load()
-		if o.Due == nil {
-			return
-		}
-		if q.recheck.Swap(false) {
-			q.arm(o)
-			q.recheckHeld(o)
-		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 {
-			return
-		}
-		now := q.Now()
-		names, err := q.store.DueRecords(q.ctx, now, maxRecords, dueAtOnce)
-		q.check(err)
-		for _, name := range names {
-			if f, ok := failing[name]; ok && now.Before(f.next) && now.After(f.next.Add(-maxFailing)) {
-				continue
-			}
-			b, err := q.store.Record(q.ctx, name)
-			if err == nil && callers(b) == nil {
-				continue // tidyOrder's
-			}
-			if err == nil {
-				err = o.Due(q.ctx, name, callers(b), false)
-			}
-			if err == nil {
-				delete(failing, name)
-				continue
-			}
-			q.check(err)
-			wait := min(max(2*failing[name].wait, dueEvery), maxFailing)
-			failing[name] = failingRecord{wait, now.Add(wait)}
-		}
-		if len(failing) > dueAtOnce {
-			clear(failing)
-		}
-	}
-	work(0)
-	q.every(dueEvery, work)
-}
-
 // refresh calls Refresh.
 func (q *Queue) refresh() {
 	refresh := func(int) {
@@ -332,9 +277,6 @@ func (q *Queue) refresh() {
 	refresh(0)
 	q.every(dueEvery, refresh)
 }
-
-// maxRecords is more records than a store has.
-const maxRecords = math.MaxInt
 
 // arm calls Arm, and once more later if it fails.
 func (q *Queue) arm(o *Options) {
@@ -357,14 +299,14 @@ func (q *Queue) recheckHeld(o *Options) {
 	}
 }
 
-// tidyCallers reports whether a record is one of the caller, which may remove it
-// if there are too many.
-func (q *Queue) tidyCallers(name Hash, crowded bool) bool {
+// tidyCallers reports whether a record is one of the caller, which may remove it because
+// there are too many.
+func (q *Queue) tidyCallers(name Hash) bool {
 	b, err := q.store.Record(q.ctx, name)
 	if err != nil || callers(b) == nil {
 		return false
 	}
-	if o := q.options.Load(); crowded && o.Due != nil {
+	if o := q.options.Load(); o.Due != nil {
 		q.check(o.Due(q.ctx, name, callers(b), true))
 	}
 	return true

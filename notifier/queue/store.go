@@ -111,9 +111,14 @@ type Store interface {
 	// left out. It does not read the records.
 	GroupSizes(ctx context.Context) (map[Hash]int, error)
 
-	// DueRecords returns the names of at most n records: those that are due, and of
-	// the others those that are due first, as far as there are more than keep records.
-	DueRecords(ctx context.Context, now time.Time, keep, n int) ([]Hash, error)
+	// DueRecords returns at most n records that are due, in the order in which they are due
+	// and of their names, after the one at a place. more reports whether others follow:
+	// together they have about [MaxDueSize] bytes at most. One that is damaged has no Data.
+	DueRecords(ctx context.Context, now time.Time, after DuePlace, n int) (due []DueRecord, more bool, err error)
+
+	// SurplusRecords returns the names of at most n records: those that are due first, as far
+	// as there are more than keep records.
+	SurplusRecords(ctx context.Context, keep, n int) ([]Hash, error)
 
 	// Load returns a message with Body and Files, for a delivery. The caller calls
 	// release when it no longer reads the files. Load returns [ErrNotFound], or a
@@ -305,6 +310,23 @@ type NamedRecord struct {
 	Name Hash
 	Data []byte
 }
+
+// DuePlace is the place of a record in the order in which records are due. The zero value is
+// before all of them.
+type DuePlace struct {
+	Due  time.Time
+	Name Hash
+}
+
+// DueRecord is a record that is due.
+type DueRecord struct {
+	DuePlace
+	Data []byte
+}
+
+// MaxDueSize is the size of records that [Store.DueRecords] returns at once, in bytes. One
+// record can be larger.
+const MaxDueSize = 4 << 20
 
 // JobChange is a change of a job whose status was asked for and is Queued, Held or
 // Dead. Apply sets the new status: Queued, Held, Dead, or a final one.

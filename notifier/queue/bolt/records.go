@@ -104,12 +104,26 @@ func (r *records) remove(name seal.Hash) {
 	}
 }
 
-// first returns at most n names: of the records that are due, and of the others those that
-// are due first, as far as there are more than keep records.
-func (r *records) first(now int64, keep, n int) (names []queue.Hash) {
-	surplus := len(r.places) - keep
+// dueAfter returns the places of at most n records that are due, after one.
+func (r *records) dueAfter(now int64, after dueRecord, n int) (due []dueRecord) {
+	r.due.AscendGreaterOrEqual(after, func(d dueRecord) bool {
+		if len(due) >= n || d.due > now {
+			return false
+		}
+		if d != after {
+			due = append(due, d)
+		}
+		return true
+	})
+	return due
+}
+
+// surplus returns at most n names: those of the records that are due first, as far as there are
+// more than keep records.
+func (r *records) surplus(keep, n int) (names []queue.Hash) {
+	n = min(n, len(r.places)-keep)
 	r.due.Ascend(func(d dueRecord) bool {
-		if len(names) >= n || d.due > now && len(names) >= surplus {
+		if len(names) >= n {
 			return false
 		}
 		names = append(names, d.name)

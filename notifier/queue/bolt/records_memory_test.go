@@ -65,17 +65,17 @@ func TestRecordsMemory(t *testing.T) {
 		t.Logf("%s: %v", what, time.Since(begin))
 	}
 	took("what is due", func() {
-		if due, err := s.DueRecords(t.Context(), now, 1<<30, 1000); err != nil || len(due) > 0 {
+		if due, _, err := s.DueRecords(t.Context(), now, queue.DuePlace{}, 1000); err != nil || len(due) > 0 {
 			t.Errorf("%d are due, %v", len(due), err)
 		}
 	})
 	took("what is due, later", func() {
-		if due, err := s.DueRecords(t.Context(), now.Add(2*time.Hour), 1<<30, 1000); err != nil || len(due) != 1000 {
+		if due, _, err := s.DueRecords(t.Context(), now.Add(2*time.Hour), queue.DuePlace{}, 1000); err != nil || len(due) != 1000 {
 			t.Errorf("%d are due, %v", len(due), err)
 		}
 	})
 	took("what is too much", func() {
-		if due, err := s.DueRecords(t.Context(), now, 1000, 1000); err != nil || len(due) != 1000 {
+		if due, err := s.SurplusRecords(t.Context(), 1000, 1000); err != nil || len(due) != 1000 {
 			t.Errorf("%d are too many, %v", len(due), err)
 		}
 	})

@@ -322,11 +322,41 @@ func (s *Store) openRecords(names []queue.Hash) (records []queue.NamedRecord, er
 }
 
 // DueRecords implements [queue.Store].
-func (s *Store) DueRecords(_ context.Context, now time.Time, keep, n int) ([]queue.Hash, error) {
+func (s *Store) DueRecords(_ context.Context, now time.Time, after queue.DuePlace, n int) (records []queue.DueRecord, more bool, err error) {
+	places := s.duePlaces(now, after, n)
+	more = len(places) == n
+	err = s.view(func(tx *bbolt.Tx) error {
+		size := 0
+		for _, p := range places {
+			sealed := tx.Bucket([]byte(bucketRecords)).Get(p.name[:])
+			if size += len(sealed); size > queue.MaxDueSize && len(records) > 0 {
+				more = true
+				break
+			}
+			r, err := s.openRecord(p.name, sealed)
+			if err == nil && r.data == nil {
+				continue // it is gone
+			}
+			records = append(records, queue.DueRecord{DuePlace: queue.DuePlace{Due: time.UnixMicro(p.due), Name: p.name}, Data: bytes.Clone(r.data)})
+		}
+		return nil
+	})
+	return records, more, err
+}
+
+// duePlaces returns the places of at most n records that are due, after one.
+func (s *Store) duePlaces(now time.Time, after queue.DuePlace, n int) []dueRecord {
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	return s.index.records.dueAfter(now.UnixMicro(), dueRecord{after.Due.UnixMicro(), after.Name}, n)
+}
+
+// SurplusRecords implements [queue.Store].
+func (s *Store) SurplusRecords(_ context.Context, keep, n int) ([]queue.Hash, error) {
 	if s.closed() {
 		return nil, queue.ErrClosed
 	}
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	return s.index.records.first(now.UnixMicro(), keep, n), nil
+	return s.index.records.surplus(keep, n), nil
 }

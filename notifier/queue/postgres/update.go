@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -384,29 +383,39 @@ func (s *Store) GroupSizes(ctx context.Context) (sizes map[queue.Hash]int, err e
 	return sizes, err
 }
 
+// dueRecords returns the records that are due after a place, up to a number, without those that
+// are too large together with what precedes them. total is how many there are with those.
+const dueRecords = `SELECT name, due, data, total FROM (
+		SELECT name, due, data, sum(length(data)) OVER (ORDER BY due, name) - length(data) AS preceding, count(*) OVER () AS total FROM (
+			SELECT name, due, data FROM notify_queue_records WHERE due <= $1 AND due >= $2 AND (due > $2 OR name > $3) ORDER BY due, name LIMIT $4) d) r
+	WHERE preceding <= $5 ORDER BY due, name`
+
 // DueRecords implements [queue.Store].
-func (s *Store) DueRecords(ctx context.Context, now time.Time, keep, n int) (names []queue.Hash, err error) {
+func (s *Store) DueRecords(ctx context.Context, now time.Time, after queue.DuePlace, n int) (records []queue.DueRecord, more bool, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		if keep >= anyNumber {
-			rows, err := c.query(ctx, "SELECT name FROM notify_queue_records WHERE due <= $1 ORDER BY due LIMIT $2", now.UnixMicro(), n)
-			names = recordNames(rows)
-			return err
+		rows, err := c.query(ctx, dueRecords, now.UnixMicro(), after.Due.UnixMicro(), after.Name[:], n, queue.MaxDueSize)
+		records, more = make([]queue.DueRecord, len(rows)), len(rows) == n
+		for i, row := range rows {
+			r := &records[i]
+			r.Name, r.Due = queue.Hash(row[0]), time.UnixMicro(number(row[1]))
+			r.Data, _ = s.sealer.Open(row[2], placeRecord, r.Name[:]) // a damaged one has none
+			more = more || number(row[3]) > int64(len(rows))
 		}
-		rows, err := c.query(ctx, `SELECT name FROM notify_queue_records ORDER BY due LIMIT least($3::BIGINT, greatest(
-				(SELECT sum(records) FROM notify_queue_counts)::BIGINT - $2::BIGINT,
-				(SELECT count(*) FROM (SELECT 1 FROM notify_queue_records WHERE due <= $1 LIMIT $3) d)))`, now.UnixMicro(), keep, n)
-		names = recordNames(rows)
+		return err
+	})
+	return records, more, err
+}
+
+// SurplusRecords implements [queue.Store].
+func (s *Store) SurplusRecords(ctx context.Context, keep, n int) (names []queue.Hash, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, `SELECT name FROM notify_queue_records ORDER BY due, name LIMIT least($2::BIGINT, greatest(
+				(SELECT sum(records) FROM notify_queue_counts)::BIGINT - $1::BIGINT, 0))`, keep, n)
+		names = nil
+		for _, row := range rows {
+			names = append(names, queue.Hash(row[0]))
+		}
 		return err
 	})
 	return names, err
-}
-
-// anyNumber is more records than there are. They need not be counted.
-const anyNumber = math.MaxInt32
-
-func recordNames(rows [][][]byte) (names []queue.Hash) {
-	for _, row := range rows {
-		names = append(names, queue.Hash(row[0]))
-	}
-	return names
 }

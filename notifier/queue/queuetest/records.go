@@ -39,18 +39,13 @@ func (s *suite) manyRecords() {
 			ofGroup[r.group] = append(ofGroup[r.group], r.name)
 		}
 		// No two are due at the same time, so that their order is known.
-		for _, tt := range []struct {
-			what    string
-			keep, n int
-			want    []queue.Hash
-		}{
-			{"what is due", len(all), len(all), order(due)},
-			{"the first that are due", len(all), 10, order(due)[:min(10, len(due))]},
-			{"what is too much", 0, len(all), order(all)},
-			{"the first that are too much", len(all) / 2, 10, order(all)[:min(10, max(len(due), len(all)-len(all)/2))]},
-		} {
-			if got, err := s.DueRecords(s.Context(), s.now, tt.keep, tt.n); err != nil || !slices.Equal(got, tt.want) {
-				s.Errorf("%s: %d records, want %d; %v", tt.what, len(got), len(tt.want), err)
+		if got := s.dueNames(s.now, 70); !slices.Equal(got, order(due)) {
+			s.Errorf("%d records are due, want %d", len(got), len(due))
+		}
+		for _, tt := range []struct{ keep, n int }{{0, len(all)}, {len(all) / 2, len(all)}, {len(all) / 2, 10}} {
+			got, err := s.SurplusRecords(s.Context(), tt.keep, tt.n)
+			if want := order(all)[:min(tt.n, len(all)-tt.keep)]; err != nil || !slices.Equal(got, want) {
+				s.Errorf("%d records are too many for %d, want %d; %v", len(got), tt.keep, len(want), err)
 			}
 		}
 		for _, group := range groups[1:] {

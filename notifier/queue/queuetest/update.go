@@ -157,29 +157,83 @@ func (s *suite) groups() {
 	}
 }
 
-func (s *suite) dueRecords() {
-	for i := range 10 {
-		u := &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
-			return &queue.Change{Records: []queue.Record{{Data: []byte("x"), Due: s.now.Add(time.Duration(i) * time.Minute)}}}, nil
-		}}
-		s.must(s.Update(s.Context(), u))
+// dueNames returns the names of the records that are due, in pages of n.
+func (s *suite) dueNames(now time.Time, n int) (names []queue.Hash) {
+	s.Helper()
+	var after queue.DuePlace
+	for {
+		page, more, err := s.DueRecords(s.Context(), now, after, n)
+		s.must(err)
+		if len(page) > n || more && len(page) == 0 {
+			s.Fatalf("a page of %d has %d records; more %v", n, len(page), more)
+		}
+		for _, r := range page {
+			names, after = append(names, r.Name), r.DuePlace
+		}
+		if !more {
+			return names
+		}
 	}
+}
+
+// dueRecords checks which records are due and which are too many, and that records which are
+// due at the same time have an order, so that pages leave none out.
+func (s *suite) dueRecords() {
+	const same = 7 // of these are due at the same time, after the others
+	var u queue.Update
+	c := new(queue.Change)
+	for i := range 10 {
+		u.Names = append(u.Names, s.Hash(strconv.Itoa(i)))
+		c.Records = append(c.Records, queue.Record{Data: []byte(strconv.Itoa(i)), Due: s.now.Add(time.Duration(i) * time.Minute)})
+	}
+	for i := range same {
+		u.Names = append(u.Names, s.Hash("same "+strconv.Itoa(i)))
+		c.Records = append(c.Records, queue.Record{Data: []byte("same"), Due: s.now.Add(time.Hour)})
+	}
+	u.Decide = func([][]byte, statusesOf) (*queue.Change, error) { return c, nil }
+	s.must(s.Update(s.Context(), &u))
 	for range 2 {
-		for _, tt := range []struct{ minutes, keep, n, want int }{
-			{0, 100, 100, 1}, {4, 100, 100, 5}, {4, 100, 3, 3}, {4, 8, 100, 5}, {0, 4, 100, 6}, {0, 0, 100, 10}, {-1, 100, 100, 0},
-		} {
-			names, err := s.DueRecords(s.Context(), s.now.Add(time.Duration(tt.minutes)*time.Minute), tt.keep, tt.n)
-			s.must(err)
-			if len(names) != tt.want {
-				s.Errorf("%+v: %d records", tt, len(names))
-			}
-			for i := range names {
-				if names[i] != s.Hash(strconv.Itoa(i)) {
+		for _, tt := range []struct{ minutes, n, want int }{{0, 100, 1}, {4, 100, 5}, {4, 1, 5}, {4, 5, 5}, {4, 3, 5}, {-1, 100, 0}, {60, 2, 10 + same}, {60, 100, 10 + same}} {
+			names := s.dueNames(s.now.Add(time.Duration(tt.minutes)*time.Minute), tt.n)
+			seen := map[queue.Hash]bool{}
+			for i, name := range names {
+				if seen[name] = true; i < 10 && name != s.Hash(strconv.Itoa(i)) {
 					s.Errorf("%+v: record %d is not due first", tt, i)
 				}
 			}
+			if len(names) != tt.want || len(seen) != tt.want {
+				s.Errorf("%+v: %d records, %d different ones", tt, len(names), len(seen))
+			}
+		}
+		for _, tt := range []struct{ keep, n, want int }{{100, 100, 0}, {10 + same, 100, 0}, {8 + same, 100, 2}, {8, 3, 3}, {0, 100, 10 + same}} {
+			names, err := s.SurplusRecords(s.Context(), tt.keep, tt.n)
+			s.must(err)
+			if len(names) != tt.want || tt.want > 0 && names[0] != s.Hash("0") {
+				s.Errorf("%+v: %d records", tt, len(names))
+			}
+		}
+		page, _, err := s.DueRecords(s.Context(), s.now.Add(time.Minute), queue.DuePlace{}, 10)
+		if err != nil || len(page) != 2 || string(page[1].Data) != "1" || !page[1].Due.Equal(s.now.Add(time.Minute)) {
+			s.Errorf("what is due is %+v, %v", page, err)
 		}
 		s.reopenStore()
+	}
+}
+
+// largeDueRecords checks that a page of large records is short, and that the pages have all.
+func (s *suite) largeDueRecords() {
+	const n = 5
+	for i := range n {
+		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Size: queue.MaxDueSize / 2, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+			return &queue.Change{Records: []queue.Record{{Data: data(queue.MaxDueSize * 2 / 5), Due: s.now.Add(time.Duration(i) * time.Second)}}}, nil
+		}}))
+	}
+	page, more, err := s.DueRecords(s.Context(), s.now.Add(time.Hour), queue.DuePlace{}, 10)
+	if err != nil || !more || len(page) == 0 || len(page) > 3 {
+		s.Errorf("a page has %d records, more %v, %v", len(page), more, err)
+	}
+	if names := s.dueNames(s.now.Add(time.Hour), 10); len(names) != n {
+		s.Errorf("%d records are due", len(names))
 	}
 }
 

@@ -1,0 +1,250 @@
+package queue
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// The bounds of the work that is due in records.
+const (
+	dueEvery   = time.Second
+	dueRarely  = 30              // times dueEvery, if nothing has to be punctual
+	dueAtOnce  = 1000            // records that are read at once
+	duePages   = 20              // such reads after each dueEvery
+	dueOverlap = 2 * time.Second // of what such reads look for: a record can be stored some time after it is due
+	dueWorkers = 8
+	maxOfTurn  = 2 * dueAtOnce  // records of one turn that are remembered
+	maxDue     = 50 * dueAtOnce // records of all turns that are remembered
+	maxFailing = time.Minute    // until a record is tried again that fails
+	restOfLine = time.Minute    // until the record of an incident is looked at again of which something waits
+)
+
+// ErrUnknown is returned by [Options.Due] for a record that this version of the program does
+// not know. It stays as it is.
+var ErrUnknown = errors.New("another version of the program has stored this record")
+
+// dueWork is the work that is due in records. They are read in the order in which they are
+// due, and take turns: of each turn, one record at a time is worked on, in that order, and a
+// turn with very many of them delays no other. What is read is remembered until it is done.
+type dueWork struct {
+	q *Queue
+
+	// Used only by the goroutine that looks for work.
+	swept  DuePlace  // where the search through all that is due goes on; zero for the beginning
+	newest time.Time // what is due later was not read yet
+
+	mu      sync.Mutex
+	turns   map[string]*dueTurn
+	ready   []*dueTurn // in this order; they have records, and none of them is worked on
+	known   map[Hash]struct{}
+	resting map[Hash]restingRecord
+	workers int
+}
+
+// dueTurn has the records of one turn, in the order in which they are due.
+type dueTurn struct {
+	name    string
+	waiting []Hash
+	working bool
+}
+
+// restingRecord is a record that is not looked at for a time, because its work has failed or
+// it has nothing to do yet.
+type restingRecord struct {
+	wait  time.Duration
+	until time.Time
+}
+
+// over reports whether the time is over. A clock that was set back ends it.
+func (r restingRecord) over(now time.Time) bool {
+	return !now.Before(r.until) || now.Before(r.until.Add(-r.wait))
+}
+
+// workDue calls Due for the records that are due, and Recheck when what is held has to
+// be looked at, both also at the start.
+func (q *Queue) workDue() {
+	w := &dueWork{q: q, turns: map[string]*dueTurn{}, known: map[Hash]struct{}{}, resting: map[Hash]restingRecord{}}
+	work := func(n int) {
+		o := q.options.Load()
+		if q.recheck.Swap(false) {
+			if o.Due != nil {
+				q.arm(o)
+				q.recheckHeld(o)
+			}
+		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 {
+			return
+		}
+		q.check(w.look(q.Now()))
+	}
+	work(0)
+	q.every(dueEvery, work)
+}
+
+// look reads what is due, and begins to work on it. Mostly that is one page. While a crowd is
+// due, each look reads the next page of it and, so that it does not wait behind the crowd, what
+// has become due since the last look.
+func (w *dueWork) look(now time.Time) error {
+	fromBeginning := w.swept == DuePlace{}
+	last, more, err := w.read(now, w.swept)
+	if err != nil {
+		return err
+	}
+	if w.swept = last; !more {
+		w.swept = DuePlace{}
+	}
+	if fromBeginning && !more {
+		w.newest = now
+		return nil
+	}
+	if now.Before(w.newest) {
+		w.newest = now // the clock was set back
+	}
+	from := DuePlace{Due: w.newest.Add(-dueOverlap)}
+	for range duePages {
+		if from, more, err = w.read(now, from); err != nil {
+			return err
+		}
+		if w.newest = from.Due; !more {
+			w.newest = now
+			break
+		}
+	}
+	return nil
+}
+
+// read reads the records after a place that are due, and returns the place of the last one. It
+// reports whether more follow.
+func (w *dueWork) read(now time.Time, after DuePlace) (last DuePlace, more bool, err error) {
+	records, more, err := w.q.store.DueRecords(w.q.ctx, now, after, dueAtOnce)
+	if err != nil || len(records) == 0 {
+		return after, false, err
+	}
+	o := w.q.options.Load()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range records {
+		w.add(o, &records[i], now)
+	}
+	for range min(dueWorkers-w.workers, len(w.ready)) {
+		w.workers++
+		w.q.loops.Go(w.work)
+	}
+	return records[len(records)-1].DuePlace, more, nil
+}
+
+// add adds a record that is due to its turn. The caller holds w.mu.
+func (w *dueWork) add(o *Options, r *DueRecord, now time.Time) {
+	if rest, ok := w.resting[r.Name]; ok && !rest.over(now) {
+		return
+	}
+	if _, ok := w.known[r.Name]; ok || len(w.known) >= maxDue {
+		return
+	}
+	var name string
+	if data := callers(r.Data); data != nil {
+		if o.Due == nil {
+			return
+		}
+		if o.Turn != nil {
+			var known bool
+			if name, known = o.Turn(r.Name, data); !known {
+				return
+			}
+		}
+		name = "caller's " + name
+	}
+	t := w.turns[name]
+	if t == nil {
+		t = &dueTurn{name: name}
+		w.turns[name] = t
+	}
+	if len(t.waiting) >= maxOfTurn {
+		return // a later look finds it
+	}
+	w.known[r.Name] = struct{}{}
+	if t.waiting = append(t.waiting, r.Name); len(t.waiting) == 1 && !t.working {
+		w.ready = append(w.ready, t)
+	}
+}
+
+// work works on records until none is ready.
+func (w *dueWork) work() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.ready) > 0 && !w.q.closing() {
+		t := w.ready[0]
+		w.ready[0] = nil
+		w.ready = w.ready[1:]
+		name := t.waiting[0]
+		t.waiting, t.working = t.waiting[1:], true
+		w.mu.Unlock()
+		rest, failed := w.do(name)
+		w.mu.Lock()
+		t.working = false
+		if len(t.waiting) > 0 {
+			w.ready = append(w.ready, t)
+		} else {
+			delete(w.turns, t.name)
+		}
+		delete(w.known, name)
+		w.rest(name, rest, failed)
+	}
+	w.workers--
+}
+
+// rest lets a record rest for a time; 0 for not at all. If it has failed before, too, it rests
+// for longer. The caller holds w.mu.
+func (w *dueWork) rest(name Hash, rest time.Duration, failed bool) {
+	if rest == 0 {
+		delete(w.resting, name)
+		return
+	}
+	if failed {
+		rest = min(max(2*w.resting[name].wait, rest), maxFailing)
+	}
+	if len(w.resting) >= maxDue {
+		clear(w.resting)
+	}
+	w.resting[name] = restingRecord{rest, w.q.Now().Add(rest)}
+}
+
+// do does what is due in a record. It returns how long not to look at it.
+func (w *dueWork) do(name Hash) (rest time.Duration, failed bool) {
+	q := w.q
+	o := q.options.Load()
+	b, err := q.store.Record(q.ctx, name)
+	if _, damaged := errors.AsType[*DamagedError](err); damaged || err == nil && b != nil && callers(b) == nil {
+		q.tidyRecord(name, q.Now())
+		return restOfLine, false
+	}
+	if err == nil && (b == nil || o.Due == nil || callersDue(b).After(q.Now())) {
+		return 0, false // it was done meanwhile
+	}
+	if err == nil {
+		err = o.Due(q.ctx, name, callers(b), false)
+	}
+	switch {
+	case err == nil:
+		return 0, false
+	case errors.Is(err, ErrUnknown):
+		return maxFailing, false
+	}
+	q.checkDue(err)
+	return dueEvery, true
+}
+
+// checkDue logs that what is due could not be done: as a failure of the store, if it is one.
+func (q *Queue) checkDue(err error) {
+	_, unavailable := errors.AsType[*UnavailableError](err)
+	if unavailable || errors.Is(err, ErrFull) {
+		q.check(err)
+		return
+	}
+	now, last := q.Now().Unix(), q.loggedDue.Load()
+	if q.ctx.Err() == nil && now-last >= 60 && q.loggedDue.CompareAndSwap(last, now) {
+		q.options.Load().Logger.Warn("what is due at this time cannot be done now; it is tried again", zap.Error(err))
+	}
+}

@@ -1,0 +1,156 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// crowd is the number of records of one turn that are due at the same time: more than a queue
+// reads at once.
+const crowd = 2500
+
+// dueWorker is the caller of queues whose records are due. The content of a record is its turn
+// and its number. The turn "crowd" stands still while it is blocked.
+type dueWorker struct {
+	*suite
+	blocked chan struct{}
+
+	mu     sync.Mutex
+	done   map[string][]string // the numbers of each turn, in the order in which they were done
+	at     map[string]int      // how many of each turn are being worked on in each queue
+	others chan string         // those of other turns that are done
+}
+
+// put stores a record of each name and time.
+func (w *dueWorker) put(q *queue.Queue, turn string, from, to int, due time.Time) {
+	w.Helper()
+	for first := from; first < to; first += 500 {
+		u, c := new(queue.Ruled), new(queue.RuledChange)
+		for i := first; i < min(first+500, to); i++ {
+			u.Names = append(u.Names, w.Hash(fmt.Sprint(turn, " ", i)))
+			c.Records = append(c.Records, queue.Record{Data: fmt.Appendf(nil, "%s %d", turn, i), Due: due.Add(time.Duration(i) * time.Microsecond)})
+		}
+		u.Decide = func([][]byte, statusesOf) (*queue.RuledChange, error) { return c, nil }
+		w.must(q.Apply(w.Context(), u))
+	}
+}
+
+func (w *dueWorker) turn(_ queue.Hash, data []byte) (string, bool) {
+	var turn string
+	var i int
+	_, err := fmt.Sscan(string(data), &turn, &i)
+	w.must(err)
+	return turn, turn != "unknown"
+}
+
+// due removes a record.
+func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash, []byte, bool) error {
+	return func(ctx context.Context, name queue.Hash, data []byte, _ bool) error {
+		turn, _ := w.turn(name, data)
+		mine := fmt.Sprint(n, turn)
+		w.mu.Lock()
+		if w.at[mine]++; w.at[mine] > 1 {
+			w.Errorf("%d records of the turn %s are worked on at once", w.at[mine], turn)
+		}
+		w.mu.Unlock()
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.at[mine]--
+		}()
+		if turn == "crowd" {
+			<-w.blocked
+		}
+		over := errors.New("another gateway has removed it")
+		err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ statusesOf) (*queue.RuledChange, error) {
+			if old[0] == nil {
+				return nil, over
+			}
+			return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+		}})
+		if errors.Is(err, over) {
+			return nil
+		}
+		if err == nil {
+			w.mu.Lock()
+			w.done[turn] = append(w.done[turn], string(data))
+			w.mu.Unlock()
+			if turn != "crowd" {
+				w.others <- string(data)
+			}
+		}
+		return err
+	}
+}
+
+// dueInTurns checks that very many records of one turn, of which one hangs, delay no other
+// turn: neither one that is due since then nor one that becomes due meanwhile. Those of one
+// turn are done one after the other, in their order. One that the program does not know stays.
+func (s *suite) dueInTurns() { s.runDueInTurns(s.Store) }
+
+func (s *suite) sharedDueInTurns() { s.runDueInTurns(s.Store, s.handle()) }
+
+func (s *suite) runDueInTurns(handles ...queue.Store) {
+	const turns, each = 12, 4
+	w := &dueWorker{suite: s, blocked: make(chan struct{}), done: map[string][]string{}, at: map[string]int{}, others: make(chan string, 2*turns*each)}
+	var queues []*queue.Queue
+	for i, store := range handles {
+		q := queue.New(store, queue.Options{})
+		q.Configure(queue.Options{Due: w.due(q, i), Turn: w.turn, Punctual: func() bool { return true }, Recheck: func(context.Context, []queue.Job) {}})
+		queues = append(queues, q)
+	}
+	ago := time.Now().Add(-time.Minute)
+	w.put(queues[0], "crowd", 0, crowd, ago)
+	w.put(queues[0], "unknown", 0, crowd, ago)
+	for i := range turns {
+		w.put(queues[0], fmt.Sprint("early", i), 0, each, ago.Add(time.Second))
+	}
+	for _, q := range queues {
+		q.Start()
+	}
+	wait := func(what string) {
+		s.Helper()
+		for range turns * each {
+			select {
+			case <-w.others:
+			case <-time.After(time.Minute):
+				s.Fatalf("%s waits for a crowd", what)
+			}
+		}
+	}
+	wait("what was due at the start")
+	for i := range turns {
+		w.put(queues[0], fmt.Sprint("late", i), 0, each, time.Now())
+	}
+	wait("what has become due since then")
+	close(w.blocked)
+	deadline := time.Now().Add(time.Minute)
+	for n := 0; n < crowd && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		w.mu.Lock()
+		n = len(w.done["crowd"])
+		w.mu.Unlock()
+	}
+	for _, q := range queues {
+		s.must(q.Close(context.WithoutCancel(s.Context())))
+	}
+	s.Store = s.handle()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.done["crowd"]); n != crowd {
+		s.Errorf("of a crowd of %d, %d are done", crowd, n)
+	}
+	for turn, done := range w.done {
+		if turn != "crowd" && len(handles) == 1 && !slices.IsSorted(done) {
+			s.Errorf("those of %s are done in the order %q", turn, done)
+		}
+	}
+	if names := s.dueNames(time.Now(), crowd); len(names) != crowd {
+		s.Errorf("%d records are left of %d that nobody knows", len(names), crowd)
+	}
+}
