@@ -56,6 +56,8 @@ type Rooms struct {
 	Inboxes *inbox.Box          // the messages that keys keep for readers
 
 	Questions *ask.Questions // what messages ask
+
+	foreign foreign
 }
 
 // RefreshTimeout is how long the start waits for what messages need. If it takes longer,
@@ -94,7 +96,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q.Inboxes = inbox.NewBox(base)
 	q.Outbox.Policy = outbox.Policy{
 		Plan: q.Alerts.Plan, Before: q.Alerts.Before, Ask: q.Questions.Links, Callback: q.Questions.Callback,
-		Later: q.Planned.Attempt, Cancelled: q.Planned.Cancelled,
+		Later: q.Planned.Attempt, Hurry: q.Planned.Hurry, Cancelled: q.Planned.Cancelled,
 		MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft,
 	}
 	return q, nil
@@ -105,7 +107,7 @@ func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 	punctual := s.Punctual || hasRules(&q.Outbox.Engine.Load().Directory) || heartbeat.Expects(&q.Outbox.Engine.Load().Directory) || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
-		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
+		Ended: q.ended, Due: q.due, Turn: q.turn, Recheck: q.recheck, Arm: q.arm,
 		Punctual: func() bool {
 			return punctual || q.Alerts.Silences.Any() || q.Questions.Any() || q.Rulers.Punctual() || q.Planned.Punctual()
 		}, Refresh: q.refresh,
@@ -133,11 +135,7 @@ func (q *Rooms) refresh(ctx context.Context) {
 	q.Rulers.Refresh(ctx)
 	q.Planned.Refresh(ctx)
 	q.Tallies.Refresh(ctx)
-}
-
-// recheck looks at what rules hold.
-func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
-	q.Alerts.Recheck(ctx, q.Planned.Recheck(ctx, held))
+	q.foreign.tell(q.Outbox.Log)
 }
 
 // hasRules reports whether a key of the configuration, or the saved keys of a site, have
@@ -189,17 +187,14 @@ func (q *Rooms) Destruct() error {
 }
 
 // due does what is due in a record: the room does whose record it is. crowded means that
-// there are too many records. A record of no room is removed.
+// there are too many records. A record of no room is one of another version of the program.
 func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
-	if len(data) == 0 {
-		return q.Outbox.RemoveRecord(ctx, name)
-	}
 	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord, q.Questions.DueRecord, q.Rulers.DueRecord, q.Planned.DueRecord, q.Tallies.DueRecord} {
 		if ours, err := room(ctx, name, data, crowded); ours {
 			return err
 		}
 	}
-	return q.Outbox.RemoveRecord(ctx, name)
+	return queue.ErrUnknown
 }
 
 // State returns what metrics tell of the queue.

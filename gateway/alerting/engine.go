@@ -104,6 +104,19 @@ func (e *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 	return false, nil
 }
 
+// KeyOf returns the place of the key of an incident, or "" for other records. What is resolved
+// is only to be forgotten, and has a place of its own.
+func (e *Engine) KeyOf(record []byte) string {
+	switch x := decodeIncident(record); {
+	case x == nil:
+		return ""
+	case !x.IsOpen():
+		return PlaceOfIncident(x) + "\x00over"
+	default:
+		return PlaceOfIncident(x)
+	}
+}
+
 // Recheck releases jobs that a damaged or lost record has held, and looks at the records
 // that hold the others.
 func (e *Engine) Recheck(ctx context.Context, held []queue.Job) {

@@ -189,3 +189,11 @@ func (q *Questions) group(place string) queue.Hash {
 func (q *Questions) decidedGroup(place string) queue.Hash {
 	return q.outbox.Queue.Hash("decided questions\x00" + place)
 }
+
+// KeyOf returns the place of the key of a question, or "" for other records.
+func (q *Questions) KeyOf(record []byte) string {
+	if x := decode(record); x != nil {
+		return x.Place.String()
+	}
+	return ""
+}

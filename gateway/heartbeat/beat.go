@@ -153,6 +153,15 @@ func (m *Monitor) see(u *rules.Uptime, now time.Time) {
 	u.See(now, !m.outbox.Shared && !m.seen.Load())
 }
 
+// KeyOf returns the site and the name of the key of a beat, or "" for other records.
+func (m *Monitor) KeyOf(record []byte) string {
+	if outbox.KindOf(record) != outbox.KindBeat {
+		return ""
+	}
+	b := decodeBeat(record)
+	return b.Site + "\x00" + b.Key
+}
+
 // DueRecord does what is due in a record of beats, and reports whether it is one.
 func (m *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	switch kind := outbox.KindOf(data); {

@@ -107,7 +107,10 @@ func (m Messages) Page(ctx context.Context, before uuid.UUID, n int) (entries []
 func (m Messages) Retry(ctx context.Context, id uuid.UUID) (queue.Retried, error) {
 	var n queue.Retried
 	_, err := m.change(ctx, id, func(ctx context.Context, id uuid.UUID) (total int, err error) {
-		n, err = m.outbox.Queue.Retry(ctx, id, string(notifier.RuleEscalating))
+		n, err = m.outbox.Queue.Retry(ctx, id, string(notifier.RuleEscalating), string(notifier.RulePlanned))
+		if err == nil && n == (queue.Retried{}) {
+			n.Queued, err = m.outbox.Policy.Hurry(ctx, id)
+		}
 		return n.Dead + n.Queued, err
 	})
 	return n, messageError(err)

@@ -58,8 +58,11 @@ type Policy struct {
 	Ask func(ctx context.Context, j *queue.Job, m *notifier.Message, target, publicURL string) *queue.Outcome
 
 	// Later is called for a message that is planned, once it is due and could not be sent: its
-	// key or its destinations were gone, or somebody wants it now. It returns the outcome.
+	// key or its destinations were gone. It returns the outcome.
 	Later func(ctx context.Context, m *queue.Message, j *queue.Job) *queue.Outcome
+
+	// Hurry makes a planned message due now. It returns how many deliveries that are.
+	Hurry func(ctx context.Context, id uuid.UUID) (int, error)
 
 	// Cancelled is called when deliveries of a message were cancelled.
 	Cancelled func(ctx context.Context, id uuid.UUID)

@@ -83,6 +83,14 @@ func decode(record []byte) *Message {
 	})
 }
 
+// KeyOf returns the place of the key of a planned message, or "" for other records.
+func (p *Messages) KeyOf(record []byte) string {
+	if x := decode(record); x != nil {
+		return x.Place.String()
+	}
+	return ""
+}
+
 // record returns the record of x, which is due at a time.
 func (p *Messages) record(x *Message, due time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindPlanned, wire.Append(nil, x, (*Message).fields)), Due: due, Group: p.group()}

@@ -53,7 +53,7 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 	}
 	x := decode(before)
 	if x == nil {
-		return p.outbox.RemoveRecord(ctx, name)
+		return unknown(before)
 	}
 	e, err := p.outbox.Queue.Get(ctx, x.ID)
 	if errors.Is(err, queue.ErrNotFound) || err == nil && (len(e.Jobs) != 1 || !e.Jobs[0].Status.Waits()) {
@@ -209,9 +209,61 @@ func choose(k *site.Key, l *queued.Later) ([]notifier.Target, error) {
 	return targets, nil
 }
 
-// Attempt is called for a planned message that the queue attempts: there was nobody to send it
-// to, or somebody wants it now. If it can be sent, it is due. See [outbox.Policy].
+// unknown returns [queue.ErrUnknown] for a record that is there, and that another version of
+// the program has stored: this one cannot read it.
+func unknown(record []byte) error {
+	if len(record) > 0 && decode(record) == nil {
+		return queue.ErrUnknown
+	}
+	return nil
+}
+
+// Hurry makes a planned message due now, unless it waits no more. It returns how many
+// deliveries that are. See [outbox.Policy].
+func (p *Messages) Hurry(ctx context.Context, id uuid.UUID) (int, error) {
+	e, err := p.outbox.Queue.Get(ctx, id)
+	if err != nil || !outbox.IsPlanned(e) || !e.Jobs[0].Status.Waits() {
+		return 0, outbox.IgnoreNotFound(err)
+	}
+	m, release, err := p.outbox.Queue.Load(ctx, id)
+	if err != nil {
+		return 0, outbox.IgnoreNotFound(err)
+	}
+	defer release()
+	return 1, p.restore(ctx, m, p.outbox.Queue.Now())
+}
+
+// wait returns the outcome of an attempt before a planned message is due, or of one whose
+// record this version of the program does not know; nil if it is due. Another version has
+// released it then, which does not know its rule. Nobody wants it now.
+func (p *Messages) wait(ctx context.Context, m *queue.Message) *queue.Outcome {
+	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(m.ID))
+	if err != nil {
+		return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeSaved}
+	}
+	if unknown(b) != nil {
+		return &queue.Outcome{Postponed: true, RetryAfter: checkGone}
+	}
+	var text queued.Text
+	if text.Decode(m.Body) != nil {
+		return nil // the attempt says so
+	}
+	early := text.Later.At.Sub(p.outbox.Queue.Now())
+	if early <= 0 {
+		return nil
+	}
+	if len(b) == 0 && p.restore(ctx, m, time.Time{}) != nil {
+		early = outbox.PostponeSaved
+	}
+	return &queue.Outcome{Postponed: true, RetryAfter: early}
+}
+
+// Attempt is called for a planned message that the queue attempts, because there was nobody to
+// send it to. If it can be sent, it is due. See [outbox.Policy].
 func (p *Messages) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) *queue.Outcome {
+	if o := p.wait(ctx, m); o != nil {
+		return o
+	}
 	d, err := p.delivery(ctx, m)
 	if err == nil {
 		d.Release()
@@ -240,8 +292,8 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 		due = x.At
 	}
 	return p.some.Adding(func() error {
-		return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, nil
+		return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, unknown(old[0])
 		}}))
 	})
 }
@@ -274,8 +326,8 @@ const maxRechecks = 64
 // recheck makes the record of a planned message, if it has none, or if an earlier version has
 // made it, which did not know its size.
 func (p *Messages) recheck(ctx context.Context, id uuid.UUID) error {
-	x, err := p.read(ctx, id)
-	if err != nil || x != nil && x.Size > 0 {
+	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(id))
+	if x := decode(b); err != nil || unknown(b) != nil || x != nil && x.Size > 0 {
 		return err
 	}
 	m, release, err := p.outbox.Queue.Load(ctx, id)

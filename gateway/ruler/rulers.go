@@ -57,6 +57,14 @@ func decodeGroup(record []byte) *rules.AlertGroup {
 	return outbox.DecodeKind(outbox.KindAlertGroup, record, rules.DecodeAlertGroup)
 }
 
+// KeyOf returns the place of the key of a group, or "" for other records.
+func (r *Rulers) KeyOf(record []byte) string {
+	if g := decodeGroup(record); g != nil {
+		return g.Home + "\x00" + g.Key
+	}
+	return ""
+}
+
 // record returns the record of a group, which is empty if the group is over.
 func (r *Rulers) record(g *rules.AlertGroup, u *rules.Uptime, now time.Time) queue.Record {
 	if g == nil || g.Over(now, u) {

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// spread is the number of turns that the records of one kind and key have. They do not depend
+// on one another, and so several of them are worked on at once.
+const spread = 4
+
+// turn returns what a record that is due takes its turn with: its kind and its key. Of the
+// planned messages of a key, one is sent after the other, because they can be about one
+// incident.
+func (q *Rooms) turn(name queue.Hash, data []byte) (turn string, known bool) {
+	if outbox.KindOf(data) == nil {
+		q.foreign.noteRecord(name, data)
+		return "", false
+	}
+	kind := string(data[:1])
+	if key := q.Planned.KeyOf(data); key != "" {
+		return kind + key, true
+	}
+	for _, keyOf := range []func([]byte) string{q.Questions.KeyOf, q.Alerts.KeyOf, q.Beats.KeyOf, q.Rulers.KeyOf} {
+		if key := keyOf(data); key != "" {
+			kind += key
+			break
+		}
+	}
+	return kind + string('0'+name[0]%spread), true
+}
+
+// foreign counts what another version of the program has stored and this one does not know.
+// It stays as it is.
+type foreign struct {
+	mu      sync.Mutex
+	records map[queue.Hash]byte    // with their kinds
+	held    map[queue.JobID]string // with their rules
+	told    int                    // how many the last line in the log was about
+}
+
+// maxForeign is the maximum number of records and deliveries that are counted.
+const maxForeign = 100_000
+
+// noteRecord notes a record of an unknown kind.
+func (f *foreign) noteRecord(name queue.Hash, data []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.records == nil {
+		f.records = map[queue.Hash]byte{}
+	}
+	if len(f.records) < maxForeign && len(data) > 0 {
+		f.records[name] = data[0]
+	}
+}
+
+// noteHeld notes the jobs that unknown rules hold, and returns the others.
+func (f *foreign) noteHeld(held []queue.Job) (others []queue.Job) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held == nil {
+		f.held = map[queue.JobID]string{}
+	}
+	for i := range held {
+		j := &held[i]
+		if outbox.Holds(j.Rule) {
+			others = append(others, *j)
+		} else if len(f.held) < maxForeign {
+			f.held[j.JobID] = j.Rule
+		}
+	}
+	return others
+}
+
+// tell writes a line in the log if there is more than before.
+func (f *foreign) tell(log *zap.Logger) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.records) + len(f.held)
+	if n <= f.told {
+		return
+	}
+	f.told = n
+	var kinds, rules []string
+	for _, kind := range slices.Compact(slices.Sorted(maps.Values(f.records))) {
+		kinds = append(kinds, fmt.Sprintf("%q", kind))
+	}
+	for _, rule := range slices.Compact(slices.Sorted(maps.Values(f.held))) {
+		rules = append(rules, fmt.Sprintf("%q", rule))
+	}
+	log.Warn("another version of the program has stored what this one does not know; it stays as it is, for gateways of that version: update this gateway, or start that version again",
+		zap.Int("records", len(f.records)), zap.String("kinds", strings.Join(kinds, ", ")), zap.Int("deliveries", len(f.held)), zap.String("rules", strings.Join(rules, ", ")))
+}
+
+// recheck looks at what rules hold.
+func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
+	q.Alerts.Recheck(ctx, q.Planned.Recheck(ctx, q.foreign.noteHeld(held)))
+}
