@@ -163,7 +163,7 @@ func (s *Store) insertLast(ctx context.Context, c *conn, entries []*queue.Entry,
 // because the server has become a standby. An empty transaction would succeed
 // there.
 func (s *Store) checkWritable(ctx context.Context) error {
-	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	return s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.query(ctx, "UPDATE notify_queue_counts SET waiting = waiting WHERE shard = $1", c.counter)
 		return err
 	})

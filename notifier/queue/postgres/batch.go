@@ -184,7 +184,7 @@ func (e *unclearError) Unwrap() error { return e.error }
 // another look can find out.
 func (s *Store) storing(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
 	unclear := false
-	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+	err := s.store(ctx, func(ctx context.Context, c *conn, repeated bool) error {
 		err := f(ctx, c, repeated)
 		unclear = unclear || err != nil && broken(err)
 		return err

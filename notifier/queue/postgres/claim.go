@@ -121,7 +121,7 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 		refill = add(firstJobs, destinations, now, refillJobs)
 	}
 	began := time.Now()
-	err = s.do(ctx, func(ctx context.Context, conn *conn, _ bool) error {
+	err = s.store(ctx, func(ctx context.Context, conn *conn, _ bool) error {
 		asked := s.clock.elapsed()
 		results, err := conn.exec(ctx, calls...)
 		if err = s.noteClaim(err, chosen, c.Lease); err != nil {

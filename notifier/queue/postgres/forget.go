@@ -28,7 +28,7 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 // forgetSome removes some of the messages that Forget removes, in one transaction. It
 // returns how many, and how many of them only results should have gone before.
 func (s *Store) forgetSome(ctx context.Context, before time.Time, maxSize int64) (total, early int, err error) {
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		results, err := c.exec(ctx, call{"SELECT coalesce(sum(kept), 0)::BIGINT FROM notify_queue_counts", nil},
 			call{oldest + onlyResults + oldestFirst, []any{forgetAtOnce}}, call{oldest + lasting + oldestFirst, []any{forgetAtOnce}})
 		if err != nil {

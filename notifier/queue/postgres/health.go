@@ -24,7 +24,7 @@ func (s *Store) Wake(ctx context.Context, w queue.Wake) (more []queue.Hash, err 
 	if limit == 0 {
 		limit = math.MaxInt32
 	}
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		var calls []call
 		for _, d := range w.Destinations {
 			calls = append(calls, call{wakeJobs, []any{d[:], w.Now.UnixMicro(), limit, int(bit(w.Force))}}, call{otherJobs, []any{d[:], w.Now.UnixMicro()}})
@@ -109,7 +109,7 @@ func (s *Store) SaveHealth(ctx context.Context, states ...queue.Health) error {
 		calls = append(calls, call{sql + "ANY ($1::BYTEA[])", []any{gone.hash}})
 	}
 	calls = append(calls, call{saveHealth + onConflict, saved.args()}, commit)
-	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	return s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.exec(ctx, calls...)
 		return err
 	})

@@ -105,7 +105,7 @@ func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time)
 // one transaction, and returns the statuses that they had.
 func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, err error) {
 	var size, files int64
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		changed, size, files, err = s.changeJobs(ctx, c, id, now, statuses, f)
 		return err
 	})

@@ -97,7 +97,7 @@ func (s *Store) doWork(ctx context.Context, w work) (done time.Time, err error) 
 // takeLease takes a lease or renews it. completed is when the work was last begun that has
 // been completed.
 func (s *Store) takeLease(ctx context.Context, name string) (held bool, completed, now time.Time, err error) {
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, takeLease, name, s.owner, workLease.Microseconds())
 		if held = len(rows) > 0; held {
 			completed, now = time.UnixMicro(number(rows[0][0])), time.UnixMicro(number(rows[0][1]))

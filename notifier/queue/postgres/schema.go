@@ -236,13 +236,13 @@ func (s *Store) createTables(ctx context.Context, c *conn) (upgraded bool, err e
 			return false, fmt.Errorf("%s: %w", c.address, errSecret)
 		}
 	}
-	if version > len(migrations) {
-		return false, refusef("the tables of the queue have version %d, and this program knows up to %d: update it", version, len(migrations))
+	if version > s.knows {
+		return false, refusef("the tables of the queue have version %d, and this program knows up to %d: update it", version, s.knows)
 	}
 	if s.missing.Load() {
 		version = 0 // somebody has removed tables
 	}
-	if version == len(migrations) {
+	if version >= len(migrations) {
 		return false, nil
 	}
 	for _, m := range migrations[version:] {

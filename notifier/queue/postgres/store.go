@@ -23,6 +23,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,7 @@ type Options struct {
 
 	noListen   bool         // for tests
 	oneCounter bool         // for tests: all transactions change the same row of counts
+	knows      int          // for tests: the version of the tables that this program knows
 	conflict   func() error // for tests; see pool
 
 	// loseReply is for tests. It is called after an acceptance, a claim or a settlement is
@@ -79,13 +81,15 @@ const (
 type Store struct {
 	pool   *pool
 	sealer *seal.Sealer
+	knows  int // the version of the tables that this program knows
 	log    *zap.Logger
 	owner  uuid.UUID // names this handle
 
 	migrating sync.Mutex
 	migrated  atomic.Bool
-	missing   atomic.Bool // a table was found missing
-	listening atomic.Bool // the server notifies of jobs of other gateways
+	missing   atomic.Bool  // a table was found missing
+	newer     atomic.Int64 // the version of the tables, if this program does not know it; else 0
+	listening atomic.Bool  // the server notifies of jobs of other gateways
 
 	accepting batch[*queue.Entry]
 	settlings batch[*settling]
@@ -155,7 +159,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	p.conflict, p.oneCounter = o.conflict, o.oneCounter
 	s := &Store{
-		pool: p, log: o.Logger, owner: uuid.New(), loseReply: o.loseReply,
+		pool: p, log: o.Logger, owner: uuid.New(), knows: cmp.Or(o.knows, len(migrations)), loseReply: o.loseReply,
 		changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
 		claimed: map[queue.JobID]*claim{}, messages: map[uuid.UUID]*loaded{},
 		waitingCounts: waitingCounts{turn: make(chan struct{}, 1), requests: make(chan chan<- counted)},
@@ -193,6 +197,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.loops.Go(func() { s.notify(ctx) })
 	s.loops.Go(func() { s.keepDue(ctx) })
+	s.loops.Go(func() { s.watchVersion(ctx) })
 	s.loops.Go(func() { s.countRequested(ctx) })
 	return s, nil
 }
@@ -280,17 +285,7 @@ func (s *Store) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), openTime)
 		defer cancel()
 		if s.migrated.Load() {
-			// If this fails, the leases run out.
-			_ = s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-				rows, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx", s.owner)
-				if err == nil && len(rows) > 0 {
-					_, _ = c.query(ctx, sendNotification, channel, "") // the others look for themselves if this fails
-				}
-				if err == nil {
-					_, err = c.query(ctx, endLeases, s.owner)
-				}
-				return err
-			})
+			_ = s.giveUpClaims(ctx)
 		}
 		s.pool.close()
 	})

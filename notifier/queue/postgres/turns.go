@@ -226,7 +226,7 @@ const forgetClients = `DELETE FROM notify_queue_destinations WHERE hash IN (
 
 // nextTurn lets the next parked job of a destination be tried at once.
 func (s *Store) nextTurn(ctx context.Context, destination seal.Hash) {
-	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	err := s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.query(ctx, "UPDATE notify_queue_destinations SET until = 0 WHERE hash = $1 AND parks = 1", destination[:])
 		return err
 	})

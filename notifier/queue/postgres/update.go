@@ -309,7 +309,7 @@ func (s *Store) Update(ctx context.Context, u *queue.Update) error {
 		}
 	}
 	var d *decision
-	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) (err error) {
+	err := s.store(ctx, func(ctx context.Context, c *conn, _ bool) (err error) {
 		if d, err = s.decide(ctx, c, u); err != nil {
 			return err
 		}

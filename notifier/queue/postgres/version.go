@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Another gateway of a later version may bring the tables up to date while this one runs, which
+// does not know then what to store. So it stores nothing new: it takes no messages, claims no
+// jobs and changes no records. The outcomes of deliveries that are under way are stored for a
+// time, so that they are not made twice; then this gateway gives up what it has claimed.
+const (
+	versionEvery = 2 * time.Second
+	handOverTime = 10 * time.Second
+)
+
+// watchVersion looks again and again at the version of the tables.
+func (s *Store) watchVersion(ctx context.Context) {
+	var since time.Time // when the tables were first found to be too new; zero if they are not
+	handedOver := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(versionEvery):
+		}
+		version, err := s.version(ctx)
+		if err != nil {
+			continue // there are no tables, or the server does not answer
+		}
+		if version <= s.knows {
+			if !since.IsZero() {
+				s.log.Info("this program knows the version of the queue's tables again", zap.Int("version", version))
+				s.newer.Store(0)
+				since, handedOver = time.Time{}, false
+				s.lookAgain()
+			}
+			continue
+		}
+		if since.IsZero() {
+			since = time.Now()
+			s.newer.Store(int64(version))
+			s.log.Error("another gateway has brought the tables of the queue up to date, and this program is too old for them: it stores nothing more, and leaves to the others what waits; update it",
+				zap.Int("version", version), zap.Int("known", s.knows))
+		}
+		if !handedOver && time.Since(since) >= handOverTime {
+			handedOver = s.giveUpClaims(ctx) == nil
+		}
+	}
+}
+
+// version returns the version of the tables.
+func (s *Store) version(ctx context.Context) (version int, err error) {
+	err = s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, "SELECT version FROM notify_queue_version WHERE id = 1")
+		if version = 0; err == nil && len(rows) > 0 {
+			version = int(number(rows[0][0]))
+		}
+		return err
+	})
+	return version, err
+}
+
+// isTooOld returns an error if this program does not know the version of the tables.
+func (s *Store) isTooOld() error {
+	if version := s.newer.Load(); version != 0 {
+		return &queue.UnavailableError{Err: fmt.Errorf("its tables have version %d, and this program knows up to %d: update it", version, s.knows)}
+	}
+	return nil
+}
+
+// store calls f with a connection, as do does, to store something new.
+func (s *Store) store(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
+	if err := s.isTooOld(); err != nil {
+		return err
+	}
+	return s.do(ctx, f)
+}
+
+// giveUpClaims gives up all jobs that this handle has claimed, and the work for all that it
+// does. If it fails, the leases run out.
+func (s *Store) giveUpClaims(ctx context.Context) error {
+	return s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx", s.owner)
+		if err == nil && len(rows) > 0 {
+			_, _ = c.query(ctx, sendNotification, channel, "") // the others look for themselves if this fails
+		}
+		if err == nil {
+			_, err = c.query(ctx, endLeases, s.owner)
+		}
+		return err
+	})
+}
