@@ -2,7 +2,6 @@ package alerting
 
 import (
 	"context"
-	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
@@ -43,7 +42,7 @@ func (p *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 		return nil
 	}
 	m := &messagePlan{planner: p, silences: silences}
-	return &outbox.Plan{Decide: m.decide, Stored: m.stored, Tells: m.tells}
+	return &outbox.Plan{Decide: m.decide, Stored: m.stored, Tells: m.tells, Silent: func() []bool { return p.silences.matching(d, silences) }}
 }
 
 // decide adds jobs to the entry of the message, and what is decided about them when it is
@@ -61,23 +60,19 @@ func (s *messagePlan) stored(d *dispatch.Delivery) {
 }
 
 // tells reports whether the message has to be told although it cannot be stored: it
-// escalates. It reports false if nobody has to be told now: all are silent, or steps of the
-// incident are under way, or somebody takes care of it.
-func (s *messagePlan) tells(ctx context.Context) (silent []bool, ok bool) {
+// escalates. It reports false if nobody has to be told now: steps of the incident are under
+// way, or somebody takes care of it.
+func (s *messagePlan) tells(ctx context.Context) bool {
 	if !s.escalates {
-		return nil, false
+		return false
 	}
 	if s.draft.Message.Incident.ID != "" {
 		b, err := s.planner.outbox.Queue.CallersRecord(ctx, s.planner.records.incidentName(s.draft.Place(), s.draft.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
-			return nil, false
+			return false
 		}
 	}
-	silent = make([]bool, len(s.draft.To.Targets))
-	for i, t := range s.draft.To.Targets {
-		silent[i] = s.silences.Match(s.planner.outbox.Queue.Now(), s.draft.Message.Incident, s.draft.Message.Title, t.Tags) != nil
-	}
-	return silent, slices.Contains(silent, false)
+	return true
 }
 
 // addRounds adds the jobs of the rounds after the first to an entry that escalates.

@@ -443,3 +443,12 @@ func (s *Silences) Concerning(d *dispatch.Delivery) rules.Silences {
 	}
 	return nil
 }
+
+// matching returns which targets of a message silences keep it from now.
+func (s *Silences) matching(d *dispatch.Delivery, silences rules.Silences) []bool {
+	silent := make([]bool, len(d.To.Targets))
+	for i, t := range d.To.Targets {
+		silent[i] = silences.Match(s.outbox.Queue.Now(), d.Message.Incident, d.Message.Title, t.Tags) != nil
+	}
+	return silent
+}

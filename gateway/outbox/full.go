@@ -27,24 +27,22 @@ func (q *Outbox) Accept(ctx context.Context, e *queue.Entry) error {
 	return err
 }
 
-// sendUnstored makes all destinations of a message that escalates direct, because the queue
-// is full: an alert must not be lost because others have taken the room. They are told at
-// once, without steps and without a link. Those that a silence matches are not. It reports
-// false if nobody has to be told now: all are silent, or steps of the incident are under way,
-// or somebody takes care of it.
-func (s *submission) sendUnstored(ctx context.Context) bool {
-	if s.plan == nil {
-		return false
+// sendAround makes all destinations direct that no silence matches, because the message cannot
+// be stored. It reports false if silences match all of them: then nobody has to be told now,
+// and nobody could hold the message for later.
+func (s *submission) sendAround() bool {
+	var silent []bool
+	if s.plan != nil {
+		silent = s.plan.Silent()
 	}
-	silent, ok := s.plan.Tells(ctx)
-	if !ok {
+	if len(silent) > 0 && !slices.Contains(silent, false) {
 		return false
 	}
 	s.endDirect()
 	s.direct = s.direct[:0]
 	for i, t := range s.d.To.Targets {
 		x := &s.targets[i]
-		if x.direct = !silent[i]; x.direct {
+		if x.direct = silent == nil || !silent[i]; x.direct {
 			s.q.slow.begin(t.Destination, true)
 			s.direct = append(s.direct, i)
 			continue
@@ -52,6 +50,17 @@ func (s *submission) sendUnstored(ctx context.Context) bool {
 		x.own = queuedNotYet(t)
 		x.own.Status, x.own.Rule = notifier.Skipped, notifier.RuleSilenced
 		x.result = &x.own
+	}
+	return true
+}
+
+// sendUnstored is sendAround for a message that escalates, because the queue is full: an alert
+// must not be lost because others have taken the room. Its destinations are told at once,
+// without steps and without a link. It reports false if nobody has to be told now: all are
+// silent, or steps of the incident are under way, or somebody takes care of it.
+func (s *submission) sendUnstored(ctx context.Context) bool {
+	if s.plan == nil || !s.plan.Tells(ctx) || !s.sendAround() {
+		return false
 	}
 	s.unstored = true
 	s.q.unstored.Add(1, func(n int) {

@@ -86,8 +86,12 @@ type Plan struct {
 	Stored func(*dispatch.Delivery) // is called when the entry is stored
 
 	// Tells reports whether a message has to be told at once that cannot be stored, because
-	// the queue is full, and which of its targets a silence keeps it from.
-	Tells func(context.Context) (silent []bool, ok bool)
+	// the queue is full.
+	Tells func(context.Context) bool
+
+	// Silent returns which of its targets a silence keeps a message from that cannot be
+	// stored. It reads no record.
+	Silent func() []bool
 }
 
 // ErrQueueSecretChanged is returned when a reload changes the secret of a queue

@@ -113,9 +113,9 @@ func (s *submission) begin(ctx context.Context, waits bool) error {
 	if s.decideToStore() {
 		err := s.accept(ctx)
 		_, unavailable := errors.AsType[*queue.UnavailableError](err)
-		if unavailable && fast && len(s.targets) > 0 || errors.Is(err, queue.ErrFull) && s.sendUnstored(ctx) {
+		if unavailable && fast && len(s.targets) > 0 && s.sendAround() || errors.Is(err, queue.ErrFull) && s.sendUnstored(ctx) {
 			// An alert goes out although its order is not known. So does a message that
-			// cannot be held for a rule.
+			// cannot be held for a rule. Silences hold.
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.deciding, s.bypasses, s.draft = false, true, nil
