@@ -17,7 +17,7 @@ import (
 type Header struct{ fields message.Header }
 
 // text returns a field as one line, decoded (RFC 2047).
-func (h Header) text(name string) string { return oneLine(decodeWords(h.fields.Get(name))) }
+func (h Header) text(name string) string { return oneLine(h.fields.Get(name)) }
 
 // thread returns the first Message-ID that the mails of a thread share.
 func (h Header) thread() string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/emersion/go-message/textproto"
 
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -206,26 +207,23 @@ func (t *tolerantReader) Read(p []byte) (int, error) {
 }
 
 func (m *reader) readText(p *part, format markup.Format) (texts, error) {
-	r, known := p.text()
-	s, err := m.store.Text(m.tolerant(r))
+	s, err := m.store.Text(m.tolerant(p.body))
 	if err != nil {
 		return nil, err
 	}
-	unknown := ""
-	if !known {
-		var all bool
-		if s, all = readable(s); !all {
-			unknown = p.params["charset"]
-		}
+	declared := p.params["charset"]
+	if declared == "" && format == markup.HTML {
+		declared = charset.OfHTML(s)
 	}
-	s = strings.ReplaceAll(validText(s), "\r\n", "\n")
+	s, doubt := charset.DecodeString(s, declared)
+	s = strings.ReplaceAll(s, "\r\n", "\n")
 	if format == markup.Text && strings.EqualFold(p.params["format"], "flowed") {
 		s = unflow(s, strings.EqualFold(p.params["delsp"], "yes"))
 	}
 	if s = strings.TrimSpace(strings.TrimRight(s, "\x00")); s == "" {
 		return nil, nil
 	}
-	return texts{{s, format, unknown}}, nil
+	return texts{{s, format, doubt.Unknown}}, nil
 }
 
 // source is the reader that a mail is read from. It bounds what is read for the

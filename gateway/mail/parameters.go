@@ -2,12 +2,12 @@ package mail
 
 import (
 	"cmp"
-	"mime"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -117,10 +117,10 @@ func newSection(number, text string) (s section, ok bool) {
 // joinSections returns the text that sections in any order have together.
 func joinSections(sections []section) string {
 	slices.SortStableFunc(sections, func(a, b section) int { return cmp.Compare(a.number, b.number) })
-	charset := ""
+	declared := ""
 	if first := &sections[0]; first.encoded {
 		if parts := strings.SplitN(first.text, "'", 3); len(parts) == 3 { // charset, language, text
-			charset, first.text = parts[0], parts[2]
+			declared, first.text = parts[0], parts[2]
 		}
 	}
 	var b strings.Builder
@@ -130,7 +130,8 @@ func joinSections(sections []section) string {
 		}
 		b.WriteString(s.text)
 	}
-	return decode(b.String(), charset)
+	text, _ := charset.DecodeString(b.String(), declared)
+	return text
 }
 
 // fileName returns the name of the file that a part is, or "".
@@ -140,21 +141,15 @@ func fileName(disposition, contentType map[string]string) string {
 		name = contentType["name"]
 	}
 	// Many programs encode the name as the text of a header (RFC 2047).
-	name = path.Base(strings.ReplaceAll(oneLine(decodeWords(name)), `\`, "/"))
+	name = path.Base(strings.ReplaceAll(oneLine(name), `\`, "/"))
 	if strings.Trim(name, "./") == "" {
 		return ""
 	}
 	return name
 }
 
-// oneLine returns a text of a header as one line of UTF-8.
-func oneLine(s string) string { return strings.TrimSpace(markup.OneLine(validText(s))) }
-
-// decodeWords decodes the encoded words in a text of a header (RFC 2047).
-func decodeWords(s string) string {
-	decoded, err := (&mime.WordDecoder{CharsetReader: wordReader}).DecodeHeader(s)
-	if err != nil {
-		return s
-	}
-	return decoded
+// oneLine returns a text of a header as one line of UTF-8, decoded (RFC 2047).
+func oneLine(s string) string {
+	s, _ = charset.DecodeHeader(s)
+	return strings.TrimSpace(markup.OneLine(s))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/emersion/go-message/textproto"
-	"golang.org/x/text/transform"
 )
 
 // part is a part of a mail, or a whole mail.
@@ -42,19 +41,6 @@ func (p *part) multipart() bool {
 
 // isFile reports whether the part is a file, even if it is a text.
 func (p *part) isFile() bool { return p.name != "" || p.disposition == "attachment" }
-
-// text returns the body as UTF-8 if the charset is known, and else as it is.
-func (p *part) text() (r io.Reader, known bool) {
-	name, named := p.params["charset"]
-	if !named {
-		return p.body, true
-	}
-	c := findCharset(name)
-	if c == nil {
-		return p.body, false
-	}
-	return transform.NewReader(p.body, c.NewDecoder()), true
-}
 
 // contentType returns the type of the part as a file, whose bytes stay as they are.
 func (p *part) contentType() string {

@@ -1,4 +1,4 @@
-package mail
+package charset
 
 import (
 	"io"
@@ -48,7 +48,7 @@ func TestCharsets(t *testing.T) {
 		"utf-8": undeclared, `"utf-8"`: undeclared, "us-ascii (Plain text)": undeclared, "ANSI_X3.4-1968": undeclared, "unknown-8bit": undeclared,
 		"latin-1": charmap.Windows1252, "windows1252": charmap.Windows1252, "ISO8859_15": charmap.ISO8859_15, "cp950": traditionalchinese.Big5,
 		"cp932": japanese.ShiftJIS, "CP949": korean.EUCKR, "iso-2022-jp-ms": japanese.ISO2022JP, "UTF-7": utf7{}, "unicode-1-1-utf-7": utf7{},
-		"iso-2022-kr": nil, "utf-32": nil, "x-none": nil, "x": nil, "": nil,
+		"iso-2022-kr": nil, "x-none": nil, "x": nil, "": nil,
 	} {
 		if got := findCharset(name); got != want {
 			t.Errorf("%q: got %v, want %v", name, got, want)

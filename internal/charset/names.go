@@ -1,12 +1,9 @@
-package mail
+package charset
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"sync"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
@@ -15,16 +12,14 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
-
-	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // charset makes decoders of texts in a charset.
 type charset interface{ NewDecoder() *encoding.Decoder }
 
-// findCharset returns the charset with a name as mails write it, or nil if it is
-// unknown. Texts in undeclared are read by [validText].
+// findCharset returns the charset with a name as programs write it, or nil if it is
+// unknown. Texts in undeclared are read as UTF-8, or by [guess].
 func findCharset(name string) charset {
 	key := charsetKey(name)
 	if c := charsets()[key]; c != nil {
@@ -61,6 +56,9 @@ var charsets = sync.OnceValue(func() map[string]charset {
 		{unicode.UTF16(unicode.BigEndian, unicode.UseBOM), "utf16 ucs2 iso10646ucs2 unicode"},
 		{unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "utf16be"},
 		{unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), "utf16le"},
+		{utf32.UTF32(utf32.BigEndian, utf32.UseBOM), "utf32 ucs4 iso10646ucs4"},
+		{utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM), "utf32be"},
+		{utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), "utf32le"},
 
 		{charmap.Windows1252, "iso88591 latin1 l1 isolatin1 isoir100 ibm819 ansix31101983"},
 		{charmap.ISO8859_2, "latin2 l2 isolatin2 isoir101"},
@@ -103,7 +101,7 @@ var charmapName = strings.NewReplacer("Code Page", "", " ", "")
 // charsetKey returns the name of a charset without what varies in its spelling.
 func charsetKey(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
-	if i := strings.IndexAny(name, " :"); i > 0 { // a comment, or the year of a standard
+	if i := strings.IndexAny(name, " :*"); i > 0 { // a comment, the year of a standard, or a language
 		name = name[:i]
 	}
 	key := strings.Map(func(r rune) rune {
@@ -121,135 +119,3 @@ func charsetKey(name string) string {
 	}
 	return key
 }
-
-// decode returns a text in a charset as UTF-8. A text in an unknown charset is
-// [readable].
-func decode(s, name string) string {
-	if name == "" {
-		return validText(s)
-	}
-	c := findCharset(name)
-	if c == nil {
-		s, _ = readable(s)
-		return s
-	}
-	decoded, err := c.NewDecoder().String(s)
-	if err != nil {
-		return validText(s)
-	}
-	return validText(decoded)
-}
-
-// wordReader returns a reader of an encoded word as UTF-8.
-func wordReader(charset string, r io.Reader) (io.Reader, error) {
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return strings.NewReader(decode(string(b), charset)), nil
-}
-
-// validText returns s as UTF-8. A text that is not UTF-8 is read as
-// Windows-1252, which most programs send if they do not name a charset.
-func validText(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	decoded, err := charmap.Windows1252.NewDecoder().String(s)
-	if err != nil {
-		return strings.ToValidUTF8(s, replacement)
-	}
-	return decoded
-}
-
-const replacement = "\uFFFD"
-
-// readable returns what can be read of a text in an unknown charset: UTF-8, or
-// ASCII with U+FFFD in place of everything else. all reports whether that is the
-// whole text.
-func readable(s string) (text string, all bool) {
-	if utf8.ValidString(s) && !strings.ContainsAny(s, "\x0e\x1b") {
-		return s, true
-	}
-	return hidden.ReplaceAllString(designations.ReplaceAllString(s, ""), replacement), false
-}
-
-var (
-	// hidden matches what is not ASCII: bytes above it, and what is between the
-	// characters that shift to another character set and back (ISO 2022).
-	hidden = lazyregexp.New(`[^\x00-\x7f]+|\x0e[^\x0f\n]*\x0f?`)
-
-	// designations matches the sequences that name the other character set.
-	designations = lazyregexp.New(`\x1b[ -/]*[0-~]?`)
-)
-
-// utf7 is UTF-7 (RFC 2152), which golang.org/x/text does not have.
-type utf7 struct{}
-
-func (utf7) NewDecoder() *encoding.Decoder { return &encoding.Decoder{Transformer: new(utf7Decoder)} }
-
-type utf7Decoder struct {
-	encoded bool   // within base64
-	start   bool   // the base64 begins here
-	bits    uint32 // of the base64, the last ones being count bits that are not used
-	count   int
-	high    rune // first half of a character that has two; 0 if none
-}
-
-// Reset implements transform.Transformer.
-func (d *utf7Decoder) Reset() { *d = utf7Decoder{} }
-
-// Transform implements transform.Transformer.
-func (d *utf7Decoder) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
-	for ; nSrc < len(src); nSrc++ {
-		if len(dst)-nDst < utf8.UTFMax {
-			return nDst, nSrc, transform.ErrShortDst
-		}
-		if r := d.next(src[nSrc]); r >= 0 {
-			nDst += utf8.EncodeRune(dst[nDst:], r)
-		}
-	}
-	return nDst, nSrc, nil
-}
-
-// next returns the character that ends with c, or -1 if none does.
-func (d *utf7Decoder) next(c byte) rune {
-	value := strings.IndexByte(base64Alphabet, c)
-	switch {
-	case !d.encoded && c == '+':
-		*d = utf7Decoder{encoded: true, start: true}
-		return -1
-	case !d.encoded && c < utf8.RuneSelf:
-		return rune(c)
-	case !d.encoded:
-		return utf8.RuneError
-	case value < 0:
-		wasStart := d.start
-		d.Reset()
-		switch {
-		case c != '-':
-			return d.next(c)
-		case wasStart:
-			return '+'
-		}
-		return -1
-	}
-	d.start = false
-	d.bits, d.count = d.bits<<6|uint32(value), d.count+6
-	if d.count < 16 {
-		return -1
-	}
-	d.count -= 16
-	r := rune(d.bits >> d.count & 0xffff)
-	switch high := d.high; {
-	case high != 0:
-		d.high = 0
-		return utf16.DecodeRune(high, r)
-	case utf16.IsSurrogate(r):
-		d.high = r
-		return -1
-	}
-	return r
-}
-
-const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

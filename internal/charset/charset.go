@@ -1,0 +1,284 @@
+// Package charset reads bytes as text, for everything that comes in: bodies, headers,
+// fields of forms, mails, and signals.
+//
+// What a text is in is found in this order: its byte order mark, the charset that the
+// sender declares, UTF-8, and Windows-1252, which most programs send if they declare
+// nothing. No text is refused for its bytes.
+//
+//	text, doubt := charset.Decode(body, charset.OfType(r.Header.Get("Content-Type")))
+//	if doubt.Any() {
+//		warn(doubt.String())
+//	}
+//
+// A signature is one of the bytes, so it is checked before.
+package charset
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+)
+
+// Doubt says why a text may not be what its sender wrote. The zero value is no doubt.
+type Doubt struct {
+	Guessed bool   // bytes that are not UTF-8 were read as Windows-1252
+	Unknown string // the charset in which a part of the text is that cannot be read; "" if there is none
+}
+
+// Any reports whether there is a doubt.
+func (d Doubt) Any() bool { return d != Doubt{} }
+
+// Or returns d, or o if there is no doubt in d.
+func (d Doubt) Or(o Doubt) Doubt {
+	if d.Any() {
+		return d
+	}
+	return o
+}
+
+// String returns a sentence for a warning, or "" if there is no doubt.
+func (d Doubt) String() string {
+	switch {
+	case d.Unknown != "":
+		return fmt.Sprintf("The charset %q is unknown, so U+FFFD stands for what cannot be read; send UTF-8", d.Unknown)
+	case d.Guessed:
+		return "The text is not UTF-8, so it is read as Windows-1252; send UTF-8, or name the charset in Content-Type"
+	}
+	return ""
+}
+
+// maxName bounds the name of an unknown charset, in bytes.
+const maxName = 40
+
+// Decode returns b, a text in the charset that its sender has declared, as UTF-8 without a byte
+// order mark. declared may be "". If nothing is to change, the result is b itself.
+func Decode(b []byte, declared string) ([]byte, Doubt) {
+	if c, size := mark(b); c != nil {
+		return decode(b[size:], c)
+	}
+	c := undeclared
+	if declared != "" {
+		if c = findCharset(declared); c == nil {
+			return readable(b, declared)
+		}
+	}
+	if wide := unmarked(b); wide != nil && (c == undeclared || c == charsets()["utf16"]) {
+		c = wide
+	}
+	return decode(b, c)
+}
+
+// DecodeString is [Decode] of a string.
+func DecodeString(s, declared string) (string, Doubt) {
+	b, d := Decode(unsafe.Slice(unsafe.StringData(s), len(s)), declared) //nolint:gosec // Decode does not change b
+	if len(b) == len(s) && (len(b) == 0 || unsafe.SliceData(b) == unsafe.StringData(s)) {
+		return s, d
+	}
+	return string(b), d
+}
+
+// DecodeHeader returns the text of a header or of a file name in one, which may hold encoded
+// words in any charset (RFC 2047).
+func DecodeHeader(s string) (string, Doubt) {
+	var doubt Doubt
+	words := mime.WordDecoder{CharsetReader: func(declared string, r io.Reader) (io.Reader, error) {
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		b, d := Decode(b, declared)
+		doubt = doubt.Or(d)
+		return bytes.NewReader(b), nil
+	}}
+	// Package mime decodes words of these charsets itself, and loses bytes that they do not have.
+	s = strict.ReplaceAllString(s, "=?unknown-8bit?")
+	if decoded, err := words.DecodeHeader(latin1.ReplaceAllString(s, "=?cp1252?")); err == nil {
+		s = decoded
+	}
+	s, d := DecodeString(s, "")
+	return s, doubt.Or(d)
+}
+
+var (
+	strict = lazyregexp.New(`(?i)=\?us-ascii(\*[a-z-]*)?\?`)
+	latin1 = lazyregexp.New(`(?i)=\?iso-8859-1(\*[a-z-]*)?\?`)
+)
+
+// OfType returns the charset that a header Content-Type declares, or "". It reads headers with
+// mistakes in other places, too.
+func OfType(contentType string) string {
+	if m := parameter.FindStringSubmatch(contentType); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+var parameter = lazyregexp.New(`(?i)[;\s]charset\s*=\s*["']?([^\s"';,]+)`)
+
+// OfHTML returns the charset that an HTML text declares in its first 1024 bytes, or "".
+func OfHTML(text string) string {
+	if m := meta.FindStringSubmatch(text[:min(len(text), 1024)]); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+var meta = lazyregexp.New(`(?i)<meta\s[^>]*charset\s*=\s*["']?([^\s"'/>;]+)`)
+
+// IsText reports whether b, which its sender declares to be in a charset or leaves undeclared,
+// is a text and not a file.
+func IsText(b []byte, declared string) bool {
+	if utf8.Valid(b) {
+		return true
+	}
+	text, d := Decode(b, declared)
+	return d.Unknown == "" && strings.HasPrefix(http.DetectContentType(text), "text/") && bytes.IndexByte(text, 0) < 0
+}
+
+// IsWide reports whether each character of a text in a charset has several bytes, so that not
+// even its ASCII can be found before it is decoded.
+func IsWide(b []byte, declared string) bool {
+	if c, _ := mark(b); c != nil {
+		return true
+	}
+	switch findCharset(declared) {
+	case charsets()["utf16"], charsets()["utf16be"], charsets()["utf16le"], charsets()["utf32"], charsets()["utf32be"], charsets()["utf32le"]:
+		return true
+	}
+	return unmarked(b) != nil
+}
+
+// mark returns the charset that the byte order mark of b names, and the size of the mark, or nil.
+// A mark of UTF-8 names [undeclared].
+func mark(b []byte) (c charset, size int) {
+	for _, m := range marks {
+		if bytes.HasPrefix(b, []byte(m.mark)) {
+			return m.charset, len(m.mark)
+		}
+	}
+	return nil, 0
+}
+
+var (
+	utf16BE = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	utf16LE = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+)
+
+// marks are the byte order marks. That of UTF-32 begins like that of UTF-16.
+var marks = []struct {
+	mark    string
+	charset charset
+}{
+	{"\xEF\xBB\xBF", undeclared},
+	{"\xFF\xFE\x00\x00", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
+	{"\x00\x00\xFE\xFF", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)},
+	{"\xFF\xFE", utf16LE},
+	{"\xFE\xFF", utf16BE},
+}
+
+// unmarked returns the charset of a text in UTF-16 without a mark, which begins with characters
+// of ASCII (RFC 4627, section 3), or nil. Programs of Windows send it.
+func unmarked(b []byte) charset {
+	if len(b) < 4 {
+		return nil
+	}
+	switch isASCII := func(c byte) bool { return c != 0 && c < utf8.RuneSelf }; {
+	case isASCII(b[0]) && b[1] == 0 && b[2] != 0 && b[3] == 0:
+		return utf16LE
+	case b[0] == 0 && isASCII(b[1]) && b[2] == 0 && b[3] != 0:
+		return utf16BE
+	}
+	return nil
+}
+
+// decode returns a text in a charset, without a mark, as UTF-8.
+func decode(b []byte, c charset) ([]byte, Doubt) {
+	if c == undeclared {
+		return guess(b)
+	}
+	decoded, err := c.NewDecoder().Bytes(b)
+	if err != nil {
+		return guess(b)
+	}
+	return decoded, Doubt{}
+}
+
+// guess returns b as UTF-8. A text that is not UTF-8 is in Windows-1252. One with more
+// characters of UTF-8 than bytes that belong to none is a text in UTF-8 that was cut, or has
+// lines in another charset: then only those bytes are in Windows-1252.
+func guess(b []byte) ([]byte, Doubt) {
+	valid, invalid := count(b)
+	if invalid == 0 {
+		return b, Doubt{}
+	}
+	out := make([]byte, 0, len(b)+len(b)/8+8)
+	for i := 0; i < len(b); {
+		size := 1
+		if valid > invalid {
+			if r, n := utf8.DecodeRune(b[i:]); r != utf8.RuneError || n > 1 {
+				size = n
+			}
+		}
+		if size > 1 {
+			out = append(out, b[i:i+size]...)
+		} else {
+			out = utf8.AppendRune(out, charmap.Windows1252.DecodeByte(b[i]))
+		}
+		i += size
+	}
+	return out, Doubt{Guessed: true}
+}
+
+// count counts the characters of UTF-8 beyond ASCII in b, and the bytes that belong to none.
+func count(b []byte) (valid, invalid int) {
+	if utf8.Valid(b) {
+		return 0, 0
+	}
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			invalid++
+		case n > 1:
+			valid++
+		}
+		b = b[n:]
+	}
+	return valid, invalid
+}
+
+const replacement = "\uFFFD"
+
+// readable returns what can be read of a text in an unknown charset: UTF-8, or
+// ASCII with U+FFFD in place of everything else.
+func readable(b []byte, declared string) ([]byte, Doubt) {
+	if utf8.Valid(b) && !bytes.ContainsAny(b, "\x0e\x1b") {
+		return b, Doubt{}
+	}
+	text := hidden.ReplaceAllString(designations.ReplaceAllString(string(b), ""), replacement)
+	declared = strings.ToValidUTF8(declared, replacement)
+	if len(declared) > maxName {
+		declared = strings.ToValidUTF8(declared[:maxName], "")
+	}
+	return []byte(text), Doubt{Unknown: declared}
+}
+
+var (
+	// hidden matches what is not ASCII: bytes above it, and what is between the
+	// characters that shift to another character set and back (ISO 2022).
+	hidden = lazyregexp.New(`[^\x00-\x7f]+|\x0e[^\x0f\n]*\x0f?`)
+
+	// designations matches the sequences that name the other character set.
+	designations = lazyregexp.New(`\x1b[ -/]*[0-~]?`)
+)
