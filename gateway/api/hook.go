@@ -8,8 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -88,40 +88,30 @@ func (x *requestReader) readXMLBody() error {
 	if err != nil {
 		return err
 	}
+	declared := x.declared()
+	if declared == "" {
+		declared = charset.OfXML(b.Bytes())
+	}
+	if b, err = x.q.texts.decode(b, declared); err != nil {
+		return err
+	}
 	defer putBuffer(b)
-	text := b.Bytes()
-	if len(text) == 0 {
+	if b.Len() == 0 {
 		return nil
 	}
-	more := xmlAttributeSize * int64(bytes.Count(text, []byte("=")))
-	if !utf8.Valid(text) {
-		more += 2 * int64(len(text))
-	}
+	more := xmlAttributeSize * int64(bytes.Count(b.Bytes(), []byte("=")))
 	if !x.q.limits.Memory.Take(more) {
 		return errNoMemory(x.q.limits.Memory.Max())
 	}
-	if !utf8.Valid(text) {
-		text = fromLatin1(text)
-	}
-	if x.q.content.fields, err = readXML(text); err != nil {
+	if x.q.content.fields, err = readXML(b.Bytes()); err != nil {
 		return err
 	}
 	for header, name := range map[string]string{"Incident": fieldIncident, "Acknowledge-Url": fieldAcknowledge} {
-		if value := decodeHeader(x.r.Header.Get(header)); value != "" {
+		if value := x.q.texts.header(x.r.Header.Get(header)); value != "" {
 			x.q.content.fields[name] = field{texts: []string{value}}
 		}
 	}
 	return nil
-}
-
-// fromLatin1 returns a text in ISO 8859-1 as UTF-8. Apprise sends XML so, though it says
-// that it is UTF-8, if the text has no other characters.
-func fromLatin1(text []byte) []byte {
-	out := make([]byte, 0, 2*len(text))
-	for _, c := range text {
-		out = utf8.AppendRune(out, rune(c))
-	}
-	return out
 }
 
 // maxXMLDepth is the maximum depth of elements. A message has five levels.
@@ -150,6 +140,7 @@ func readXML(text []byte) (map[string]field, error) {
 		value  strings.Builder
 		depth  int
 	)
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // text is UTF-8
 	for n := 0; ; {
 		token, err := d.RawToken()
 		switch {

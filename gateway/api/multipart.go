@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -9,8 +10,9 @@ import (
 	"net/http"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/gateway/mail"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -32,7 +34,7 @@ func (x *requestReader) readMultipart(boundary string) error {
 		return BodyError(&http.MaxBytesError{Limit: max})
 	}
 	x.q.content.fields = map[string]field{}
-	f := &multipartReader{request: x.q, remaining: x.q.limits.MaxBody}
+	f := &multipartReader{request: x.q, remaining: x.q.limits.MaxBody, declared: x.declared()}
 	parts := multipart.NewReader(http.MaxBytesReader(x.w, x.r.Body, max), boundary)
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
@@ -73,10 +75,11 @@ type multipartReader struct {
 	request   *Request
 	remaining int64            // bytes of text that may still come
 	payload   map[string]field // of the part payload
+	declared  string           // charset of the texts that do not declare one
 }
 
 func (f *multipartReader) read(part *multipart.Part) error {
-	name, file := part.FormName(), part.FileName()
+	name, file := f.names(part)
 	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 	isPayload := name == payloadPart && isJSON(media) && !f.request.payload.multipart
 	if file != "" && !isPayload {
@@ -98,9 +101,23 @@ func (f *multipartReader) read(part *multipart.Part) error {
 		f.payload, err = readJSON([]byte(text))
 		return err
 	}
+	if name == charset.CharsetField {
+		f.declared = strings.TrimSpace(text)
+		return nil
+	}
 	fields := f.request.content.fields
 	fields[name] = field{texts: append(fields[name].texts, text)}
 	return nil
+}
+
+// names returns the name of a field and of its file. Package multipart does not know a name of a
+// file in another charset than UTF-8 (RFC 2231).
+func (f *multipartReader) names(part *multipart.Part) (name, file string) {
+	if file = part.FileName(); file == "" {
+		_, params := mail.ParseParameters(part.Header.Get("Content-Disposition"))
+		file = params["filename"]
+	}
+	return f.request.texts.header(part.FormName()), f.request.texts.header(file)
 }
 
 // maxPrintedName bounds the name of a file in an error, in bytes.
@@ -119,7 +136,7 @@ func printable(file string) string {
 }
 
 // text reads a part that is not a file.
-func (f *multipartReader) text(part io.Reader) (string, error) {
+func (f *multipartReader) text(part *multipart.Part) (string, error) {
 	b, err := f.request.texts.readBuffer(io.LimitReader(part, f.remaining+1), f.remaining+1)
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
@@ -127,13 +144,14 @@ func (f *multipartReader) text(part io.Reader) (string, error) {
 		}
 		return "", multipartError(err)
 	}
-	defer putBuffer(b)
 	if f.remaining -= int64(b.Len()); f.remaining < 0 {
+		putBuffer(b)
 		return "", BodyError(&http.MaxBytesError{Limit: f.request.limits.MaxBody})
 	}
-	if !utf8.Valid(b.Bytes()) {
-		return "", badRequest("a field of the form is not UTF-8; encode it as UTF-8, or send it as a file")
+	if b, err = f.request.texts.decode(b, cmp.Or(charset.OfType(part.Header.Get("Content-Type")), f.declared)); err != nil {
+		return "", err
 	}
+	defer putBuffer(b)
 	return b.String(), nil
 }
 

@@ -3,9 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"mime"
-	"net/http"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/typeword"
@@ -34,15 +31,15 @@ var plainHeaders = []struct{ header, name string }{
 	{"Incident", fieldIncident},
 }
 
-// plainFields returns the fields of a request whose body is the message itself.
+// readPlain sets the fields of a request whose body is the message itself.
 // The headers Title, Tags and Priority stand for the fields title, tag and type,
 // under the names that ntfy has made known, and Incident for incident. Subject, which
 // Kopia sends, is another name of Title. The format of the body, if that is not plain text,
 // precedes that of a header or of the query string.
-func plainFields(text string, format markup.Format, h http.Header) map[string]field {
-	fields := map[string]field{fieldBody: {texts: []string{text}}}
+func (x *requestReader) readPlain(text *bytes.Buffer, format markup.Format) {
+	fields := map[string]field{fieldBody: {texts: []string{text.String()}}}
 	for _, f := range plainHeaders {
-		value := decodeHeader(h.Get(f.header))
+		value := x.q.texts.header(x.r.Header.Get(f.header))
 		if value == "" {
 			continue
 		}
@@ -56,14 +53,5 @@ func plainFields(text string, format markup.Format, h http.Header) map[string]fi
 	if format != markup.Text {
 		fields[fieldFormat] = field{texts: []string{string(format)}}
 	}
-	return fields
-}
-
-// decodeHeader returns the text of a header, which may hold encoded words
-// (RFC 2047). Bytes that are not UTF-8 become U+FFFD.
-func decodeHeader(value string) string {
-	if s, err := new(mime.WordDecoder).DecodeHeader(value); err == nil {
-		value = s
-	}
-	return strings.ToValidUTF8(strings.TrimSpace(value), "\uFFFD")
+	x.q.content.fields = fields
 }

@@ -30,7 +30,7 @@ func TestPlainText(t *testing.T) {
 		"low priority":              {"", plain, "x", map[string]string{"Priority": "1"}, received{body: "x", typ: "info"}},
 		"unknown priority":          {"", plain, "x", map[string]string{"Priority": "9"}, received{body: "x", typ: "info"}},
 		"an encoded title":          {"", plain, "x", map[string]string{"Title": "=?UTF-8?B?w5xiZXI=?="}, received{title: "Über", body: "x", typ: "info"}},
-		"a title that is not UTF-8": {"", plain, "x", map[string]string{"Title": "a\xffb"}, received{title: "a\uFFFDb", body: "x", typ: "info"}},
+		"a title that is not UTF-8": {"", plain, "x", map[string]string{"Title": "a\xffb"}, received{title: "aÿb", body: "x", typ: "info"}},
 		"tags":                      {"/k", typeForm, "x", map[string]string{"Tags": "b"}, received{body: "x", typ: "info", urls: "json://b"}},
 		"several tags":              {"/k", plain, "x", map[string]string{"Tags": "a, b"}, received{body: "x", typ: "info", urls: "json://a json://b"}},
 		"the headers before the query string": {
@@ -122,7 +122,7 @@ func TestPlainTextRefused(t *testing.T) {
 	}{
 		"empty":                     {"text/plain", "", 400, "body is missing"},
 		"blank":                     {"text/plain", " \n", 400, "body is missing"},
-		"not UTF-8":                 {"text/plain", "\xff", 400, "UTF-8"},
+		"a picture":                 {"text/plain", "\xff\xd8\xff\xe0\x00\x10JFIF", 400, "the text is a file"},
 		"too long":                  {"text/plain", "01234567890", 413, "larger"},
 		"JSON without Content-Type": {typeForm, `{"body":1}`, 400, "Content-Type: application/json"},
 		"empty HTML":                {"text/html", "", 400, "body is missing"},

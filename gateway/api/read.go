@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -32,19 +33,26 @@ func (x *requestReader) read() error {
 		return err
 	}
 	x.q.content.readHook()
+	if doubt := x.q.texts.doubt; doubt.Any() {
+		x.q.warnings.add("%s", doubt)
+	}
 	return nil
 }
+
+// declared returns the charset that the request declares for its body, or "".
+func (x *requestReader) declared() string { return charset.OfType(x.r.Header.Get("Content-Type")) }
 
 // readQuery reads the fields that the query string may set, and returns the
 // mappings in it.
 func (x *requestReader) readQuery(query string) (mappings []mapping, err error) {
-	pairs, err := parsePairs(query)
-	if err != nil {
-		return nil, badRequest("the query string: %w", err)
+	pairs, doubt, ok := charset.ReadForm([]byte(query), "", maxFields)
+	if !ok {
+		return nil, badRequest("the query string: more than %d fields", maxFields)
 	}
+	x.q.texts.note(doubt)
 	for _, p := range pairs {
-		if source, ok := strings.CutPrefix(p.name, ":"); ok {
-			m, err := newMapping(source, p.value)
+		if source, ok := strings.CutPrefix(p.Name, ":"); ok {
+			m, err := newMapping(source, p.Value)
 			if err != nil {
 				return nil, err
 			}
@@ -53,12 +61,12 @@ func (x *requestReader) readQuery(query string) (mappings []mapping, err error) 
 			}
 			continue
 		}
-		switch p.name {
+		switch p.Name {
 		case fieldTitle, fieldType, fieldFormat, fieldIncident, fieldSendAt, "tag", "tags":
 			if x.q.content.query == nil {
 				x.q.content.query = map[string][]string{}
 			}
-			x.q.content.query[p.name] = append(x.q.content.query[p.name], p.value)
+			x.q.content.query[p.Name] = append(x.q.content.query[p.Name], p.Value)
 		}
 	}
 	return mappings, nil
@@ -117,28 +125,40 @@ func (x *requestReader) readJSONBody() error {
 }
 
 func (x *requestReader) readFormBody() error {
-	text, err := x.q.texts.readText(x.w, x.r)
+	text, err := x.q.texts.readBytes(x.w, x.r)
 	if err != nil {
 		return err
 	}
+	wide := charset.IsWide(text.Bytes(), x.declared())
+	if wide || isPlain(text.Bytes()) {
+		if text, err = x.q.texts.decode(text, x.declared()); err != nil {
+			return err
+		}
+	}
 	defer putBuffer(text)
 	if isPlain(text.Bytes()) {
-		x.q.content.fields = plainFields(text.String(), markup.Text, x.r.Header)
+		x.readPlain(text, markup.Text)
 		return nil
 	}
 	x.q.content.jsonForm = beginsLikeJSON(text.Bytes())
-	x.q.content.fields, err = readForm(text.String())
-	return err
+	return x.readForm(text, wide)
 }
 
 // readPlainBody reads a body that is the message itself, written in format.
 func (x *requestReader) readPlainBody(format markup.Format) error {
-	text, err := x.q.texts.readText(x.w, x.r)
+	text, err := x.q.texts.readBytes(x.w, x.r)
 	if err != nil {
 		return err
 	}
+	declared := x.declared()
+	if declared == "" && format == markup.HTML {
+		declared = charset.OfHTML(text.Bytes())
+	}
+	if text, err = x.q.texts.decode(text, declared); err != nil {
+		return err
+	}
 	defer putBuffer(text)
-	x.q.content.fields = plainFields(text.String(), format, x.r.Header)
+	x.readPlain(text, format)
 	return nil
 }
 
@@ -157,7 +177,7 @@ func (x *requestReader) readUntypedBody() error {
 	if beginsLikeJSON(text.Bytes()) && json.Valid(text.Bytes()) {
 		x.q.warnings.add("The request has no Content-Type, so its JSON is the text of the message; add the header Content-Type: application/json")
 	}
-	x.q.content.fields = plainFields(text.String(), format, x.r.Header)
+	x.readPlain(text, format)
 	return nil
 }
 

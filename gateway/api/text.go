@@ -5,9 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
@@ -16,6 +17,7 @@ type textReader struct {
 	limits  *Limits
 	size    int64 // of all texts
 	counted int64 // the part of limits.Memory that they take
+	doubt   charset.Doubt
 }
 
 // buffers holds buffers for the text of requests.
@@ -32,19 +34,51 @@ func putBuffer(b *bytes.Buffer) {
 	buffers.Put(b)
 }
 
-// readText reads the body of r, which must be UTF-8 and have at most MaxBody
-// bytes. The caller returns the buffer with putBuffer.
+// readText reads the body of r, which must have at most MaxBody bytes, as UTF-8. The caller
+// returns the buffer with putBuffer.
 func (t *textReader) readText(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
 	b, err := t.readBytes(w, r)
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(b.Bytes()) {
-		putBuffer(b)
-		return nil, badRequest("the body is not UTF-8; encode it as UTF-8")
-	}
-	return b, nil
+	return t.decode(b, charset.OfType(r.Header.Get("Content-Type")))
 }
+
+// decode returns a text in the charset that its sender has declared as UTF-8. It takes the place
+// of b, which it returns with putBuffer if the text is another one.
+func (t *textReader) decode(b *bytes.Buffer, declared string) (*bytes.Buffer, error) {
+	text, doubt := charset.Decode(b.Bytes(), declared)
+	if doubt.Guessed && !charset.IsText(b.Bytes(), declared) {
+		putBuffer(b)
+		return nil, errNoText
+	}
+	t.note(doubt)
+	if more := len(text) - b.Len(); more > 0 {
+		if err := t.countText(more); err != nil {
+			putBuffer(b)
+			return nil, err
+		}
+	}
+	if len(text) == b.Len() && (len(text) == 0 || &text[0] == &b.Bytes()[0]) {
+		return b, nil
+	}
+	decoded := bytes.NewBuffer(bytes.Clone(text)) // a text without its mark is a part of b
+	putBuffer(b)
+	return decoded, nil
+}
+
+// errNoText is returned for a picture, say, where a text belongs.
+var errNoText = badRequest("the text is a file; send a file as a part of a multipart form, or in base64 as attach")
+
+// header returns the text of a header.
+func (t *textReader) header(value string) string {
+	text, doubt := charset.DecodeHeader(value)
+	t.note(doubt)
+	return strings.TrimSpace(text)
+}
+
+// note notes a doubt about one of the texts, for a warning.
+func (t *textReader) note(d charset.Doubt) { t.doubt = t.doubt.Or(d) }
 
 // readBytes reads the body of r, which must have at most MaxBody bytes. The
 // caller returns the buffer with putBuffer.

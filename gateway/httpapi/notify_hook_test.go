@@ -190,7 +190,7 @@ func TestForeignXML(t *testing.T) {
 		{"<Notification><Subject>x</Subject>", 400, "ends too early"},
 		{"<Notification><Subject>x</Subject></Notification>", 400, "body is missing"},
 		{"</Notification>", 400, "XML is invalid"},
-		{`<?xml version="1.0" encoding="latin1"?><Notification/>`, 400, "XML is invalid"},
+		{`<?xml version="1.0" encoding="latin1"?><Notification/>`, 400, "body is missing"},
 		{`<!DOCTYPE x [<!ENTITY e "eeee">]><Notification><Message>&e;</Message></Notification>`, 400, "XML is invalid"},
 		{many, 400, "levels"},
 		{"<Notification>" + many, 400, "levels"},

@@ -109,8 +109,9 @@ func (h *rulers) take(w http.ResponseWriter, r *http.Request, at *Route) error {
 		return err
 	}
 	defer p.Close()
-	body, _, _ := p.Payload()
-	alerts, err := source.ReadRulerAlerts(body, q.Outbox.Queue.Now())
+	req := source.NewRequest(r)
+	req.Body, _, _ = p.Payload()
+	alerts, err := source.ReadRulerAlerts(req.Text(), q.Outbox.Queue.Now())
 	if err != nil {
 		return SourceError(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
-	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -89,7 +88,9 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 
 // sourceRequest returns a request to a source, without its body.
 func sourceRequest(r *http.Request, a *Route, now time.Time) *source.Request {
-	return &source.Request{Method: r.Method, Address: SourceAddress(r, a), Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery), Path: a.Rest, RawPath: rawRest(r.URL), Time: now}
+	req := source.NewRequest(r)
+	req.Address, req.Path, req.RawPath, req.Time = SourceAddress(r, a), a.Rest, rawRest(r.URL), now
+	return req
 }
 
 // rawRest returns what follows the address of a source in the path of u, as it is encoded.
@@ -204,7 +205,7 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 	if err != nil {
 		return nil, err
 	}
-	defer func() { o.Request.Body, o.Request.Form = nil, nil }() // another request gets their memory
+	defer o.Request.Release()
 	if !verified {
 		if err := h.verify(r, p, &k); err != nil {
 			o.Anonymous = !s.Format.HasToken(p.req, func(string) bool { return true })

@@ -12,11 +12,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// parseParameters reads a field such as Content-Type: its value in lower case, and
+// ParseParameters reads a field such as Content-Type: its value in lower case, and
 // the texts of its parameters by their names in lower case. It reads what programs
 // really send: a text with spaces but without quotes, quotes that are not closed, a
 // missing semicolon, and texts in several sections and in any charset (RFC 2231).
-func parseParameters(field string) (value string, params map[string]string) {
+func ParseParameters(field string) (value string, params map[string]string) {
 	field = strings.TrimSpace(field)
 	rest := ""
 	if i := strings.IndexAny(field, "; \t"); i >= 0 {

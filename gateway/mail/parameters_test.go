@@ -25,7 +25,7 @@ func TestParameters(t *testing.T) {
 		`a/b; n*0*=utf-8''%C3; n*1*=%A4`:       `a/b map[n:ä]`,
 		`a/b; n*0*=utf-7''+AOQ; n*1=-; n*2*=%`: `a/b map[n:ä%]`,
 	} {
-		value, params := parseParameters(field)
+		value, params := ParseParameters(field)
 		if got := fmt.Sprint(value, " ", params); got != want {
 			t.Errorf("%s: got %s, want %s", field, got, want)
 		}
@@ -35,7 +35,7 @@ func TestParameters(t *testing.T) {
 // TestParametersCost reads a field in which the end of a quote could be searched for
 // many times.
 func TestParametersCost(t *testing.T) {
-	if _, params := parseParameters("a/b; " + strings.Repeat(`n="x;`, maxHeader/5)); params["n"] != "x" {
+	if _, params := ParseParameters("a/b; " + strings.Repeat(`n="x;`, maxHeader/5)); params["n"] != "x" {
 		t.Errorf("got %.100v", params)
 	}
 }

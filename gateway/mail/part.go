@@ -20,12 +20,12 @@ type part struct {
 
 func newPart(h textproto.Header, body io.Reader) *part {
 	p := new(part)
-	p.media, p.params = parseParameters(h.Get("Content-Type"))
+	p.media, p.params = ParseParameters(h.Get("Content-Type"))
 	if kind, sub, ok := strings.Cut(p.media, "/"); !ok || kind == "" || sub == "" || strings.Contains(p.media, `"`) {
 		p.media = "text/plain"
 	}
 	var disposition map[string]string
-	p.disposition, disposition = parseParameters(h.Get("Content-Disposition"))
+	p.disposition, disposition = ParseParameters(h.Get("Content-Disposition"))
 	p.name = fileName(disposition, p.params)
 	p.body = body
 	if !p.multipart() { // some programs name an encoding of the whole multipart that none of it has

@@ -231,19 +231,19 @@ func (s *Source) PublicReply(r *Request) *Reply {
 // is named in errors.
 func (r *Request) JSONPayload(program string, names ...string) (any, error) {
 	form := r.Form
-	if form == nil && !payload.LooksLikeJSON(r.Body) {
+	if form == nil && !payload.LooksLikeJSON(r.Text()) {
 		var err error
-		if form, err = parseForm(string(r.Body)); err != nil {
+		if form, err = r.parseForm(); err != nil {
 			return nil, err
 		}
 	}
-	text := r.Body
+	text := r.Text()
 	for _, name := range names {
 		if value := form.Get(name); value != "" {
 			text = []byte(value)
 		}
 	}
-	if form != nil && (r.Form != nil || len(form) > 0) && string(text) == string(r.Body) {
+	if form != nil && (r.Form != nil || len(form) > 0) && string(text) == string(r.Text()) {
 		r.Payload = FormFields(form)
 		return r.Payload, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 )
 
 // functionNames are the functions of templates in alphabetical order, without the functions of
@@ -44,5 +45,6 @@ func (r *run) headerValue(name any) (string, error) {
 	if err := r.charge(payload.Size(r.header[key])); err != nil {
 		return "", err
 	}
-	return strings.ToValidUTF8(strings.Join(r.header[key], ", "), "\uFFFD"), nil
+	value, _ := charset.DecodeHeader(strings.Join(r.header[key], ", "))
+	return value, nil
 }

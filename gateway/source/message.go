@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -24,7 +24,7 @@ type Request struct {
 	Query   url.Values
 	Path    string     // below the source's address, without slashes at its ends and empty segments
 	RawPath string     // Path as the client has encoded it, with empty segments; "" if there is none
-	Body    []byte     // raw body; nil for a multipart form, before it is read, and when it is answered
+	Body    []byte     // raw body, of which signatures are; nil for a multipart form, before it is read, and when it is answered
 	Form    url.Values // the fields of a multipart form; nil for another body, and when it is answered
 	Files   int        // number of files of a multipart form
 	Time    time.Time  // when the request arrived
@@ -34,16 +34,47 @@ type Request struct {
 	// says already which program has sent the request.
 	Payload any
 
+	text  []byte // Body as text; nil before it is needed
+	doubt charset.Doubt
+
 	// OpenFor, if set, returns how long an incident has been open, as in "14 min", or "".
 	// Templates of a source of the operator's read it as the field OpenFor of the payload.
 	OpenFor func(incident string) string
 }
 
-// NewRequest returns the headers and the query of r, in which clients send tokens. Its body
-// is not read.
+// NewRequest returns the method, the headers and the query of r, in which clients send tokens.
+// Its body is not read.
 func NewRequest(r *http.Request) *Request {
-	return &Request{Header: r.Header, Query: percent.ParseForm(r.URL.RawQuery)}
+	query, doubt := charset.ParseQuery(r.URL.RawQuery)
+	return &Request{Method: r.Method, Header: r.Header, Query: query, doubt: doubt}
 }
+
+// Text returns the body as UTF-8, in the charset that the request declares.
+func (r *Request) Text() []byte {
+	if r.text == nil && len(r.Body) > 0 {
+		r.text = r.note(charset.Decode(r.Body, r.declared()))
+	}
+	return r.text
+}
+
+// HeaderText returns a header as text.
+func (r *Request) HeaderText(name string) string {
+	text, doubt := charset.DecodeHeader(r.Header.Get(name))
+	r.doubt = r.doubt.Or(doubt)
+	return text
+}
+
+// declared returns the charset that the request declares for its body, or "".
+func (r *Request) declared() string { return charset.OfType(r.Header.Get("Content-Type")) }
+
+// note notes a doubt about a text and returns the text.
+func (r *Request) note(text []byte, d charset.Doubt) []byte {
+	r.doubt = r.doubt.Or(d)
+	return text
+}
+
+// Release forgets the body, whose memory another request gets.
+func (r *Request) Release() { r.Body, r.Form, r.text = nil, nil, nil }
 
 // Message is the message of a request.
 type Message struct {

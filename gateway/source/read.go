@@ -6,10 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
-	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 )
 
 // maxFields is the maximum number of fields of a form.
@@ -22,9 +21,9 @@ func (s *Source) payload(r *Request) (any, error) {
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	form := r.Form
-	if form == nil && media == "application/x-www-form-urlencoded" && !payload.LooksLikeJSON(r.Body) {
+	if form == nil && media == "application/x-www-form-urlencoded" && !payload.LooksLikeJSON(r.Text()) {
 		var err error
-		if form, err = parseForm(string(r.Body)); err != nil {
+		if form, err = r.parseForm(); err != nil {
 			return nil, err
 		}
 	}
@@ -33,18 +32,18 @@ func (s *Source) payload(r *Request) (any, error) {
 		return s.decode([]byte(form.Get(s.Format.Field)))
 	case form != nil:
 		return FormFields(form), nil
-	case len(bytes.TrimSpace(r.Body)) == 0:
+	case len(bytes.TrimSpace(r.Text())) == 0:
 		return FormFields(r.Query), nil
 	}
-	return s.decode(r.Body)
+	return s.decode(r.Text())
 }
 
 // decode decodes a JSON payload. A payload that is not JSON becomes the field
 // Format.Text of an object, if the format has such a field.
 func (s *Source) decode(text []byte) (any, error) {
-	data, err := payload.Decode(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
+	data, err := payload.Decode(text)
 	if err != nil && s.Format.Text != "" {
-		return map[string]any{s.Format.Text: strings.ToValidUTF8(string(text), "\uFFFD")}, nil
+		return map[string]any{s.Format.Text: string(text)}, nil
 	}
 	if err != nil {
 		return nil, Errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", s.Format.Program, err)
@@ -52,12 +51,14 @@ func (s *Source) decode(text []byte) (any, error) {
 	return data, nil
 }
 
-// parseForm parses an encoded form.
-func parseForm(s string) (url.Values, error) {
-	if strings.Count(s, "&") >= maxFields {
+// parseForm parses the body as an encoded form.
+func (r *Request) parseForm() (url.Values, error) {
+	pairs, doubt, ok := charset.ReadForm(r.Body, r.declared(), maxFields)
+	if !ok {
 		return nil, Errorf(http.StatusBadRequest, "the form has more than %d fields", maxFields)
 	}
-	return percent.ParseForm(s), nil
+	r.doubt = r.doubt.Or(doubt)
+	return charset.Values(pairs), nil
 }
 
 // FormFields returns the fields of a form or query string as an object. It leaves out the
@@ -65,8 +66,8 @@ func parseForm(s string) (url.Values, error) {
 func FormFields(form url.Values) map[string]any {
 	out := map[string]any{}
 	for name, values := range form {
-		if !slices.Contains([]string{"token", "tag", "tags"}, name) && len(values) > 0 {
-			out[name] = strings.ToValidUTF8(values[len(values)-1], "\uFFFD")
+		if !slices.Contains([]string{"token", "tag", "tags", charset.CharsetField}, name) && len(values) > 0 {
+			out[name] = values[len(values)-1]
 		}
 	}
 	return out

@@ -267,10 +267,10 @@ var formFields = []string{"payload", "payload_json", "data"}
 // JSON of the body or of a form.
 func (r *Request) anyPayload() any {
 	form := r.Form
-	if form == nil && !payload.LooksLikeJSON(r.Body) {
-		form, _ = parseForm(string(r.Body))
+	if form == nil && !payload.LooksLikeJSON(r.Text()) {
+		form, _ = r.parseForm()
 	}
-	body := r.Body
+	body := r.Text()
 	for _, name := range formFields {
 		if value := form.Get(name); payload.LooksLikeJSON([]byte(value)) {
 			body = []byte(value)

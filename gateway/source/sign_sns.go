@@ -60,7 +60,7 @@ func newSNS(roots *x509.CertPool) *sns { return &sns{roots: roots, chains: map[s
 
 // verify implements verifier.
 func (s *sns) verify(ctx context.Context, r *Request, fetch Fetcher) error {
-	data, err := payload.Decode(r.Body)
+	data, err := payload.Decode(r.Text())
 	if err != nil {
 		return fmt.Errorf("the body is not JSON: %w", err)
 	}
@@ -237,7 +237,7 @@ func (s *Source) Confirmation(r *Request) string {
 	if s.Format.Scheme != SchemeSNS && s.config.Scheme != SchemeSNS {
 		return ""
 	}
-	data, err := payload.Decode(r.Body)
+	data, err := payload.Decode(r.Text())
 	if err != nil || payload.Text(payload.Get(data, "Type")) != "SubscriptionConfirmation" {
 		return ""
 	}

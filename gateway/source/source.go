@@ -262,6 +262,14 @@ func (s *Source) tokenError() *Error {
 // cannot be read. The templates stop when ctx is done, and after templateTimeout; then
 // the status is 503.
 func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
+	m, err := s.read(ctx, r)
+	if err == nil && r.doubt.Any() {
+		m.Warnings = append(m.Warnings, r.doubt.String())
+	}
+	return m, err
+}
+
+func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 	if s.Format.API != nil {
 		return s.readAPI(ctx, r)
 	}

@@ -141,14 +141,14 @@ func (r *Request) Field(name string) string {
 	if r.Form != nil {
 		return r.Form.Get(name)
 	}
-	if payload.LooksLikeJSON(r.Body) {
-		data, err := payload.Decode(r.Body)
+	if payload.LooksLikeJSON(r.Text()) {
+		data, err := payload.Decode(r.Text())
 		if err != nil {
 			return ""
 		}
 		return payload.Text(payload.Get(data, name))
 	}
-	form, err := parseForm(string(r.Body))
+	form, err := r.parseForm()
 	if err != nil {
 		return ""
 	}

@@ -127,14 +127,27 @@ func OfType(contentType string) string {
 var parameter = lazyregexp.New(`(?i)[;\s]charset\s*=\s*["']?([^\s"';,]+)`)
 
 // OfHTML returns the charset that an HTML text declares in its first 1024 bytes, or "".
-func OfHTML(text string) string {
-	if m := meta.FindStringSubmatch(text[:min(len(text), 1024)]); m != nil {
-		return m[1]
-	}
-	return ""
+func OfHTML[T string | []byte](text T) string {
+	return found(meta.FindStringSubmatch(string(text[:min(len(text), 1024)])))
 }
 
 var meta = lazyregexp.New(`(?i)<meta\s[^>]*charset\s*=\s*["']?([^\s"'/>;]+)`)
+
+// OfXML returns the charset that the declaration of an XML text names, or "".
+func OfXML(text []byte) string {
+	return found(declaration.FindStringSubmatch(string(text[:min(len(text), 128)])))
+}
+
+// found returns the charset that a text declares of itself, or "". Where the declaration can be
+// read, the text is not in UTF-16, even if it says so.
+func found(match []string) string {
+	if match == nil || IsWide(nil, match[1]) {
+		return ""
+	}
+	return match[1]
+}
+
+var declaration = lazyregexp.New(`^\s*<\?xml\s[^>]*encoding\s*=\s*["']([^"']+)`)
 
 // IsText reports whether b, which its sender declares to be in a charset or leaves undeclared,
 // is a text and not a file.
@@ -142,12 +155,13 @@ func IsText(b []byte, declared string) bool {
 	if utf8.Valid(b) {
 		return true
 	}
+	isText := func(b []byte) bool { return strings.HasPrefix(http.DetectContentType(b), "text/") }
 	text, d := Decode(b, declared)
-	return d.Unknown == "" && strings.HasPrefix(http.DetectContentType(text), "text/") && bytes.IndexByte(text, 0) < 0
+	return d.Unknown == "" && (isText(b) || IsWide(b, declared)) && isText(text) && bytes.IndexByte(text, 0) < 0
 }
 
-// IsWide reports whether each character of a text in a charset has several bytes, so that not
-// even its ASCII can be found before it is decoded.
+// IsWide reports whether each character of a text in a charset has several bytes, or the text a
+// mark, so that not even its ASCII is found before it is decoded.
 func IsWide(b []byte, declared string) bool {
 	if c, _ := mark(b); c != nil {
 		return true

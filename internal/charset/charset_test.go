@@ -107,6 +107,21 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// TestOfXML finds the charset in XML.
+func TestOfXML(t *testing.T) {
+	for in, want := range map[string]string{
+		`<?xml version="1.0" encoding="ISO-8859-1"?><a/>`: "ISO-8859-1",
+		`<?xml version='1.0' encoding='utf-8'?>`:          "utf-8",
+		`<?xml version="1.0" encoding="utf-16"?>`:         "",
+		`<?xml version="1.0"?><a encoding="big5"/>`:       "",
+		`<a/>`: "",
+	} {
+		if got := OfXML([]byte(in)); got != want {
+			t.Errorf("%s: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 // TestIsText tells texts from files.
 func TestIsText(t *testing.T) {
 	for in, want := range map[string]bool{

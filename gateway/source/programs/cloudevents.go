@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 )
 
 func init() {
@@ -53,7 +53,7 @@ func isEvent(v any) bool { return payload.Get(v, "specversion") != nil }
 // mode. It returns a batch as an object with the member events.
 func readCloudEvents(r *source.Request) (any, error) {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	text := bytes.TrimPrefix(bytes.TrimSpace(r.Body), []byte("\xEF\xBB\xBF"))
+	text := bytes.TrimSpace(r.Text())
 	if r.Form != nil {
 		return source.FormFields(r.Form), nil
 	}
@@ -72,7 +72,7 @@ func readCloudEvents(r *source.Request) (any, error) {
 		decodeEventData(event)
 		return event, nil
 	}
-	if err != nil && utf8.Valid(text) {
+	if err != nil && charset.IsText(r.Body, charset.OfType(r.Header.Get("Content-Type"))) {
 		data = string(text)
 	}
 	event := map[string]any{}
@@ -96,9 +96,11 @@ func decodeEventData(v any) {
 		return
 	}
 	raw, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || !utf8.Valid(raw) {
+	declared := charset.OfType(payload.Text(event["datacontenttype"]))
+	if err != nil || !charset.IsText(raw, declared) {
 		return
 	}
+	raw, _ = charset.Decode(raw, declared)
 	event["data"] = string(raw)
 	if data, err := payload.Decode(raw); err == nil && data != nil {
 		event["data"] = data
@@ -115,5 +117,6 @@ func eventAttribute(s string) string {
 	if decoded, err := url.PathUnescape(s); err == nil {
 		s = decoded
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	s, _ = charset.DecodeHeader(s)
+	return s
 }

@@ -45,16 +45,16 @@ func readGatus(r *source.Request) (any, error) {
 	if r.Form != nil {
 		return source.FormFields(r.Form), nil
 	}
-	if payload.LooksLikeJSON(r.Body) {
-		data, err := payload.Decode(r.Body)
+	if payload.LooksLikeJSON(r.Text()) {
+		data, err := payload.Decode(r.Text())
 		if err != nil {
 			return nil, source.Errorf(http.StatusBadRequest, "the payload of Gatus must be JSON or lines of text: %w", err)
 		}
 		return data, nil
 	}
 	out, last := map[string]any{}, ""
-	for line := range bytes.Lines(r.Body) {
-		s := strings.ToValidUTF8(strings.TrimRight(string(line), "\r\n"), "\uFFFD")
+	for line := range bytes.Lines(r.Text()) {
+		s := strings.TrimRight(string(line), "\r\n")
 		name, value, ok := strings.Cut(s, ":")
 		if ok && slices.Contains(gatusFields, name) && out[name] == nil {
 			last = name

@@ -5,18 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"mime"
 	"net/http"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -61,8 +60,8 @@ func (n ntfyMessage) field(names ...string) string {
 		return value
 	}
 	for _, name := range names {
-		for _, value := range []string{n.request.Header.Get("X-" + name), n.header(name), n.request.Query.Get("x-" + name), n.request.Query.Get(name)} {
-			if value = strings.TrimSpace(decodeWords(value)); value != "" {
+		for _, value := range []string{n.request.HeaderText("X-" + name), n.header(name), n.query("x-" + name), n.query(name)} {
+			if value = strings.TrimSpace(value); value != "" {
 				return value
 			}
 		}
@@ -73,7 +72,7 @@ func (n ntfyMessage) field(names ...string) string {
 // header returns a header. It returns "" for the header Priority of HTTP (RFC 9218),
 // which browsers send.
 func (n ntfyMessage) header(name string) string {
-	value := n.request.Header.Get(name)
+	value := n.request.HeaderText(name)
 	if name == "priority" && httpPriority.MatchString(value) {
 		return ""
 	}
@@ -82,12 +81,10 @@ func (n ntfyMessage) header(name string) string {
 
 var httpPriority = lazyregexp.New(`^u=\d(,\s*(i|\d))?$`)
 
-// decodeWords decodes the encoded words of RFC 2047.
-func decodeWords(s string) string {
-	if d, err := new(mime.WordDecoder).DecodeHeader(s); err == nil {
-		s = d
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+// query returns a parameter of the query string, which may have encoded words as a header does.
+func (n ntfyMessage) query(name string) string {
+	value, _ := charset.DecodeHeader(n.request.Query.Get(name))
+	return value
 }
 
 func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
@@ -172,7 +169,7 @@ func newNtfyMessage(r *source.Request) (n ntfyMessage, err error) {
 	n.request = r
 	n.topic, n.sequence, _ = strings.Cut(r.Path, "/")
 	if r.Path == "" {
-		data, err := payload.Decode(r.Body)
+		data, err := payload.Decode(r.Text())
 		r.Payload = data
 		if _, ok := data.(map[string]any); err != nil || !ok {
 			return n, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
@@ -191,7 +188,7 @@ func newNtfyMessage(r *source.Request) (n ntfyMessage, err error) {
 
 // readContent returns the text of the message, and sets its file or the address of one. The
 // body of the request is a file if it has a name, if the text is elsewhere, or if it is
-// not UTF-8. Otherwise it is the text.
+// not a text. Otherwise it is the text.
 func (n ntfyMessage) readContent(m *source.Message) (message string, err error) {
 	filename := n.field("filename", "file", "f")
 	if err := n.attach(m, filename); err != nil {
@@ -203,7 +200,7 @@ func (n ntfyMessage) readContent(m *source.Message) (message string, err error) 
 	content := n.request.Body
 	message = strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
 	switch {
-	case len(m.Attach) == 0 && (filename != "" || message != "" && len(content) > 0 || !utf8.Valid(content)):
+	case len(m.Attach) == 0 && (filename != "" || message != "" && len(content) > 0 || !charset.IsText(content, charset.OfType(n.request.Header.Get("Content-Type")))):
 		if len(content) > 0 {
 			m.File = path.Base("/" + filename)
 			if m.File == "/" {
@@ -211,7 +208,7 @@ func (n ntfyMessage) readContent(m *source.Message) (message string, err error) 
 			}
 		}
 	case message == "":
-		message = string(content)
+		message = string(n.request.Text())
 	}
 	return message, nil
 }
