@@ -12,6 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
+// octets is the type of files of an unknown type.
+const octets = "application/octet-stream"
+
 const (
 	sniffLength = 512      // bytes from which the type of a file is found
 	maxInvite   = 64 << 10 // bytes of a calendar that is compared with the others
@@ -82,7 +85,7 @@ func (m *reader) nameFor(media string, b *bufio.Reader) string {
 		base = "invite"
 	case "message/rfc822":
 		base = "message"
-	case "application/octet-stream":
+	case octets:
 		start, _ := b.Peek(sniffLength) // a later read has the error
 		media, _, _ = strings.Cut(http.DetectContentType(start), ";")
 	}

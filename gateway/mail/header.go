@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	message "github.com/emersion/go-message/textproto"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // Header is the header of a mail.
@@ -45,28 +47,54 @@ func (h Header) Max(name string) int {
 // Count returns the number of fields with this name.
 func (h Header) Count(name string) int { return h.fields.FieldsByKey(name).Len() }
 
-// readHeader reads the header of a mail. Malformed lines are left out. Without
-// any field, the mail has only a body.
-func readHeader(r *bufio.Reader) (message.Header, error) {
-	var h message.Header
-	if !beginsWithField(r) {
-		return h, nil
-	}
+// readHeader reads the header of a mail or of a part. A line that cannot be a field begins the
+// body, unless fields that say how to read the body follow it: then it is stray. Fields that
+// nobody knows begin the body, too, if the header has no end. start is what of the body has been
+// read.
+func readHeader(r *bufio.Reader) (h message.Header, stray, start []byte, err error) {
 	var fields [][]byte
+	inStray := false // the last line, which the next one may continue, is in stray
 	for left := maxHeader; ; {
 		line, err := readLine(r, left)
 		if err != nil {
-			return h, err
+			return h, nil, nil, err
 		}
-		left -= len(line)
+		if left -= len(line); left < 0 {
+			if len(fields) == 0 && !isField(line) { // a text without line feeds
+				start = line
+				break
+			}
+			return h, nil, nil, ErrHeader
+		}
+		if len(line) == 0 { // the end, without an empty line
+			known := len(fields)
+			for known > 0 && !isKnown(fields[known-1]) {
+				known--
+			}
+			start = slices.Concat(fields[known:]...)
+			fields = fields[:known]
+			break
+		}
 		if len(trimLine(line)) == 0 {
 			break
 		}
-		if isMore := line[0] == ' ' || line[0] == '\t'; isMore && len(fields) > 0 {
+		switch isMore := line[0] == ' ' || line[0] == '\t'; {
+		case isMore && !inStray && len(fields) > 0:
 			fields[len(fields)-1] = append(fields[len(fields)-1], line...)
-		} else {
-			fields = append(fields, line)
+			continue
+		case !isMore && isField(line):
+			fields, inStray = append(fields, line), false
+			continue
+		case len(fields) == 0 && bytes.HasPrefix(line, []byte("From ")): // of a mailbox file
+			continue
+		case line[0] == ':': // a field without a name, which says nothing
+			continue
 		}
+		if !saysHow(r) {
+			start = line
+			break
+		}
+		stray, inStray = append(stray, line...), true
 	}
 	// Header.Add puts a field before the others.
 	for _, field := range slices.Backward(fields) {
@@ -74,20 +102,48 @@ func readHeader(r *bufio.Reader) (message.Header, error) {
 			h.Add(name, value)
 		}
 	}
-	return h, nil
+	return h, stray, start, nil
 }
 
-// readLine returns the next line, with its end, or an empty one at the end of r.
+// saysHow reports whether a field that says how to read the body comes before the next empty
+// line, so that r is still within the header.
+func saysHow(r *bufio.Reader) bool {
+	start, _ := r.Peek(r.Size()) // a later read has the error
+	for len(start) > 0 {
+		line, rest, _ := bytes.Cut(start, lf)
+		if len(trimLine(line)) == 0 {
+			return false
+		}
+		if howFields.Match(line) {
+			return true
+		}
+		start = rest
+	}
+	return false
+}
+
+// howFields matches the fields of MIME.
+var howFields = lazyregexp.New(`(?i)^(MIME-Version|Content-[A-Za-z-]+)[ \t]*:`)
+
+// isKnown reports whether a field is one that mails have.
+func isKnown(field []byte) bool { return knownFields.Match(field) }
+
+// knownFields matches fields of mails and of MIME (RFC 4021), and those that programs add.
+var knownFields = lazyregexp.New(`(?i)^(MIME-Version|Content-[A-Za-z-]+|X-[!-9;-~]+|(Resent-)?(Date|From|Sender|Reply-To|To|Cc|Bcc|Message-ID)|` +
+	`Subject|Comments|Keywords|References|In-Reply-To|Received|Return-Path|Importance|Priority|Sensitivity|Precedence|Organization|User-Agent|` +
+	`Auto-Submitted|Thread-[A-Za-z]+|List-[A-Za-z-]+|DKIM-Signature|ARC-[A-Za-z-]+|Authentication-Results|Delivered-To|Errors-To|Return-Receipt-To|` +
+	`Disposition-Notification-To)[ \t]*:`)
+
+// readLine returns the next line, with its end, or an empty one at the end of r. A line ends
+// after max bytes at the latest.
 func readLine(r *bufio.Reader, max int) ([]byte, error) {
 	var line []byte
 	for {
 		more, err := r.ReadSlice('\n')
-		if line = append(line, more...); len(line) > max {
-			return nil, ErrHeader
-		}
+		line = append(line, more...)
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case err == nil || err == io.EOF:
+		case errors.Is(err, bufio.ErrBufferFull) && len(line) <= max:
+		case err == nil || err == io.EOF || errors.Is(err, bufio.ErrBufferFull):
 			return line, nil
 		default:
 			return nil, err
@@ -101,10 +157,16 @@ func trimLine(line []byte) []byte { return bytes.TrimSuffix(bytes.TrimSuffix(lin
 // The characters that end a line.
 var cr, lf = []byte("\r"), []byte("\n")
 
+// isField reports whether a line begins a field.
+func isField(line []byte) bool {
+	_, _, ok := splitField(line)
+	return ok
+}
+
 // splitField returns the name of a field and its value on one line.
 func splitField(field []byte) (name, value string, ok bool) {
 	before, after, ok := bytes.Cut(field, []byte(":"))
-	if name = string(bytes.TrimRight(before, " \t")); !ok || !isFieldName(name) {
+	if name = string(bytes.TrimRight(before, " \t")); !ok || len(name) > maxFieldName || !isFieldName(name) {
 		return "", "", false
 	}
 	value = strings.NewReplacer("\r\n", "", "\n", "", "\r", "").Replace(string(after))
@@ -117,17 +179,5 @@ func isFieldName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' })
 }
 
-// beginsWithField reports whether the first line is a field. Some programs send
-// only a text.
-func beginsWithField(r *bufio.Reader) bool {
-	start, _ := r.Peek(maxFieldName + 1)
-	name, _, ok := bytes.Cut(start, []byte(":"))
-	name = bytes.TrimRight(name, " \t")
-	if bytes.HasPrefix(start, []byte("From ")) { // of a mailbox file
-		return true
-	}
-	return ok && isFieldName(string(name)) || bytes.HasPrefix(start, lf) || bytes.HasPrefix(start, []byte("\r\n"))
-}
-
-// maxFieldName bounds the name of the first field, in bytes.
+// maxFieldName bounds the name of a field, in bytes.
 const maxFieldName = 128

@@ -2,13 +2,14 @@
 // text, and the attachments.
 //
 // Programs that alert by mail are old or small, and their mails are often
-// malformed. A mistake in a mail is no reason to refuse it: a text whose encoding is
-// unknown is kept as it is, U+FFFD stands for what is in an unknown charset, and a
-// part that is malformed ends there.
+// malformed. A mistake in a mail is no reason to refuse it, or to lose its text: a line
+// that cannot be a field begins the body, a text whose encoding is unknown is kept as it
+// is, and U+FFFD stands for what is in an unknown charset.
 package mail
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/emersion/go-message/textproto"
 
 	"github.com/caddy-notify/caddy-notify/internal/charset"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -81,7 +83,7 @@ var (
 // the HTML; all other parts are attachments. The error is that of r or of s, or
 // one of the errors of this package.
 func Read(r io.Reader, s Store) (*Mail, error) {
-	in := &source{r: r, header: -1}
+	in := &source{r: r}
 	mail, err := read(in, s)
 	if in.err != nil {
 		return nil, in.err
@@ -91,12 +93,8 @@ func Read(r io.Reader, s Store) (*Mail, error) {
 
 func read(in *source, s Store) (*Mail, error) {
 	m := &reader{store: s, in: in}
-	b := bufio.NewReader(in)
-	h, err := readHeader(b)
-	if err != nil {
-		return nil, err
-	}
-	body, err := m.readPart(newPart(h, b), 0)
+	b := newBuffer(in)
+	h, body, err := m.readEntity(b, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +110,20 @@ func read(in *source, s Store) (*Mail, error) {
 	return mail, nil
 }
 
+// bufferSize is the size of the buffers of a mail and its parts, in bytes: how far is looked
+// ahead for the end of a header.
+const bufferSize = 16 << 10
+
+func newBuffer(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, bufferSize) }
+
+// withStart returns a reader of start and then of r.
+func withStart(start []byte, r *bufio.Reader) *bufio.Reader {
+	if len(start) == 0 {
+		return r
+	}
+	return newBuffer(io.MultiReader(bytes.NewReader(start), r))
+}
+
 // reader reads the parts of a mail.
 type reader struct {
 	store Store
@@ -123,6 +135,20 @@ type reader struct {
 
 	leftOut []string
 	reason  string
+}
+
+// readEntity reads a mail or a part to its end, and returns its header and its texts.
+func (m *reader) readEntity(b *bufio.Reader, depth int) (h textproto.Header, found texts, err error) {
+	h, stray, start, err := readHeader(b)
+	if err != nil {
+		return h, nil, err
+	}
+	found, err = m.readPart(newPart(h, withStart(start, b)), depth)
+	text, _ := charset.DecodeString(string(stray), "")
+	if text = clean(text); text != "" {
+		found = append(texts{{text: text, format: markup.Text}}, found...)
+	}
+	return h, found, err
 }
 
 // readPart reads a part to its end and returns its texts.
@@ -139,7 +165,7 @@ func (m *reader) readPart(p *part, depth int) (texts, error) {
 	case isUnshown(p.media):
 		_, err := io.Copy(io.Discard, m.tolerant(p.body))
 		return nil, err
-	case !p.isFile() && (p.media == "text/plain" || strings.HasPrefix(p.media, "multipart/")):
+	case !p.isFile() && p.media == "text/plain":
 		return m.readText(p, markup.Text)
 	case !p.isFile() && p.media == "text/html":
 		return m.readText(p, markup.HTML)
@@ -157,25 +183,22 @@ func isUnshown(media string) bool {
 }
 
 // readParts reads the parts of a multipart and returns their texts: all of them,
-// or one of the alternatives.
+// or one of the alternatives. Without any, it returns what is outside of the parts, which is
+// everything if the boundary does not occur.
 func (m *reader) readParts(multipart *part, depth int) (texts, error) {
+	s := newSplitter(multipart.body, multipart.params["boundary"])
+	before, err := m.readOutside(s)
+	if err != nil {
+		return nil, err
+	}
 	var all texts
-	parts := textproto.NewMultipartReader(multipart.body, multipart.params["boundary"])
-	for {
-		m.in.beginHeader()
-		raw, err := parts.NextPart()
-		m.in.endHeader()
-		if err != nil {
-			// The end, or a part that is malformed so that no other can be found.
-			return all, nil
-		}
-		p := newPart(raw.Header, raw)
-		found, err := m.readPart(p, depth+1)
+	for s.next() {
+		_, found, err := m.readEntity(newBuffer(s), depth+1)
 		if err != nil {
 			return nil, err
 		}
 		// The next header begins after the part.
-		if _, err := io.Copy(io.Discard, m.tolerant(p.body)); err != nil {
+		if _, err := io.Copy(io.Discard, s); err != nil {
 			return nil, err
 		}
 		if multipart.media == "multipart/alternative" {
@@ -184,7 +207,35 @@ func (m *reader) readParts(multipart *part, depth int) (texts, error) {
 			all = append(all, found...)
 		}
 	}
+	after, err := m.readOutside(s)
+	if err != nil || len(all) > 0 {
+		return all, err
+	}
+	return append(before, after...), nil
 }
+
+// maxOutside bounds a text outside of the parts, in bytes.
+const maxOutside = 64 << 10
+
+// readOutside reads what is before the first boundary or after the last one. It is of no use if
+// it says only that the mail is in MIME, as mail programs write there.
+func (m *reader) readOutside(s *splitter) (texts, error) {
+	start, err := io.ReadAll(io.LimitReader(s, maxOutside))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, s); err != nil {
+		return nil, err
+	}
+	text, _ := charset.DecodeString(string(start), "")
+	if text = clean(text); text == "" || aboutMIME.MatchString(text) {
+		return nil, nil
+	}
+	return texts{{text: text, format: markup.Text}}, nil
+}
+
+// aboutMIME matches a text of a few lines about the format of the mail.
+var aboutMIME = lazyregexp.New(`(?is)^.{0,300}(\bMIME\b|multi-?part).{0,300}$`)
 
 // tolerant returns r without errors of decoding: where a part is malformed, it
 // ends.
@@ -206,8 +257,22 @@ func (t *tolerantReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// readText reads a text. What is declared as a text but is none, such as a picture whose header
+// is damaged, becomes a file.
 func (m *reader) readText(p *part, format markup.Format) (texts, error) {
-	s, err := m.store.Text(m.tolerant(p.body))
+	b := newBuffer(m.tolerant(p.body))
+	declared := p.params["charset"]
+	if start, _ := b.Peek(sniffLength); !charset.IsKnown(declared) || charset.IsText(start, declared) { // a later read has the error
+		p.body = b
+		return m.readShown(p, format)
+	}
+	p.media, p.body = octets, b
+	return nil, m.readFile(p)
+}
+
+// readShown reads a text.
+func (m *reader) readShown(p *part, format markup.Format) (texts, error) {
+	s, err := m.store.Text(p.body)
 	if err != nil {
 		return nil, err
 	}
@@ -220,39 +285,28 @@ func (m *reader) readText(p *part, format markup.Format) (texts, error) {
 	if format == markup.Text && strings.EqualFold(p.params["format"], "flowed") {
 		s = unflow(s, strings.EqualFold(p.params["delsp"], "yes"))
 	}
-	if s = strings.TrimSpace(strings.TrimRight(s, "\x00")); s == "" {
+	if s = clean(s); s == "" {
 		return nil, nil
 	}
 	return texts{{s, format, doubt.Unknown}}, nil
 }
 
-// source is the reader that a mail is read from. It bounds what is read for the
-// header of a part, and keeps the error that ended the reading.
-type source struct {
-	r      io.Reader
-	header int64 // bytes that may still be read for a header; negative for no limit
-	err    error // not io.EOF
+// clean returns a text without NUL and without space at its ends, with bare line feeds.
+func clean(s string) string {
+	return strings.TrimSpace(strings.NewReplacer("\x00", "", "\r\n", "\n").Replace(s))
 }
 
-// beginHeader begins a header, after what readers have buffered.
-func (s *source) beginHeader() { s.header = maxHeader }
-
-func (s *source) endHeader() { s.header = -1 }
+// source is the reader that a mail is read from. It keeps the error that ended the reading.
+type source struct {
+	r   io.Reader
+	err error // not io.EOF
+}
 
 func (s *source) Read(p []byte) (int, error) {
-	switch {
-	case s.err != nil:
+	if s.err != nil {
 		return 0, s.err
-	case s.header == 0:
-		s.err = ErrHeader
-		return 0, s.err
-	case s.header > 0 && int64(len(p)) > s.header:
-		p = p[:s.header]
 	}
 	n, err := s.r.Read(p)
-	if s.header > 0 {
-		s.header -= int64(n)
-	}
 	if err != nil && err != io.EOF {
 		s.err = err
 	}

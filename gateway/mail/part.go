@@ -1,9 +1,7 @@
 package mail
 
 import (
-	"encoding/base64"
-	"io"
-	"mime/quotedprintable"
+	"bufio"
 	"strings"
 
 	"github.com/emersion/go-message/textproto"
@@ -14,11 +12,11 @@ type part struct {
 	media       string // text/plain if it is missing or malformed
 	params      map[string]string
 	disposition string
-	name        string    // of the file that the part is; "" if there is none
-	body        io.Reader // the encoding for the transfer is decoded
+	name        string        // of the file that the part is; "" if there is none
+	body        *bufio.Reader // the encoding for the transfer is decoded
 }
 
-func newPart(h textproto.Header, body io.Reader) *part {
+func newPart(h textproto.Header, body *bufio.Reader) *part {
 	p := new(part)
 	p.media, p.params = ParseParameters(h.Get("Content-Type"))
 	if kind, sub, ok := strings.Cut(p.media, "/"); !ok || kind == "" || sub == "" || strings.Contains(p.media, `"`) {
@@ -29,15 +27,14 @@ func newPart(h textproto.Header, body io.Reader) *part {
 	p.name = fileName(disposition, p.params)
 	p.body = body
 	if !p.multipart() { // some programs name an encoding of the whole multipart that none of it has
-		p.body = decodeTransfer(h.Get("Content-Transfer-Encoding"), body)
+		isText := !p.isFile() && strings.HasPrefix(p.media, "text/")
+		p.body = decodeTransfer(h.Get("Content-Transfer-Encoding"), body, isText, p.params["charset"])
 	}
 	return p
 }
 
 // multipart reports whether the part consists of parts.
-func (p *part) multipart() bool {
-	return strings.HasPrefix(p.media, "multipart/") && p.params["boundary"] != ""
-}
+func (p *part) multipart() bool { return strings.HasPrefix(p.media, "multipart/") }
 
 // isFile reports whether the part is a file, even if it is a text.
 func (p *part) isFile() bool { return p.name != "" || p.disposition == "attachment" }
@@ -48,31 +45,4 @@ func (p *part) contentType() string {
 		return p.media + "; charset=" + charset
 	}
 	return p.media
-}
-
-// decodeTransfer decodes the encoding of a body for its transfer. A body in an
-// unknown encoding stays as it is.
-func decodeTransfer(encoding string, body io.Reader) io.Reader {
-	encoding, _, _ = strings.Cut(strings.TrimSpace(encoding), " ")
-	switch strings.ToLower(encoding) {
-	case "quoted-printable":
-		return quotedprintable.NewReader(body)
-	case "base64":
-		return base64.NewDecoder(base64.StdEncoding, &unindented{body})
-	}
-	return body
-}
-
-// unindented reads base64 without the spaces that some programs add. The decoder
-// skips line feeds.
-type unindented struct{ r io.Reader }
-
-func (u *unindented) Read(p []byte) (int, error) {
-	n, err := u.r.Read(p)
-	for i, c := range p[:n] {
-		if c == ' ' || c == '\t' {
-			p[i] = '\n'
-		}
-	}
-	return n, err
 }

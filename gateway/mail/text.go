@@ -75,22 +75,30 @@ func (t texts) unknownCharset() string {
 	return ""
 }
 
-// unflow joins the lines of a text with format=flowed (RFC 3676): those that
-// end with a space go on in the next line. delsp removes that space. Quoted lines
-// stay as they are.
+// unflow joins the lines of a text with format=flowed (RFC 3676): those that end with a space go
+// on in the next line, if that is quoted as deeply and is not the line before a signature. delsp
+// removes that space.
 func unflow(s string, delsp bool) string {
 	var b strings.Builder
+	flows, depth := false, 0
 	for line := range strings.Lines(s) {
 		line, ended := strings.CutSuffix(line, "\n")
-		quoted := strings.HasPrefix(line, ">")
-		if !quoted {
-			line = strings.TrimPrefix(line, " ") // stuffed
+		text := strings.TrimLeft(line, ">")
+		quotes := len(line) - len(text)
+		text = strings.TrimPrefix(text, " ") // stuffed
+		isSeparator := text == "-- "
+		if flows && (quotes != depth || isSeparator) {
+			b.WriteByte('\n')
+			flows = false
 		}
-		flows := ended && !quoted && line != "-- " && strings.HasSuffix(line, " ")
+		if !flows && quotes > 0 {
+			b.WriteString(line[:quotes] + " ")
+		}
+		flows, depth = ended && !isSeparator && strings.HasSuffix(text, " "), quotes
 		if flows && delsp {
-			line = line[:len(line)-1]
+			text = text[:len(text)-1]
 		}
-		b.WriteString(line)
+		b.WriteString(text)
 		if ended && !flows {
 			b.WriteByte('\n')
 		}

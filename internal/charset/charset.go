@@ -149,6 +149,9 @@ func found(match []string) string {
 
 var declaration = lazyregexp.New(`^\s*<\?xml\s[^>]*encoding\s*=\s*["']([^"']+)`)
 
+// IsKnown reports whether texts in a charset can be read. "" is the charset that is not declared.
+func IsKnown(declared string) bool { return declared == "" || findCharset(declared) != nil }
+
 // IsText reports whether b, which its sender declares to be in a charset or leaves undeclared,
 // is a text and not a file.
 func IsText(b []byte, declared string) bool {

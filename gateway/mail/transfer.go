@@ -1,0 +1,192 @@
+package mail
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/internal/charset"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
+)
+
+// decodeTransfer decodes the encoding of a body for its transfer. A body in an
+// unknown encoding stays as it is, and so does one that is not in the encoding that its
+// header names. A file in base64 whose header is damaged is decoded, too. isText reports whether the body is a text, in the charset declared.
+func decodeTransfer(encoding string, body *bufio.Reader, isText bool, declared string) *bufio.Reader {
+	encoding, _, _ = strings.Cut(strings.Trim(strings.TrimSpace(encoding), "\"';,"), " ")
+	switch strings.ToLower(strings.Trim(encoding, "\"';,")) {
+	case "quoted-printable":
+		return newBuffer(&quotedPrintable{r: body})
+	case "base64":
+		if !isBase64(body, isText, declared) {
+			return body
+		}
+		return newBuffer(&base64Reader{r: body})
+	}
+	if line := firstLine(body); isText && len(line) >= minEncoded && !bytes.ContainsFunc(line, isForeign) && isFile(decodeLine(line)) {
+		return newBuffer(&base64Reader{r: body})
+	}
+	return body
+}
+
+// minEncoded is the minimum length of the first line of a file in base64, in bytes.
+const minEncoded = 40
+
+// firstLine returns the first line of r that is not empty, without space at its ends.
+func firstLine(r *bufio.Reader) []byte {
+	start, _ := r.Peek(sniffLength) // a later read has the error
+	line, _, _ := bytes.Cut(bytes.TrimLeft(start, " \t\r\n"), lf)
+	return bytes.TrimRight(line, " \t\r")
+}
+
+// decodeLine decodes a line in base64.
+func decodeLine(line []byte) []byte {
+	decoded, _ := io.ReadAll(&base64Reader{r: bufio.NewReader(bytes.NewReader(line))}) // it returns no error
+	return decoded
+}
+
+// isFile reports whether the content of a file begins with b.
+func isFile(b []byte) bool {
+	media := http.DetectContentType(b)
+	return media != octets && !strings.HasPrefix(media, "text/")
+}
+
+// isBase64 reports whether the first line of r is in base64.
+func isBase64(r *bufio.Reader, isText bool, declared string) bool {
+	line := firstLine(r)
+	if bytes.ContainsAny(line, " \t") && bytes.ContainsFunc(line, isForeign) {
+		return false
+	}
+	if !isText || !charset.IsKnown(declared) {
+		return true
+	}
+	decoded := decodeLine(line)
+	return len(line) == 0 || isFile(decoded) || len(decoded) > 0 && charset.IsText(decoded, declared)
+}
+
+// isForeign reports whether a character has no place in base64.
+func isForeign(r rune) bool { return !strings.ContainsRune(base64Characters+"= \t\r\n", r) }
+
+const base64Characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// base64Reader decodes base64 as far as it goes (RFC 2045, section 6.8): it leaves out what is
+// not of the alphabet, goes on after padding, and needs none at the end. Lines of a text after
+// the padding, such as those that a mailing list adds, are left out.
+type base64Reader struct {
+	r      *bufio.Reader
+	group  []byte // characters that are not decoded yet
+	out    []byte
+	padded bool // padding came before
+	err    error
+}
+
+// Read implements io.Reader.
+func (b *base64Reader) Read(p []byte) (int, error) {
+	for len(b.out) == 0 {
+		if b.err != nil {
+			return 0, b.err
+		}
+		line, err := b.r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			b.err = err
+		}
+		b.decode(line)
+		if b.err != nil {
+			b.flush()
+		}
+	}
+	n := copy(p, b.out)
+	b.out = b.out[n:]
+	return n, nil
+}
+
+// decode decodes a line, or a piece of a long one.
+func (b *base64Reader) decode(line []byte) {
+	b.out = b.out[:0]
+	if b.padded && bytes.ContainsFunc(bytes.TrimSpace(line), func(r rune) bool { return r == ' ' || isForeign(r) }) {
+		return
+	}
+	for _, c := range line {
+		switch {
+		case c == '=':
+			b.padded = true
+			b.flush()
+		case c != '\n' && c != '\r' && c != ' ' && c != '\t' && c < utf8.RuneSelf && !isForeign(rune(c)):
+			if b.group = append(b.group, c); len(b.group) == 4 {
+				b.flush()
+			}
+		}
+	}
+}
+
+// flush decodes the characters that have come.
+func (b *base64Reader) flush() {
+	b.out, _ = base64.RawStdEncoding.AppendDecode(b.out, b.group) // one character alone is no byte
+	b.group = b.group[:0]
+}
+
+// quotedPrintable decodes quoted-printable (RFC 2045, section 6.7). An equals sign that
+// begins no escape is kept, and so are all other characters.
+type quotedPrintable struct {
+	r   *bufio.Reader
+	out []byte
+	err error
+}
+
+// Read implements io.Reader.
+func (q *quotedPrintable) Read(p []byte) (int, error) {
+	for len(q.out) == 0 {
+		if q.err != nil {
+			return 0, q.err
+		}
+		line, err := q.r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			q.err = err
+		}
+		if i := bytes.LastIndexByte(line, '='); err != nil && i >= 0 && len(line)-i < 3 && q.err == nil {
+			// The piece of a long line ends within an escape.
+			line = append(bytes.Clone(line), q.more(3-(len(line)-i))...)
+		}
+		q.decode(line)
+	}
+	n := copy(p, q.out)
+	q.out = q.out[n:]
+	return n, nil
+}
+
+// more reads up to n bytes more of a line.
+func (q *quotedPrintable) more(n int) []byte {
+	next, _ := q.r.Peek(n) // a later read has the error
+	next = bytes.Clone(next)
+	_, _ = q.r.Discard(len(next))
+	return next
+}
+
+// decode decodes a line, or a piece of a long one.
+func (q *quotedPrintable) decode(line []byte) {
+	q.out = q.out[:0]
+	text := trimLine(line)
+	end := line[len(text):]
+	if len(end) > 0 {
+		text = bytes.TrimRight(text, " \t") // what mail servers add
+		if rest, soft := bytes.CutSuffix(text, []byte("=")); soft {
+			text, end = rest, nil
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		if text[i] == '=' && i+2 < len(text) {
+			if high, low := percent.Digit(text[i+1]), percent.Digit(text[i+2]); high >= 0 && low >= 0 {
+				q.out = append(q.out, byte(high<<4|low))
+				i += 2
+				continue
+			}
+		}
+		q.out = append(q.out, text[i])
+	}
+	q.out = append(q.out, end...)
+}
