@@ -2,14 +2,11 @@ package notifier
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"path"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Attachment is a file of a message. All destinations read the same copy,
@@ -25,10 +22,11 @@ type Attachment struct {
 
 // NewAttachment returns an attachment of bytes in memory. If contentType is
 // empty, invalid or application/octet-stream, it is derived from the name's
-// extension or else from the first bytes.
+// extension or else from the first bytes. A name without an extension gets that of the type.
 func NewAttachment(name, contentType string, data []byte) *Attachment {
 	a := &Attachment{Name: name, ContentType: contentType, Size: int64(len(data)), data: bytes.NewReader(data)}
 	a.findType(data)
+	a.nameByType()
 	return a
 }
 
@@ -40,6 +38,7 @@ func NewAttachment(name, contentType string, data []byte) *Attachment {
 func NewAttachmentAt(name, contentType string, size int64, start []byte, data io.ReaderAt) *Attachment {
 	a := &Attachment{Name: name, ContentType: contentType, Size: size, data: data}
 	a.findType(start)
+	a.nameByType()
 	return a
 }
 
@@ -87,38 +86,14 @@ func typeOfName(name string) string {
 }
 
 // Rename changes the name. A type that was only found by the content becomes that of the
-// extension of the new name.
+// extension of the new name, and a name without an extension gets that of the type.
 func (a *Attachment) Rename(name string) {
 	a.Name = AttachmentName(name, 1)
 	t, _, err := mime.ParseMediaType(typeOfName(a.Name))
 	if err == nil && (a.ContentType == "application/octet-stream" || a.ContentType == "text/plain") {
 		a.ContentType = t
 	}
-}
-
-// AttachmentName returns name in a form that is safe as the name of a file and
-// in a header: the last element of a path, without control characters, and of at
-// most 250 characters. If nothing is left of it, AttachmentName returns
-// attachment.001, with n as the number.
-func AttachmentName(name string, n int) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\\':
-			return '/'
-		case unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Bidi_Control):
-			return -1
-		}
-		return r
-	}, name)
-	name = strings.TrimSpace(path.Base(name))
-	if name == "" || name == "." || name == "/" || name == ".." {
-		return fmt.Sprintf("attachment.%03d", n)
-	}
-	for range utf8.RuneCountInString(name) - 250 { // keep the end with the extension
-		_, size := utf8.DecodeRuneInString(name)
-		name = name[size:]
-	}
-	return name
+	a.nameByType()
 }
 
 var typesByExtension = map[string]string{

@@ -50,13 +50,53 @@ func TestContentType(t *testing.T) {
 
 func TestAttachmentName(t *testing.T) {
 	for in, want := range map[string]string{
-		"a.txt": "a.txt", "../../etc/passwd": "passwd", `C:\temp\x.log`: "x.log", "": "attachment.007", "..": "attachment.007",
-		"a\r\nContent-Type: x": "aContent-Type: x", "a\x00b": "ab", "/": "attachment.007", "\u202egnp.exe": "gnp.exe",
+		"a.txt": "a.txt", "../../etc/passwd": "passwd", `C:\temp\x.log`: "x.log", "": "attachment-7", "..": "attachment-7",
+		"a\r\nContent-Type: x": "aContent-Type: x", "a\x00b": "ab", "/": "attachment-7", "\u202egnp.exe": "gnp.exe",
 		strings.Repeat("é", 300) + ".png": strings.Repeat("é", 246) + ".png",
 	} {
 		if got := AttachmentName(in, 7); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestNameByType checks that a file has a name by its type, unless it has an extension.
+func TestNameByType(t *testing.T) {
+	const png, jpg = "\x89PNG\r\n\x1a\n", "\xFF\xD8\xFF\xE0"
+	for _, test := range []struct{ name, contentType, content, want string }{
+		{"snap", "image/jpeg", "", "snap.jpg"},
+		{"snap", "image/jpg; q=1", "", "snap.jpg"},
+		{"snap", "", png, "snap.png"},
+		{"snap", "application/octet-stream", jpg, "snap.jpg"},
+		{"snap.", "image/jpeg", "", "snap.jpg"},
+		{"front door 2026-11-28 12.30.45", "image/jpeg", "", "front door 2026-11-28 12.30.45.jpg"},
+		{"1. of May", "application/pdf", "", "1. of May.pdf"},
+		{"report", "text/csv; charset=utf-8", "", "report.csv"},
+		{"log", "", "a text", "log.txt"},
+		{"a.jpeg", "image/jpeg", "", "a.jpeg"},
+		{"a.png", "image/jpeg", "", "a.png"},
+		{"a.7z", "application/octet-stream", "", "a.7z"},
+		{".profile", "text/plain", "", ".profile"},
+		{"core", "application/octet-stream", "\x00\x01", "core"},
+		{"attachment", "application/octet-stream", "\x00\x01", "attachment.bin"},
+		{"attachment-2", "", jpg, "attachment-2.jpg"},
+		{"x", "application/vnd.api+json", "", "x.json"},
+	} {
+		if got := NewAttachment(test.name, test.contentType, []byte(test.content)).Name; got != test.want {
+			t.Errorf("%s, %s: got %s, want %s", test.name, test.contentType, got, test.want)
+		}
+	}
+	for _, test := range [][3]string{
+		{"snap.cgi", "image/jpeg", "snap.cgi.jpg"}, {"video.php", "video/mp4; codecs=x", "video.php.mp4"}, {"a.png", "image/jpeg", "a.png"},
+		{"a.cgi", "text/html", "a.cgi"}, {"snap", "image/jpeg", "snap"}, {"a.jpg", "", "a.jpg"}, {"a.heic", "image/heic", "a.heic"},
+	} {
+		if got := TypeName(test[0], test[1]); got != test[2] {
+			t.Errorf("%s, %s: got %s, want %s", test[0], test[1], got, test[2])
+		}
+	}
+	a := NewAttachment("a.jpg", "image/jpeg", nil)
+	if a.Rename("b"); a.Name != "b.jpg" {
+		t.Errorf("renamed: %s", a.Name)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestAttachmentsInJSON(t *testing.T) {
 		"object":             {`"attach":{"base64":"` + b64([]byte("1")) + `","filename":"a.txt"}`, "a.txt text/plain 1"},
 		"array of objects":   {`"attachments":[{"base64":"MQ==","filename":"a.txt"},{"base64":"Mg","filename":"b.txt"}]`, "a.txt text/plain 1|b.txt text/plain 2"},
 		"its type":           {`"attachment":{"base64":"MQ==","filename":"a.txt","mimetype":"text/csv"}`, "a.txt text/csv 1"},
-		"no name":            {`"attach":{"base64":"MQ=="}`, "attachment.001 text/plain 1"},
+		"no name":            {`"attach":{"base64":"MQ=="}`, "attachment.txt text/plain 1"},
 		"a folder":           {`"attach":{"base64":"MQ==","filename":"../../a.txt"}`, "a.txt text/plain 1"},
 		"empty":              {`"attach":{"base64":"","filename":"a.txt"}`, "a.txt text/plain "},
 		"URL-safe alphabet":  {`"attach":{"base64":"Pj4_","filename":"a.txt"}`, "a.txt text/plain >>?"},

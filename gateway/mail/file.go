@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // octets is the type of files of an unknown type.
@@ -92,45 +93,5 @@ func (m *reader) nameFor(media string, b *bufio.Reader) string {
 	if m.unnamed++; m.unnamed > 1 {
 		base += fmt.Sprintf("-%d", m.unnamed)
 	}
-	return base + extension(media)
-}
-
-// extension returns the usual extension of files of a type.
-func extension(media string) string {
-	kind, sub, _ := strings.Cut(media, "/")
-	switch {
-	case extensions[media] != "":
-		return "." + extensions[media]
-	case strings.HasSuffix(sub, "+xml"):
-		return ".xml"
-	case strings.HasSuffix(sub, "+json"):
-		return ".json"
-	case kind == "image" || kind == "audio" || kind == "video":
-		if sub = strings.TrimPrefix(sub, "x-"); shortWord.MatchString(sub) {
-			return "." + sub
-		}
-	case kind == "text" || kind == "message":
-		return ".txt"
-	}
-	return ".bin"
-}
-
-// shortWord matches types of media that are their own extension.
-var shortWord = lazyregexp.New(`^[a-z0-9]{2,5}$`)
-
-// extensions has the extensions of common types. Those of package mime depend on
-// the machine.
-var extensions = map[string]string{
-	"application/gzip": "gz", "application/ics": "ics", "application/json": "json", "application/msword": "doc", "application/pdf": "pdf",
-	"application/pgp-encrypted": "asc", "application/pgp-keys": "asc", "application/rtf": "rtf", "application/vnd.ms-excel": "xls",
-	"application/vnd.ms-powerpoint": "ppt", "application/vnd.oasis.opendocument.spreadsheet": "ods", "application/vnd.oasis.opendocument.text": "odt",
-	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
-	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "xlsx",
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
-	"application/x-gzip": "gz", "application/xml": "xml", "application/zip": "zip", "application/x-zip-compressed": "zip",
-	"audio/mpeg": "mp3", "audio/mp4": "m4a", "audio/wave": "wav", "audio/x-wav": "wav",
-	"image/jpeg": "jpg", "image/pjpeg": "jpg", "image/svg+xml": "svg", "image/tiff": "tiff", "image/vnd.microsoft.icon": "ico",
-	"message/rfc822": "eml", "text/calendar": "ics", "text/csv": "csv", "text/html": "html", "text/markdown": "md", "text/rtf": "rtf",
-	"text/vcard": "vcf", "text/x-vcard": "vcf", "text/xml": "xml", "video/3gpp": "3gp", "video/mpeg": "mpg", "video/quicktime": "mov", "video/x-msvideo": "avi",
-	"video/x-matroska": "mkv",
+	return base + notifier.Extension(media)
 }

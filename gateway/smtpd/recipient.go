@@ -1,6 +1,7 @@
 package smtpd
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/emersion/go-smtp"
@@ -19,6 +20,13 @@ type Recipient struct {
 
 	// Named means that the client has logged in to an account that names the key.
 	Named bool
+}
+
+// same reports whether a mail to r and to o is the same message to the same destinations, so that
+// it is sent once.
+func (r Recipient) same(o Recipient) bool {
+	tags := func(e notifier.TagExpr) string { return strings.Join(slices.Sorted(strings.SplitSeq(e.String(), ",")), ",") }
+	return r.Key == o.Key && r.Type == o.Type && tags(r.Tags) == tags(o.Tags)
 }
 
 // parseRecipient parses the address of a recipient. It ignores the host.

@@ -61,7 +61,7 @@ func (e *StorageError) Error() string {
 func (e *StorageError) Unwrap() error { return e.Err }
 
 // Add reads r to its end and stores it as an attachment. An empty name becomes
-// attachment.001 and so on. A path is reduced to its last element. The error is
+// attachment, attachment-2 and so on, with the extension of the type. A path is reduced to its last element. The error is
 // [ErrTooLarge] or [ErrTooMany] if a limit is exceeded, and a [*StorageError] if
 // the attachment cannot be stored.
 func (s *Spool) Add(name, contentType string, r io.Reader) (*notifier.Attachment, error) {
@@ -188,7 +188,7 @@ func (s *Spool) Fetch(ctx context.Context, pool *egress.Pool, policy *egress.Pol
 		}
 	}
 	if name == "" {
-		name = path.Base(u.Path)
+		name = notifier.TypeName(path.Base(u.Path), resp.Header.Get("Content-Type"))
 	}
 	return s.Add(name, resp.Header.Get("Content-Type"), resp.Body)
 }
