@@ -14,7 +14,8 @@ import (
 	"sync"
 
 	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
+
+	"github.com/caddy-notify/caddy-notify/internal/smtp"
 )
 
 // Account is an account of a mail client.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/emersion/go-smtp"
+	"github.com/caddy-notify/caddy-notify/internal/smtp"
 )
 
 // TestPasswordChecks checks that the guesses of one address delay a login from another

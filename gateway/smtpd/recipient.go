@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/emersion/go-smtp"
-
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/smtp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
@@ -25,7 +24,9 @@ type Recipient struct {
 // same reports whether a mail to r and to o is the same message to the same destinations, so that
 // it is sent once.
 func (r Recipient) same(o Recipient) bool {
-	tags := func(e notifier.TagExpr) string { return strings.Join(slices.Sorted(strings.SplitSeq(e.String(), ",")), ",") }
+	tags := func(e notifier.TagExpr) string {
+		return strings.Join(slices.Sorted(strings.SplitSeq(e.String(), ",")), ",")
+	}
 	return r.Key == o.Key && r.Type == o.Type && tags(r.Tags) == tags(o.Tags)
 }
 

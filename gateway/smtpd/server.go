@@ -17,8 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/emersion/go-smtp"
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/internal/smtp"
 )
 
 // Config configures a [Server].
@@ -108,7 +109,22 @@ func New(c Config, g Gateway) *Server {
 	s.smtp.MaxLineLength = maxLine
 	s.smtp.EnableSMTPUTF8 = true
 	s.smtp.ErrorLog = errorLog{c.Log}
+	s.smtp.Refused = s.refusedByProtocol
 	return s
+}
+
+// refusedByProtocol records a command that package smtp has refused.
+func (s *Server) refusedByProtocol(c *smtp.Conn, code int, text string) {
+	status := http.StatusBadRequest
+	switch code {
+	case 421: // the client has gone, or sends nothing
+		return
+	case 452:
+		status = http.StatusServiceUnavailable
+	case 552:
+		status = http.StatusRequestEntityTooLarge
+	}
+	s.gateway.Refused(Refusal{Client: connOf(c).client, Code: code, Text: oneLine(text), Status: status})
 }
 
 // Serve receives mails until [Server.Stop] closes the listener. With implicit,

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/internal/smtp"
 )
 
 // session is the SMTP session of a client.
@@ -31,11 +31,16 @@ type session struct {
 
 // newSession begins a session. It implements smtp.Backend.
 func (s *Server) newSession(c *smtp.Conn) (smtp.Session, error) {
+	return &session{server: s, conn: connOf(c)}, nil
+}
+
+// connOf returns the connection below TLS.
+func connOf(c *smtp.Conn) *conn {
 	raw := c.Conn()
 	if t, ok := raw.(*tls.Conn); ok {
 		raw = t.NetConn()
 	}
-	return &session{server: s, conn: raw.(*conn)}, nil
+	return raw.(*conn)
 }
 
 // AuthMechanisms implements smtp.AuthSession.

@@ -68,7 +68,7 @@ func echo(mail io.Reader, _ []Recipient) (*Outcome, error) {
 // one. Package smtp v0.25.1 can mix them up. The commands of the later mail are
 // sent at once, so that the server reads them as early as possible.
 func TestAnswersStayWithTheirMails(t *testing.T) {
-	const later = "MAIL FROM:<a@x>\r\nRCPT TO:<k@x>\r\nBDAT 5 LAST\r\nlater"
+	const later = "MAIL FROM:<Front Door@cam>\r\nRCPT TO:<k@x>\r\nBDAT 5 LAST\r\nlater"
 	firsts := []string{"BDAT 0\r\n", "BDAT 5\r\nfirst", "BDAT 5\r\nfirstBDAT 3\r\nxyz"}
 	if racetest.Enabled {
 		firsts = firsts[1:] // package smtp has a data race there; see Data
@@ -77,7 +77,7 @@ func TestAnswersStayWithTheirMails(t *testing.T) {
 		for _, reset := range []string{"RSET\r\n", "EHLO again\r\n"} {
 			for range 20 {
 				c := start(t, echo)
-				fmt.Fprintf(c, "EHLO x\r\nMAIL FROM:<a@x>\r\nRCPT TO:<k@x>\r\n%s%s%s", first, reset, later)
+				fmt.Fprintf(c, "EHLO x\r\nMAIL FROM:<UPS>\r\nRCPT TO:<k@x>\r\n%s%s%s", first, reset, later)
 				_ = c.Flush()
 				got, err := io.ReadAll(c)
 				if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
