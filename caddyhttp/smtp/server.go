@@ -24,6 +24,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/refusal"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -40,7 +41,7 @@ type Server struct {
 	at       *block.Info   // where the setting smtp stands
 	server   *smtpd.Server // nil before Start
 	log      *zap.Logger
-	refusals httpapi.RefusalLog
+	refusals refusal.Log
 }
 
 // New returns a server that sends with engine. It reads the files that the settings name,
@@ -218,7 +219,7 @@ func (g *Server) refused(r smtpd.Refusal) {
 	if r.Client.IsValid() {
 		f.Client = r.Client.String()
 	}
-	httpapi.RecordRefusal(g.engine.Shared, f, &g.refusals, g.log)
+	refusal.Record(g.engine.Shared, f, &g.refusals, g.log)
 }
 
 // receive reads a mail and sends it to its recipients.

@@ -37,10 +37,13 @@ func TestAsk(t *testing.T) {
 			}
 		}
 		shown := page(g, one+"?answer=deploy")
-		for _, want := range []string{"Deploy 1.4?", "It **adds** a column.", `class="primary" name="answer" value="deploy"`, `<button name="answer" value="wait"`, "wait counts", "json://"} {
+		for _, want := range []string{"Deploy 1.4?", "It **adds** a column.", `class="primary" name="answer" value="deploy"`, `<button name="answer" value="wait"`, "wait counts", "JSON 127.0.0.1:"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("the page has no %q: %s", want, shown)
 			}
+		}
+		if strings.Contains(shown, "json://") {
+			t.Errorf("the page has the URL of a destination: %s", shown)
 		}
 		if got := said(state(t, g, id, "")); got != "open" {
 			t.Errorf("a look at the page: %s", got)

@@ -19,17 +19,18 @@ import (
 // question as it is then. first reports whether this answer counts.
 func (q *Questions) Answer(ctx context.Context, at *At, answer, by string) (x *Question, first bool, err error) {
 	x, first, err = q.change(ctx, at.ID, by, func(x *Question, now time.Time) {
-		x.decide(Outcome{State: Answered, Answer: answer, By: by, Through: at.Through.Name, At: now})
+		x.decide(Outcome{State: Answered, Answer: answer, By: by, Through: at.Through.URL, At: now})
 	})
 	return x, first, err
 }
 
-// Device returns the name of the device whose link was used, or "".
+// Device returns the device whose link was used, or "". Its name is marked as that of a device,
+// because whoever subscribes one chooses the name, which must not pass for that of a user.
 func (at *At) Device() string {
-	if !site.IsDevice(at.Through.Name) {
+	if !site.IsDevice(at.Through.URL) {
 		return ""
 	}
-	return at.Through.Name[len(site.DeviceScheme):]
+	return at.Through.URL[len(site.DeviceScheme):] + " (device)"
 }
 
 // Withdraw ends a question on behalf of who has asked it, if it is open. It returns it as it

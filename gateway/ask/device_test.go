@@ -20,7 +20,7 @@ func TestAskDevice(t *testing.T) {
 		push.Subscribe(t, g, "ann")
 		settle(time.Minute)
 		before := len(push.Got())
-		id := ask(t, g, deploy)
+		id := ask(t, g, strings.Replace(deploy, "{", `{"tell":true,`, 1))
 		settle(time.Second)
 		ask(t, g, `{"options":["a","b","c"]}`)
 		settle(time.Second)
@@ -36,10 +36,14 @@ func TestAskDevice(t *testing.T) {
 			t.Errorf("the payload with three answers is %+v", other)
 		}
 		link := strings.TrimPrefix(p.Link, "https://alerts.example.com")
-		if shown := page(g, link); !strings.Contains(shown, "You answer as ann.") || strings.Contains(shown, `name="by"`) {
+		if shown := page(g, link); !strings.Contains(shown, "You answer as ann (device).") || strings.Contains(shown, `name="by"`) {
 			t.Errorf("the page: %s", shown)
 		}
-		wantAnswered(t, g, link, "answer=deploy&by=Eve", http.StatusOK, "answered deploy by ann")
+		wantAnswered(t, g, link, "answer=deploy&by=Eve", http.StatusOK, "answered deploy by ann (device)")
+		settle(time.Second)
+		if told := push.Got(); !strings.Contains(told[len(told)-1].Payload.Text, "deploy, by ann (device), after") {
+			t.Errorf("told %+v", told[len(told)-1].Payload)
+		}
 		if s := state(t, g, id, ""); s.Through != "device://ann" {
 			t.Errorf("%+v", s)
 		}

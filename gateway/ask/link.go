@@ -66,13 +66,27 @@ type At struct {
 	Through Target
 }
 
+// IsLink reports whether the last segment of a path has the form of that of a link.
+func IsLink(segment string) bool {
+	_, _, ok := parseLink(segment)
+	return ok
+}
+
+// parseLink returns the question that the last segment of a link names, and its code.
+func parseLink(segment string) (id uuid.UUID, code []byte, ok bool) {
+	b, err := linkEncoding.DecodeString(segment)
+	if err != nil || len(b) != len(id)+codeSize {
+		return id, nil, false
+	}
+	return uuid.UUID(b[:len(id)]), b[len(id):], true
+}
+
 // ByLink returns the question that the last segment of a link leads to, or [ErrNone].
 func (q *Questions) ByLink(ctx context.Context, segment string) (*At, error) {
-	b, err := linkEncoding.DecodeString(segment)
-	if err != nil || len(b) != len(uuid.UUID{})+codeSize {
+	id, code, ok := parseLink(segment)
+	if !ok {
 		return nil, ErrNone
 	}
-	id, code := uuid.UUID(b[:len(uuid.UUID{})]), b[len(uuid.UUID{}):]
 	x, err := q.Get(ctx, id)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,11 @@
 package ask
 
 import (
+	"cmp"
+
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // Visit is a request for the page of a question.
@@ -31,7 +34,7 @@ func (at *At) Page(v *Visit) view.AskPage {
 		p.User = at.Device()
 	}
 	for _, t := range x.Targets {
-		p.Asked = append(p.Asked, t.Name)
+		p.Asked = append(p.Asked, cmp.Or(t.Name, notifier.NameOf("", t.URL), "a destination"))
 	}
 	for _, o := range x.Options {
 		p.Options = append(p.Options, view.AskOption{Text: o, Chosen: o == v.Chosen})

@@ -48,7 +48,8 @@ type Question struct {
 // Target is a destination that was asked.
 type Target struct {
 	Hash string
-	Name string // as it is shown
+	URL  string // with its secrets masked, for who may send or manage
+	Name string // for everybody who has a link; "" if an earlier version has asked
 }
 
 // Outcome is how a question was decided. The zero value is that of one that is open.
@@ -56,7 +57,7 @@ type Outcome struct {
 	State   State
 	Answer  string
 	By      string // as it is shown; "" if nobody is known
-	Through string // the name of the destination
+	Through string // the URL of the destination, with its secrets masked
 	At      time.Time
 }
 
@@ -78,6 +79,14 @@ func (x *Question) JSON(full bool) *api.AskState {
 	}
 	at := x.Outcome.At.UTC()
 	out.By, out.Through, out.At = x.Outcome.By, x.Outcome.Through, &at
+	return out
+}
+
+// GuestJSON returns what those see of the question who have a link to it and no other right: not
+// through which destination it was answered.
+func (x *Question) GuestJSON() *api.AskState {
+	out := x.JSON(true)
+	out.Through = ""
 	return out
 }
 
@@ -131,7 +140,8 @@ func (x *Question) fields(c *wire.Codec) {
 
 func (t *Target) fields(c *wire.Codec) {
 	wire.Text(c, 1, &t.Hash)
-	wire.Text(c, 2, &t.Name)
+	wire.Text(c, 2, &t.URL)
+	wire.Text(c, 3, &t.Name)
 }
 
 func (o *Outcome) fields(c *wire.Codec) {

@@ -179,7 +179,7 @@ func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
 		Created: now, Until: now.Add(d.Question.Timeout), Escalates: d.Rules.IsStep() && slices.ContainsFunc(d.Steps, func(n int) bool { return n != 0 }), Outcome: Outcome{State: Open},
 	}
 	for _, t := range d.To.Targets {
-		x.Targets = append(x.Targets, Target{t.Hash(), t.String()})
+		x.Targets = append(x.Targets, Target{t.Hash(), t.String(), t.Destination.Name()})
 	}
 	x.newLinkSecret()
 	return x

@@ -79,7 +79,7 @@ func (h *incidentPages) postIncident(done string) consoleFunc {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 		defer cancel()
-		x, err := h.ofSite(ctx, q, r.PostForm.Get("id"))
+		x, err := h.FindIncident(ctx, q, r.PostForm.Get("id"))
 		if err != nil {
 			return httpapi.Answer(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
@@ -111,24 +110,11 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
 func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
-	at, err := h.ofSite(ctx, q, id)
+	at, err := h.FindIncident(ctx, q, id)
 	if err != nil {
 		return err
 	}
 	return q.Alerts.Incidents.Forget(ctx, at)
-}
-
-// ofSite returns the incident with a public ID, which must be one of the site's keys.
-func (h *incidentPages) ofSite(ctx context.Context, q *gateway.Rooms, id string) (*alerting.StoredIncident, error) {
-	at, err := q.Alerts.Incidents.ByID(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), h.App.Engine.NameOfIncident(ctx, at.Incident), nil)
-	if err == nil && !slices.Contains(places, alerting.PlaceOfIncident(at.Incident)) {
-		err = alerting.ErrNoIncident
-	}
-	return at, err
 }
 
 // forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.

@@ -388,10 +388,6 @@ func messagesHint(stored, titles bool) string {
 
 // pageMessage returns the message that the address of a page names.
 func (h *messagePages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms, *queue.Entry, error) {
-	id, err := uuid.Parse(at.ID)
-	if err != nil || id.String() != at.ID {
-		return nil, nil, outbox.ErrNoMessage
-	}
 	q, err := h.App.Open(nil)
 	if err == nil && q == nil {
 		err = outbox.ErrNoMessage
@@ -401,7 +397,7 @@ func (h *messagePages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	e, err := q.Outbox.Messages().Get(ctx, h.Site(), id)
+	e, err := h.FindMessage(ctx, q, at.ID)
 	if err == nil {
 		err = q.Outbox.Messages().Follow(ctx, e)
 	}

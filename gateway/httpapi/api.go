@@ -105,7 +105,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	at.lookup = Lookup{Name: at.Key, site: h.Resolved}
-	h.Devices.hideInvitation(r)
+	h.hideLink(r, &at)
 	h.App.Checks.Respond(w, r)
 	w = early.Writer(w, r)
 	var resp *api.Response

@@ -179,14 +179,12 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if login && userOf(r) == "" && h.MayManage(r) != nil {
 		return errAskLogin
 	}
-	x, err := q.Questions.ByLink(r.Context(), at.ID)
-	if errors.Is(err, ask.ErrNone) || err == nil && x.Login && !login {
-		return errNoQuestion
-	}
+	x, own, err := h.followQuestion(r.Context(), q, at.ID, login)
 	if err != nil {
-		return Answer(err)
+		return err
 	}
-	v := ask.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: userOf(r), Action: RelativeAddress(r), Root: api.RootOf(r.URL.Path)}
+	may := h.rightsTo(r, own)
+	v := ask.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: may.user, Action: RelativeAddress(r), Root: api.RootOf(r.URL.Path)}
 	status := http.StatusOK
 	if r.Method == http.MethodPost {
 		if status, err = h.answer(w, r, q.Questions, x, &v); err != nil {
@@ -197,7 +195,10 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 		return h.WritePage(w, r, status, "", x.Page(&v))
 	}
 	w.Header().Add("Vary", "Accept")
-	return WriteJSON(w, status, x.JSON(true))
+	if own && h.mayActOn(r, h.App.Engine.NameOf(r.Context(), x.Place)) {
+		return WriteJSON(w, status, x.JSON(true))
+	}
+	return WriteJSON(w, status, x.GuestJSON())
 }
 
 // answer answers a question with the form of r. A problem is shown on the page.
@@ -216,7 +217,7 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 		v.Problem, v.Typed = text.Error(), form.answer
 		return http.StatusBadRequest, nil
 	}
-	now, first, err := q.Answer(r.Context(), x, form.answer, cmp.Or(userOf(r), x.Device(), typedName(form.by)))
+	now, first, err := q.Answer(r.Context(), x, form.answer, cmp.Or(v.User, x.Device(), typedName(form.by)))
 	if errors.Is(err, ask.ErrNone) {
 		return 0, errNoQuestion
 	}

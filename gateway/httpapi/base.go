@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/refusal"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
@@ -35,7 +36,7 @@ type Base struct {
 	ParseDuration func(string) (time.Duration, error)
 
 	Log      *zap.Logger
-	Refusals RefusalLog
+	Refusals refusal.Log
 	faults   loglimit.Budget // of lines about requests that failed through no fault of the client
 }
 

@@ -12,11 +12,15 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/told"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -61,7 +65,7 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 			return h.ErrorResponse(err)
 		}
 	}
-	done, problem, x, err := h.doIncident(w, r, at.ID)
+	found, err := h.doIncident(w, r, at)
 	if err != nil {
 		return h.ErrorResponse(err)
 	}
@@ -70,73 +74,95 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 		return nil
 	}
 	if api.PrefersHTML(r) {
-		if err := h.WritePage(w, r, http.StatusOK, RouteConsole, h.incidentPage(r, x, done, problem)); err != nil {
+		if err := h.WritePage(w, r, http.StatusOK, RouteConsole, h.incidentPage(r, &found)); err != nil {
 			return h.ErrorResponse(err)
 		}
 		return nil
 	}
 	header.Add("Vary", "Accept")
-	if err := WriteJSON(w, http.StatusOK, alerting.NewIncidentJSON(x, h.NameOfIncident(r)(x))); err != nil {
+	if err := WriteJSON(w, http.StatusOK, alerting.NewIncidentJSON(found.Incident, h.NameOfIncident(r)(found.Incident))); err != nil {
 		return h.ErrorResponse(err)
 	}
 	return nil
 }
 
-// doIncident does what a request to the page of an incident asks for, and returns the
-// incident, what was done, and why something was not.
-func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, id string) (done view.Says, problem string, x *rules.Incident, err error) {
+// foundIncident is the incident that an address names, after what the request asked for.
+type foundIncident struct {
+	*rules.Incident
+	rights
+	own     bool      // it is one of the site's keys
+	done    view.Says // what was done
+	problem string    // why something was not
+}
+
+// findIncident returns the incident that the address of r names. The console has none but those of
+// the site's keys.
+func (h *Incidents) findIncident(r *http.Request, q *gateway.Rooms, at *Route) (x *alerting.StoredIncident, own bool, err error) {
+	if at.Pattern == RouteConsoleIncident {
+		x, err = h.FindIncident(r.Context(), q, at.ID)
+		return x, true, err
+	}
+	return h.followIncident(r.Context(), q, at.ID)
+}
+
+// doIncident does what a request to the page of an incident asks for.
+func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, at *Route) (found foundIncident, err error) {
 	q, err := h.App.Open(nil)
 	if err != nil {
-		return done, "", nil, err
+		return found, err
 	}
 	foreign := r.Method == http.MethodPost && isForeignChange(r)
 	if foreign {
 		if hasIdentity(r) {
-			return done, "", nil, errForeignChange
+			return found, errForeignChange
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*") // so that the page learns whether it has worked
 	}
-	at, err := q.Alerts.Incidents.ByID(r.Context(), id)
+	stored, own, err := h.findIncident(r, q, at)
 	if err != nil {
-		return done, "", nil, Answer(err)
+		return found, Answer(err)
 	}
+	found = foundIncident{Incident: stored.Incident, rights: h.rightsTo(r, own), own: own}
 	var form incidentForm
 	if r.Method == http.MethodPost {
 		if form, err = readIncidentForm(w, r); err != nil {
-			return done, "", nil, err
+			return found, err
 		}
 		if foreign && form.do != doAcknowledge {
-			return done, "", nil, errForeignAction
+			return found, errForeignAction
 		}
 	}
 	switch form.do {
 	case "":
-		return done, "", at.Incident, nil
+		return found, nil
 	case doSilence:
-		done, err = h.silenceIncident(r, at.Incident, &form)
-		return done, "", at.Incident, err
+		found.done, err = h.silenceIncident(r, &found, &form)
+		return found, err
 	}
-	by := cmp.Or(userOf(r), typedName(form.by))
+	by := cmp.Or(found.user, typedName(form.by))
 	change := q.Alerts.Incidents.Acknowledge
 	if form.do == doResolve {
 		change = q.Alerts.Incidents.Resolve
 	}
-	x, err = change(r.Context(), at, by)
+	x, err := change(r.Context(), stored, by)
 	switch {
 	case errors.Is(err, alerting.ErrAcknowledged):
-		return done, "It was acknowledged before; the first one counts.", x, nil
+		found.problem = "It was acknowledged before; the first one counts."
 	case errors.Is(err, alerting.ErrResolved):
-		return done, "It is over already.", x, nil
+		found.problem = "It is over already."
 	case err != nil:
-		return done, "", nil, Answer(err)
+		return found, Answer(err)
 	case form.do == doResolve:
-		return view.Says{Text: "It is resolved. Those who were told of it are told that."}, "", x, nil
+		found.done.Text = "It is resolved. Those who were told of it are told that."
 	case x.Own:
-		return view.Says{Text: "You take care of it. Nobody else is told."}, "", x, nil
+		found.done.Text = "You take care of it. Nobody else is told."
 	case x.Acknowledged.Until.IsZero():
-		return view.Says{Text: "You take care of it. Nobody else is told until it is resolved."}, "", x, nil
+		found.done.Text = "You take care of it. Nobody else is told until it is resolved."
+	default:
+		found.done = view.Says{Text: "You take care of it. If it is still open then, the first step begins again", At: x.Acknowledged.Until}
 	}
-	return view.Says{Text: "You take care of it. If it is still open then, the first step begins again", At: x.Acknowledged.Until}, "", x, nil
+	found.Incident = x
+	return found, nil
 }
 
 // isForeignChange reports whether a page of another site sent a request that changes
@@ -201,11 +227,14 @@ var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced 
 
 // silenceIncident makes a silence of an incident for the client of r, who must be one who
 // may manage.
-func (h *Incidents) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done view.Says, err error) {
+func (h *Incidents) silenceIncident(r *http.Request, x *foundIncident, f *incidentForm) (done view.Says, err error) {
 	if err := h.MayManage(r); err != nil {
 		return done, err
 	}
-	k, q, err := h.silences.SilencedKey(r.Context(), h.NameOfIncident(r)(x))
+	if !x.own {
+		return done, errNotSilenced
+	}
+	k, q, err := h.silences.SilencedKey(r.Context(), h.NameOfIncident(r)(x.Incident))
 	if err != nil {
 		return done, err
 	}
@@ -258,12 +287,13 @@ func userOf(r *http.Request) string {
 }
 
 // incidentPage returns the page of an incident.
-func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done view.Says, problem string) view.IncidentPage {
+func (h *Incidents) incidentPage(r *http.Request, found *foundIncident) view.IncidentPage {
+	x := found.Incident
 	p := view.IncidentPage{
-		Root: api.RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: done, Problem: problem, Action: RelativeAddress(r), User: userOf(r),
+		Root: api.RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: found.done, Problem: found.problem, Action: RelativeAddress(r), User: found.user,
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
-	p.Console = h.Has.Console && h.MayManage(r) == nil
+	p.Console = h.Has.Console && found.manage
 	h.SetSilenced(r.Context(), x, &p.Incident)
 	switch {
 	case !p.Console:
@@ -288,11 +318,37 @@ func (h *Incidents) incidentPage(r *http.Request, x *rules.Incident, done view.S
 	}
 	add(x.Opened, true, "It was opened.")
 	if p.Console {
-		told := h.told(r, x)
-		p.Events, p.Text = append(p.Events, told.events...), told.text
+		events, text := h.told(r, x)
+		p.Events, p.Text = append(p.Events, events...), text
 	}
 	slices.SortStableFunc(p.Events, func(a, b view.IncidentEvent) int { return b.Time.Compare(a.Time) })
 	return p
+}
+
+// told returns what destinations were told of an incident, for who may manage.
+func (h *Incidents) told(r *http.Request, x *rules.Incident) (events []view.IncidentEvent, text string) {
+	q, err := h.App.Open(nil)
+	if err != nil || q == nil {
+		return nil, ""
+	}
+	key := h.NameOfIncident(r)(x)
+	return told.Of(r.Context(), q, x, key, func(m *queue.Message) string { return h.keptText(r, key, m) })
+}
+
+// keptText returns the text of a message, if the inbox of its key keeps it and the client of r
+// may read that.
+func (h *Incidents) keptText(r *http.Request, key string, m *queue.Message) (text string) {
+	x, err := h.inboxes.Reader(r, h.Lookup(key))
+	if err != nil {
+		return ""
+	}
+	_ = x.CameIn(r.Context(), m.Created, m.Created, func(kept *inbox.Message) bool { // without it, the page has no text
+		if kept.ID == m.ID.String() {
+			text = kept.Text()
+		}
+		return text == ""
+	})
+	return text
 }
 
 // stepName returns how the page of an incident names a step.

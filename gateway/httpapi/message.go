@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
@@ -62,9 +60,9 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 		w.Header().Set("Allow", "GET, HEAD, DELETE")
 		return nil, api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET, or DELETE to cancel the message", r.Method)
 	}
-	id, err := uuid.Parse(text)
-	if err != nil || id.String() != text {
-		return nil, outbox.ErrNoMessage
+	id, err := parseMessageID(text)
+	if err != nil {
+		return nil, err
 	}
 	q, err := h.App.Open(nil)
 	if err != nil {
@@ -86,7 +84,7 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	}
 	ctx := context.WithoutCancel(r.Context())
 	messages := q.Outbox.Messages()
-	e, err := messages.Get(ctx, h.Site(), id)
+	e, err := h.FindMessage(ctx, q, text)
 	if errors.Is(err, outbox.ErrNoMessage) {
 		return h.question(r, q.Questions, id)
 	}
@@ -116,17 +114,6 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 		m.Ask = h.askState(r, x)
 	}
 	return m.Response(), nil
-}
-
-// mayActOn reports whether the client of r may learn the ID of an incident of a key, with
-// which it can acknowledge and resolve it: it may manage, or has a token of the key.
-// Readers, devices and others know the IDs of messages.
-func (h *Messages) mayActOn(r *http.Request, name string) bool {
-	if h.MayManage(r) == nil {
-		return true
-	}
-	k, err := h.Lookup(name).toSend(r)
-	return err == nil && len(k.Tokens) > 0
 }
 
 // mayCancel returns an error if the client of r may not cancel a message. The ID alone is

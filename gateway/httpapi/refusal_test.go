@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -13,37 +12,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
-
-// TestRefusalLog checks that refusals with the same reason and key are logged
-// once a minute, with their count and the details of the last.
-func TestRefusalLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		core, logs := observer.New(zap.WarnLevel)
-		var l RefusalLog
-		add := func(key, client string) {
-			l.add(history.Refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, Status: 413, Client: client}, zap.New(core))
-		}
-		add("k", "192.0.2.1")
-		add("k", "192.0.2.2")
-		add("", "192.0.2.3")
-		add("k", "192.0.2.4")
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		var got []string
-		for _, e := range logs.All() {
-			f := e.ContextMap()
-			got = append(got, fmt.Sprint(f["key"], " ", f["client_ip"], " ", f["count"]))
-		}
-		if want := []string{"k 192.0.2.1 1", "<nil> 192.0.2.3 1", "k 192.0.2.4 2"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
 
 // TestRefusalReasons checks that every status has one of the fixed reasons, so
 // that the metric has no others.

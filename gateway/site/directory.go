@@ -105,15 +105,15 @@ func sameTarget(a, b notifier.Target) bool {
 func (d *Directory) FindPlace(ctx context.Context, of Place) (*Key, *Site, string) {
 	for _, s := range d.All() {
 		siteID := d.SiteID(s)
-		if k, err := s.keyAt(ctx, of, siteID); err == nil && k != nil {
+		if k, err := s.KeyAt(ctx, of, siteID); err == nil && k != nil {
 			return k, s, siteID
 		}
 	}
 	return nil, nil, ""
 }
 
-// keyAt returns the key of a place, or nil if the site with an ID does not have it.
-func (s *Site) keyAt(ctx context.Context, of Place, siteID string) (*Key, error) {
+// KeyAt returns the key of a place, or nil if the site with an ID does not have it.
+func (s *Site) KeyAt(ctx context.Context, of Place, siteID string) (*Key, error) {
 	k, err := s.Key(ctx, of.Key)
 	if err == nil && k.Place(siteID) == of {
 		return k, nil
@@ -183,7 +183,7 @@ func (d *Directory) NameOfIncident(ctx context.Context, x *rules.Incident) strin
 // The error is one of saved keys that cannot be read.
 func (d *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key, *Site, error) {
 	for _, s := range d.Candidates(x.Site) {
-		k, err := s.keyAt(ctx, Place{Home: x.Home, Key: x.Key}, x.Site)
+		k, err := s.KeyAt(ctx, Place{Home: x.Home, Key: x.Key}, x.Site)
 		if k != nil {
 			return k, s, nil
 		}

@@ -1,8 +1,9 @@
-package httpapi
+// Package told says what destinations were told of an incident, and when, by the messages in the
+// queue.
+package told
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
-	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -19,54 +19,44 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// toldOf is what destinations were told of an incident.
-type toldOf struct {
-	events []view.IncidentEvent
-	text   string // of the last message that tells its state, if an inbox keeps it
-}
-
 // The bounds of a search for the messages of an incident.
 const (
-	maxToldScan   = 1000 // messages
-	toldPerRead   = 100
-	maxToldEvents = 50
-	toldTogether  = time.Minute // deliveries of a message within that time are one event
+	maxScan   = 1000 // messages
+	perRead   = 100
+	maxEvents = 50
+	together  = time.Minute // deliveries of a message within that time are one event
 )
 
-// told returns what destinations were told of an incident, for who may manage. It leaves out
-// what the queue has forgotten, or cannot be read.
-func (h *Incidents) told(r *http.Request, x *rules.Incident) (out toldOf) {
-	q, err := h.App.Open(nil)
-	if err != nil || q == nil {
-		return out
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
+// Of returns what destinations were told of an incident of the key with a name, and the text of the
+// last message that tells its state, which keptText returns if an inbox keeps it. It leaves out what
+// the queue has forgotten, or cannot be read.
+func Of(ctx context.Context, q *gateway.Rooms, x *rules.Incident, key string, keptText func(*queue.Message) string) (events []view.IncidentEvent, text string) {
+	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
-	key := h.NameOfIncident(r)(x)
 	var before uuid.UUID
-	for scanned := 0; scanned < maxToldScan && len(out.events) < maxToldEvents; scanned += toldPerRead {
-		entries, next, err := q.Outbox.Messages().Page(ctx, before, toldPerRead)
+	for scanned := 0; scanned < maxScan && len(events) < maxEvents; scanned += perRead {
+		entries, next, err := q.Outbox.Messages().Page(ctx, before, perRead)
 		if err != nil {
-			return out
+			return events, text
 		}
 		for _, e := range entries {
 			if e.Message.Created.Before(x.Opened.Add(-time.Second)) {
-				return out
+				return events, text
 			}
 			typ, ok := ofIncident(ctx, q, e, key, x)
 			if !ok {
 				continue
 			}
-			out.events = append(out.events, eventsOf(e, typ)...)
-			if out.text == "" && typ != notifier.Info {
-				out.text = h.keptText(r, key, e.Message)
+			events = append(events, eventsOf(e, typ)...)
+			if text == "" && typ != notifier.Info {
+				text = keptText(e.Message)
 			}
 		}
 		if before = next; next == (uuid.UUID{}) {
-			return out
+			return events, text
 		}
 	}
-	return out
+	return events, text
 }
 
 // ofIncident reports whether a message to a key is one of an incident, and returns its type.
@@ -79,8 +69,8 @@ func ofIncident(ctx context.Context, q *gateway.Rooms, e *queue.Entry, key strin
 	return s.Type, of != nil && of.ID == x.ID
 }
 
-// toldWords say what a message of a type tells of an incident.
-var toldWords = map[notifier.Type]string{
+// words say what a message of a type tells of an incident.
+var words = map[notifier.Type]string{
 	notifier.Failure: "the failure", notifier.Warning: "the warning", notifier.Success: "that it is over", notifier.Info: "what was added",
 }
 
@@ -105,11 +95,11 @@ func eventsOf(e *queue.Entry, typ notifier.Type) (out []view.IncidentEvent) {
 	var names []string
 	for i, d := range all {
 		names = append(names, d.name)
-		if n := i + 1; n < len(all) && all[n].failed == d.failed && all[n].at.Sub(d.at) < toldTogether {
+		if n := i + 1; n < len(all) && all[n].failed == d.failed && all[n].at.Sub(d.at) < together {
 			continue
 		}
 		slices.Sort(names)
-		text := strings.Join(slices.Compact(names), ", ") + " got " + toldWords[typ] + "."
+		text := strings.Join(slices.Compact(names), ", ") + " got " + words[typ] + "."
 		if d.failed {
 			text = strings.Join(slices.Compact(names), ", ") + " could not be told."
 		}
@@ -117,20 +107,4 @@ func eventsOf(e *queue.Entry, typ notifier.Type) (out []view.IncidentEvent) {
 		names = nil
 	}
 	return out
-}
-
-// keptText returns the text of a message, if the inbox of its key keeps it and the client of r
-// may read that.
-func (h *Incidents) keptText(r *http.Request, key string, m *queue.Message) (text string) {
-	x, err := h.inboxes.Reader(r, h.Lookup(key))
-	if err != nil {
-		return ""
-	}
-	_ = x.CameIn(r.Context(), m.Created, m.Created, func(kept *inbox.Message) bool { // without it, the page has no text
-		if kept.ID == m.ID.String() {
-			text = kept.Text()
-		}
-		return text == ""
-	})
-	return text
 }

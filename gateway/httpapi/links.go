@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// hideLink keeps a request out of the server's access log if its address has a secret that can
+// still be used: an invitation, for whichever key, or the link of an incident or a question.
+// Whoever reads the log must not be able to subscribe a device, to acknowledge, or to answer. A
+// secret that is used up, or was never made, hides nothing.
+func (h *API) hideLink(r *http.Request, at *Route) {
+	what, formed, usable := h.secretIn(r, at)
+	if what == "" {
+		return
+	}
+	q, err := h.App.Open(nil)
+	if err == nil && q == nil {
+		return
+	}
+	ok := formed // it may be one, if that cannot be read
+	if err == nil {
+		if found, err := usable(q); err == nil {
+			ok = found
+		}
+	}
+	if !ok {
+		return
+	}
+	hideRequest(r)
+	h.Log.Info("a request with "+what+" is left out of the access log, because the secret in its address can still be used",
+		zap.String("method", r.Method), zap.String("route", at.Pattern), zap.String("client_ip", ClientIP(r)))
+}
+
+// secretIn returns what the address of r may be a link to, or "". formed reports whether the secret
+// in it has the form of one, and usable whether there is something that it leads to.
+func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, usable func(*gateway.Rooms) (bool, error)) {
+	ctx := r.Context()
+	switch at.Pattern {
+	case RouteIncident, RouteConsoleIncident:
+		return "the link of an incident", rules.IsIncidentID(at.ID), func(q *gateway.Rooms) (bool, error) {
+			_, err := q.Alerts.Incidents.ByID(ctx, at.ID)
+			return foundOr(err, alerting.ErrNoIncident)
+		}
+	case RouteAsk, RouteConsoleAsk:
+		return "the link of a question", ask.IsLink(at.ID), func(q *gateway.Rooms) (bool, error) {
+			_, err := q.Questions.ByLink(ctx, at.ID)
+			return foundOr(err, ask.ErrNone)
+		}
+	}
+	if !h.Has.Push || r.URL.RawQuery == "" {
+		return "", false, nil
+	}
+	token := r.URL.Query().Get(InviteQuery)
+	if token == "" {
+		return "", false, nil
+	}
+	return "an invitation", len(token) == len(device.NewSecret()), func(q *gateway.Rooms) (bool, error) {
+		return q.Devices.Invitations.Usable(ctx, token)
+	}
+}
+
+// foundOr reports whether a look-up has found something. none is its error if there is nothing.
+func foundOr(err, none error) (bool, error) {
+	if errors.Is(err, none) {
+		return false, nil
+	}
+	return err == nil, err
+}
