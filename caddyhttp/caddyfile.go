@@ -169,6 +169,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		site <name>
 //		stateless on|off
 //		config_id on|off
+//		ask_callback on|off
 //		mcp on|off
 //		default_urls <url...>
 //		services {
@@ -341,9 +342,10 @@ func (b *settingsBlock) options() block.Options {
 			}
 			return checkSiteName(args[0])
 		}},
-		"stateless": {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Stateless)},
-		"mcp":       {Usage: "mcp on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.MCP)},
-		"config_id": {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
+		"stateless":    {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Stateless)},
+		"ask_callback": {Usage: "ask_callback on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.AskCallback)},
+		"mcp":          {Usage: "mcp on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.MCP)},
+		"config_id":    {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
 		"default_urls": {Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, urls []string) error {
 			for i, u := range urls {
 				b.to.Caddyfile.Record(defaultURLName(len(b.to.DefaultURLs)+i), d)

@@ -36,6 +36,10 @@ type Settings struct {
 	// Default: true.
 	Stateless *bool `json:"stateless,omitempty"`
 
+	// Lets a question name an address that gets the outcome, which is an address of the
+	// client like the URLs of `POST /notify`. Example: `true`. Default: what `stateless` is.
+	AskCallback *bool `json:"ask_callback,omitempty"`
+
 	// Offers each key to agents by the Model Context Protocol, at `/notify/{KEY}/mcp`: they
 	// notify, ask questions and resolve incidents with a token of the key. Each key of the site
 	// must have one. Default: false.

@@ -226,6 +226,15 @@ func (a *Ask) checkCallback() error {
 	return nil
 }
 
+// CallbackHost returns the host of the address that is told the outcome, without a port, or "".
+func (a *Ask) CallbackHost() string {
+	u, err := url.Parse(a.Callback)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
 // CheckAnswer returns an error, one sentence, if text is no answer to the question.
 func CheckAnswer(text string, options []string) error {
 	switch {

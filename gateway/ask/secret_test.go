@@ -120,3 +120,68 @@ func TestAskerSeesNoLink(t *testing.T) {
 		}
 	})
 }
+
+// TestCallbackAddressIsSecret checks that nothing shows more of the address of a callback than its
+// host, also if the other side repeats the rest, whole or in parts.
+func TestCallbackAddressIsSecret(t *testing.T) {
+	t.Parallel()
+	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
+	for name, echo := range map[string]func(r *http.Request) string{
+		"address": func(r *http.Request) string { return "http://" + r.Host + r.RequestURI },
+		"target":  func(r *http.Request) string { return "no route for " + r.RequestURI },
+		"path":    func(r *http.Request) string { return "Cannot POST " + r.URL.Path },
+		"segment": func(r *http.Request) string {
+			return "unknown hook " + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+		},
+		"query":  func(r *http.Request) string { return "bad query " + r.URL.RawQuery },
+		"values": func(r *http.Request) string { return fmt.Sprint(r.URL.Query()) },
+		"JSON":   func(r *http.Request) string { return fmt.Sprintf(`{"error":%q}`, r.URL.Path+"?"+r.URL.RawQuery) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			called := 0
+			rude := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				called++
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, echo(r))
+			}))
+			rude.Config.SetKeepAlivesEnabled(false)
+			rude.Start()
+			t.Cleanup(rude.Close)
+			gatewaytest.InBubble(t, func(t *testing.T) {
+				var seen strings.Builder
+				o := options(dir+"/"+name, gatewaytest.Key("k", p.NotifyURL()))
+				o.Site.Managers = gatewaytest.Everybody()
+				o.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&seen)), zapcore.DebugLevel))
+				g := gatewaytest.New(t, o)
+				before := p.Count()
+				id := ask(t, g, `{"options":["a","b"],"callback":"`+rude.URL+`/hooks/s3cr3tpath/p%C3%A4ss+w?token=s3cr3t%2Bquery&b=with%20blank"}`)
+				settle(time.Second)
+				wantAnswered(t, g, linkOf(t, p, before), "answer=a", http.StatusOK, "answered a")
+				settle(time.Hour)
+				texts := []string{seen.String(), fmt.Sprintf("%+v", g.Process.History.List())}
+				for _, path := range []string{"/notify/console", "/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue", "/notify/console/keys/k", "/notify/status"} {
+					texts = append(texts, g.Get(path).Body)
+				}
+				list, _, err := g.Rooms().Outbox.Queue.Messages(t.Context(), uuid.UUID{}, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range list {
+					for _, j := range e.Jobs {
+						texts = append(texts, string(j.Result), j.Reason, g.Get("/notify/console/messages/"+e.Message.ID.String()).Body)
+					}
+				}
+				if called == 0 || !strings.Contains(seen.String(), "400") {
+					t.Errorf("called %d times: %s", called, &seen)
+				}
+				for _, text := range texts {
+					for _, secret := range []string{"s3cr3tpath", "s3cr3t", "p%C3%A4ss", "päss", "with blank", "with%20blank"} {
+						if i := strings.Index(text, secret); i >= 0 {
+							t.Errorf("%s stands in %.400s", secret, text[max(0, i-200):])
+						}
+					}
+				}
+			})
+		})
+	}
+}

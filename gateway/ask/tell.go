@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -128,11 +130,28 @@ func (q *Questions) callback(x *Question, settings *site.Site) *dispatch.Deliver
 
 // destination returns the destination that is told the outcome. Only its host is shown.
 func (q *Questions) destination(x *Question, policy *egress.Policy) *notifier.Destination {
-	host := ""
+	host, parts := "", []string(nil)
 	if u, err := url.Parse(x.Callback); err == nil {
-		host = u.Host
+		host, parts = u.Host, secretParts(u)
 	}
-	return notifier.NewPrivate(&callback{questions: q, id: x.ID, address: x.Callback, secret: x.Secret, host: host}, "callback://"+host, "callback "+x.ID.String(), policy)
+	return notifier.NewPrivate(&callback{questions: q, id: x.ID, address: x.Callback, secret: x.Secret, host: host, parts: parts}, "callback://"+host, "callback "+x.ID.String(), policy)
+}
+
+// secretParts returns what of an address no error may show, also if the other side repeats it: all
+// but the scheme and the host. What is a part of something longer may be repeated alone.
+func secretParts(u *url.URL) []string {
+	parts := []string{u.RequestURI(), u.EscapedPath(), u.RawQuery, u.EscapedFragment()}
+	parts = append(parts, strings.Split(u.EscapedPath(), "/")...)
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		parts = append(parts, pair, value)
+	}
+	for _, p := range slices.Clone(parts) {
+		parts = append(parts, percent.DecodeText(p), percent.DecodeForm(p))
+	}
+	slices.Sort(parts)
+	parts = slices.Compact(parts)
+	return slices.DeleteFunc(parts, func(p string) bool { return p == "" || p == "/" })
 }
 
 // errCallbackGone is returned for a callback of a question that is forgotten.
@@ -161,6 +180,7 @@ type callback struct {
 	address   string
 	secret    string
 	host      string
+	parts     []string // of the address; see secretParts
 }
 
 // Describe implements notifier.Service.
@@ -169,6 +189,9 @@ func (s *callback) Describe(x *notifier.Schema) {
 	x.URL("callback://{host}")
 	x.String(&s.host, "host", s.host, "the host of the address")
 	x.String(&s.address, "address", s.address, "the address").Secret()
+	parts := s.parts
+	x.List(&s.parts, "parts", "the parts of the address").Secret() // which empties the list
+	s.parts = parts
 	x.String(&s.secret, "secret", s.secret, "the secret of the signature").Secret()
 }
 

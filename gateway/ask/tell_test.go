@@ -126,22 +126,78 @@ func TestAskCallbackExpires(t *testing.T) {
 	})
 }
 
-// TestAskCallbackEgress checks that a callback goes nowhere that the rules for clients forbid.
-func TestAskCallbackEgress(t *testing.T) {
+// TestAskCallbackRules checks that a callback goes nowhere that the rules for addresses of clients
+// forbid, when it is asked for and when it is made: egress, and ask_callback, which is what
+// stateless is unless it is set.
+func TestAskCallbackRules(t *testing.T) {
 	t.Parallel()
-	dir, p, c := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), newCalled(t)
-	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
-		o.Global.Egress = nil
-		g := gatewaytest.New(t, o)
-		ask(t, g, `{"options":["a","b"],"callback":"`+c.URL+`"}`)
-		settle(time.Second)
-		wantAnswered(t, g, linkOf(t, p, 0), "answer=a", http.StatusOK, "answered a")
-		settle(time.Hour)
-		if got := c.take(); len(got) != 0 {
-			t.Errorf("called %v", got)
-		}
-	})
+	for name, tt := range map[string]struct {
+		set    func(*gatewaytest.Options)
+		host   string // in place of 127.0.0.1
+		asked  int
+		called int
+	}{
+		"allowed":                     {func(*gatewaytest.Options) {}, "127.0.0.1", http.StatusAccepted, 1},
+		"egress, an address":          {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "127.0.0.1", http.StatusBadRequest, 0},
+		"egress, a name":              {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "localhost", http.StatusBadRequest, 0},
+		"stateless off":               {func(o *gatewaytest.Options) { o.Site.Stateless = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
+		"stateless off for all":       {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Stateless = nil, new(false) }, "127.0.0.1", http.StatusForbidden, 0},
+		"stateless off, callbacks on": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Site.Callbacks = new(false), new(true) }, "127.0.0.1", http.StatusAccepted, 1},
+		"callbacks on for all":        {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Callbacks = new(false), new(true) }, "127.0.0.1", http.StatusAccepted, 1},
+		"callbacks off":               {func(o *gatewaytest.Options) { o.Site.Callbacks = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, p, c := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), newCalled(t)
+			gatewaytest.InBubble(t, func(t *testing.T) {
+				o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
+				tt.set(&o)
+				g := gatewaytest.New(t, o)
+				got := post(g, `{"options":["a","b"],"callback":"`+strings.Replace(c.URL, "127.0.0.1", tt.host, 1)+`"}`)
+				if got.Status != tt.asked {
+					t.Errorf("%d %s, want %d", got.Status, got.Body, tt.asked)
+				}
+				if got.Status != http.StatusAccepted {
+					return
+				}
+				settle(time.Second)
+				wantAnswered(t, g, linkOf(t, p, 0), "answer=a", http.StatusOK, "answered a")
+				settle(time.Hour)
+				if got := c.take(); len(got) != tt.called {
+					t.Errorf("called %v, want %d calls", got, tt.called)
+				}
+			})
+		})
+	}
+}
+
+// TestAskCallbackRulesLater checks that a callback is not made any more once the operator has
+// forbidden it.
+func TestAskCallbackRulesLater(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*gatewaytest.Options){
+		"stateless off": func(o *gatewaytest.Options) { o.Site.Stateless = new(false) },
+		"callbacks off": func(o *gatewaytest.Options) { o.Site.Callbacks = new(false) },
+		"egress":        func(o *gatewaytest.Options) { o.Global.Egress = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, p, c := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), newCalled(t)
+			gatewaytest.InBubble(t, func(t *testing.T) {
+				o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
+				g := gatewaytest.New(t, o)
+				ask(t, g, `{"options":["a","b"],"callback":"`+c.URL+`"}`)
+				settle(time.Second)
+				g.Stop()
+				o = options(dir, gatewaytest.Key("k", p.NotifyURL()))
+				set(&o)
+				g = gatewaytest.New(t, o)
+				wantAnswered(t, g, linkOf(t, p, 0), "answer=a", http.StatusOK, "answered a")
+				settle(time.Hour)
+				if got := c.take(); len(got) != 0 {
+					t.Errorf("called %v", got)
+				}
+			})
+		})
+	}
 }
 
 // TestAskTell checks that those who were asked hear of the outcome if the client wants it.

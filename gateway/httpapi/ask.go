@@ -15,17 +15,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // Errors for questions that cannot be asked here.
 var (
-	errAskNoKey   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a key: post to /notify/{KEY}, because its destinations are asked")}
-	ErrAskNoQueue = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a queue, which keeps the question; the operator can add queue to the global option notify, and the key must not have queue off")}
-	ErrAskNoURL   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs public_url, because messages get links; the operator can set it in the global option notify or in the site")}
-	errAskNoLogin = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask.login needs a console, whose login the page is behind; the operator can add console, or leave out login")}
-	errAskSource  = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask is not read in the format of another program; post to /notify/{KEY}")}
+	errAskNoKey    = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a key: post to /notify/{KEY}, because its destinations are asked")}
+	ErrAskNoQueue  = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a queue, which keeps the question; the operator can add queue to the global option notify, and the key must not have queue off")}
+	ErrAskNoURL    = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs public_url, because messages get links; the operator can set it in the global option notify or in the site")}
+	errAskNoLogin  = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask.login needs a console, whose login the page is behind; the operator can add console, or leave out login")}
+	errAskCallback = &api.Error{Status: http.StatusForbidden, Field: "ask", Err: errors.New("the field ask.callback is turned off here, as are other addresses of clients; wait for the answer with ?wait=60, or the operator can write ask_callback on")}
+	errAskSource   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask is not read in the format of another program; post to /notify/{KEY}")}
 )
 
 // question sets the question of a request in d, if it asks one.
@@ -51,6 +53,22 @@ func (h *Sender) canAsk(a *api.Ask) error {
 		return ErrAskNoURL
 	case a.Login && !h.Has.Console:
 		return errAskNoLogin
+	}
+	return h.canCallBack(a)
+}
+
+// canCallBack returns an error if the address that is to get the outcome of a question is one that
+// the site allows nobody to name. Those of a host name are checked when it is called.
+func (h *Sender) canCallBack(a *api.Ask) error {
+	host := a.CallbackHost()
+	switch {
+	case host == "":
+		return nil
+	case !h.Resolved.Callbacks:
+		return errAskCallback
+	}
+	if err := h.Resolved.Limits.Egress.CheckHost(host); err != nil {
+		return &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errs.Prefix("the field ask.callback", err)}
 	}
 	return nil
 }

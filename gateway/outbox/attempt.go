@@ -140,6 +140,9 @@ func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
 	return nil
 }
 
+// errCallbacksOff is returned for the callback of a question that was asked when they were on.
+var errCallbacksOff = errors.New("the callbacks of questions are turned off here; the operator can write ask_callback on")
+
 // queuedTarget returns the destination of the job in the configuration of now.
 func (a *attempt) queuedTarget(ctx context.Context) (QueueTarget, error) {
 	if a.text.Source != site.SourceCallback {
@@ -150,6 +153,9 @@ func (a *attempt) queuedTarget(ctx context.Context) (QueueTarget, error) {
 		return QueueTarget{}, err
 	}
 	settings, now, _ := a.app.siteRules(a.text.Site, then)
+	if !settings.Callbacks {
+		return QueueTarget{}, errCallbacksOff
+	}
 	d, err := a.q.Policy.Callback(ctx, a.text.Body, egress.Strictest(now, then))
 	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.app.Log}, err
 }

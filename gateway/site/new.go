@@ -29,6 +29,7 @@ type Options struct {
 	Ruler       *Ruler                    // replaces that of Base as a whole; default: that of [NewRuler]
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
+	Callbacks *bool // a question may name an address that gets the outcome; default: what Stateless is
 	MCP       *bool // agents can use keys by the Model Context Protocol; default: false
 	ConfigID  *bool // X-Apprise-Config-ID names keys without a token, too; default: false
 
@@ -134,6 +135,8 @@ func New(o Options) (*Site, error) {
 	if o.Stateless != nil && !s.Stateless && len(o.DefaultURLs) > 0 {
 		return nil, ErrDefaultsUnused
 	}
+	s.Callbacks, s.callbacks = s.Stateless, cmp.Or(o.Callbacks, s.callbacks)
+	set(&s.Callbacks, s.callbacks)
 	set(&s.ConfigID, o.ConfigID)
 	set(&s.MCP, o.MCP)
 	set(&s.PropagateTrace, o.PropagateTrace)

@@ -18,6 +18,7 @@ type Site struct {
 	Sources        map[string]*source.Source // of the configuration
 	Ruler          *Ruler                    // of the configuration; nil for the default
 	Stateless      bool                      // POST /notify takes URLs of clients
+	Callbacks      bool                      // a question may name an address that gets the outcome
 	MCP            bool                      // agents can use keys by the Model Context Protocol
 	ConfigID       bool                      // X-Apprise-Config-ID names keys without a token, too
 	DefaultTargets []notifier.Target         // of default_urls
@@ -34,6 +35,7 @@ type Site struct {
 
 	PublicURL string // the beginning of links to the gateway; "" if it is not known
 
+	callbacks   *bool                       // as configured; nil for what Stateless is
 	hasSecrets  bool                        // one of the keys has a token or a reader
 	originCheck *http.CrossOriginProtection // nil for no check
 	clients     ClientOptions               // as configured, for sites that inherit them
