@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/early"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
@@ -95,8 +96,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.api.Logins = sync.OnceValue(func() map[string]bool { return h.app.routes().Logins(h.api) })
 	h.api.Prepare(console.New(h.api))
-	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.api.Has.Inbox {
-		server.RegisterOnShutdown(h.api.Streams.Stop)
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
+		server.RegisterConnContext(early.ConnContext)
+		if h.api.Has.Queue {
+			server.RegisterOnShutdown(h.api.Streams.Stop)
+		}
 	}
 	h.Caddyfile.Trim()
 	return block.LogRejected(h.api.Log, h.app.addSite(ctx, h))
@@ -106,6 +110,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 func (h *Handler) Cleanup() error {
 	if h.api != nil {
 		h.api.Streams.Stop()
+		h.api.Closing.Stop()
 		h.api.Saved.Close()
 	}
 	return h.shared.Release()

@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
-// early is a connection to the site of a test.
-type early struct {
+// earlyConn is a connection to the site of a test.
+type earlyConn struct {
 	t *testing.T
 	net.Conn
 	r *bufio.Reader
@@ -22,7 +22,7 @@ type early struct {
 
 // dialEarly dials again if the connection is reset: a reload does so with those that the old
 // server has not accepted yet.
-func dialEarly(t *testing.T) *early {
+func dialEarly(t *testing.T) *earlyConn {
 	t.Helper()
 	var c net.Conn
 	var err error
@@ -36,11 +36,11 @@ func dialEarly(t *testing.T) *early {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return &early{t, c, bufio.NewReader(c)}
+	return &earlyConn{t, c, bufio.NewReader(c)}
 }
 
 // send sends the lines of a request, and no body.
-func (c *early) send(lines ...string) {
+func (c *earlyConn) send(lines ...string) {
 	c.t.Helper()
 	if _, err := io.WriteString(c, strings.Join(append(lines, "Host: "+caddyhttptest.Site), "\r\n")+"\r\n\r\n"); err != nil {
 		c.t.Fatal(err)
@@ -48,7 +48,7 @@ func (c *early) send(lines ...string) {
 }
 
 // answer returns the answer, for which nothing else has to be sent.
-func (c *early) answer(request string) (*http.Response, string, error) {
+func (c *earlyConn) answer(request string) (*http.Response, string, error) {
 	c.t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		c.t.Fatal(err)
@@ -195,20 +195,30 @@ func TestAnswersEarly(t *testing.T) {
 }
 
 // TestAnswersEarlyToSender checks that a client that sends a large body before it reads gets
-// its answer.
+// its answer, with a handler in front that changes answers.
 func TestAnswersEarlyToSender(t *testing.T) {
-	caddyhttptest.Serve(t, "", "key ops {\nurl json://127.0.0.1:1\ntoken "+opsToken+"\n}")
-	c := dialEarly(t)
-	body := strings.Repeat("x", 200<<10)
-	c.send("POST /notify/ops HTTP/1.1", "Content-Type: text/plain", fmt.Sprintf("Content-Length: %d", len(body)))
-	for i := range 10 {
-		if _, err := io.WriteString(c, body[i*20<<10:(i+1)*20<<10]); err != nil {
-			t.Fatal(err)
+	caddyhttptest.StartCaddy(t, "", caddyhttptest.Server+" {\nencode\nnotify {\nkey ops {\nurl json://127.0.0.1:1\ntoken "+opsToken+"\n}\n}\n}")
+	part := strings.Repeat("x", 64<<10)
+	const parts = 100
+	for name, tt := range map[string]struct{ header, part, end string }{
+		"with a length":     {fmt.Sprintf("Content-Length: %d", parts*len(part)), part, ""},
+		"of unknown length": {"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n", len(part), part), "0\r\n\r\n"},
+	} {
+		c := dialEarly(t)
+		c.send("POST /notify/ops HTTP/1.1", "Content-Type: text/plain", "Accept-Encoding: gzip", tt.header)
+		for range parts {
+			if _, err := io.WriteString(c, tt.part); err != nil {
+				t.Fatalf("a request %s: %v", name, err)
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	resp, text, err := c.answer("POST")
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "a token of the key is missing") {
-		t.Errorf("%v %v %s", err, resp, text)
+		if _, err := io.WriteString(c, tt.end); err != nil {
+			t.Fatalf("a request %s: %v", name, err)
+		}
+		resp, text, err := c.answer("POST")
+		if err != nil || resp.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "a token of the key is missing") {
+			t.Errorf("a request %s: %v %v %s", name, err, resp, text)
+		}
+		_ = c.Close()
 	}
 }

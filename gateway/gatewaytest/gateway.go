@@ -260,6 +260,7 @@ func (g *Gateway) Stop() { g.stop() }
 
 func (g *Gateway) close() {
 	g.Streams.Stop()
+	g.Closing.Stop()
 	g.Process.Background.Wait(dispatch.StopTimeout)
 	g.Saved.Close()
 	if g.Gateway.Rooms != nil {

@@ -41,6 +41,9 @@ type API struct {
 	// description returns what /notify/openapi.json answers. It is made once.
 	description func() ([]byte, error)
 
+	// Closing closes connections whose requests were answered early.
+	Closing early.Closing
+
 	// Streams are the responses that go on until the site ends.
 	Streams *inbox.Streams
 }
@@ -107,7 +110,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	at.lookup = Lookup{Name: at.Key, site: h.Resolved}
 	h.hideLink(r, &at)
 	h.App.Checks.Respond(w, r)
-	w = early.Writer(w, r)
+	w = early.Writer(w, r, &h.Closing)
 	var resp *api.Response
 	if err == nil {
 		resp = at.serve(h)(w, r, &at)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,6 +59,43 @@ func StartCaddy(t *testing.T, options, sites string) {
 	if err := caddy.Load(config, false); err != nil {
 		t.Fatal(err)
 	}
+	awaitOneListener(t)
+}
+
+// awaitOneListener returns when the servers of the configuration before have closed their
+// listeners, which Caddy does not wait for. Until then, they get some of the connections to the
+// same addresses, and reset them.
+func awaitOneListener(t *testing.T) {
+	t.Helper()
+	gatewaytest.Eventually(t, func() bool {
+		seen := map[string]bool{}
+		for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+			sockets, err := os.ReadFile(file)
+			if err != nil {
+				return true // another system
+			}
+			for line := range strings.Lines(string(sockets)) {
+				const local, state, listening = 1, 3, "0A"
+				f := strings.Fields(line)
+				if f[state] != listening || !isOurs(f[local]) {
+					continue
+				}
+				if seen[f[local]] {
+					return false
+				}
+				seen[f[local]] = true
+			}
+		}
+		return true
+	})
+}
+
+// isOurs reports whether an address in hexadecimal digits has the port of a site.
+func isOurs(address string) bool {
+	_, text, _ := strings.Cut(address, ":")
+	port, err := strconv.ParseUint(text, 16, 16)
+	decimal := strconv.FormatUint(port, 10)
+	return err == nil && (decimal == portOf(Site) || decimal == portOf(Secure))
 }
 
 // Serve runs Caddy with global options and a site with the options of notify,

@@ -1,4 +1,4 @@
-// Package early answers errors before the body of a request has arrived.
+// Package early answers before the body of a request has arrived.
 package early
 
 import (
@@ -10,9 +10,12 @@ import (
 )
 
 // timeout bounds how long the server reads what is left of a body after an error was
-// answered. A client that is still sending gets the answer more surely if the server reads
-// meanwhile than if it closes the connection at once.
+// answered, where the connection cannot be kept by [Closing].
 const timeout = 5 * time.Second
+
+// readByServer is up to which size net/http reads what is left of a body, so that the
+// connection can be used again.
+const readByServer = 256 << 10
 
 // writer answers errors before the body of a request has arrived. Before net/http
 // writes the answer to an HTTP/1 request, it reads what is left of the body, unless the
@@ -20,33 +23,60 @@ const timeout = 5 * time.Second
 // slowly, would get its 401 only when a timeout of the server passes.
 type writer struct {
 	http.ResponseWriter
-	body *trackedBody
+	request *http.Request
+	body    *trackedBody
+	closing *Closing
+	done    bool // the header is written
 }
 
 // Writer returns a writer for the answer to r that does not wait for the body if it is
-// an error. It replaces the body of r.
-func Writer(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+// an error. It replaces the body of r. A connection on which a body is still under way is
+// closed by c, so that the client gets the answer.
+func Writer(w http.ResponseWriter, r *http.Request, c *Closing) http.ResponseWriter {
 	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		return w // HTTP/2 and 3 do not wait
+		return w // HTTP/2 and 3 do not wait, and close streams
 	}
 	body := &trackedBody{ReadCloser: r.Body}
 	r.Body = body
-	return &writer{w, body}
+	return &writer{ResponseWriter: w, request: r, body: body, closing: c}
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *writer) WriteHeader(status int) {
-	if status >= http.StatusBadRequest && !w.body.ended.Load() {
-		w.Header().Set("Connection", "close")
-		refuseBody(w.ResponseWriter)
-		// A connection that does not support this has the server's timeouts.
-		_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Now().Add(timeout))
+	if status >= http.StatusOK && !w.done {
+		w.done = true
+		w.leaveBody(status)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// refuseBody makes net/http treat the body of a request as one that is too large. A client
-// that is still sending then has time to read the answer before the connection is reset.
+// Write implements http.ResponseWriter.
+func (w *writer) Write(p []byte) (int, error) {
+	if !w.done {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// leaveBody makes the server close the connection after the answer if the body has not ended
+// and the server will not read the rest.
+func (w *writer) leaveBody(status int) {
+	read := w.request.ContentLength >= 0 && w.request.ContentLength < readByServer
+	if w.body.ended.Load() || status < http.StatusBadRequest && read {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	refuseBody(w.ResponseWriter)
+	deadline := time.Now()
+	if !w.closing.keep(w.request) {
+		deadline = deadline.Add(timeout)
+	}
+	// A connection that does not support this has the server's timeouts.
+	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(deadline)
+}
+
+// refuseBody makes net/http treat the body of a request as one that is too large. It closes
+// only its side of the connection then, and the whole of it a moment later.
 // Only the writer of net/http itself, which others wrap, can be told so, and only by a
 // body that exceeds its limit.
 func refuseBody(w http.ResponseWriter) {

@@ -1,0 +1,152 @@
+package early
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// The bounds of what is read from connections that are closed.
+const (
+	maxClosing  = 256              // connections at a time; others are closed by net/http
+	idleTimeout = 3 * time.Second  // without a byte
+	maxTime     = 20 * time.Second // in all
+	maxRead     = 64 << 20         // bytes of one connection
+	bufferSize  = 16 << 10
+)
+
+// Closing closes connections on which the body of a request that has its answer is still under
+// way. A system resets a connection that is closed with unread bytes, and the client may lose
+// the answer with it. So Closing keeps the connection when the server closes it, reads what
+// comes for a while, and closes it then. The zero value is ready for use.
+type Closing struct {
+	mu      sync.Mutex
+	kept    map[*kept]struct{}
+	stopped bool
+	reading sync.WaitGroup
+}
+
+// kept is a connection of its own to the socket of one that the server closes.
+type kept struct {
+	net.Conn
+	forget func() bool // before the answer is complete: do not read at all
+}
+
+type connKey struct{}
+
+// ConnContext returns ctx with a connection, which is then closed by [Closing] if need be. It is
+// for http.Server.ConnContext.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	if ctx.Value(connKey{}) != nil {
+		return ctx // another handler of the server has done so
+	}
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// keep keeps the connection of r, which the server closes after the answer, and reports
+// whether it could. c may be nil.
+func (c *Closing) keep(r *http.Request) bool {
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
+	if c == nil || conn == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped || len(c.kept) >= maxClosing {
+		return false
+	}
+	same, err := duplicate(conn)
+	if err != nil {
+		return false
+	}
+	k := &kept{Conn: same}
+	if c.kept == nil {
+		c.kept = map[*kept]struct{}{}
+	}
+	c.kept[k] = struct{}{}
+	c.reading.Add(1)
+	k.forget = context.AfterFunc(r.Context(), func() { // net/http writes the rest of the answer now
+		k.read()
+		c.leave(k)
+	})
+	return true
+}
+
+// leave closes a connection.
+func (c *Closing) leave(k *kept) {
+	_ = k.Close()
+	c.mu.Lock()
+	delete(c.kept, k)
+	c.mu.Unlock()
+	c.reading.Done()
+}
+
+// Stop closes all connections at once. The server closes those that are kept later. c may be
+// nil.
+func (c *Closing) Stop() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.stopped = true
+	var unread []*kept
+	for k := range c.kept {
+		if k.forget() {
+			unread = append(unread, k)
+		} else {
+			_ = k.Close()
+		}
+	}
+	c.mu.Unlock()
+	for _, k := range unread {
+		c.leave(k)
+	}
+	c.reading.Wait()
+}
+
+// read reads what comes until the client closes the connection or a bound is reached. With TLS
+// these are records that nobody has to decrypt.
+func (k *kept) read() {
+	end := time.Now().Add(maxTime)
+	buf := make([]byte, bufferSize)
+	for n := 0; n < maxRead; {
+		deadline := time.Now().Add(idleTimeout)
+		if deadline.After(end) {
+			deadline = end
+		}
+		if k.SetReadDeadline(deadline) != nil {
+			return
+		}
+		m, err := k.Read(buf)
+		if err != nil {
+			return
+		}
+		n += m
+	}
+}
+
+// duplicate returns a connection of its own to the socket of c, which stays open when c is
+// closed.
+func duplicate(c net.Conn) (net.Conn, error) {
+	for {
+		switch x := c.(type) {
+		case interface{ File() (*os.File, error) }:
+			f, err := x.File()
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			return net.FileConn(f)
+		case interface{ NetConn() net.Conn }: // TLS
+			c = x.NetConn()
+		case interface{ Raw() net.Conn }: // the protocol PROXY
+			c = x.Raw()
+		default:
+			return nil, errors.ErrUnsupported
+		}
+	}
+}
