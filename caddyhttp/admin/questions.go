@@ -146,7 +146,7 @@ func serveQuestion(w http.ResponseWriter, r *http.Request) error {
 	}
 	x, err := q.Get(r.Context(), id)
 	if err == nil {
-		x, err = q.Wait(r.Context(), x.Site, id, min(time.Duration(seconds)*time.Second, maxQuestionWait), nil)
+		x, err = q.Wait(r.Context(), x.Site, id, time.Duration(min(seconds, int(maxQuestionWait.Seconds())))*time.Second, nil)
 	}
 	if err != nil {
 		return questionError(w, err)

@@ -12,7 +12,6 @@ import (
 type waiters struct {
 	mu  sync.Mutex
 	all map[uuid.UUID]*waiting
-	n   int
 }
 
 // waiting is a question that clients wait for.
@@ -21,17 +20,14 @@ type waiting struct {
 	n       int           // the clients
 }
 
-// maxWaiters is the maximum number of clients that wait at a gateway. Others are answered at
-// once, and ask again.
-const maxWaiters = 2000
+// minWait is how long a client waits at least while a question is open, so that one that asks
+// again at once does not ask all the time: it may be open for a moment after its end.
+const minWait = time.Second
 
-// join counts a client in. ok is false if there are too many.
-func (w *waiters) join(id uuid.UUID) (decided <-chan struct{}, leave func(), ok bool) {
+// join counts a client in.
+func (w *waiters) join(id uuid.UUID) (decided <-chan struct{}, leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.n == maxWaiters {
-		return nil, nil, false
-	}
 	x := w.all[id]
 	if x == nil {
 		x = &waiting{decided: make(chan struct{})}
@@ -41,15 +37,13 @@ func (w *waiters) join(id uuid.UUID) (decided <-chan struct{}, leave func(), ok 
 		w.all[id] = x
 	}
 	x.n++
-	w.n++
 	return x.decided, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.n--
 		if x.n--; x.n == 0 && w.all[id] == x {
 			delete(w.all, id)
 		}
-	}, true
+	}
 }
 
 // wake tells those who wait that a question is decided.
@@ -74,19 +68,18 @@ func (w *waiters) ids() (out []uuid.UUID) {
 
 // Wait returns the question of a message that came to a site as soon as it is not open, or as
 // it is after d, or when ctx is done or ending is closed. It returns [ErrNone] if there is none.
+// With a d, the caller has entered [site.Waiting].
 func (q *Questions) Wait(ctx context.Context, siteID string, id uuid.UUID, d time.Duration, ending <-chan struct{}) (*Question, error) {
-	decided, leave, ok := q.waiters.join(id) // before it is read
-	if ok {
-		defer leave()
-	}
+	decided, leave := q.waiters.join(id) // before it is read
+	defer leave()
 	x, err := q.Get(ctx, id)
 	if err == nil && x.Site != siteID {
 		err = ErrNone
 	}
-	if err != nil || !x.IsOpen() || d <= 0 || !ok {
+	if err != nil || !x.IsOpen() || d <= 0 {
 		return x, err
 	}
-	timer := time.NewTimer(min(d, max(x.Until.Sub(q.outbox.Queue.Now()), 0)))
+	timer := time.NewTimer(min(d, max(x.Until.Sub(q.outbox.Queue.Now()), minWait)))
 	defer timer.Stop()
 	select {
 	case <-decided:

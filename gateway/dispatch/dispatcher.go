@@ -14,6 +14,7 @@ import (
 type Dispatcher struct {
 	Sender     *notifier.Sender
 	InFlight   site.InFlight
+	Waiting    site.Waiting
 	Memory     memory.Budget
 	Metrics    *metrics.Metrics
 	History    history.History

@@ -34,6 +34,14 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Deliv
 		return d.Done
 	}}
 	if prefer.Async {
+		if q := h.App.Engine.QueueSettings; q != nil && prefer.Wait > q.Wait {
+			leave, err := h.Shared.Waiting.Enter(d.At.String(), ClientAddress(r))
+			if err != nil {
+				prefer.Wait = q.Wait // it is a wish, and the client can ask for the results
+			} else {
+				defer leave()
+			}
+		}
 		o.Wait = &prefer.Wait
 	}
 	report, id, err := h.App.Engine.Submit(r.Context(), h.Resolved.Keys[d.Key], d, o)

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -124,10 +125,13 @@ func waitOf(r *http.Request) (time.Duration, error) {
 		return api.ParsePrefer(r.Header).Wait, nil
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(text, "s"))
+	if errors.Is(err, strconv.ErrRange) && n > 0 {
+		err = nil
+	}
 	if err != nil || n < 0 {
 		return 0, api.Errorf(http.StatusBadRequest, "wait must be a number of seconds, at most %d", int(maxWait.Seconds()))
 	}
-	return min(time.Duration(n)*time.Second, maxWait), nil
+	return time.Duration(min(n, int(maxWait.Seconds()))) * time.Second, nil
 }
 
 // waitForAnswer returns the question of a message as soon as it is decided, or when the time
@@ -137,11 +141,28 @@ func (h *Messages) waitForAnswer(r *http.Request, q *ask.Questions, id uuid.UUID
 	if err != nil {
 		return nil, err
 	}
-	x, err := q.Wait(r.Context(), h.Site(), id, wait, h.streams.Ending)
+	x, err := q.Wait(r.Context(), h.Site(), id, 0, nil)
+	if err == nil && wait > 0 && x.IsOpen() {
+		leave, full := h.enterWaiting(r, x.Place)
+		if full != nil {
+			return nil, full
+		}
+		defer leave()
+		x, err = q.Wait(r.Context(), h.Site(), id, wait, h.streams.Ending)
+	}
 	if errors.Is(err, ask.ErrNone) {
 		return nil, nil
 	}
 	return x, Answer(err)
+}
+
+// enterWaiting counts the client of r in among those that wait for a key, and no longer among
+// the messages under way. The caller calls leave in the end.
+func (h *Base) enterWaiting(r *http.Request, at site.Place) (leave func(), err error) {
+	if leave, err = h.Shared.Waiting.Enter(at.String(), ClientAddress(r)); err == nil {
+		leaveEntered(r)
+	}
+	return leave, err
 }
 
 // askState returns what the client of r sees of a question.

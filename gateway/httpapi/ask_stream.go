@@ -23,6 +23,13 @@ func (h *Messages) streamAnswer(w http.ResponseWriter, r *http.Request, q *ask.Q
 	if err != nil {
 		return true, Answer(err)
 	}
+	if x.IsOpen() {
+		leave, err := h.enterWaiting(r, x.Place)
+		if err != nil {
+			return true, err
+		}
+		defer leave()
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Add("Vary", "Accept")

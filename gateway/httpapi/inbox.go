@@ -201,7 +201,12 @@ const writeTimeout = 30 * time.Second
 func (x *InboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox.Since, contentType string, encode func(event string, m *inbox.Message, until time.Time) ([]byte, error)) error {
 	c := http.NewResponseController(w)
 	begun := false
-	err := x.Follow(r.Context(), s, func(event string, m *inbox.Message, until time.Time) error {
+	leave, err := x.enterWaiting(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	err = x.Follow(r.Context(), s, func(event string, m *inbox.Message, until time.Time) error {
 		if !begun {
 			begun = true
 			w.Header().Set("Content-Type", contentType)
@@ -256,6 +261,12 @@ type InboxReader struct {
 	h    *Inboxes
 	q    *gateway.Rooms
 	name string // of the key
+	at   site.Place
+}
+
+// enterWaiting counts the client of r in among those that wait for the key.
+func (x *InboxReader) enterWaiting(r *http.Request) (leave func(), err error) {
+	return x.h.enterWaiting(r, x.at)
 }
 
 // Reader returns the client of r as a reader of the inbox of a key.
@@ -272,8 +283,9 @@ func (h *Inboxes) Reader(r *http.Request, key *Lookup) (*InboxReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &InboxReader{h: h, q: q, name: name, Reader: inbox.Reader{
-		Store: q.Inboxes.Store, Place: k.Place(h.Site()).String(), Keep: k.Inbox, Ending: h.streams.Ending,
+	at := k.Place(h.Site())
+	return &InboxReader{h: h, q: q, name: name, at: at, Reader: inbox.Reader{
+		Store: q.Inboxes.Store, Place: at.String(), Keep: k.Inbox, Ending: h.streams.Ending,
 		Allowed: func(ctx context.Context) bool {
 			now, err := h.inboxToRead(r, ctx, h.Lookup(name))
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -105,6 +106,6 @@ func writeNtfyError(w http.ResponseWriter, resp *api.Response) {
 	if resp.Status == http.StatusUnauthorized {
 		askForSecret(w, accessReader)
 	}
-	w.Header().Del("Content-Type")
-	_ = WriteJSON(w, resp.Status, map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error}) // these values have JSON
+	body, _ := json.Marshal(map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error}) // these values have JSON
+	resp.WriteAs(w, resp.Status, "application/json", append(body, '\n'))
 }

@@ -21,11 +21,16 @@ func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	// A client that cannot listen gets its answer before the connection is taken over.
-	_, leave, err := n.Store.Listen(r.Context(), n.Place)
+	leave, err := n.enterWaiting(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	_, unlisten, err := n.Store.Listen(r.Context(), n.Place)
 	if err != nil {
 		return Answer(err)
 	}
-	leave()
+	unlisten()
 	conn, ctx, err := socket.Open(w, r, socketTimeouts)
 	if err != nil {
 		return nil //nolint:nilerr // the client has its answer

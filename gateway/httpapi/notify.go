@@ -227,6 +227,9 @@ func (h *Sender) Limits(client bool) api.Limits {
 
 // Enter counts the message of r in: one for a key, or one that may have URLs.
 func (h *Sender) Enter(r *http.Request, toKey bool) (site.Admission, error) {
+	if hasEntered(r) {
+		return site.Admission{}, nil
+	}
 	if !toKey {
 		return h.Shared.InFlight.EnterClient(h.Resolved.Limits.InFlight, ClientAddress(r))
 	}

@@ -22,7 +22,13 @@ func mcpCalls(t *testing.T) map[string][]describedCall {
 		}
 		return describedCall{g: g, target: "/notify/k/mcp", contentType: gatewaytest.TypeJSON, body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, header: h}
 	}
+	batch, full := call("Authorization", "Bearer token-of-the-agent"), call("Authorization", "Bearer token-of-the-agent")
+	batch.body = "[" + batch.body + "]"
+	full.g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MCP: new(true), MaxInFlight: 1, Keys: []site.KeyOptions{k}}})
+	if _, err := full.g.Process.Dispatcher.InFlight.Enter(full.g.Resolved.Limits.InFlight); err != nil {
+		t.Fatal(err)
+	}
 	return map[string][]describedCall{"POST " + httpapi.RouteMCP: {
-		call("Authorization", "Bearer token-of-the-agent"), call(), call("Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"),
+		call("Authorization", "Bearer token-of-the-agent"), call(), call("Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), batch, full,
 	}}
 }

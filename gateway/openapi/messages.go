@@ -13,7 +13,8 @@ func Message() About {
 			http.StatusOK:                 says("The state of the message, which never includes its text.", withEvents(recordsOr(bodyOf("QueuedMessage"), "")), "Vary", "Cache-Control"),
 			http.StatusBadRequest:         result("`wait` is not a number of seconds."),
 			http.StatusNotFound:           result(noSuchMessage),
-			http.StatusServiceUnavailable: result(queueUnreadable),
+			http.StatusTooManyRequests:    result("250 requests and streams from the address of the client wait, or 500 for the key; try again after `Retry-After`, or without `wait`."),
+			http.StatusServiceUnavailable: result("The queue cannot be read at the moment, or 2000 clients wait at the gateway."),
 		},
 	}, {
 		Method: http.MethodDelete, ID: "cancelMessage", Tag: ofMessages,

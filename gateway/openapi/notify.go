@@ -137,7 +137,7 @@ const (
 	foreignPage        = "A page of another site sent the request."
 	noReaderOfKey      = "The client has no reader of the key and may not manage. Keys that do not exist or have no inbox are answered alike."
 	noInboxToManage    = "There is no such key, or it has no inbox. Only those who may manage get this answer."
-	tooManyFollow      = "100 clients follow the key already."
+	tooManyFollow      = "100 clients follow the key already, or 250 requests and streams from the address of the client wait, or 500 for the key; try again after `Retry-After`."
 	noSuchMessage      = "There is no such message, or its results are no longer kept."
 	noSuchIncident     = "There is no such incident, or it was opened anew with another ID."
 	silenceEnded       = "There is no such key, or the silence has ended."

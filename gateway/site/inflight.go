@@ -128,8 +128,11 @@ func (e *Admission) Distrust(l InFlightLimits, from netip.Addr) error {
 	return nil
 }
 
-// Leave counts the message out.
+// Leave counts the message out. The zero Admission takes no room.
 func (e *Admission) Leave() {
+	if e.f == nil {
+		return
+	}
 	e.f.mu.Lock()
 	defer e.f.mu.Unlock()
 	if e.total {

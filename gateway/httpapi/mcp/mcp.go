@@ -40,6 +40,7 @@ func NewHandler(version string, serve func(http.ResponseWriter, *http.Request) b
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 		})
 		k := &key{path.Dir(path.Clean(r.URL.Path)), &client{r, serve}}
+		s.AddReceivingMiddleware(checkArguments)
 		sdk.AddTool(s, notifyTool, k.notify)
 		sdk.AddTool(s, askTool, k.ask)
 		sdk.AddTool(s, answerTool, k.answer)
@@ -178,19 +179,23 @@ func (k *key) ask(ctx context.Context, _ *sdk.CallToolRequest, q question) (*sdk
 	if err := k.request(ctx, http.MethodPost, k.path, nil, body, &out); err != nil {
 		return nil, nil, err
 	}
-	return k.wait(ctx, out.ID, maxWait)
+	res, now, err := k.wait(ctx, out.ID, maxWait)
+	if err != nil && ctx.Err() == nil {
+		return k.wait(ctx, out.ID, 0) // there is no room to wait; the agent needs the ID
+	}
+	return res, now, err
 }
 
 type answerArguments struct {
-	ID   string `json:"id" jsonschema:"of the question"`
-	Wait int    `json:"wait,omitempty" jsonschema:"how many seconds to wait for the answer, 0 to 50"`
+	ID   string  `json:"id" jsonschema:"of the question"`
+	Wait float64 `json:"wait,omitempty" jsonschema:"how many seconds to wait for the answer, 0 to 50"`
 }
 
 func (k *key) answer(ctx context.Context, _ *sdk.CallToolRequest, a answerArguments) (*sdk.CallToolResult, *asked, error) {
 	if _, err := uuid.Parse(a.ID); err != nil {
 		return nil, nil, errors.New("id is not that of a question; use the id that the tool ask has returned")
 	}
-	return k.wait(ctx, a.ID, min(time.Duration(max(a.Wait, 0))*time.Second, maxWait))
+	return k.wait(ctx, a.ID, time.Duration(min(max(a.Wait, 0), maxWait.Seconds()))*time.Second)
 }
 
 // wait returns the state of a question as soon as it is decided, or after d.

@@ -178,6 +178,11 @@ func TestToolErrors(t *testing.T) {
 		"an unknown field": {"notify", map[string]any{"body": "b", "urls": "json://example.com"}, "urls"},
 		"one option":       {"ask", map[string]any{"question": "?", "options": []string{"yes"}}, "ask"},
 		"too long":         {"ask", map[string]any{"question": "?", "options": []string{"a", "b"}, "timeout": "8d"}, "timeout"},
+		"both texts":       {"ask", map[string]any{"body": "b", "question": "?"}, "ask takes question, title"},
+		"no name of ours":  {"notify", map[string]any{"message": "b"}, `unknown argument "message"; notify takes title, body, type, tag, incident`},
+		"nothing":          {"ask", nil, "the argument question is missing; ask takes question, title"},
+		"an unknown one":   {"resolve", map[string]any{"incident": "i", "name": "n"}, "resolve takes incident, title, body, tag"},
+		"without an ID":    {"answer", map[string]any{"wait": 5}, "answer takes id, wait"},
 		"no question":      {"answer", map[string]any{"id": "x"}, "not that of a question"},
 		"unknown question": {"answer", map[string]any{"id": "01a2c4e6-89ab-7cde-8f01-23456789abcd"}, "404"},
 		"no incident":      {"resolve", map[string]any{"incident": ""}, "incident is empty"},
@@ -248,5 +253,65 @@ func TestToolAccess(t *testing.T) {
 	}
 	if p.Count() != 0 {
 		t.Errorf("told %q", p.Told())
+	}
+}
+
+// TestOtherNames checks that the tools know the text that people read by the name that it has in
+// the other ones, too.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	g, s := start(t, p)
+	c, err := connect(t, s, withHeader{"Authorization": "Bearer " + token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problem := call(t, c, "notify", map[string]any{"question": "Anybody there?"}, new(sent)); problem != "" {
+		t.Error(problem)
+	}
+	if problem := call(t, c, "resolve", map[string]any{"incident": "disk", "question": "is fine"}, new(sent)); problem != "" {
+		t.Error(problem)
+	}
+	go func() {
+		gatewaytest.Eventually(t, func() bool { return p.Count() == 3 })
+		link, _ := strings.CutPrefix(p.Got()[2].AnswerURL, gatewaytest.PublicURL)
+		g.PostForm(link, "answer=yes")
+	}()
+	var a asked
+	if problem := call(t, c, "ask", map[string]any{"body": "Deploy?", "options": []string{"yes", "no"}}, &a); problem != "" || a.State != "answered" {
+		t.Errorf("%s %+v", problem, a)
+	}
+	for _, wait := range []any{1e18, 1e30, -1e30, 0.5} {
+		if problem := call(t, c, "answer", map[string]any{"id": a.ID, "wait": wait}, &a); problem != "" || a.State != "answered" {
+			t.Errorf("%v: %s %+v", wait, problem, a)
+		}
+	}
+	if told := p.Told(); !slices.Equal(told[:2], []string{"info: Anybody there?", "success: is fine"}) || !strings.Contains(told[2], "Deploy?") {
+		t.Errorf("told %q", told)
+	}
+}
+
+// TestOneCall checks that a request has one call, in each version of the protocol.
+func TestOneCall(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	g, _ := start(t, p)
+	one := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"notify","arguments":{"body":"b"}}}`
+	for _, version := range []string{"", "2025-03-26", "2025-06-18", "2025-11-25"} {
+		header := []string{"Content-Type", gatewaytest.TypeJSON, "Authorization", "Bearer " + token}
+		if version != "" {
+			header = append(header, "Mcp-Protocol-Version", version)
+		}
+		for body, want := range map[string]int{
+			one: 200, " \r\n\t" + one: 200,
+			"[" + one + "]": 400, "\n [" + one + "," + one + "]": 400, "[]": 400, "": 400, strings.Repeat(" ", 5000) + one: 400,
+		} {
+			if r := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", body, header...)); r.Status != want {
+				t.Errorf("version %q, %.60q: %d %s", version, body, r.Status, r.Body)
+			}
+		}
+	}
+	if n := p.Count(); n != 8 {
+		t.Errorf("told %d times", n)
 	}
 }

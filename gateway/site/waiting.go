@@ -1,0 +1,69 @@
+package site
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+)
+
+// How many clients wait at a gateway.
+const (
+	MaxWaiting          = 2000
+	MaxWaitingPerKey    = 500 // for one key
+	MaxWaitingPerClient = 250 // from one client address
+)
+
+// waitAgain is when a client that found no room may try again.
+const waitAgain = 10 * time.Second
+
+// Waiting counts the clients that wait for what happens next, with a request or in a stream: for
+// an answer, for messages, for results. It is that of all sites of the process. The zero value is
+// ready for use.
+type Waiting struct {
+	mu       sync.Mutex
+	total    int
+	byKey    map[string]int // by the place
+	byClient map[netip.Addr]int
+}
+
+// Enter counts a client in that waits for a key, or returns the error for it if there is no room.
+// If the error is nil, the caller calls leave in the end, once.
+func (w *Waiting) Enter(place string, from netip.Addr) (leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.total >= MaxWaiting:
+		return nil, errNoRoomToWait(http.StatusServiceUnavailable, "%d clients wait at this gateway", MaxWaiting)
+	case w.byKey[place] >= MaxWaitingPerKey:
+		return nil, errNoRoomToWait(http.StatusTooManyRequests, "%d clients wait for this key", MaxWaitingPerKey)
+	case w.byClient[from] >= MaxWaitingPerClient:
+		return nil, errNoRoomToWait(http.StatusTooManyRequests, "%d requests and streams from your address wait", MaxWaitingPerClient)
+	}
+	if w.byKey == nil {
+		w.byKey, w.byClient = map[string]int{}, map[netip.Addr]int{}
+	}
+	w.total++
+	w.byKey[place]++
+	w.byClient[from]++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.total--
+		if w.byKey[place]--; w.byKey[place] == 0 {
+			delete(w.byKey, place)
+		}
+		if w.byClient[from]--; w.byClient[from] == 0 {
+			delete(w.byClient, from)
+		}
+	}, nil
+}
+
+// errNoRoomToWait returns the error for a client that cannot wait.
+func errNoRoomToWait(status int, format string, limit int) *api.Error {
+	e := api.Errorf(status, format+", which is the limit; try again in %s, or ask without waiting", limit, waitAgain)
+	e.RetryAfter = waitAgain
+	return e
+}
