@@ -26,26 +26,16 @@ type AlertTitles struct {
 // alertState matches the state with which Alertmanager and Grafana begin a title.
 var alertState = lazyregexp.New(`^\[[A-Z]+(:\d+)?(, [A-Z]+(:\d+)?)*\] *`)
 
-// Tell remembers the title of a message that opens an incident. In another one, it
-// replaces name, the name of the alert, by this title. An empty name replaces nothing.
-func (x *AlertTitles) Tell(incident, name string, m *notifier.Message) {
-	switch {
-	case incident == "":
-	case name != "":
-		text := &m.Title
-		if m.Title == "" {
-			text = &m.Body
-		}
-		if title := x.Get(incident); title != "" {
-			*text = strings.Replace(*text, name, title, 1)
-		}
-	case StateOf(m) == notifier.Open:
-		title := m.Title
-		if title == "" {
-			title = markup.FirstLine(m.Body)
-		}
-		x.set(incident, strings.TrimSpace(alertState.ReplaceAllString(title, "")))
+// Note remembers the title of a message that opens an incident.
+func (x *AlertTitles) Note(incident string, m *notifier.Message) {
+	if incident == "" || StateOf(m) != notifier.Open {
+		return
 	}
+	title := m.Title
+	if title == "" {
+		title = markup.FirstLine(m.Body)
+	}
+	x.set(incident, strings.TrimSpace(alertState.ReplaceAllString(title, "")))
 }
 
 // Get returns the title of the alert that has opened an incident, or "" if it is not known.

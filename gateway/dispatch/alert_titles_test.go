@@ -31,6 +31,18 @@ func TestAlertTitles(t *testing.T) {
 		{"/notify/ops/pagerduty", `{"event_action":"acknowledge","dedup_key":"db1/disk"}`, "", "Acknowledged: The disk of db1 is full"},
 		{"/notify/ops/pagerduty", `{"event_action":"resolve","dedup_key":"db1/disk","payload":{"summary":"The disk of db1 is fine"}}`, "", "Resolved: The disk of db1 is fine"},
 		{"/notify/ops/pagerduty", `{"event_action":"resolve","dedup_key":"db1/disk"}`, "", "Resolved: The disk of db1 is full"},
+		// The name of an alert can be a part of the words around it.
+		{"/notify/ops/pagerduty", `{"event_action":"trigger","dedup_key":"k","payload":{"summary":"Disk full","source":"zabbix"}}`, "Disk full", "Source: zabbix"},
+		{"/notify/ops/pagerduty", `{"event_action":"acknowledge","dedup_key":"k"}`, "", "Acknowledged: Disk full"},
+		{"/notify/ops/pagerduty", `{"event_action":"resolve","dedup_key":"k","client":"k"}`, "", "Resolved: Disk full"},
+		{"/notify/ops/opsgenie/v2/alerts", `{"message":"Load of e is high","alias":"e"}`, "", "Load of e is high"},
+		{"/notify/ops/opsgenie/v2/alerts/e/acknowledge", `{}`, "", "Acknowledged: Load of e is high"},
+		{"/notify/ops/opsgenie/v2/alerts/e/notes", `{"note":"e"}`, "Note: Load of e is high", "e"},
+		{"/notify/ops/opsgenie/v2/alerts/e/assign", `{"owner":{"name":"eve"}}`, "Assigned: Load of e is high", "eve"},
+		{"/notify/ops/opsgenie/v2/alerts/e/priority", `{"priority":"P1"}`, "", "Priority P1: Load of e is high"},
+		{"/notify/ops/opsgenie/v2/alerts/e/close", `{"user":"e"}`, "Closed: Load of e is high", "By: e"},
+		{"/notify/ops/opsgenie/v2/alerts", `{"message":"Tab","alias":"a\tb"}`, "", "Tab"},
+		{"/notify/ops/opsgenie/v2/alerts/a%09b/close", `{}`, "", "Closed: Tab"},
 	} {
 		if got := g.Post(tt.target, gatewaytest.TypeJSON, tt.body); got.Status != 202 {
 			t.Errorf("%s: status %d: %s", tt.target, got.Status, got.Body)
@@ -46,7 +58,7 @@ func TestAlertTitlesAreBounded(t *testing.T) {
 	t.Parallel()
 	var x dispatch.AlertTitles
 	for i := range dispatch.MaxAlertTitles + 10 {
-		x.Tell(fmt.Sprint(i), "", &notifier.Message{Title: strings.Repeat("x", 1000), Type: notifier.Failure})
+		x.Note(fmt.Sprint(i), &notifier.Message{Title: strings.Repeat("x", 1000), Type: notifier.Failure})
 	}
 	last := fmt.Sprint(dispatch.MaxAlertTitles + 9)
 	if len(x.Titles) != dispatch.MaxAlertTitles || len(x.Get(last)) > dispatch.MaxAlertTitle+len("…") || x.Get(last) == "" {

@@ -256,12 +256,15 @@ func outcomeOfMessage(results []notifier.Result) string {
 
 // IncidentOf returns what the queue knows the incident of a message by, or "". The
 // incidents of keys of the same name in several sites or spaces are not the same.
-func (d *Delivery) IncidentOf() string {
-	i := &d.Message.Incident
-	if i.ID == "" {
+func (d *Delivery) IncidentOf() string { return IncidentAt(d.At, d.Message.Incident.ID) }
+
+// IncidentAt returns what the queue knows the incident with an ID by, of the key at a place. It
+// is "" for the ID "".
+func IncidentAt(at site.Place, id string) string {
+	if id == "" {
 		return ""
 	}
-	return strings.Join([]string{d.At.Home, d.At.Key, i.ID}, "\x00")
+	return strings.Join([]string{at.Home, at.Key, id}, "\x00")
 }
 
 // StateOf returns what a message says about its incident.

@@ -216,6 +216,9 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 		p.q.Memory().Trust()
 	}
 	p.req.OpenFor = func(incident string) string { return h.openTime(r.Context(), a, k.Key, incident) }
+	p.req.AlertTitle = func(incident string) string {
+		return h.Shared.Alerts.Get(dispatch.IncidentAt(k.Place(h.Site()), sourceIncident(a, k.Key, incident).ID))
+	}
 	if o.Message, err = h.readSource(r, p.q, a, s, p.req); err != nil {
 		p.q.Close()
 		return nil, err
@@ -226,17 +229,25 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 // openTime returns how long the incident with a name has been open in a key, as in "14 min",
 // or "" if that is not known.
 func (h *sources) openTime(ctx context.Context, a *Route, k *site.Key, name string) string {
-	name, _, err := notifier.IncidentName(name)
-	if err != nil || k.Rules.Empty() {
+	if k.Rules.Empty() {
 		return ""
 	}
 	rooms, err := h.App.Open(k)
 	if err != nil || rooms == nil {
 		return ""
 	}
-	i := notifier.Incident{Name: name}.For(k.Name, a.Source)
+	i := sourceIncident(a, k, name)
 	i.OpenFor = rooms.Alerts.Incidents.OpenFor(ctx, k.Place(h.Site()).String(), i.ID)
 	return i.OpenTime()
+}
+
+// sourceIncident returns the incident that a payload of a source names.
+func sourceIncident(a *Route, k *site.Key, name string) notifier.Incident {
+	stored, _, err := notifier.IncidentName(name)
+	if err != nil {
+		stored = notifier.HashIncidentName(name) // as Request.SetContent does
+	}
+	return notifier.Incident{Name: stored}.For(k.FirstName(), a.Source)
 }
 
 // admit returns the key of a request to s, before its body is read. verified reports whether
@@ -329,7 +340,9 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	m.Warnings, d.Published = p.q.Warnings(), m.Published
 	format := k.source.Format
 	if format.HasAlerts() {
-		h.Shared.Alerts.Tell(d.IncidentOf(), m.Alert, d.Message)
+		if !m.Named {
+			h.Shared.Alerts.Note(d.IncidentOf(), d.Message)
+		}
 		if n, repeats := h.countRepeat(r.Context(), k.Key, &d); repeats {
 			d.Release()
 			h.Log.Debug("an open alert is opened again, and is only counted", zap.String("key", a.Key), zap.String("source", a.Source), zap.Int("count", n))

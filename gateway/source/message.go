@@ -40,6 +40,9 @@ type Request struct {
 	// OpenFor, if set, returns how long an incident has been open, as in "14 min", or "".
 	// Templates of a source of the operator's read it as the field OpenFor of the payload.
 	OpenFor func(incident string) string
+
+	// AlertTitle, if set, returns the title of the message that has opened an incident, or "".
+	AlertTitle func(incident string) string
 }
 
 // NewRequest returns the method, the headers and the query of r, in which clients send tokens.
@@ -95,9 +98,8 @@ type Message struct {
 	// Acknowledged means that somebody takes care of the incident.
 	Acknowledged bool
 
-	// Alert is the name of an alert that the text has because there is nothing else to
-	// say what the message is about, or "".
-	Alert string
+	// Named means that the message only names its alert, which another one has opened.
+	Named bool
 
 	// Dialect is the chat whose Markdown the body is, or "".
 	Dialect markup.Dialect

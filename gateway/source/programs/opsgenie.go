@@ -274,13 +274,13 @@ func readOpsgenieAction(r *source.Request, a *opsgenieAction, alias string) (*so
 		}
 		r.Payload = nil // the address says what it is
 	}
-	m := &source.Message{Incident: alias, Alert: compose.ShortAlias(alias)}
+	m := &source.Message{Incident: alias}
 	var t opsgenieText
 	if err := a.read(m, data, &t); err != nil {
 		return nil, err
 	}
 	var body compose.Lines
-	compose.SetHeadline(m, t.state+": "+m.Alert, &body)
+	compose.SetHeadline(m, t.state+": "+compose.NameAlert(m, r), &body)
 	body.Add(t.String())
 	if a.name != "notes" {
 		body.Add(markup.TruncateBytes(payload.Text(payload.Get(data, "note")), compose.MaxDetail))

@@ -67,10 +67,10 @@ func readPagerDuty(ctx context.Context, r *source.Request) (*source.Message, err
 		return nil, source.Errorf(http.StatusBadRequest, "the field event_action is %q; write trigger, acknowledge or resolve", markup.TruncateBytes(action, 40))
 	}
 	if summary == "" {
-		m.Alert = compose.ShortAlias(m.Incident)
+		summary = compose.NameAlert(m, r)
 	}
 	var body compose.Lines
-	compose.SetHeadline(m, compose.WithState(state, cmp.Or(summary, m.Alert)), &body)
+	compose.SetHeadline(m, compose.WithState(state, summary), &body)
 	addPagerDutyText(ctx, m, data, &body)
 	m.Body = body.String()
 	compose.Echo(m, "dedup_key", m.Incident)

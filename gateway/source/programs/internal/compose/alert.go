@@ -87,12 +87,19 @@ func (l *Lines) Origin(label, value string) {
 // hash matches the name of an alert that is a hash, as Alertmanager and Grafana have it.
 var hash = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
-// ShortAlias returns the name of an alert for people, who cannot read a whole hash.
-func ShortAlias(alias string) string {
-	if hash.MatchString(alias) {
-		return alias[:8] + "…"
+// NameAlert returns what people call the alert of m that only its alias says: the title with
+// which it was opened, or else the alias, of which they cannot read a whole hash.
+func NameAlert(m *source.Message, r *source.Request) string {
+	m.Named = true
+	if r.AlertTitle != nil {
+		if title := r.AlertTitle(m.Incident); title != "" {
+			return title
+		}
 	}
-	return alias
+	if hash.MatchString(m.Incident) {
+		return m.Incident[:8] + "…"
+	}
+	return m.Incident
 }
 
 // SetHeadline sets the title, or adds a text that is too long for a title to the body.
