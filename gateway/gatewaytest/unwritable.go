@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
 
-// Unwritable is a store that takes no messages while Down is set, such as one on a disk that
-// fails.
+// Unwritable is a store that takes no messages and no changes of records while Down is set, such
+// as one on a disk that fails.
 type Unwritable struct {
 	queue.Store
 	Down atomic.Bool
@@ -22,6 +22,14 @@ func (u *Unwritable) Accept(ctx context.Context, maxSize int64, entries ...*queu
 		return &queue.UnavailableError{Err: errors.New("the disk fails")}
 	}
 	return u.Store.Accept(ctx, maxSize, entries...)
+}
+
+// Update changes records, or returns an error while u is down.
+func (u *Unwritable) Update(ctx context.Context, change *queue.Update) error {
+	if u.Down.Load() {
+		return &queue.UnavailableError{Err: errors.New("the disk fails")}
+	}
+	return u.Store.Update(ctx, change)
 }
 
 // MakeUnwritable puts a store that can be unwritable into the place of that of the gateway.

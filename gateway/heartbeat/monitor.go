@@ -17,6 +17,7 @@ type Monitor struct {
 	watchdog watchdog
 	seen     atomic.Bool  // this process has noted that it runs (see [Monitor.see])
 	seeEvery atomic.Int64 // nanoseconds until it notes that again
+	unstored unstoredFailures
 
 	// Needed, if set, reports whether somebody else needs to know when no gateway ran.
 	Needed func(context.Context) (bool, error)

@@ -8,13 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -128,8 +125,7 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat) (*api.Response, err
 	return resp, nil
 }
 
-// fail tells that a beat has failed. If the store is not available, the message is sent at
-// once, like any other.
+// fail tells that a beat has failed. If that cannot be stored, the message is sent once.
 func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, request *api.Request, message *notifier.Message) (*api.Response, error) {
 	ran := time.Duration(0)
 	if record, err := m.outbox.Queue.CallersRecord(ctx, m.beatName(x)); err == nil {
@@ -146,16 +142,9 @@ func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, request *
 	report, id, err := m.TellBeat(ctx, d, c)
 	if err != nil {
 		defer request.Close()
+		return m.failUnstored(ctx, x, d, c, err)
 	}
-	app := m.outbox.Engine.Load()
-	if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable {
-		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
-		return api.NewResponse(app.Shared.Send(ctx, d)), nil
-	}
-	if err != nil {
-		return nil, outbox.QueueError(err)
-	}
-	Emit(app, event.BeatLate, x, &c.Beat)
+	Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
 	resp := response(x, cameText(x, c), report)
 	resp.ID = id
 	return resp, nil

@@ -27,15 +27,20 @@ func (q *Outbox) Accept(ctx context.Context, e *queue.Entry) error {
 	return err
 }
 
-// sendAround makes all destinations direct that no silence matches, because the message cannot
-// be stored. It reports false if silences match all of them: then nobody has to be told now,
-// and nobody could hold the message for later.
-func (s *submission) sendAround() bool {
-	var silent []bool
+// silent reports which targets a silence matches; nil for none. all means that it is all of
+// them: then nobody has to be told now, and nobody could hold the message for later.
+func (s *submission) silent() (silent []bool, all bool) {
 	if s.plan != nil {
 		silent = s.plan.Silent()
 	}
-	if len(silent) > 0 && !slices.Contains(silent, false) {
+	return silent, len(silent) > 0 && !slices.Contains(silent, false)
+}
+
+// sendAround makes all destinations direct that no silence matches, because the message cannot
+// be stored. It reports false if silences match all of them.
+func (s *submission) sendAround() bool {
+	silent, all := s.silent()
+	if all {
 		return false
 	}
 	s.endDirect()
@@ -56,10 +61,14 @@ func (s *submission) sendAround() bool {
 
 // sendUnstored is sendAround for a message that escalates, because the queue is full: an alert
 // must not be lost because others have taken the room. Its destinations are told at once,
-// without steps and without a link. It reports false if nobody has to be told now: all are
-// silent, or steps of the incident are under way, or somebody takes care of it.
+// without steps and without a link. What is to change in the transaction that stores the
+// message changes without it. It reports false if nobody has to be told now: all are silent,
+// or steps of the incident are under way, or somebody takes care of it.
 func (s *submission) sendUnstored(ctx context.Context) bool {
-	if s.plan == nil || !s.plan.Tells(ctx) || !s.sendAround() {
+	if s.plan == nil || !s.plan.Tells(ctx) {
+		return false
+	}
+	if _, all := s.silent(); all || s.d.With != nil && s.q.Queue.Apply(ctx, s.d.With) != nil || !s.sendAround() {
 		return false
 	}
 	s.unstored = true
