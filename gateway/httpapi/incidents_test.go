@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -100,6 +101,43 @@ func TestIncidentList(t *testing.T) {
 				t.Errorf("%v are %s, want %v", n, state, want)
 			}
 		}
+	})
+}
+
+// TestPartialResolution checks that an incident stays open, and escalates, when all alerts are
+// resolved that a payload lists, but some are left out of it.
+func TestPartialResolution(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	dir := t.TempDir()
+	k := gatewaytest.RuledKey("ops", rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 1, Ack: time.Hour}}, p.NotifyURL()+" 1:first", p.NotifyURL()+"?tz=UTC 2:second")
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Global: site.Options{Keys: []site.KeyOptions{k}, PublicURL: gatewaytest.PublicURL}, Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir},
+		})
+		post := func(status string, left int) {
+			t.Helper()
+			g.Post("/notify/ops/alertmanager", gatewaytest.TypeJSON, fmt.Sprintf(`{"version": "4", "status": %q, "groupKey": "{}", "externalURL": "http://am", "truncatedAlerts": %d,
+				"alerts": [{"status": %[1]q, "labels": {"alertname": "Down"}, "annotations": {"summary": "db1"}, "fingerprint": "1"}]}`, status, left))
+			time.Sleep(time.Minute)
+		}
+		state := func(want string, told int) {
+			t.Helper()
+			if got, _ := namesIn(t, g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/incidents", ""))); !slices.Equal(got, []string{"ops http://am {} " + want}) {
+				t.Errorf("incidents are %q, want one that is %s", got, want)
+			}
+			if got := p.Told(); len(got) != told {
+				t.Errorf("told %q, want %d messages", got, told)
+			}
+		}
+		post("firing", 2)
+		state("open", 1)
+		post("resolved", 2)
+		state("open", 2)
+		time.Sleep(5 * time.Minute)
+		state("open", 3) // the second step
+		post("resolved", 0)
+		state("resolved", 5)
 	})
 }
 

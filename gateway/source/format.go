@@ -103,6 +103,11 @@ type Templates struct {
 	// white space: one that joins is a new state of the incident.
 	Alerts string
 
+	// Partial is not empty if the payload says that it leaves alerts of a group out. What it
+	// says of all of them is then true only of those that it lists, so it resolves nothing:
+	// the next whole payload does.
+	Partial string
+
 	Images string // addresses of images, one per line
 }
 

@@ -54,7 +54,7 @@ type Source struct {
 	types  map[string]notifier.Type
 	verify verifier
 
-	title, body, typ, tag, format, skip, incident, alerts, images templatePair
+	title, body, typ, tag, format, skip, incident, alerts, partial, images templatePair
 
 	readsOpenFor bool // the title or the body of the operator does
 }
@@ -157,6 +157,7 @@ func (s *Source) parseTemplates() (err error) {
 		{&s.skip, "skip", c.Skip, builtin.Skip},
 		{&s.incident, "incident", c.Incident, builtin.Incident},
 		{&s.alerts, "alerts", c.Templates.Alerts, builtin.Alerts},
+		{&s.partial, "partial", c.Partial, builtin.Partial},
 		{&s.images, "images", c.Templates.Images, builtin.Images},
 	} {
 		if t.to.custom, err = parseOptional(t.name, t.custom); err != nil {
@@ -297,6 +298,9 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 		return m, nil
 	}
 	m.Type, m.Incident = s.typeOf(run(s.typ), m), run(s.incident)
+	if m.Type == string(notifier.Success) && run(s.partial) != "" {
+		m.Type = string(notifier.Info)
+	}
 	if fields, ok := data.(map[string]any); ok && s.readsOpenFor && r.OpenFor != nil && m.Incident != "" && m.Type == string(notifier.Success) && fields[openForField] == nil {
 		fields[openForField] = r.OpenFor(m.Incident)
 	}

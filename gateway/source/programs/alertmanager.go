@@ -20,10 +20,11 @@ func init() {
 {{- else }}{{ default $first.generatorURL .externalURL }}{{ end }}`,
 			Type: alertsType,
 			Tag:  alertsTag,
-			// The status of a group is resolved when all of its alerts are. The key of a
+			// The status of a group is resolved when all alerts that are listed are. The key of a
 			// group is unique within one Alertmanager.
 			Incident: `{{ if .groupKey }}{{ .externalURL }} {{ .groupKey }}{{ end }}`,
 			Alerts:   alertsOpen,
+			Partial:  alertsPartial,
 		},
 	})
 }

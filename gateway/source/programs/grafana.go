@@ -18,16 +18,18 @@ func init() {
 {{ end }}{{ range first 20 .evalMatches }}{{ .metric }}: {{ .value }}
 {{ end }}{{ with more 20 .evalMatches }}and {{ . }} more
 {{ end }}{{ .ruleUrl }}
-{{- else if .message }}{{ .message }}{{ else }}` + alertsList + `{{- $first := index .alerts 0 -}}
+{{- else if .message }}{{ .message }}{{ with .truncatedAlerts }}
+{{ end }}` + alertsLeftOut + `{{ else }}` + alertsList + `{{- $first := index .alerts 0 -}}
 {{- default (default .externalURL $first.generatorURL) (default $first.dashboardURL $first.panelURL) }}{{ end }}`,
 			Type:   `{{ if .ruleUrl }}{{ type .state }}{{ else }}` + alertsType + `{{ end }}`,
 			Tag:    alertsTag,
 			Format: `{{ if and .message (not .ruleUrl) }}markdown{{ end }}`,
 			Images: `{{ range first 3 .alerts }}{{ .imageURL }}
 {{ end }}{{ .imageUrl }}`,
-			// The status of a group is resolved when all of its alerts are.
+			// The status of a group is resolved when all alerts that are listed are.
 			Incident: `{{ if .ruleUrl }}{{ .ruleUrl }}{{ else if .groupKey }}{{ .externalURL }} {{ .groupKey }}{{ end }}`,
 			Alerts:   alertsOpen,
+			Partial:  alertsPartial,
 		},
 	})
 }

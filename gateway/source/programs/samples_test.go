@@ -379,6 +379,31 @@ func TestAlertsOfGroups(t *testing.T) {
 	}
 }
 
+// TestPartialPayloads checks that the payload of a group of alerts which leaves some of them
+// out resolves nothing, with the built-in type and with one of the operator, and that a whole
+// one does.
+func TestPartialPayloads(t *testing.T) {
+	for _, f := range source.Formats() {
+		if f.Alerts == "" {
+			continue
+		}
+		for left, want := range map[string]string{`"truncatedAlerts": 3`: "info", `"truncatedAlerts": 0`: "success", `"x": 1`: "success"} {
+			for _, typ := range []string{"", `{{ .status }}`, `{{ if eq .status "resolved" }}fine{{ end }}`} {
+				c := source.Config{Name: f.Name, Templates: source.Templates{Type: typ}, Types: map[string]string{"fine": "success"}}
+				s, err := source.New(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body := `{"version": "4", "status": "resolved", "groupKey": "{}", "orgId": 1, ` + left + `, "alerts": [{"status": "resolved", "labels": {"alertname": "Down"}, "annotations": {}}]}`
+				m, err := s.Read(t.Context(), request{body: []byte(body)}.new())
+				if err != nil || m.Type != want {
+					t.Errorf("%s with %s and the type %q: %+v, %v, want %s", f.Name, left, typ, m, err, want)
+				}
+			}
+		}
+	}
+}
+
 // TestIncidentSamples checks that for each format that names incidents there are
 // samples of an alert that opens one and of a message that resolves the same.
 func TestIncidentSamples(t *testing.T) {

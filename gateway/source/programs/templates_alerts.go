@@ -61,10 +61,17 @@ const (
 {{ end -}}
 {{- with more 10 $resolved }}and {{ . }} more resolved
 {{ end -}}
-{{- with .truncatedAlerts }}{{ . }} more were left out by the sender
-{{ end -}}
+` + alertsLeftOut + `
 {{- with pick .commonAnnotations "runbook_url" "runbook" }}Runbook: {{ cut 500 . }}
 {{ end -}}`
+
+	// alertsLeftOut says how many alerts a payload leaves out, and what follows from that.
+	alertsLeftOut = `{{- with .truncatedAlerts }}{{ . }} more were left out by the sender
+{{- if eq $.status "resolved" }}, so this does not say that all is well{{ end }}
+{{ end -}}`
+
+	// alertsPartial says whether a payload leaves alerts out.
+	alertsPartial = `{{ with .truncatedAlerts }}{{ . }}{{ end }}`
 
 	// alertsType is success if all alerts are resolved, and otherwise the type of the
 	// most severe one that fires.
