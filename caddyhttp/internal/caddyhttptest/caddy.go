@@ -24,8 +24,9 @@ import (
 // several can run tests at the same time.
 var (
 	host       = porttest.Host()
-	Site       = host + ":" + porttest.Free() // for sites without TLS
-	SecurePort = porttest.Free()              // for sites with TLS
+	sitePort   = porttest.Free()
+	Site       = host + ":" + sitePort // for sites without TLS
+	SecurePort = porttest.Free()       // for sites with TLS
 	Secure     = host + ":" + SecurePort
 	Server     = "http://" + Site               // the URL of Site
 	Admin      = "localhost:" + porttest.Free() // of the admin API
@@ -42,7 +43,7 @@ func StartCaddy(t *testing.T, options, sites string) {
 	admin `+Admin+`
 	skip_install_trust
 	default_bind `+host+`
-	http_port `+strings.TrimPrefix(Site, host+":")+`
+	http_port `+sitePort+`
 	https_port `+SecurePort+`
 	persist_config off
 	`+options+`
@@ -95,7 +96,7 @@ func isOurs(address string) bool {
 	_, text, _ := strings.Cut(address, ":")
 	port, err := strconv.ParseUint(text, 16, 16)
 	decimal := strconv.FormatUint(port, 10)
-	return err == nil && (decimal == portOf(Site) || decimal == portOf(Secure))
+	return err == nil && (decimal == sitePort || decimal == SecurePort)
 }
 
 // Serve runs Caddy with global options and a site with the options of notify,
