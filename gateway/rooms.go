@@ -109,7 +109,7 @@ func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
 		Ended: q.ended, Due: q.due, Turn: q.turn, Recheck: q.recheck, Arm: q.arm,
 		Punctual: func() bool {
-			return punctual || q.Alerts.Silences.Any() || q.Questions.Any() || q.Rulers.Punctual() || q.Planned.Punctual()
+			return punctual || q.Outbox.Punctual() || q.Alerts.Silences.Any() || q.Questions.Any() || q.Rulers.Punctual() || q.Planned.Punctual()
 		}, Refresh: q.refresh,
 		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Outbox.Log,
 	}
@@ -117,7 +117,7 @@ func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 
 // arm begins to wait for what may be due.
 func (q *Rooms) arm(ctx context.Context) error {
-	return errors.Join(q.Beats.Arm(ctx), q.Rulers.Arm(ctx), q.Planned.Arm(ctx), q.Alerts.Silences.Arm(ctx))
+	return errors.Join(q.Outbox.Arm(ctx), q.Beats.Arm(ctx), q.Rulers.Arm(ctx), q.Planned.Arm(ctx), q.Alerts.Silences.Arm(ctx))
 }
 
 // ended returns what changes when a job ends.
@@ -127,6 +127,7 @@ func (q *Rooms) ended(j *queue.Job) *queue.Ruled {
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *Rooms) refresh(ctx context.Context) {
+	q.Outbox.Refresh(ctx)
 	q.Alerts.Silences.Refresh(ctx)
 	q.Inboxes.Refresh(ctx)
 	q.Devices.Refresh(ctx)

@@ -41,7 +41,7 @@ func (h Head) removed(m *Message) Head {
 }
 
 func (h *Head) encode() []byte {
-	return outbox.EncodeRecord(outbox.KindInbox, wire.Append(nil, h, (*Head).fields))
+	return wire.Append(outbox.KindInbox.Begin(), h, (*Head).fields)
 }
 
 // decodeHead returns the head of the inbox of a place. A damaged one, or none, counts
@@ -66,7 +66,7 @@ func (s *stored) fields(c *wire.Codec) {
 }
 
 func encodeMessage(place string, m *Message) []byte {
-	return outbox.EncodeRecord(outbox.KindInboxMessage, wire.Append(nil, &stored{place, m}, (*stored).fields))
+	return wire.Append(outbox.KindInboxMessage.Begin(), &stored{place, m}, (*stored).fields)
 }
 
 // decodeMessage returns the message in a record, and the place of its inbox. It reports

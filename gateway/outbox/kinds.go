@@ -92,6 +92,9 @@ var (
 	// What a destination of a key has given up. See given_up.go.
 	KindGivenUp = boundedKind('g', "given up", 16, 10_000, lasting)
 
+	// A message that was cancelled while it was sent. See cancelled.go.
+	KindCancelled = boundedKind('x', "messages cancelled during an attempt", 64, 1000, lasting)
+
 	KindTally    = ownKind('t', "tallies")  // what a gateway has counted in a half hour
 	KindWatchdog = ownKind('W', "watchdog") // due when a gateway calls the watchdog
 	KindUsage    = ownKind('u', "usage")    // how much a key has of a kind; see [Usage]
@@ -123,6 +126,9 @@ func newKind(k Kind) *Kind {
 	kinds[k.letter] = &k
 	return &k
 }
+
+// Begin returns the beginning of a record of the kind.
+func (k *Kind) Begin() []byte { return []byte{k.letter} }
 
 // Kinds returns all kinds, in the order of their letters.
 func Kinds() []*Kind {

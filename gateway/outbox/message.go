@@ -77,13 +77,19 @@ func (m Messages) change(ctx context.Context, id uuid.UUID, change func(context.
 	return n, nil
 }
 
-// end ends the deliveries of a message as change does.
-func (m Messages) end(ctx context.Context, id uuid.UUID, end func(context.Context, uuid.UUID) (int, error)) (int, error) {
-	n, err := m.change(ctx, id, end)
-	if err == nil && n > 0 {
-		m.outbox.Policy.Cancelled(ctx, id)
+// end ends the deliveries of a message as change does, and those that are being sent when
+// their attempt has failed.
+func (m Messages) end(ctx context.Context, id uuid.UUID, end func(context.Context, uuid.UUID) (int, error)) (n int, err error) {
+	changed := id
+	n, err = m.change(ctx, id, func(ctx context.Context, id uuid.UUID) (int, error) {
+		changed = id
+		return end(ctx, id)
+	})
+	if err != nil {
+		return n, err
 	}
-	return n, err
+	m.outbox.Policy.Cancelled(ctx, id)
+	return n, m.outbox.cancelLater(ctx, changed)
 }
 
 // maxChanges is how often a change is tried that something else comes before.

@@ -33,6 +33,8 @@ type Outbox struct {
 	slow    slowDestinations
 	usages  map[*Kind]*Usage // how much keys have of the kinds that are counted
 
+	cancelling Presence // of messages that were cancelled during an attempt
+
 	Undecided undecidedSends
 	Policy    Policy
 	unstored  loglimit.Limiter // messages that were sent without the queue, because it was full

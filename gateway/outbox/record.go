@@ -10,7 +10,7 @@ import (
 )
 
 // EncodeRecord returns the content of a record of a kind.
-func EncodeRecord(kind *Kind, data []byte) []byte { return append([]byte{kind.letter}, data...) }
+func EncodeRecord(kind *Kind, data []byte) []byte { return append(kind.Begin(), data...) }
 
 // Holds reports whether this version of the program knows a rule that holds jobs.
 func Holds(rule string) bool {

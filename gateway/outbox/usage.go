@@ -96,7 +96,7 @@ const countAgain = day
 func (u *Usage) record(x usage) queue.Record {
 	x.Count, x.Bytes = max(x.Count, 0), max(x.Bytes, 0)
 	x.Changes++
-	return queue.Record{Data: EncodeRecord(KindUsage, wire.Append(nil, &x, (*usage).fields)), Due: u.outbox.Queue.Now().Add(countAgain), Group: u.group()}
+	return queue.Record{Data: wire.Append(KindUsage.Begin(), &x, (*usage).fields), Due: u.outbox.Queue.Now().Add(countAgain), Group: u.group()}
 }
 
 func (u *Usage) name(place string) queue.Hash {

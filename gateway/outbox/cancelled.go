@@ -1,0 +1,68 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// A message that is cancelled while an attempt is made has a record, so that no later attempt
+// is made, whatever becomes of this one and whichever gateway makes it.
+
+// cancelEvery is how often a message is looked at that was cancelled during an attempt. It is
+// less than the time until the next attempt.
+const cancelEvery = time.Second
+
+// cancelLater notes that a message was cancelled, if it still waits.
+func (q *Outbox) cancelLater(ctx context.Context, id uuid.UUID) error {
+	e, err := q.Queue.Get(ctx, id)
+	if err != nil || !e.Waits() {
+		return IgnoreNotFound(err)
+	}
+	return q.cancelling.Adding(func() error { return q.Queue.Apply(ctx, q.cancelledChange(id)) })
+}
+
+// cancelledChange returns the change that lets a message be looked at soon.
+func (q *Outbox) cancelledChange(id uuid.UUID) *queue.Ruled {
+	name := q.Queue.Hash("cancelled message\x00" + id.String())
+	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		return &queue.RuledChange{Records: []queue.Record{{Data: EncodeRecord(KindCancelled, id[:]), Due: q.Queue.Now().Add(cancelEvery), Group: q.cancelledGroup()}}}, nil
+	}}
+}
+
+// cancelledGroup is the group of all records.
+func (q *Outbox) cancelledGroup() queue.Hash { return q.Queue.Hash("cancelled messages") }
+
+// dueCancelled cancels what waits of a message, until nothing of it is being sent.
+func (q *Outbox) dueCancelled(ctx context.Context, name queue.Hash, data []byte) error {
+	id, err := uuid.FromBytes(data[1:])
+	if err != nil {
+		return q.RemoveRecord(ctx, name)
+	}
+	q.cancelling.Note()
+	if _, err := q.Queue.Cancel(ctx, id); IgnoreNotFound(err) != nil {
+		return err
+	}
+	e, err := q.Queue.Get(ctx, id)
+	switch {
+	case IgnoreNotFound(err) != nil:
+		return err
+	case err == nil && e.Waits():
+		return q.Queue.Apply(ctx, q.cancelledChange(id))
+	}
+	return q.RemoveRecord(ctx, name)
+}
+
+// Refresh looks for what other gateways have stored. The queue calls it each second.
+func (q *Outbox) Refresh(ctx context.Context) { q.cancelling.Look(ctx, q, q.cancelledGroup()) }
+
+// Arm looks for what is due when the queue is opened.
+func (q *Outbox) Arm(ctx context.Context) error {
+	return q.cancelling.Begin(ctx, q.Queue, q.cancelledGroup())
+}
+
+// Punctual reports whether something may be due that has to be done in time.
+func (q *Outbox) Punctual() bool { return q.cancelling.May() }
