@@ -178,21 +178,31 @@ func (i *Incidents) page(ctx context.Context, place string, stage notifier.Incid
 	return out, last, len(records) == n, nil
 }
 
-// IsOpen reports whether the incident of a message is open. It knows those of keys with
-// rules.
-func (i *Incidents) IsOpen(ctx context.Context, d *dispatch.Delivery) bool {
-	return i.OpenFor(ctx, d.Place(), d.Message.Incident.ID) > 0
+// State reports whether the incident of a message is open, and whether it is acknowledged. It
+// knows those of keys with rules.
+func (i *Incidents) State(ctx context.Context, d *dispatch.Delivery) (open, acknowledged bool) {
+	x := i.open(ctx, d.Place(), d.Message.Incident.ID)
+	return x != nil, x != nil && x.IsAcknowledged()
 }
 
 // OpenFor returns how long the incident with an ID has been open in a place; 0 if it is not,
 // or if that is not known.
 func (i *Incidents) OpenFor(ctx context.Context, place, id string) time.Duration {
-	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentName(place, id))
-	x := decodeIncident(b)
-	if err != nil || x == nil || !x.IsOpen() {
+	x := i.open(ctx, place, id)
+	if x == nil {
 		return 0
 	}
 	return max(i.outbox.Queue.Now().Sub(x.Opened), 1)
+}
+
+// open returns the incident with an ID in a place if it is open, or nil.
+func (i *Incidents) open(ctx context.Context, place, id string) *rules.Incident {
+	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentName(place, id))
+	x := decodeIncident(b)
+	if err != nil || x == nil || !x.IsOpen() {
+		return nil
+	}
+	return x
 }
 
 // ByID returns the incident with a public ID, or [ErrNoIncident]. The ID of an earlier

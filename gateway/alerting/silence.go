@@ -452,3 +452,9 @@ func (s *Silences) matching(d *dispatch.Delivery, silences rules.Silences) []boo
 	}
 	return silent
 }
+
+// Keeps reports whether a silence keeps the message of a delivery from one of its targets.
+func (s *Silences) Keeps(d *dispatch.Delivery, t notifier.Target) bool {
+	m := d.Message
+	return s.Concerning(d).Match(s.outbox.Queue.Now(), m.Incident, m.Title, t.Tags) != nil
+}

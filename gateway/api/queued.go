@@ -51,6 +51,15 @@ func ResultRecord(r notifier.Result) notifier.Record {
 	return out
 }
 
+// Untold returns why nobody is told of the message of the response: what a rule decides about
+// it. It returns "" if somebody is, or will be.
+func (r *Response) Untold() string {
+	if len(r.Results) == 0 || slices.ContainsFunc(r.Results, func(x notifier.Result) bool { return x.Status != notifier.Skipped || x.Rule == "" }) {
+		return ""
+	}
+	return ruleText(r.Results[0].Rule, r.Results[0].By, time.Time{})
+}
+
 // ruleText says what a rule does with a message.
 func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	switch {

@@ -35,6 +35,7 @@ type Delivery struct {
 	Inbox      time.Duration     // how long the key keeps its messages readable; 0 for not at all
 	Published  *source.Published // what the inbox keeps for ntfy's clients; nil for nothing
 	IncidentID string            // the public ID of the incident; "" for none, and of further attempts
+	Priority   string            // of the alert of an incident tool, as its client calls it; "" for none
 	By         string            // who resolves the incident on its page; "" for a program
 	Steps      []int             // of an escalation, by the targets; nil for none
 

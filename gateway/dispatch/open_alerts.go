@@ -26,9 +26,13 @@ type openAlert struct {
 	told    map[string]toldAlert // by the hash of the destination
 	repeats int                  // that nobody was told of
 	since   time.Time            // of the first of them
+	heard   time.Time            // when the last message about it came
+	key     string               // the idempotency key of the last message that was not a repetition
 
-	// noted is the text of the last message to which Note has added a line, and text is that
-	// without the line. A client does not send the line again.
+	acknowledged bool // a client says so
+
+	// noted is the text of the last message that opened the alert, as it is sent, and text is
+	// what its client has sent: without the line that Note adds, and with the priority.
 	noted, text [sha256.Size]byte
 }
 
@@ -38,25 +42,36 @@ type toldAlert struct {
 	at   time.Time
 }
 
-// textOf returns what makes two messages about an alert the same.
-func textOf(m *notifier.Message) [sha256.Size]byte {
-	return sha256.Sum256([]byte(string(m.Type) + "\x00" + m.Title + "\x00" + m.Body))
+// textOf returns what makes two messages about an alert with a priority the same.
+func textOf(m *notifier.Message, priority string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(string(m.Type) + "\x00" + m.Title + "\x00" + m.Body + "\x00" + priority))
 }
+
+// lastsFor is for how long an alert goes on of which nothing is heard. One that is opened
+// again later is a new one: its client does not close alerts. A client that repeats what lasts
+// does so more often.
+const lastsFor = 4 * time.Hour
 
 // Repeats reports whether all targets of d have its message already, which opens an alert
 // again. Then it counts it, and n is how many there were since the last message that was
-// told. Of targets that form a chain, one is enough. Those that lack the message are the new
-// targets of d.
-func (x *OpenAlerts) Repeats(d *Delivery) (n int, ok bool) {
+// told; 0 for a request that is sent again with its idempotency key. Of targets that form a
+// chain, one is enough. Those that lack the message are the new targets of d. A target that is
+// quiet, because somebody takes care of the alert or has silenced it, has the message however
+// long ago that was.
+func (x *OpenAlerts) Repeats(d *Delivery, quiet func(notifier.Target) bool) (n int, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	a, text := x.open(d.IncidentOf()), textOf(d.Message)
+	a, text := x.open(d.IncidentOf()), textOf(d.Message, d.Priority)
+	now := d.Message.Time
+	lasts := now.Sub(a.heard) < lastsFor
+	a.heard = now
 	has := func(t notifier.Target) bool {
 		told, ok := a.told[t.Hash()]
-		return ok && told.text == text && d.Message.Time.Sub(told.at) < OpenedTime
+		return ok && told.text == text && (lasts && now.Sub(told.at) < OpenedTime || a.acknowledged || quiet(t))
 	}
 	defer func() {
 		if !ok {
+			a.key = d.Idempotency.Key
 			for _, t := range d.To.Targets { // until they have it
 				delete(a.told, t.Hash())
 			}
@@ -71,10 +86,23 @@ func (x *OpenAlerts) Repeats(d *Delivery) (n int, ok bool) {
 		d.To = &to
 		return 0, false
 	}
+	if a.key != "" && a.key == d.Idempotency.Key {
+		return 0, true
+	}
 	if a.repeats++; a.repeats == 1 {
-		a.since = d.Message.Time
+		a.since = now
 	}
 	return a.repeats, true
+}
+
+// Acknowledge notes that a client says that somebody takes care of an alert, or nobody any
+// more.
+func (x *OpenAlerts) Acknowledge(incident string, acknowledged bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if a := x.alerts[incident]; a != nil {
+		a.acknowledged = acknowledged
+	}
 }
 
 // Note adds to a message, before it is sent, how often its alert was opened again since the
@@ -83,12 +111,18 @@ func (x *OpenAlerts) Note(d *Delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	a, m := x.alerts[d.IncidentOf()], d.Message
-	if a == nil || a.repeats == 0 {
+	if a == nil {
 		return
 	}
-	a.text = textOf(m)
-	m.Body = strings.TrimRight(m.Body, "\n") + "\n" + a.repetitions()
-	a.noted, a.repeats = textOf(m), 0
+	a.heard = m.Time
+	text := textOf(m, d.Priority)
+	if a.repeats > 0 {
+		m.Body = strings.TrimRight(m.Body, "\n") + "\n" + a.repetitions()
+		a.repeats = 0
+	}
+	if StateOf(m) == notifier.Open {
+		a.noted, a.text = textOf(m, ""), text
+	}
 }
 
 // repetitions returns the line about how often the alert was opened again.
@@ -140,7 +174,7 @@ func (x *OpenAlerts) observe(observers []notifier.Observer, incident string, m *
 		if known == nil {
 			return observers
 		}
-		told := toldAlert{textOf(m), m.Time}
+		told := toldAlert{textOf(m, ""), m.Time}
 		return append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) {
 			x.mu.Lock()
 			defer x.mu.Unlock()

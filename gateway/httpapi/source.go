@@ -337,15 +337,19 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	if err != nil {
 		return nil, err
 	}
-	m.Warnings, d.Published = p.q.Warnings(), m.Published
+	m.Warnings, d.Published, d.Priority = p.q.Warnings(), m.Published, m.Priority
 	format := k.source.Format
 	if format.HasAlerts() {
 		if !m.Named {
 			h.Shared.Alerts.Note(d.IncidentOf(), d.Message)
 		}
-		if n, repeats := h.countRepeat(r.Context(), k.Key, &d); repeats {
+		if n, repeats := h.countRepeat(r.Context(), k.Key, &d, m); repeats {
 			d.Release()
-			h.Log.Debug("an open alert is opened again, and is only counted", zap.String("key", a.Key), zap.String("source", a.Source), zap.Int("count", n))
+			if n > 0 {
+				m.Untold = "the alert is open, and nothing about it is new"
+				h.Log.Info("an open alert is opened again, and nobody is told", zap.String("key", a.Key), zap.String("source", a.Source), zap.String("incident", m.Incident), zap.Int("count", n))
+				h.Shared.Metrics.Repeated(h.Resolved.ConfiguredName(a.Key))
+			}
 			return &api.Response{Status: http.StatusOK}, nil
 		}
 	}
@@ -355,6 +359,7 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	}
 	resp, err := h.sender.answer(w, r, d)
 	if err == nil {
+		m.Untold = resp.Untold()
 		err = h.cancelSequence(r, k, m.Sequence, resp.ID)
 	}
 	return resp, err
@@ -364,7 +369,7 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 // nobody has to be told. n is how often that was so since the last message that was told. The
 // rules dedupe and escalate decide themselves, and gateways that share a queue know of each
 // other's alerts only where rules keep them.
-func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Delivery) (n int, repeats bool) {
+func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Delivery, m *source.Message) (n int, repeats bool) {
 	incident := d.IncidentOf()
 	if rules := d.Rules; incident == "" || !rules.Empty() && (rules.Dedupe != nil || rules.Escalate != nil) {
 		return 0, false
@@ -373,22 +378,40 @@ func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Deli
 	if d.Rules.Empty() && q != nil && q.Path == "" {
 		return 0, false
 	}
-	state := dispatch.StateOf(d.Message)
+	state, alerts := dispatch.StateOf(d.Message), &h.Shared.OpenAlerts
 	if state == notifier.Open {
-		if !d.Rules.Empty() {
-			if rooms, err := h.App.Open(k); err != nil || rooms == nil || !rooms.Alerts.Incidents.IsOpen(ctx, d) {
-				h.Shared.OpenAlerts.Close(incident)
-			}
-		}
-		if n, repeats = h.Shared.OpenAlerts.Repeats(d); repeats {
+		if n, repeats = alerts.Repeats(d, h.quiet(ctx, k, d)); repeats {
 			return n, true
 		}
 	}
-	h.Shared.OpenAlerts.Note(d)
-	if state == notifier.Resolved {
-		h.Shared.OpenAlerts.Close(incident)
+	switch alerts.Note(d); {
+	case state == notifier.Resolved:
+		alerts.Close(incident)
+	case state == notifier.Acknowledged, m.Unacknowledged:
+		alerts.Acknowledge(incident, !m.Unacknowledged)
 	}
 	return 0, false
+}
+
+// quiet returns a function that reports whether a target of d, which opens an alert again, is
+// told nothing that it knows: a silence holds, or somebody takes care of the incident. Where
+// rules keep incidents, quiet forgets the alert if somebody has resolved it in the meantime.
+func (h *sources) quiet(ctx context.Context, k *site.Key, d *dispatch.Delivery) func(notifier.Target) bool {
+	rooms, err := h.App.Open(k)
+	if err != nil {
+		rooms = nil
+	}
+	acknowledged := false
+	if !d.Rules.Empty() {
+		open := false
+		if rooms != nil {
+			open, acknowledged = rooms.Alerts.Incidents.State(ctx, d)
+		}
+		if !open {
+			h.Shared.OpenAlerts.Close(d.IncidentOf())
+		}
+	}
+	return func(t notifier.Target) bool { return acknowledged || rooms != nil && rooms.Alerts.Silences.Keeps(d, t) }
 }
 
 // asPost returns r as a POST for the check of its origin, because some clients send

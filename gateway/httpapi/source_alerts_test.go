@@ -5,7 +5,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -120,6 +124,87 @@ func TestRepeatedAlertsAreTold(t *testing.T) {
 	s.Take()
 	g.Post(target, gatewaytest.TypeJSON, body)
 	s.Arrives(t, "")
+}
+
+// TestAlertOpenedAgainLater checks when an alert that is open is told again with the same text:
+// if nothing was heard of it for four hours, unless somebody takes care of it or has silenced
+// it, and if its priority is another one. What is not told stands in the answer, the log and
+// the metrics.
+func TestAlertOpenedAgainLater(t *testing.T) {
+	t.Parallel()
+	opsgenie := func(path, body string) string { return "POST /opsgenie/v2/alerts" + path + " " + body }
+	pagerduty := func(action, severity string) string {
+		return fmt.Sprintf(`POST /pagerduty/v2/enqueue {"event_action":%q,"dedup_key":"disk","payload":{"summary":"Disk full","severity":%q,"source":"db1"}}`, action, severity)
+	}
+	open := func(priority string) string {
+		return opsgenie("", fmt.Sprintf(`{"alias":"disk","message":"Disk full","description":"db1","priority":%q}`, priority))
+	}
+	silence := func(form string) string { return "POST /silences " + form }
+	const hour = time.Hour
+	type step struct {
+		after   time.Duration
+		request string
+		told    bool
+	}
+	first := step{0, open("P1"), true}
+	for name, steps := range map[string][]step{
+		"each night":                   {first, {24 * hour, open("P1"), true}, {24 * hour, open("P1"), true}},
+		"again within four hours":      {first, {3 * hour, open("P1"), false}, {4*hour - time.Minute, open("P1"), false}, {4 * hour, open("P1"), true}, {hour, open("P1"), false}},
+		"something else was heard":     {first, {3 * hour, opsgenie("/disk/notes", `{"note":"x"}`), true}, {3 * hour, open("P1"), false}},
+		"acknowledged":                 {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {5 * hour, open("P1"), false}, {9 * 24 * hour, open("P1"), false}},
+		"acknowledged no more":         {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {hour, opsgenie("/disk/unacknowledge", `{}`), true}, {5 * hour, open("P1"), true}},
+		"acknowledged and closed":      {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {hour, opsgenie("/disk/close", `{}`), true}, {hour, open("P1"), true}, {5 * hour, open("P1"), true}},
+		"silenced":                     {first, {hour, silence("for=10h&title=disk"), false}, {5 * hour, open("P1"), false}, {6 * hour, open("P1"), true}},
+		"another title is silenced":    {first, {hour, silence("for=10h&title=raid"), false}, {5 * hour, open("P1"), true}},
+		"P2, then P1":                  {{0, open("P2"), true}, {time.Minute, open("P1"), true}, {time.Minute, open("P1"), false}, {time.Minute, open("P2"), true}},
+		"PagerDuty, each night":        {{0, pagerduty("trigger", "critical"), true}, {24 * hour, pagerduty("trigger", "critical"), true}, {hour, pagerduty("trigger", "critical"), false}},
+		"PagerDuty, error to critical": {{0, pagerduty("trigger", "error"), true}, {hour, pagerduty("trigger", "critical"), true}},
+		"PagerDuty, acknowledged":      {{0, pagerduty("trigger", "error"), true}, {hour, pagerduty("acknowledge", "error"), true}, {5 * hour, pagerduty("trigger", "error"), false}},
+	} {
+		for rule, r := range map[string]rules.Rules{"": {}, "rate": {Rate: []rules.Rate{{Count: 100, Per: time.Minute}}}} {
+			if rule != "" && name == "acknowledged no more" { // where rules keep incidents, it stays acknowledged
+				continue
+			}
+			p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
+			gatewaytest.InBubble(t, func(t *testing.T) {
+				core, logs := observer.New(zap.InfoLevel)
+				o := gatewaytest.Options{
+					Global: site.Options{Keys: []site.KeyOptions{gatewaytest.RuledKey("ops", r, p.NotifyURL())}}, Site: site.Options{Managers: gatewaytest.Everybody()},
+					Queue: &outbox.Settings{Path: dir}, Log: zap.New(core),
+				}
+				g := gatewaytest.New(t, o)
+				for i, s := range steps {
+					if s.after >= hour { // a gateway that runs for days costs much
+						g.Stop()
+						time.Sleep(s.after - time.Minute)
+						o.Process, s.after = g.Process, time.Minute
+						g = gatewaytest.New(t, o)
+					}
+					time.Sleep(s.after)
+					method, rest, _ := strings.Cut(s.request, " ")
+					path, body, _ := strings.Cut(rest, " ")
+					media, before, lines, count := gatewaytest.TypeJSON, p.Count(), logs.FilterMessageSnippet("opened again").Len(), g.Process.Values(t)["key_messages_total key=ops outcome=repeated"]
+					if strings.HasPrefix(path, "/silences") {
+						media = gatewaytest.TypeForm
+					}
+					got := g.Do(gatewaytest.NewRequest(method, "/notify/ops"+path, body, "Content-Type", media))
+					synctest.Wait()
+					if told := p.Count() > before; told != s.told || got.Status/100 != 2 {
+						t.Errorf("%s %s, step %d: told %v, want %v: %d %s", name, rule, i, told, s.told, got.Status, got.Body)
+					}
+					if path == "/silences" {
+						continue
+					}
+					untold := strings.Contains(got.Body, `"result":"Nothing was sent: `)
+					counted := g.Process.Values(t)["key_messages_total key=ops outcome=repeated"] > count
+					logged := logs.FilterMessageSnippet("opened again").Len() > lines
+					if untold == s.told || counted == s.told || logged == s.told {
+						t.Errorf("%s %s, step %d: the answer is %s, logged %v, counted %v", name, rule, i, got.Body, logged, counted)
+					}
+				}
+			})
+		}
+	}
 }
 
 // TestOpsgenieAliases checks that an alias with slashes and other special characters is the

@@ -95,8 +95,13 @@ type Message struct {
 	Incident string
 	Alerts   []string
 
-	// Acknowledged means that somebody takes care of the incident.
-	Acknowledged bool
+	// Acknowledged means that somebody takes care of the incident, and Unacknowledged that
+	// nobody does any more.
+	Acknowledged, Unacknowledged bool
+
+	// Priority is the priority of the alert of an incident tool, as its client calls it; "" for
+	// none. Another one is news, also if the message has the same type.
+	Priority string
 
 	// Named means that the message only names its alert, which another one has opened.
 	Named bool
@@ -127,6 +132,10 @@ type Message struct {
 
 	// Warnings are for the sender.
 	Warnings []string
+
+	// Untold is why nobody is told of the message, which is no error; "" if somebody is. It is
+	// set when that is known, for Reply of an [Endpoint].
+	Untold string
 
 	// Published is what the message says to ntfy's clients alone, for the inbox of its key;
 	// nil if it is not for ntfy.

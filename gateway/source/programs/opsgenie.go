@@ -74,7 +74,7 @@ var (
 var opsgenieActions = []opsgenieAction{
 	{nil, "close", "Close", readOpsgenieState("Closed", notifier.Success)},
 	{nil, "acknowledge", "Acknowledge", readOpsgenieAcknowledge},
-	{nil, "unacknowledge", "UnAcknowledge", readOpsgenieState("No longer acknowledged", notifier.Info)},
+	{nil, "unacknowledge", "UnAcknowledge", readOpsgenieUnacknowledge},
 	{nil, "notes", "AddNote", readOpsgenieField("Note", "note", "")},
 	{nil, "snooze", "Snooze", readOpsgenieField("Snoozed", "endTime", "Until ")},
 	{nil, "assign", "Assign", readOpsgenieName("Assigned", notifier.Info, "owner")},
@@ -187,7 +187,7 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	if field("message") == "" {
 		return nil, source.Errorf(http.StatusBadRequest, "the field message is missing")
 	}
-	m := &source.Message{Incident: cmp.Or(field("alias"), newDedupKey(r))}
+	m := &source.Message{Incident: cmp.Or(field("alias"), newDedupKey(r)), Priority: strings.ToUpper(field("priority"))}
 	setOpsgeniePriority(m, field("priority"), notifier.Failure)
 	compose.SetOver(m, field("message"))
 	if tags, ok := payload.Get(data, "tags").([]any); ok {
@@ -291,6 +291,11 @@ func readOpsgenieAction(r *source.Request, a *opsgenieAction, alias string) (*so
 	return compose.CheckContent(m, "Opsgenie", r)
 }
 
+func readOpsgenieUnacknowledge(m *source.Message, _ any, text *opsgenieText) error {
+	m.Type, m.Unacknowledged, text.state = string(notifier.Info), true, "No longer acknowledged"
+	return nil
+}
+
 // readOpsgenieState returns a function that reads a change of an alert's state.
 func readOpsgenieState(state string, t notifier.Type) func(*source.Message, any, *opsgenieText) error {
 	return func(m *source.Message, _ any, text *opsgenieText) error {
@@ -348,16 +353,22 @@ func replyOpsgenie(action string) func(o source.Outcome) source.Reply {
 		if o.Error != "" {
 			return opsgenieReply(o, o.Status, opsgenieRequest{"Error", "", o.Time}, map[string]any{"message": o.Error})
 		}
-		result := "Request will be processed"
-		if o.Message.Skip {
+		done, result := action, "Request will be processed"
+		switch {
+		case o.Message.Skip:
 			result = opsgenieNothing
+		case o.Message.Untold != "":
+			done, result = action+opsgenieUntold, compose.Untold(o.Message)
 		}
-		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{action, payload.Text(o.Message.Echo[opsgenieAlias]), o.Time}, map[string]any{"result": result})
+		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{done, payload.Text(o.Message.Echo[opsgenieAlias]), o.Time}, map[string]any{"result": result})
 	}
 }
 
 // opsgenieNothing is the result of an action that sends nothing.
 const opsgenieNothing = "Nothing was sent: the gateway keeps no alert that it could change"
+
+// opsgenieUntold ends the action in the ID of a request that nobody was told of.
+const opsgenieUntold = "Untold"
 
 // opsgenieReply answers with the fields that all answers of Opsgenie have.
 func opsgenieReply(o source.Outcome, status int, q opsgenieRequest, fields map[string]any) source.Reply {
@@ -407,9 +418,13 @@ func replyOpsgenieStatus(o source.Outcome) source.Reply {
 		return replyOpsgenie("")(o)
 	}
 	q, _ := opsgenieStatus(o.Request)
+	action, untold := strings.CutSuffix(q.action, opsgenieUntold)
+	q.action = action
 	status, sent := q.action+" was sent", !slices.ContainsFunc(opsgenieActions, func(a opsgenieAction) bool { return a.action == q.action && a.read == nil })
 	if !sent {
 		status = opsgenieNothing
+	} else if untold {
+		status = "Nobody was told; the answer to the request has said why"
 	}
 	return opsgenieReply(o, http.StatusOK, opsgenieRequest{"Status", q.alias, o.Time}, map[string]any{"data": map[string]any{
 		"success": sent, "isSuccess": sent, "action": q.action, "status": status, "processedAt": q.time.UTC().Format(time.RFC3339Nano),

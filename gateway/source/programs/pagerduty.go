@@ -51,7 +51,8 @@ func readPagerDuty(ctx context.Context, r *source.Request) (*source.Message, err
 			return nil, source.Errorf(http.StatusBadRequest, "the field payload.summary is missing")
 		}
 		m.Incident = cmp.Or(m.Incident, newDedupKey(r))
-		m.Type = pagerDutyType(m, payload.Text(payload.Get(data, "payload", "severity")))
+		m.Priority = payload.Text(payload.Get(data, "payload", "severity"))
+		m.Type = pagerDutyType(m, m.Priority)
 		compose.SetOver(m, summary)
 	case "acknowledge", "resolve":
 		if m.Incident == "" {
@@ -182,7 +183,11 @@ func replyPagerDuty(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return pagerDutyError(o)
 	}
-	return compose.JSONReply(http.StatusAccepted, map[string]any{"status": "success", "message": "Event processed", "dedup_key": o.Message.Echo["dedup_key"]})
+	fields := map[string]any{"status": "success", "message": "Event processed", "dedup_key": o.Message.Echo["dedup_key"]}
+	if o.Message.Untold != "" {
+		fields["result"] = compose.Untold(o.Message)
+	}
+	return compose.JSONReply(http.StatusAccepted, fields)
 }
 
 func replyPagerDutyChange(o source.Outcome) source.Reply {

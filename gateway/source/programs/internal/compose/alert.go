@@ -136,3 +136,6 @@ func WithState(state notifier.IncidentState, s string) string {
 	}
 	return s
 }
+
+// Untold returns the text for a client whose message nobody is told of.
+func Untold(m *source.Message) string { return "Nothing was sent: " + m.Untold }
