@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/routing"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
@@ -144,7 +145,7 @@ func (a *App) Check() error { return a.CheckWith(nil) }
 
 // CheckWith is Check, with a function that is called with each warning instead of logging
 // it, unless it is nil.
-func (a *App) CheckWith(warned func(text string)) error {
+func (a *App) CheckWith(warned routing.WarnFunc) error {
 	routes := a.routes()
 	routes.Warned = warned
 	if err := cmp.Or(a.checkSites(), routes.CheckNames(), routes.CheckReach()); err != nil {

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,8 +105,57 @@ func TestReachable(t *testing.T) {
 		"php_fastcgi localhost:1\n" + k,
 	} {
 		warnings, err := reachOf(t, "http://h {\n"+siteID+"\n}")
+		warnings = slices.DeleteFunc(warnings, func(w string) bool { return strings.Contains(w, "nobody answers a mistyped address") }) // see TestNobody
 		if err != nil || len(warnings) > 0 {
 			t.Errorf("%s\n%v %q", siteID, err, warnings)
+		}
+	}
+}
+
+// TestNobody checks the warning about a site where nobody answers a mistyped address, so that
+// Caddy does, with 200 and an empty body.
+func TestNobody(t *testing.T) {
+	const k = "notify {\nkey ops {\nurl json://localhost\n}\n}"
+	for siteID, want := range map[string]string{ // the address in the warning; "" for none
+		k:                                        "/notfy/KEY,",
+		"notify":                                 "", // it has no key that somebody may mistype
+		k + "\nrespond 404":                      "",
+		k + "\nrespond /notify* 404":             "/notfy/KEY,",
+		k + "\nrespond / OK":                     "/notfy/KEY,",
+		k + "\n@get method GET\nrespond @get OK": "/notfy/KEY,",
+		k + "\n@post method POST\nrespond @post 404":     "",
+		k + "\n@not not path /notify*\nrespond @not 404": "/notify/KEY/a.b,",
+		k + "\nreverse_proxy localhost:1":                "",
+		k + "\nreverse_proxy /app* localhost:1":          "/notfy/KEY,",
+		k + "\nfile_server":                              "",
+		k + "\nfile_server {\npass_thru\n}":              "/notfy/KEY,",
+		k + "\nredir https://example.com{uri}\n":         "-", // no request reaches notify
+		k + "\nredir /old https://example.com{uri}":      "/notfy/KEY,",
+		k + "\nerror /secret* 404":                       "/notfy/KEY,",
+		k + "\nabort":                                    "-",
+		k + "\nencode gzip\nheader X-A b\nlog":           "/notfy/KEY,",
+		"basic_auth {\nann $2a$04$ZmFrZWZha2VmYWtlZmFrZOeTlUyXJ5GQw9x0QbrGx7RkcBhrFrrUe\n}\n" + k: "/notfy/KEY,",
+		"handle /notify* {\n" + k + "\n}":                                                                  "/notfy/KEY,",
+		"handle /notify* {\n" + k + "\n}\nhandle {\nrespond 404\n}":                                        "/notify/KEY/a.b,",
+		"handle /notify* {\n" + k + "\n}\nrespond 404":                                                     "",
+		"handle /notify* {\n" + k + "\nrespond 404\n}\nhandle {\nreverse_proxy localhost:1\n}":             "",
+		"handle_path /a/* {\n" + k + "\n}\nrespond 404":                                                    "",
+		"handle_path /a/* {\n" + k + "\nrespond 404\n}":                                                    "/ax/notify/KEY,",
+		"handle_path /a/* {\n" + k + "\nrespond 404\n}\nrespond 404":                                       "",
+		"route {\n" + k + "\nrespond 404\n}":                                                               "",
+		"@lan remote_ip private_ranges\nhandle @lan {\n" + k + "\n}\nhandle {\nrespond 404\n}":             "/notfy/KEY,",
+		"@lan remote_ip private_ranges\nhandle @lan {\n" + k + "\nrespond 404\n}":                          "/notfy/KEY,",
+		"@lan remote_ip private_ranges\nhandle @lan {\n" + k + "\nrespond 404\n}\nabort":                   "",
+		"@lan remote_ip private_ranges\nnotify @lan {\nkey ops {\nurl json://localhost\n}\n}\nrespond 404": "",
+		"@out not remote_ip private_ranges\nrespond @out 403\n" + k:                                        "/notfy/KEY,",
+	} {
+		warnings, err := reachOf(t, "http://h {\n"+siteID+"\n}")
+		switch {
+		case want == "-" && err != nil:
+		case want == "" && err == nil && len(warnings) == 0:
+		case want != "" && err == nil && len(warnings) == 1 && strings.Contains(warnings[0], "nobody answers a mistyped address such as "+want):
+		default:
+			t.Errorf("%s\n%v %q, want %s", siteID, err, warnings, want)
 		}
 	}
 }

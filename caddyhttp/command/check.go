@@ -139,8 +139,8 @@ func (f *checkFlags) load(cmd *cobra.Command) (err error) {
 		f.loaded.Close()
 		return fmt.Errorf("%s loads, but has no notify", trial.NameOf(f.config))
 	}
-	for _, text := range f.loaded.Warnings {
-		cmd.PrintErrln("Warning:", text)
+	for _, w := range f.loaded.Warnings {
+		cmd.PrintErrln("Warning:", w.Text)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s loads: %s\n", trial.NameOf(f.config), f.loaded.Summary())
 	return nil

@@ -54,6 +54,8 @@ type reach struct {
 	// What was met on the way, for the error.
 	answers string // the directive that answers before the handler; "" for none
 	other   bool   // another notify handler answers before it
+	unsure  int    // how many of the routes around it may match or not
+	nobody  bool   // no handler has answered, so that Caddy does, with 200 and an empty body
 }
 
 func newReach(s routedSite) *reach { return &reach{routedSite: s} }
@@ -109,7 +111,20 @@ func (c *reach) path(path string) (ok bool) {
 	if err != nil {
 		return true
 	}
-	return c.routes(c.server.Routes, r, nil, func(*http.Request) bool { return false })
+	return c.routes(c.server.Routes, r, nil, c.end)
+}
+
+// end is called for a request that has passed all handlers.
+func (c *reach) end(*http.Request) bool {
+	c.nobody = c.catchAll
+	return c.catchAll
+}
+
+// contains reports whether a route has the notify handler.
+func (c *reach) contains(route caddyhttp.Route) bool {
+	f := siteFinder{server: c.server, siteOf: c.siteOf}
+	f.find(caddyhttp.RouteList{route}, routedSite{})
+	return slices.ContainsFunc(f.sites, func(s routedSite) bool { return s.handler == c.handler })
 }
 
 // reachNext are the handlers that follow. They report whether the request may reach the
@@ -127,9 +142,20 @@ func (c *reach) routes(routes caddyhttp.RouteList, r *http.Request, groups map[s
 	if route.Group != "" && groups[route.Group] {
 		return rest(groups)(r)
 	}
-	m := matchOf(route.MatcherSets, r)
-	if m == matchesNot || m == mayMatch && c.catchAll {
+	m := c.matchOf(route.MatcherSets, r)
+	switch {
+	case m == matchesNot:
 		return rest(groups)(r)
+	case m == mayMatch && c.catchAll:
+		// It counts whether or not the route matches, but what is beside notify is for others.
+		if rest(groups)(r) {
+			return true
+		}
+		if !c.contains(route) {
+			return false
+		}
+		c.unsure++
+		defer func() { c.unsure-- }()
 	}
 	in := groups
 	if route.Group != "" {
@@ -141,13 +167,13 @@ func (c *reach) routes(routes caddyhttp.RouteList, r *http.Request, groups map[s
 	}
 	next := rest(in)
 	if route.Terminal {
-		next = func(*http.Request) bool { return false }
+		next = c.end
 	}
 	answers, other := c.answers, c.other
 	if c.handlers(route.Handlers, r, in, next) {
 		return true
 	}
-	if m == mayMatch {
+	if m == mayMatch && !c.catchAll {
 		c.answers, c.other = answers, other // they do not answer every request
 		return rest(groups)(r)
 	}
@@ -178,7 +204,7 @@ func (c *reach) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Request
 		if h.Headers.Get("Location") != "" {
 			c.answers = "redir"
 		}
-		return c.catchAll && isSuccess(h)
+		return c.catchAll && c.unsure == 0 && isSuccess(h)
 	case *caddyhttp.StaticError:
 		c.answers = "error"
 		return false
@@ -216,15 +242,34 @@ func isSuccess(h *caddyhttp.StaticResponse) bool {
 	return !h.Abort && (status == "" || strings.HasPrefix(status, "2")) && h.Headers.Get("Location") == ""
 }
 
-// warnCatchAll warns if a POST to a mistyped address of the site is answered with
-// success by respond.
+// warnCatchAll warns if a POST to a mistyped address of the site is answered with success, by
+// respond or because nobody answers.
 func (s routedSite) warnCatchAll() {
-	c := &reach{routedSite: s, catchAll: true}
-	if len(s.handler.API.Resolved.Keys) == 0 && !s.handler.API.Resolved.Saved.On() || !c.path(s.prefix+"/notfy/KEY") {
+	if len(s.handler.API.Resolved.Keys) == 0 && !s.handler.API.Resolved.Saved.On() {
 		return
 	}
-	s.warn("respond answers a mistyped address such as "+s.prefix+"/notfy/KEY with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404",
-		zap.Strings("listen", s.server.Listen))
+	for _, path := range s.mistyped() {
+		c := &reach{routedSite: s, catchAll: true}
+		if !c.path(path) {
+			continue
+		}
+		text := "respond answers a mistyped address such as " + path + " with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404"
+		if c.nobody {
+			text = "nobody answers a mistyped address such as " + path + ", so that Caddy says 200 and a client takes an alert that went nowhere for delivered; write respond 404 into the site, or beside another handler, such as file_server, respond /notify* 404"
+		}
+		s.warnOf(AboutAddresses, text, zap.Strings("listen", s.server.Listen))
+		return
+	}
+}
+
+// mistyped returns addresses that somebody may type in place of that of a key: with another word
+// before the key, with what is no name after it, and with another prefix.
+func (s routedSite) mistyped() []string {
+	paths := []string{s.prefix + "/notfy/KEY", s.prefix + "/notify/KEY/a.b"}
+	if s.prefix != "" {
+		paths = append(paths, s.prefix+"x/notify/KEY")
+	}
+	return paths
 }
 
 // pathPatterns returns the patterns of the path matchers of the routes.
@@ -256,8 +301,8 @@ const (
 )
 
 // matchOf returns whether one of the sets accepts the path and the host of a
-// request.
-func matchOf(sets caddyhttp.MatcherSets, r *http.Request) match {
+// request, and its method and file where it is looked for what answers everything.
+func (c *reach) matchOf(sets caddyhttp.MatcherSets, r *http.Request) match {
 	if len(sets) == 0 {
 		return matchesAlways
 	}
@@ -265,30 +310,40 @@ func matchOf(sets caddyhttp.MatcherSets, r *http.Request) match {
 	for _, set := range sets {
 		here := matchesAlways
 		for _, m := range set {
-			here = min(here, matchOfMatcher(m, r))
+			here = min(here, c.matchOfMatcher(m, r))
 		}
 		best = max(best, here)
 	}
 	return best
 }
 
-func matchOfMatcher(m any, r *http.Request) match {
+func (c *reach) matchOfMatcher(m any, r *http.Request) match {
 	switch m := m.(type) {
-	case *caddyhttp.MatchPath, *caddyhttp.MatchPathRE, *caddyhttp.MatchHost, caddyhttp.MatchPath, caddyhttp.MatchHost:
-		ok, err := caddyhttp.MatcherSet{m}.MatchWithError(r)
-		switch {
-		case err != nil:
+	case *caddyhttp.MatchMethod, caddyhttp.MatchMethod, *fileserver.MatchFile, fileserver.MatchFile:
+		if !c.catchAll {
 			return mayMatch
-		case ok:
-			return matchesAlways
 		}
-		return matchesNot
+		return matchFor(m, r)
+	case *caddyhttp.MatchPath, *caddyhttp.MatchPathRE, *caddyhttp.MatchHost, caddyhttp.MatchPath, caddyhttp.MatchHost:
+		return matchFor(m, r)
 	case *caddyhttp.MatchNot:
 		out := matchesAlways
 		for _, set := range m.MatcherSets {
-			out = min(out, matchesAlways-matchOf(caddyhttp.MatcherSets{set}, r))
+			out = min(out, matchesAlways-c.matchOf(caddyhttp.MatcherSets{set}, r))
 		}
 		return out
 	}
 	return mayMatch
+}
+
+// matchFor returns whether a matcher accepts exactly this request.
+func matchFor(m any, r *http.Request) match {
+	ok, err := caddyhttp.MatcherSet{m}.MatchWithError(r)
+	switch {
+	case err != nil:
+		return mayMatch
+	case ok:
+		return matchesAlways
+	}
+	return matchesNot
 }

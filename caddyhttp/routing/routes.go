@@ -44,8 +44,20 @@ type Routes struct {
 	Of    SiteFunc
 
 	// Warned is called with each warning instead of logging it; nil to log it.
-	Warned func(text string)
+	Warned WarnFunc
 }
+
+// WarnFunc is called with a warning, and with what it is about.
+type WarnFunc func(about About, text string)
+
+// About is what a warning is about.
+type About string
+
+// What warnings are about.
+const (
+	AboutStrangers About = "strangers" // what those can do who have no password
+	AboutAddresses About = "addresses" // what becomes of requests to wrong addresses
+)
 
 // servers returns the servers, sorted by their names.
 func (c *Routes) servers() (all []*caddyhttp.Server) {
@@ -91,16 +103,18 @@ func (h *Site) place() string {
 type routedSite struct {
 	handler *Site
 	siteOf  SiteFunc
-	warned  func(text string)
+	warned  WarnFunc
 	server  *caddyhttp.Server
 	host    string   // one that reaches the handler; "" for any
 	hosts   []string // all that reach the handler, as configured; none for any
 	prefix  string   // of the path; the routes remove it before the handler
 }
 
-func (s routedSite) warn(text string, fields ...zap.Field) {
+func (s routedSite) warn(text string, fields ...zap.Field) { s.warnOf(AboutStrangers, text, fields...) }
+
+func (s routedSite) warnOf(about About, text string, fields ...zap.Field) {
 	if s.warned != nil {
-		s.warned(s.handler.Caddyfile.Position() + text)
+		s.warned(about, s.handler.Caddyfile.Position()+text)
 		return
 	}
 	s.handler.API.Log.Warn(s.handler.Caddyfile.Position()+text, fields...)
@@ -110,7 +124,7 @@ func (s routedSite) warn(text string, fields ...zap.Field) {
 type siteFinder struct {
 	server  *caddyhttp.Server
 	siteOf  SiteFunc
-	warned  func(text string)
+	warned  WarnFunc
 	sites   []routedSite
 	guarded bool // a handler in the routes authenticates requests
 }

@@ -87,6 +87,7 @@ prints a line for each check: ok, warn or fail, what was found, and what to do.
   queue          Can it be written, is a destination down, was something given up?
   destinations   With --send: which of them take a test message?
   public_url     Can it be reached, and does it lead to this gateway?
+  addresses      Does a request to a mistyped address fail?
   strangers      What can those do who have no password?
   clock          Is it right, compared with a destination, PostgreSQL or public_url?
 
@@ -129,6 +130,7 @@ func (d *doctor) run() error {
 	if d.config != nil && d.config.Engine != nil {
 		d.checkDestinations()
 		d.checkPublicURLs()
+		d.checkAddresses()
 		d.checkStrangers()
 		d.askDestinations()
 	}

@@ -125,6 +125,44 @@ func TestDoctorSend(t *testing.T) {
 	}
 }
 
+// TestDoctorAddresses checks what it says of a site in which a mistyped address leads nowhere, for
+// the lines that docs/caddyfile.md gives, and that a running Caddy answers so.
+func TestDoctorAddresses(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	defer app.Close()
+	const notify = "notify {\nstateless off\nkey ops {\nurl json://127.0.0.1:1/\n}\n}\n"
+	proxy := "reverse_proxy " + app.URL + "\n"
+	for name, tt := range map[string]struct {
+		site  string
+		state state
+		text  string
+		want  map[string]int // status by path
+	}{
+		"nothing":                {notify, stateWarn, "nobody answers a mistyped address such as /notfy/KEY", map[string]int{"/notfy/ops": 200, "/notify/ops/a.b": 200, "/app": 200}},
+		"respond 404":            {notify + "respond 404\n", stateOK, "", map[string]int{"/notfy/ops": 404, "/notify/ops/a.b": 404, "/app": 404, "/notify/none": 404}},
+		"beside another handler": {notify + "respond /notify* 404\n" + proxy, stateOK, "", map[string]int{"/notfy/ops": 202, "/notify/ops/a.b": 404, "/Notify/ops": 404, "/app": 202}},
+		"before another handler": {notify + "respond 404\n" + proxy, stateOK, "", map[string]int{"/notify/ops/a.b": 404, "/app": 404}},
+		"respond OK":             {notify + "respond OK\n", stateWarn, "respond answers a mistyped address", map[string]int{"/notfy/ops": 200}},
+	} {
+		text := caddyhttptest.Server + " {\n" + tt.site + "}\n"
+		if found, _ := run(t, http.DefaultClient, "{\nadmin 127.0.0.1:1\n}\n"+text); !has(found, "addresses", tt.state, tt.text) || len(found["addresses"]) != 1 {
+			t.Errorf("%s: %+v", name, found["addresses"])
+		}
+		caddyhttptest.StartCaddy(t, "", text)
+		for path, want := range tt.want {
+			resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+path, "text/plain", strings.NewReader("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s: POST %s is %d, want %d", name, path, resp.StatusCode, want)
+			}
+		}
+	}
+}
+
 // TestDoctorServer checks what a running server adds, and that only its own addresses are
 // taken for it.
 func TestDoctorServer(t *testing.T) {

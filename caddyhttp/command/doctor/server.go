@@ -19,6 +19,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/adminapi"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/routing"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
 )
@@ -187,13 +188,28 @@ func tryFolder(path string) error {
 	return errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
 }
 
+// checkAddresses says what becomes of requests to wrong addresses.
+func (d *doctor) checkAddresses() {
+	if !d.addWarnings(routing.AboutAddresses) {
+		d.add(stateOK, "addresses", "no site is known to answer a mistyped address with success", "")
+	}
+}
+
+// addWarnings adds what the gateway would warn of when it starts, and reports whether it would.
+func (d *doctor) addWarnings(about routing.About) (found bool) {
+	for _, w := range d.config.Warnings {
+		if w.About == about {
+			text, remedy, _ := strings.Cut(w.Text, "; ")
+			d.add(stateWarn, string(about), text, remedy)
+			found = true
+		}
+	}
+	return found
+}
+
 // checkStrangers says what is open to those without a password.
 func (d *doctor) checkStrangers() {
-	open := len(d.config.Warnings) > 0
-	for _, text := range d.config.Warnings {
-		text, remedy, _ := strings.Cut(text, "; ")
-		d.add(stateWarn, "strangers", text, remedy)
-	}
+	open := d.addWarnings(routing.AboutStrangers)
 	if listen := d.config.Admin.Listen; !d.config.Admin.Disabled && isOutside(listen) {
 		open = true
 		d.add(stateWarn, "strangers", "the admin API at "+listen+" can be reached from other machines, and it has no password", "write admin localhost:2019 into the global options")

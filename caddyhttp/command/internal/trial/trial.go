@@ -15,6 +15,7 @@ import (
 
 	notify "github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/routing"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -25,9 +26,15 @@ type Config struct {
 	JSON     []byte            // the configuration in Caddy's own format
 	Admin    caddy.AdminConfig // of the configuration
 	Engine   *outbox.Engine    // nil if the configuration has no notify
-	Warnings []string          // what the gateway would warn of when it starts
+	Warnings []Warning         // what the gateway would warn of when it starts
 
 	cleanUp func()
+}
+
+// Warning is what the gateway would warn of.
+type Warning struct {
+	About routing.About
+	Text  string
 }
 
 // Close removes what loading has made.
@@ -71,7 +78,7 @@ func Load(stdin io.Reader, file, adapter string) (*Config, error) {
 	if err == nil {
 		a := app.(*notify.App)
 		c.Engine = a.Engine()
-		err = a.CheckWith(func(text string) { c.Warnings = append(c.Warnings, text) })
+		err = a.CheckWith(func(about routing.About, text string) { c.Warnings = append(c.Warnings, Warning{about, text}) })
 	}
 	if err != nil {
 		cleanUp()
