@@ -672,7 +672,7 @@ func (k *keyBlock) checkDefaultTag() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("default_tag: %w", err)
-	case len(k.ImportApprise) == 0 && len(chosen.Choose(targets)) == 0:
+	case len(k.ImportApprise) == 0 && !chosen.Untagged && len(chosen.Choose(targets)) == 0:
 		return site.ErrDefaultTagUnmatched
 	}
 	return nil

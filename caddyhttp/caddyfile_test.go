@@ -139,7 +139,6 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"default_tag of a comma":                        {"key k {\n" + url + " a\ndefault_tag ,\n}", "4", "default_tag"},
 		"default_tag is malformed":                      {"key k {\n" + url + " a\ndefault_tag $\n}", "4", "default_tag"},
 		"default_tag that fits none":                    {"key k {\n" + url + " a\ndefault_tag b\n}", "4", "would be sent nowhere"},
-		"untagged, and all have tags":                   {"key k {\n" + url + " a\ndefault_tag untagged\n}", "4", "would be sent nowhere"},
 		"stateless":                                     {"stateless", "2", "expected stateless on|off"},
 		"stateless of another value":                    {"stateless yes", "2", "it must be on or off"},
 		"config_id":                                     {"config_id", "2", "expected config_id on|off"},

@@ -192,7 +192,16 @@ func (h *Sender) withSource(r *http.Request, q *api.Request, at *Route, err erro
 	if f == nil {
 		return err
 	}
-	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s/%s", e.Err, f.Program, StrippedPrefix(r), site.PathOf(site.RouteNotifyKey, cmp.Or(at.Key, "{KEY}")), f.Name)
+	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s", e.Err, f.Program, keyAddress(r, at), f.Name)
+}
+
+// keyAddress returns the path of the key of a request, with a slash at its end.
+func keyAddress(r *http.Request, at *Route) string {
+	key := cmp.Or(at.Key, "{KEY}")
+	if key == "api" && source.IsRulerPath(r.URL.Path) { // /notify/api/v2/alerts names no key
+		key = "{KEY}"
+	}
+	return StrippedPrefix(r) + site.PathOf(site.RouteNotifyKey, key) + "/"
 }
 
 // idempotency returns the idempotency key of a request, if there is a queue that keeps it. It

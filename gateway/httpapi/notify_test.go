@@ -390,3 +390,27 @@ func TestClientDisconnectsWhileFetching(t *testing.T) {
 		t.Errorf("%d messages were sent", n)
 	}
 }
+
+// TestUntagged checks that default_tag untagged refuses a message without a tag if all URLs of the
+// key have tags, as Apprise does, and that it says so.
+func TestUntagged(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	all, some := gatewaytest.Key("all", s.NotifyURL("/a")+" a"), gatewaytest.Key("some", s.NotifyURL("/a")+" a", s.NotifyURL("/plain"))
+	all.DefaultTag, some.DefaultTag = "untagged", "untagged"
+	g := siteWith(t, all, some)
+	for _, tt := range []struct {
+		target string
+		status int
+		want   string
+	}{
+		{"/notify/all", http.StatusFailedDependency, ""},
+		{"/notify/all?tag=a", http.StatusOK, "a"},
+		{"/notify/some", http.StatusOK, "plain"},
+	} {
+		got := g.PostForm(tt.target, "body=x")
+		if got.Status != tt.status || s.Paths() != tt.want || tt.status != http.StatusOK && !strings.Contains(got.Body, "the message has no tag") {
+			t.Errorf("%s: %d %s", tt.target, got.Status, got.Body)
+		}
+	}
+}

@@ -45,6 +45,9 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 	} else if err == nil && methods == nil {
 		err, s = errNoSource, nil
 	}
+	if err != nil && a.Source != site.SourceRuler && source.IsRulerPath(r.URL.Path) {
+		err = api.Errorf(http.StatusNotFound, "there is no such source; %s", source.RulerHint(keyAddress(r, a)))
+	}
 	if err == nil && s.Format.Handshake && r.Method == http.MethodOptions && r.Header.Get(originHeader) != "" {
 		if err = h.allowSender(r, a, s); err == nil {
 			w.Header().Set("Allow", "POST, PUT")

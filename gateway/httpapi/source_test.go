@@ -106,6 +106,43 @@ func TestPayloadWithoutSource(t *testing.T) {
 	}
 }
 
+// TestRulerAstray checks that alerts that a ruler posts to an address that is not for rulers are told
+// theirs, by the path or by the payload.
+func TestRulerAstray(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/ops")))
+	const posted = `[{"labels":{"alertname":"DiskFull"},"annotations":{"summary":"full"},"startsAt":"2026-11-20T08:00:00Z"}]`
+	for path, want := range map[string]struct {
+		status int
+		key    string // in the address that is given; "" for none
+	}{
+		"/notify/ops/alertmanager/api/v2/alerts":  {404, "ops"},
+		"/notify/ops/alertmanager/api/v2/alerts/": {404, "ops"},
+		"/notify/ops/alertmanager/api/v1/alerts":  {404, "ops"},
+		"/notify/ops/grafana/api/v2/alerts":       {404, "ops"},
+		"/notify/ops/api/v2/alerts":               {404, "ops"},
+		"/notify/ops/api/v1/alerts":               {404, "ops"},
+		"/notify/api/v2/alerts":                   {404, "{KEY}"},
+		"/notify/ops/alertmanager":                {400, "ops"},
+		"/notify/ops/grafana":                     {400, "ops"},
+		"/notify/ops/alertmanager/api/v2/silence": {404, ""},
+		"/notify/ops/prometheus/api/v1/alerts":    {404, ""},
+	} {
+		got := g.Post(path, gatewaytest.TypeJSON, posted)
+		address := "/notify/" + want.key + "/prometheus;"
+		if got.Status != want.status || strings.Contains(got.Body, address) != (want.key != "") {
+			t.Errorf("%s: %d %s", path, got.Status, got.Body)
+		}
+	}
+	if got := g.Post("/notify/ops/alertmanager", gatewaytest.TypeJSON, `[{"name":"x"}]`); got.Status != 400 || strings.Contains(got.Body, "/prometheus") {
+		t.Errorf("another list: %d %s", got.Status, got.Body)
+	}
+	if got := s.Take(); len(got) > 0 {
+		t.Errorf("arrived %+v", got)
+	}
+}
+
 const sampleSNS = `{"Type":"Notification","Message":"x","Timestamp":"2026-11-20T08:00:00.000Z","SignatureVersion":"1","Signature":"QQ==","SigningCertURL":"https://sns.eu-central-1.amazonaws.com/x.pem"}`
 
 // TestSourceTags checks that tags of a payload select only if a destination has one of

@@ -158,6 +158,9 @@ func CheckFallback(keys map[string]*site.Key, k *site.Key, durable bool) error {
 		if seen[next] {
 			return fmt.Errorf("it leads back to the key %s in a circle; remove one of the fallbacks", next)
 		}
+		if to := keys[next]; to.Defaults.Untagged && len(to.DefaultTargets) == 0 && len(to.Targets) > 0 {
+			return fmt.Errorf("what the queue gives up would reach nobody, because all URLs of the key %s have tags and its default_tag is untagged; remove default_tag, or name a tag in it", next)
+		}
 		seen[next] = true
 	}
 	return nil

@@ -170,15 +170,16 @@ const maxNearTags = 3
 // ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// setDefaults sets the targets for requests without a tag. There is at least one,
-// unless devices can have the tag later.
+// setDefaults sets the targets for requests without a tag. There is at least one, unless
+// devices can have the tag later, or the operator has said untagged: then such a request is
+// refused if all URLs have tags, as by Apprise.
 func (k *Key) setDefaults(text string, push bool) (err error) {
 	if text != "" {
 		if k.Defaults, err = ParseDefaultTag(text); err != nil {
 			return fmt.Errorf("default_tag: %w", err)
 		}
 	}
-	if k.DefaultTargets = k.Defaults.Choose(k.Targets); len(k.DefaultTargets) == 0 && text != "" && !push {
+	if k.DefaultTargets = k.Defaults.Choose(k.Targets); len(k.DefaultTargets) == 0 && text != "" && !k.Defaults.Untagged && !push {
 		return ErrDefaultTagUnmatched
 	}
 	return nil
@@ -187,14 +188,14 @@ func (k *Key) setDefaults(text string, push bool) (err error) {
 // DefaultTag chooses the targets for requests without a tag. The zero value chooses
 // all.
 type DefaultTag struct {
-	untagged bool // those without tags
+	Untagged bool // those without tags
 	expr     notifier.TagExpr
 }
 
 // ParseDefaultTag reads the setting default_tag, which is not empty.
 func ParseDefaultTag(text string) (d DefaultTag, err error) {
 	if strings.EqualFold(text, untagged) {
-		return DefaultTag{untagged: true}, nil
+		return DefaultTag{Untagged: true}, nil
 	}
 	if d.expr, err = notifier.ParseTags(text); err == nil && d.expr.Empty() {
 		err = ErrEmptyTag
@@ -205,7 +206,7 @@ func ParseDefaultTag(text string) (d DefaultTag, err error) {
 // Choose returns the targets that a message without a tag reaches.
 func (d DefaultTag) Choose(targets []notifier.Target) []notifier.Target {
 	switch {
-	case d.untagged:
+	case d.Untagged:
 		return slices.DeleteFunc(slices.Clone(targets), func(t notifier.Target) bool { return len(t.Tags) > 0 })
 	case d.expr.Empty():
 		return targets

@@ -79,7 +79,7 @@ func (s *Site) SourceNames() []string {
 
 // SourceRuler is the source of alerts that rulers post, such as Prometheus: those of
 // /notify/{KEY}/prometheus.
-const SourceRuler = "prometheus"
+const SourceRuler = source.RulerName
 
 // The sources of messages.
 const (

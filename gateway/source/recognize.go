@@ -162,7 +162,7 @@ func (s *Source) checkProgram(r *Request, data any) error {
 	if len(best) == 0 {
 		best = recognize(r.Header, sent)
 	}
-	return s.foreignError(data, sent, best)
+	return s.foreignError(r, data, sent, best)
 }
 
 // checkProgramOfAPI is like checkProgram for an API, whose clients may send anything that
@@ -176,19 +176,22 @@ func (s *Source) checkProgramOfAPI(r *Request, err error) error {
 	if err == nil && slices.ContainsFunc(best, func(b *Format) bool { return slices.Contains(s.Format.Reads, b.Name) }) {
 		return nil
 	}
-	return s.foreignError(r.Payload, r.Payload, best)
+	return s.foreignError(r, r.Payload, r.Payload, best)
 }
 
 // foreignError returns the error for a payload that is not one of the source's program.
 // It says what is missing in data, which formats the payload fits best, and what sent,
 // the payload as it came, has.
-func (s *Source) foreignError(data, sent any, best []*Format) *Error {
+func (s *Source) foreignError(r *Request, data, sent any, best []*Format) *Error {
 	var reasons []string
 	if i := slices.IndexFunc(s.Format.conditions, func(c condition) bool { return !c.optional && !c.holds(data) }); i >= 0 {
 		reasons = append(reasons, quote(s.Format.conditions[i].fields[0].missing(data))+" is missing")
 	}
 	switch len(best) {
 	case 0:
+		if isRuler(sent) {
+			reasons = append(reasons, RulerHint(r.Address[:strings.LastIndexByte(r.Address, '/')+1]))
+		}
 		if direct.holds(sent) {
 			reasons = append(reasons, "it looks like a message for the address of the key, without /"+s.config.Name)
 		}
@@ -203,6 +206,25 @@ func (s *Source) foreignError(data, sent any, best []*Format) *Error {
 	}
 	reasons = append(reasons, s.describe(sent))
 	return Errorf(http.StatusBadRequest, "this is no payload of %s: %s", s.Format.Program, strings.Join(reasons, "; "))
+}
+
+// isRuler reports whether a payload is what rulers, such as Prometheus, post to the API of Alertmanager.
+func isRuler(data any) bool {
+	return fieldPath{steps: []string{elements, "labels"}}.in(data, []string{elements, "labels"})
+}
+
+// IsRulerPath reports whether a path ends as that of the alerts in the API of Alertmanager does.
+func IsRulerPath(path string) bool {
+	path = strings.TrimSuffix(path, "/")
+	return strings.HasSuffix(path, "/api/v2/alerts") || strings.HasSuffix(path, "/api/v1/alerts")
+}
+
+// RulerName is the name of the source to which rulers post.
+const RulerName = "prometheus"
+
+// RulerHint says where rulers post. key is the address of the key, with a slash at its end.
+func RulerHint(key string) string {
+	return "it looks like the alerts that Prometheus or another ruler posts, whose address is " + key + RulerName + "; its configuration has that as path_prefix"
 }
 
 // direct is what a message for the API of the gateway itself has.

@@ -141,16 +141,19 @@ func (c *converter) entry(key string, e appriseconfig.Entry) (u migratedURL, ok 
 }
 
 // setDefaultTag makes a message without a tag go where Apprise API sends it: to
-// the URLs without tags.
+// the URLs without tags. If all have tags, it is refused.
 func (c *converter) setDefaultTag(k *migratedKey, withTag, without bool) {
-	switch {
-	case withTag && without:
-		k.defaultTag = "untagged"
-		k.comment = "As with Apprise API, a message without a tag goes to the URLs without\ntags. Take the line away, and it goes to every URL."
-	case withTag:
-		k.comment = "Every URL has a tag. Here a message without a tag goes to all of them;\nApprise API refuses it. Choose other URLs with default_tag."
-		c.report.note("key %s: every URL has a tag, so Apprise API refuses a message without a tag; here it goes to every URL, unless you set default_tag", k.name)
+	if !withTag {
+		return
 	}
+	k.defaultTag = "untagged"
+	if without {
+		k.comment = "As with Apprise API, a message without a tag goes to the URLs without\ntags. Take the line away, and it goes to every URL."
+		c.report.note("key %s: default_tag untagged sends a message without a tag to the URLs without tags, as Apprise API does; take the line away, and it goes to every URL", k.name)
+		return
+	}
+	k.comment = "Every URL has a tag, so that a message without a tag is refused, as by\nApprise API. Take the line away, and it goes to every URL."
+	c.report.note("key %s: every URL has a tag, so that default_tag untagged refuses a message without a tag, as Apprise API does; take the line away, and it goes to every URL", k.name)
 }
 
 // maxListed bounds the mistakes of one key in the report.
