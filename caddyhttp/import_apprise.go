@@ -123,11 +123,7 @@ func (l *keyLoader) importTemplate(v *notifier.VariableURL, files notifier.Files
 		return nil, err
 	}
 	fill := func(values map[string]string, parse parseFunc) (*notifier.Destination, error) {
-		url, err := v.Fill(values)
-		if err != nil {
-			return nil, err
-		}
-		d, err := parse(url, files)
+		d, err := v.Destination(values, func(url string) (*notifier.Destination, error) { return parse(url, files) })
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,8 @@ func TestImportTemplate(t *testing.T) {
 	}{
 		{"body=x&tag=part", 200, "of/operator/low"},
 		{"body=x&tag=part&template[Room]=mine&template[level]=${BASE}", 200, "mine/${BASE}"},
-		{"body=x&tag=part&template[Room]={env.NOTIFY_TEST_ROOM}&template[level]=%252e%252e", 200, "{env.NOTIFY_TEST_ROOM}/%2e%2e"},
+		{"body=x&tag=part&template[Room]={env.NOTIFY_TEST_ROOM}&template[level]=%252f", 200, "{env.NOTIFY_TEST_ROOM}/%2f"},
+		{"body=x&tag=part&template[Room]=mine&template[level]=%252e%252e", 424, ""},
 		{"body=x&tag=none", 424, ""},
 		{"body=x&tag=none&template[BASE]=y&template[none]=z", 200, "z"},
 	} {

@@ -16,8 +16,8 @@ type VariableURL struct {
 	URL       string // with its variables
 	Variables []Variable
 
-	// Make returns the destination with values by the names of variables in lower case.
-	// The caller closes it.
+	// Make returns [VariableURL.Destination] with values of a message by the names of
+	// variables in lower case. The caller closes it.
 	Make func(values map[string]string) (*Destination, error)
 }
 
@@ -153,7 +153,9 @@ func marksOf(url string) (marks []mark) {
 }
 
 // Fill returns the URL with values by the names of variables in lower case and, without one,
-// with the defaults. The error is [ErrNoValue] if a variable has neither.
+// with the defaults. The error is [ErrNoValue] if a variable has neither. A value is text in its
+// place, but what the service reads there may still mean something else: see
+// [VariableURL.Destination].
 func (v *VariableURL) Fill(values map[string]string) (string, error) {
 	var b strings.Builder
 	end := 0
@@ -178,10 +180,7 @@ func (v *VariableURL) Fill(values map[string]string) (string, error) {
 		end = m.end
 	}
 	b.WriteString(v.URL[end:])
-	if out := b.String(); !newDotSegment(v.URL, out) {
-		return out, nil
-	}
-	return "", errBadValue
+	return b.String(), nil
 }
 
 // encodeValue percent-encodes a value for a part of a URL. It leaves unreserved characters
@@ -201,22 +200,6 @@ func encodeValue(value string, part urlPart) string {
 		}
 	}
 	return b.String()
-}
-
-// newDotSegment reports whether a value has made a segment of the path that servers resolve
-// to another path.
-func newDotSegment(before, after string) bool {
-	segments := func(url string) []string {
-		b, _ := boundsOf(url)
-		return strings.Split(url[b.path:b.query], "/")
-	}
-	old := segments(before)
-	for i, s := range segments(after) {
-		if s = percent.Decode(s); (s == "." || s == "..") && (i >= len(old) || old[i] != s) {
-			return true
-		}
-	}
-	return false
 }
 
 // SetDefaults gives each variable without a default the value that the function has for its

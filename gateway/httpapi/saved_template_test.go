@@ -43,14 +43,15 @@ func TestTemplateValues(t *testing.T) {
 		{"JSON", gatewaytest.TypeJSON, `{"body":"x","tag":"all","template":{"room":"dev","level":null,"other":"y"}}`, 200, "dev/low low plain"},
 		{"null and blank", gatewaytest.TypeJSON, `{"body":"x","tag":"all","template":{"ROOM":null,"level":" "}}`, 424, "low plain"},
 		{"no template", gatewaytest.TypeJSON, `{"body":"x","tag":"level","template":null}`, 200, "low"},
-		{"a path", gatewaytest.TypeJSON, `{"body":"x","tag":"chat","template":{"ROOM":"a/../b?c#d"}}`, 200, "a/../b?c#d/low"},
+		{"a path", gatewaytest.TypeJSON, `{"body":"x","tag":"chat","template":{"ROOM":"a/b?c#d"}}`, 200, "a/b?c#d/low"},
+		{"dots in a path", gatewaytest.TypeJSON, `{"body":"x","tag":"chat","template":{"ROOM":"a/../b"}}`, 424, ""},
 		{"dots", gatewaytest.TypeJSON, `{"body":"x","tag":"chat","template":{"ROOM":".."}}`, 424, ""},
 	} {
 		r := g.Post("/notify/ops", c.contentType, c.body)
 		if got := s.Paths(); r.Status != c.status || got != c.paths {
 			t.Errorf("%s: %d %s, arrived at %q; want %d and %q", c.name, r.Status, r.Body, got, c.status, c.paths)
 		}
-		if r.Status == 424 && strings.Contains(strings.ToLower(r.Body), "room") && c.name != "dots" {
+		if r.Status == 424 && strings.Contains(strings.ToLower(r.Body), "room") && !strings.HasPrefix(c.name, "dots") {
 			t.Errorf("%s: the answer names what is missing: %s", c.name, r.Body)
 		}
 	}

@@ -42,11 +42,7 @@ func (s parser) useTemplate(e appriseconfig.Entry, url string, policy *egress.Po
 // fill returns the destination of v with values. parse makes it, and drop drops it if its
 // service may not be used.
 func (s parser) fill(v *notifier.VariableURL, values map[string]string, parse func(string) (*notifier.Destination, error), drop func(*notifier.Destination)) (*notifier.Destination, error) {
-	url, err := v.Fill(values)
-	if err != nil {
-		return nil, err
-	}
-	d, err := parse(url)
+	d, err := v.Destination(values, parse)
 	if err != nil {
 		return nil, err
 	}
