@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"os"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/spool"
@@ -110,6 +114,31 @@ func LimitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 		return BodyError(&http.MaxBytesError{Limit: limit})
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	return nil
+}
+
+// DecodeBody reads the body of r, of up to limit bytes, and sets it to the same text in UTF-8:
+// JSON, or a form. Forms in parts stay as they are.
+func DecodeBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if err := LimitBody(w, r, limit); err != nil {
+		return err
+	}
+	contentType := r.Header.Get("Content-Type")
+	media, _, _ := mime.ParseMediaType(contentType)
+	if media == "multipart/form-data" {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return BodyError(err)
+	}
+	if declared := charset.OfType(contentType); media == "application/x-www-form-urlencoded" {
+		pairs, _, _ := charset.ReadForm(body, declared, len(body)+1)
+		body = []byte(charset.Values(pairs).Encode())
+	} else {
+		body, _ = charset.Decode(body, declared)
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return nil
 }
 

@@ -82,7 +82,7 @@ func (f *multipartReader) read(part *multipart.Part) error {
 	name, file := f.names(part)
 	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 	isPayload := name == payloadPart && isJSON(media) && !f.request.payload.multipart
-	if file != "" && !isPayload {
+	if (file != "" || isMedia(media)) && !isPayload {
 		a, err := f.request.files.read(printable(file)+" of the form", file, part.Header.Get("Content-Type"), part)
 		if err != nil {
 			return err
@@ -118,6 +118,12 @@ func (f *multipartReader) names(part *multipart.Part) (name, file string) {
 		file = params["filename"]
 	}
 	return f.request.texts.header(part.FormName()), f.request.texts.header(file)
+}
+
+// isMedia reports whether a type is that of a file, even without a name.
+func isMedia(media string) bool {
+	kind, _, _ := strings.Cut(media, "/")
+	return kind == "image" || kind == "audio" || kind == "video" || media == "application/pdf" || media == "application/octet-stream"
 }
 
 // maxPrintedName bounds the name of a file in an error, in bytes.

@@ -213,7 +213,7 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		return errDeviceMedia
 	}
-	if err := api.LimitBody(w, r, MaxDeviceRequest); err != nil {
+	if err := api.DecodeBody(w, r, MaxDeviceRequest); err != nil {
 		return err
 	}
 	d := json.NewDecoder(r.Body)

@@ -188,7 +188,9 @@ func (h *Sender) withSource(r *http.Request, q *api.Request, at *Route, err erro
 		return err
 	}
 	body, form := q.Raw()
-	f := source.Guess(&source.Request{Header: r.Header, Body: body, Form: form})
+	header := r.Header.Clone()
+	header.Del("Content-Type") // the body has been decoded
+	f := source.Guess(&source.Request{Header: header, Body: body, Form: form})
 	if f == nil {
 		return err
 	}

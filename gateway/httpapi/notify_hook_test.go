@@ -196,7 +196,7 @@ func TestForeignXML(t *testing.T) {
 		{"<Notification>" + many, 400, "levels"},
 		{"<Notification>" + strings.Repeat("<a/>", 100_000) + "</Notification>", 400, "fields"},
 		{"<Notification><Attachments>" + strings.Repeat("<Attachment/>", 100_000) + "</Attachments></Notification>", 400, "fields"},
-		{"\xff\xfe", 415, "xml://"},
+		{"\xff\xfe", 400, "body is missing"},
 		{"<Notification>\xff</Notification", 400, "XML is invalid"},
 	} {
 		got := g.Post("/notify/ops", typeXML, tt.body)

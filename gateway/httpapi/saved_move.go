@@ -43,7 +43,7 @@ func (h *SavedKeys) moveConfig(w http.ResponseWriter, r *http.Request, name stri
 // readMove returns the new name of a key from the body of r: the field to of JSON or a form.
 // A form of Apprise also has the old name.
 func readMove(w http.ResponseWriter, r *http.Request, name string) (string, error) {
-	if err := api.LimitBody(w, r, maxMoveRequest); err != nil {
+	if err := api.DecodeBody(w, r, maxMoveRequest); err != nil {
 		return "", err
 	}
 	var x struct{ From, To string }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 )
 
 // maxRequest is the maximum size of a request of an agent, in bytes.
@@ -34,7 +36,7 @@ const instructions = "These tools reach people, who may be asleep: notify and as
 // HTTP API; it reports whether a path is one of its own.
 func NewHandler(version string, serve func(http.ResponseWriter, *http.Request) bool) http.Handler {
 	schemas := sdk.NewSchemaCache()
-	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+	handler := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		s := sdk.NewServer(&sdk.Implementation{Name: "caddy-notify", Title: "Notifications", Version: version}, &sdk.ServerOptions{
 			Instructions: instructions, SchemaCache: schemas,
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
@@ -49,6 +51,13 @@ func NewHandler(version string, serve func(http.ResponseWriter, *http.Request) b
 	}, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxRequest,
 		DisableLocalhostProtection: true, // the caller checks origins, and a proxy may have another host
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := api.DecodeBody(w, r, maxRequest); err != nil {
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		handler.ServeHTTP(w, r)
 	})
 }
 

@@ -48,7 +48,7 @@ func (s *Request) texts() map[string]*string {
 
 // Read reads the body of r, which is JSON or a form.
 func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
-	if err := api.LimitBody(w, r, MaxRequest); err != nil {
+	if err := api.DecodeBody(w, r, MaxRequest); err != nil {
 		return s, err
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
