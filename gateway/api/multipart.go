@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -82,8 +84,12 @@ func (f *multipartReader) read(part *multipart.Part) error {
 	name, file := f.names(part)
 	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 	isPayload := name == payloadPart && isJSON(media) && !f.request.payload.multipart
-	if (file != "" || isMedia(media)) && !isPayload {
-		a, err := f.request.files.read(printable(file)+" of the form", file, part.Header.Get("Content-Type"), part)
+	if (file != "" || isMedia(media) && (!isField(name) || slices.Contains(attachFields, name))) && !isPayload {
+		content := bufio.NewReader(part)
+		if _, err := content.Peek(1); err == io.EOF && file == "" {
+			return nil // an input of a page that is not used
+		}
+		a, err := f.request.files.read(printable(file)+" of the form", file, part.Header.Get("Content-Type"), content)
 		if err != nil {
 			return err
 		}

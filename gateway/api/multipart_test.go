@@ -56,6 +56,7 @@ func TestMultipart(t *testing.T) {
 		}, "", "B", "a.txt text/plain 1|b.txt text/plain 2|c.txt text/plain 3"},
 		"a file under another name": {"", []part{{"body", "", "", "B"}, {"file01", "a.txt", "text/csv", "1"}}, "", "B", "a.txt text/csv 1"},
 		"a file instead of a body":  {"", []part{{"attach", "a.txt", "", "1"}}, "", "", "a.txt text/plain 1"},
+		"a picture without a name":  {"", []part{{"body", "", "", "B"}, {"attach", "", "image/jpeg", "1"}}, "", "B", "attachment.jpg image/jpeg 1"},
 		"an unused input":           {"", []part{{"body", "", "", "B"}, {"attach", "", "application/octet-stream", ""}}, "", "B", ""},
 		"the name without a folder": {"", []part{{"body", "", "", "B"}, {"attach", "../../etc/x.txt", "", "1"}}, "", "B", "x.txt text/plain 1"},
 		"mapping":                   {"?:message=body&:subject=title", []part{{"message", "", "", "B"}, {"subject", "", "", "S"}}, "S", "B", ""},
