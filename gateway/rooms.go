@@ -107,7 +107,7 @@ func (q *Rooms) Options(s *outbox.Settings) queue.Options {
 	punctual := s.Punctual || hasRules(&q.Outbox.Engine.Load().Directory) || heartbeat.Expects(&q.Outbox.Engine.Load().Directory) || s.Watchdog != nil
 	return queue.Options{
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
-		Ended: q.ended, Due: q.due, Turn: q.turn, Recheck: q.recheck, Arm: q.arm,
+		Ended: q.ended, Due: q.due, Turn: q.turn, Ahead: q.ahead, Recheck: q.recheck, Arm: q.arm,
 		Punctual: func() bool {
 			return punctual || q.Outbox.Punctual() || q.Alerts.Silences.Any() || q.Questions.Any() || q.Rulers.Punctual() || q.Planned.Punctual()
 		}, Refresh: q.refresh,
@@ -196,6 +196,17 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 		}
 	}
 	return queue.ErrUnknown
+}
+
+// ahead reports whether a record was written when the clock was ahead. The room does then what
+// is due in it by the clock of now: what was to take at most a minute is over in a minute.
+func (q *Rooms) ahead(record []byte, now time.Time) bool {
+	for _, ahead := range []func([]byte, time.Time) bool{q.Planned.Ahead, q.Questions.Ahead, q.Alerts.Ahead, q.Beats.Ahead, q.Devices.Ahead, q.Outbox.Ahead} {
+		if ahead(record, now) {
+			return true
+		}
+	}
+	return false
 }
 
 // State returns what metrics tell of the queue.

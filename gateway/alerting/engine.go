@@ -117,6 +117,15 @@ func (e *Engine) KeyOf(record []byte) string {
 	}
 }
 
+// Ahead reports whether a record is that of silences which were made when the clock was ahead,
+// or of an open incident that has changed then: its acknowledgement would not end.
+func (e *Engine) Ahead(record []byte, now time.Time) bool {
+	if x := decodeIncident(record); x != nil {
+		return x.IsOpen() && (queue.WrittenAhead(x.Changed, now) || queue.WrittenAhead(x.Acknowledged.At, now))
+	}
+	return decodeSilences(record).IsAhead(now)
+}
+
 // Recheck releases jobs that a damaged or lost record has held, and looks at the records
 // that hold the others.
 func (e *Engine) Recheck(ctx context.Context, held []queue.Job) {

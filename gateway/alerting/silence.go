@@ -315,6 +315,12 @@ func (s *Silences) due(ctx context.Context, data []byte) error {
 	if siteID, ok := strings.CutPrefix(at.Home, "site "); ok {
 		at.site = siteID // an earlier version has not stored it
 	}
+	if before.IsAhead(s.outbox.Queue.Now()) {
+		return s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) error {
+			of.MoveBack(now)
+			return nil
+		})
+	}
 	k, _, err := s.keyOf(ctx, at)
 	if err == nil {
 		err = s.tell(ctx, at, ended{})

@@ -13,29 +13,29 @@ const fieldSendAt = "send_at"
 // MaxDelay is how much later a message can be sent.
 const MaxDelay = 30 * 24 * time.Hour
 
-// SendAt returns when the message is to be sent; the zero time for now. clock returns the present
+// SendAt returns when the message is to be sent; the zero time for now. delay is the duration
+// that the client has asked for, or 0. clock returns the present
 // time, if that is needed, and parse parses a duration. A time that has passed is now, and passed reports that: a
 // client that was cut off for a while must not lose its message.
-func (q *Request) SendAt(clock func() time.Time, parse func(string) (time.Duration, error)) (at time.Time, passed bool, err error) {
+func (q *Request) SendAt(clock func() time.Time, parse func(string) (time.Duration, error)) (at time.Time, delay time.Duration, passed bool, err error) {
 	text, err := q.content.text(fieldSendAt)
 	if text = strings.TrimSpace(text); err != nil || text == "" {
-		return at, false, err
+		return at, 0, false, err
 	}
 	now := clock()
 	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		d, err := parse(text)
-		if err != nil {
-			return at, false, badField(fieldSendAt, "the field send_at must be a time with a date and a zone, such as 2026-12-24T18:00:00+01:00, or a duration from now, such as 30m or 2d")
+		if delay, err = parse(text); err != nil {
+			return at, 0, false, badField(fieldSendAt, "the field send_at must be a time with a date and a zone, such as 2026-12-24T18:00:00+01:00, or a duration from now, such as 30m or 2d")
 		}
-		at = now.Add(d)
+		at = now.Add(delay)
 	}
 	switch {
 	case at.After(now.Add(MaxDelay)):
-		return at, false, badField(fieldSendAt, "the field send_at is more than 30 days ahead, which is the limit")
+		return at, 0, false, badField(fieldSendAt, "the field send_at is more than 30 days ahead, which is the limit")
 	case !at.After(now):
-		return time.Time{}, true, nil
+		return time.Time{}, 0, true, nil
 	}
-	return at, false, nil
+	return at, delay, false, nil
 }
 
 // Wish is whom the client of a request wants to reach in a key.

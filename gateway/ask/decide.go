@@ -50,6 +50,10 @@ func (q *Questions) DueRecord(ctx context.Context, name queue.Hash, data []byte,
 	}
 	now := q.outbox.Queue.Now()
 	switch {
+	case x.ahead(now):
+		if err = q.moveBack(ctx, name); errors.Is(err, errDecided) {
+			err = nil
+		}
 	case x.IsOpen() && !now.Before(x.Until):
 		_, _, err = q.change(ctx, x.ID, "", func(*Question, time.Time) {})
 		if errors.Is(err, ErrNone) {

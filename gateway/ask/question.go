@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -198,6 +199,29 @@ func (q *Questions) group(place string) queue.Hash {
 // decidedGroup is that of the others.
 func (q *Questions) decidedGroup(place string) queue.Hash {
 	return q.outbox.Queue.Hash("decided questions\x00" + place)
+}
+
+// ahead reports whether an open question was asked when the clock was ahead, so that its time
+// ends as long after now.
+func (x *Question) ahead(now time.Time) bool { return x.IsOpen() && queue.WrittenAhead(x.Created, now) }
+
+// Ahead reports whether a record is that of an open question which was asked when the clock
+// was ahead.
+func (q *Questions) Ahead(record []byte, now time.Time) bool {
+	x := decode(record)
+	return x != nil && x.ahead(now)
+}
+
+// moveBack lets the time of a question that was asked when the clock was ahead begin now.
+func (q *Questions) moveBack(ctx context.Context, name queue.Hash) error {
+	return q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, x := q.outbox.Queue.Now(), decode(old[0])
+		if x == nil || !x.ahead(now) {
+			return nil, errDecided
+		}
+		x.Created, x.Until = now, now.Add(x.Until.Sub(x.Created))
+		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
+	}})
 }
 
 // KeyOf returns the place of the key of a question, or "" for other records.

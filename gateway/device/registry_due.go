@@ -3,10 +3,18 @@ package device
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
+
+// Ahead reports whether a record is that of a receipt which is waited for since a time when the
+// clock was ahead.
+func (q *Registry) Ahead(record []byte, now time.Time) bool {
+	x := decodeReceipt(record)
+	return x != nil && !x.Checked && queue.WrittenAhead(x.Sent, now)
+}
 
 // DueRecord does what is due in a record of devices, and reports whether it is one.
 func (q *Registry) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {

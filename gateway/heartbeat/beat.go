@@ -153,6 +153,12 @@ func (m *Monitor) see(u *rules.Uptime, now time.Time) {
 	u.See(now, !m.outbox.Shared && !m.seen.Load())
 }
 
+// Ahead reports whether a record says that a gateway ran at a time when the clock was ahead.
+// Beats are armed again after each change of the clock.
+func (m *Monitor) Ahead(record []byte, now time.Time) bool {
+	return outbox.KindOf(record) == outbox.KindUptime && queue.WrittenAhead(decodeUptime(record).Seen, now)
+}
+
 // KeyOf returns the site and the name of the key of a beat, or "" for other records.
 func (m *Monitor) KeyOf(record []byte) string {
 	if outbox.KindOf(record) != outbox.KindBeat {

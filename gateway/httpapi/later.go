@@ -35,7 +35,7 @@ func (h *Sender) later(q *api.Request, at *Route, k *site.Key, d *dispatch.Deliv
 		}
 		return d.Message.Time
 	}
-	t, passed, err := q.SendAt(clock, h.ParseDuration)
+	t, delay, passed, err := q.SendAt(clock, h.ParseDuration)
 	if passed {
 		d.To.Warn("The time of send_at has passed, so the message is sent now")
 	}
@@ -52,6 +52,7 @@ func (h *Sender) later(q *api.Request, at *Route, k *site.Key, d *dispatch.Deliv
 	}
 	w, err := q.Wish()
 	d.Later = planned.Later(t, &w, at.Source)
+	d.Later.Delay = delay
 	return err
 }
 

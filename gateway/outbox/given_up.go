@@ -265,6 +265,13 @@ func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
 // errGivenUpChanged is returned when a record has changed since it was read.
 var errGivenUpChanged = errors.New("what was given up has changed meanwhile")
 
+// Ahead reports whether a record is that of what was given up, which the fallback is told of at
+// a time when the clock was ahead.
+func (q *Outbox) Ahead(record []byte, now time.Time) bool {
+	g := decodeGivenUp(record)
+	return g.count > 0 && queue.WrittenAhead(g.told, now)
+}
+
 // Due does what is due in a record of the outbox, and reports whether it is one.
 func (q *Outbox) Due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
 	switch KindOf(data) {

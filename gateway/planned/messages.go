@@ -60,6 +60,14 @@ type Message struct {
 	At       time.Time
 	Sequence string // the name by which a program cancels it; "" for none
 	Size     int64  // of the message with its text and files, in bytes; 0 if an earlier version has stored it
+
+	Delay time.Duration // from when it was planned until At; 0 if its client has named the time
+}
+
+// ahead reports whether the message was planned when the clock was ahead, so that it is due
+// after its delay from now, not at its time.
+func (x *Message) ahead(now time.Time) bool {
+	return x.Delay > 0 && queue.WrittenAhead(x.At.Add(-x.Delay), now)
 }
 
 func (x *Message) fields(c *wire.Codec) {
@@ -72,6 +80,7 @@ func (x *Message) fields(c *wire.Codec) {
 	wire.Time(c, 7, &x.At)
 	wire.Text(c, 8, &x.Sequence)
 	wire.Number(c, 9, &x.Size)
+	wire.Number(c, 10, &x.Delay)
 }
 
 // decode returns the planned message in a record, or nil.
@@ -107,7 +116,7 @@ func (p *Messages) group() queue.Hash { return p.outbox.Queue.Hash("planned mess
 func newMessage(m *queue.Message, t *queued.Text) *Message {
 	l := &t.Later
 	return &Message{
-		ID: m.ID, Site: t.Site, Place: site.Place{Home: l.Home, Key: l.First}, Key: t.Key, Tags: l.Tags, At: l.At, Sequence: l.Sequence,
+		ID: m.ID, Site: t.Site, Place: site.Place{Home: l.Home, Key: l.First}, Key: t.Key, Tags: l.Tags, At: l.At, Delay: l.Delay, Sequence: l.Sequence,
 		Size: (&queue.Entry{Message: m}).Size(),
 	}
 }
@@ -220,6 +229,34 @@ func (p *Messages) change(ctx context.Context, x *Message, f func(*Message, func
 			}
 		}
 		return &queue.RuledChange{Records: []queue.Record{r}}, nil
+	}}))
+}
+
+// Ahead reports whether a record is that of a message which was planned when the clock was
+// ahead.
+func (p *Messages) Ahead(record []byte, now time.Time) bool {
+	x := decode(record)
+	return x != nil && x.ahead(now)
+}
+
+// moveBack makes a message that was planned when the clock was ahead due after its delay.
+func (p *Messages) moveBack(ctx context.Context, x *Message) error {
+	job := queue.JobID{Message: x.ID}
+	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, x := p.outbox.Queue.Now(), decode(old[0])
+		if x == nil || !x.ahead(now) {
+			return nil, errChanged
+		}
+		statuses, err := status([]queue.JobID{job})
+		if err != nil {
+			return nil, err
+		}
+		x.At = now.Add(x.Delay)
+		c := &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}
+		if statuses[0] == queue.Held {
+			c.Jobs = []queue.JobChange{{ID: job, Apply: func(j *queue.Job) { j.Due, j.Updated = x.At, now }}}
+		}
+		return c, nil
 	}}))
 }
 

@@ -62,6 +62,9 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 	if err != nil {
 		return err
 	}
+	if x.ahead(p.outbox.Queue.Now()) {
+		return p.moveBack(ctx, x)
+	}
 	m, release, err := p.outbox.Queue.Load(ctx, x.ID)
 	if errors.Is(err, queue.ErrNotFound) {
 		return p.forget(ctx, x.ID) // it was cancelled meanwhile
@@ -248,7 +251,11 @@ func (p *Messages) wait(ctx context.Context, m *queue.Message) *queue.Outcome {
 	if text.Decode(m.Body) != nil {
 		return nil // the attempt says so
 	}
-	early := text.Later.At.Sub(p.outbox.Queue.Now())
+	at := text.Later.At
+	if x := decode(b); x != nil {
+		at = x.At
+	}
+	early := at.Sub(p.outbox.Queue.Now())
 	if early <= 0 {
 		return nil
 	}
@@ -291,6 +298,7 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 	if due.IsZero() {
 		due = x.At
 	}
+	x.At = due
 	return p.some.Adding(func() error {
 		return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, unknown(old[0])

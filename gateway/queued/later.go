@@ -10,7 +10,8 @@ import (
 // Later says when, and to whom, a message is sent that is planned. The zero value stands for
 // a message that is sent now.
 type Later struct {
-	At time.Time // when it is due
+	At    time.Time     // when it is due
+	Delay time.Duration // from when it was planned until then; 0 if the client has named the time
 
 	// Home and First are the place of its key: where that is defined, and its first name.
 	Home, First string
@@ -40,6 +41,7 @@ func (l *Later) fields(c *wire.Codec) {
 	wire.Record(c, 8, &l.Published, publishedFields)
 	wire.Text(c, 9, &l.Home)
 	wire.Text(c, 10, &l.First)
+	wire.Number(c, 11, &l.Delay)
 }
 
 func publishedFields(p *source.Published, c *wire.Codec) {

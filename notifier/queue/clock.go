@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// WrittenAhead reports whether what was written at a time was written when the clock was ahead,
+// and has been set back since.
+func WrittenAhead(at, now time.Time) bool { return at.Sub(now) > ClockTolerance }
+
 // clock tells the time of the machine.
 type clock struct {
 	now  func() time.Time     // the time of day, which can be set
@@ -66,6 +70,7 @@ func (d *disturbance) look(now time.Time, runs time.Duration, regular bool) bool
 func (q *Queue) lookAtClock(regular bool) {
 	if q.disturbed.look(q.Now(), q.clock.runs(), regular) {
 		q.recheck.Store(true)
+		q.changed.Store(true)
 		q.signal() // what is due has changed
 	}
 }

@@ -232,3 +232,67 @@ func TestDueIsNotCrowded(t *testing.T) {
 		}
 	})
 }
+
+// TestRecordsWrittenAhead checks that records which were written when the clock was ahead are
+// due when it was set back, also if the queue was stopped meanwhile, and that others are not.
+func TestRecordsWrittenAhead(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		t.Run(fmt.Sprint("stopped ", stopped), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClock()
+				dir := t.TempDir()
+				store := open(t, dir)
+				var mu sync.Mutex
+				var due []string
+				o := queue.Options{
+					Due: func(_ context.Context, _ queue.Hash, data []byte, _ bool) error {
+						mu.Lock()
+						defer mu.Unlock()
+						due = append(due, string(data))
+						return nil
+					},
+					Ahead:   func(data []byte, now time.Time) bool { return string(data) == "ahead" && now.Before(c.start.Add(time.Hour)) },
+					Recheck: func(context.Context, []queue.Job) {},
+				}
+				const jump = 25 * time.Hour
+				c.ahead.Store(int64(jump))
+				q := c.startWith(t, store, o)
+				u, change := new(queue.Ruled), new(queue.RuledChange)
+				for _, text := range []string{"ahead", "at a time"} {
+					u.Names = append(u.Names, store.Hash(text))
+					change.Records = append(change.Records, queue.Record{Data: []byte(text), Due: q.Now().Add(time.Hour)})
+				}
+				u.Decide = func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) { return change, nil }
+				if err := q.Apply(t.Context(), u); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if len(due) > 0 {
+					t.Errorf("%q is due an hour early", due)
+				}
+				if stopped {
+					if err := q.Close(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c.ahead.Store(0)
+				if stopped {
+					c.startWith(t, open(t, dir), o)
+				}
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if len(due) == 0 {
+					t.Error("nothing is due")
+				}
+				for _, text := range due {
+					if text != "ahead" {
+						t.Errorf("%q is due", text)
+					}
+				}
+			})
+		})
+	}
+}

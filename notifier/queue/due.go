@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ type dueWork struct {
 	// Used only by the goroutine that looks for work.
 	swept  DuePlace  // where the search through all that is due goes on; zero for the beginning
 	newest time.Time // what is due later was not read yet
+	later  *DuePlace // up to where was looked at what is due later, for what was written when the clock was ahead; nil for done
 
 	mu      sync.Mutex
 	turns   map[string]*dueTurn
@@ -74,11 +76,12 @@ func (q *Queue) workDue() {
 				q.arm(o)
 				q.recheckHeld(o)
 			}
-		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 {
+		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 && w.later == nil && !q.changed.Load() {
 			return
 		}
 		q.check(w.look(q.Now()))
 	}
+	q.changed.Store(true)
 	work(0)
 	q.every(dueEvery, work)
 }
@@ -87,6 +90,9 @@ func (q *Queue) workDue() {
 // due, each look reads the next page of it and, so that it does not wait behind the crowd, what
 // has become due since the last look.
 func (w *dueWork) look(now time.Time) error {
+	if err := w.lookLater(now); err != nil {
+		return err
+	}
 	fromBeginning := w.swept == DuePlace{}
 	last, more, err := w.read(now, w.swept)
 	if err != nil {
@@ -115,10 +121,36 @@ func (w *dueWork) look(now time.Time) error {
 	return nil
 }
 
+// lookLater looks, some at a time, for what is due later and was written when the clock was
+// ahead, after the clock was changed.
+func (w *dueWork) lookLater(now time.Time) error {
+	if w.q.changed.Swap(false) {
+		w.later = &DuePlace{Due: now}
+	}
+	for n := 0; w.later != nil && n < duePages; n++ {
+		last, more, err := w.readAll(now, *w.later, time.UnixMicro(math.MaxInt64), func(o *Options, r *DueRecord) bool {
+			data := callers(r.Data)
+			return data != nil && o.Ahead != nil && o.Ahead(data, now)
+		})
+		if err != nil {
+			return err
+		}
+		if w.later = &last; !more {
+			w.later = nil
+		}
+	}
+	return nil
+}
+
 // read reads the records after a place that are due, and returns the place of the last one. It
 // reports whether more follow.
 func (w *dueWork) read(now time.Time, after DuePlace) (last DuePlace, more bool, err error) {
-	records, more, err := w.q.store.DueRecords(w.q.ctx, now, after, dueAtOnce)
+	return w.readAll(now, after, now, func(*Options, *DueRecord) bool { return true })
+}
+
+// readAll is read for those records that are due until a time and that match.
+func (w *dueWork) readAll(now time.Time, after DuePlace, until time.Time, match func(*Options, *DueRecord) bool) (last DuePlace, more bool, err error) {
+	records, more, err := w.q.store.DueRecords(w.q.ctx, until, after, dueAtOnce)
 	if err != nil || len(records) == 0 {
 		return after, false, err
 	}
@@ -126,7 +158,9 @@ func (w *dueWork) read(now time.Time, after DuePlace) (last DuePlace, more bool,
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range records {
-		w.add(o, &records[i], now)
+		if match(o, &records[i]) {
+			w.add(o, &records[i], now)
+		}
 	}
 	for range min(dueWorkers-w.workers, len(w.ready)) {
 		w.workers++
@@ -220,7 +254,7 @@ func (w *dueWork) do(name Hash) (rest time.Duration, failed bool) {
 		q.tidyRecord(name, q.Now())
 		return restOfLine, false
 	}
-	if err == nil && (b == nil || o.Due == nil || callersDue(b).After(q.Now())) {
+	if err == nil && (b == nil || o.Due == nil || !o.isDue(b, q.Now())) {
 		return 0, false // it was done meanwhile
 	}
 	if err == nil {
@@ -234,6 +268,11 @@ func (w *dueWork) do(name Hash) (rest time.Duration, failed bool) {
 	}
 	q.checkDue(err)
 	return dueEvery, true
+}
+
+// isDue reports whether a record of the caller is due.
+func (o *Options) isDue(b []byte, now time.Time) bool {
+	return !callersDue(b).After(now) || o.Ahead != nil && o.Ahead(callers(b), now)
 }
 
 // checkDue logs that what is due could not be done: as a failure of the store, if it is one.

@@ -50,6 +50,11 @@ type Options struct {
 	// the record. Otherwise it stays as it is. Without Turn, all records have the same.
 	Turn func(name Hash, data []byte) (turn string, known bool)
 
+	// Ahead, if set, reports whether a record was written when the clock was ahead. It is due
+	// now then, as such a job is, because the time at which it is due is worth nothing. All
+	// records are looked at after the start and after the clock was changed.
+	Ahead func(data []byte, now time.Time) bool
+
 	// Punctual, if set, reports whether Due is called within about a second of the time at
 	// which a record is due, and not within half a minute.
 	Punctual func() bool
@@ -127,6 +132,7 @@ type Queue struct {
 
 	disturbed disturbance
 	recheck   atomic.Bool  // what rules hold has to be looked at
+	changed   atomic.Bool  // the clock may have been changed, so that records may be due that were written when it was ahead
 	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
 	loggedDue atomic.Int64 // when another failure of Due was
 

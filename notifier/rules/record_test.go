@@ -79,6 +79,7 @@ func records() []record {
 	silence := Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
 	silences := &KeySilences{Home: "site s", Key: "ops", Ended: at(3), All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}}}
 	silence.From, silence.Tell, silence.Begun, silence.Window = at(1), true, true, uuid.UUID{7}
+	silence.For = time.Hour
 	planned := &KeySilences{Home: "site s", Key: "ops", Site: "s", All: Silences{silence}}
 	return []record{
 		recordOf("subject", subject, subject.Encode, DecodeSubject),

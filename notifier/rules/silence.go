@@ -27,6 +27,7 @@ type Silence struct {
 	Made  time.Time
 	From  time.Time // when it begins; the zero value stands for Made
 	Until time.Time
+	For   time.Duration // from From until Until; 0 if somebody has named the time
 
 	Incident string // the name of an incident, or the ID that destinations know it by
 	Tag      string // of destinations; AllTags for every one
@@ -102,9 +103,36 @@ func checkSilenceTexts(title, reason string) error {
 	return nil
 }
 
+// clockTolerance is the difference between the clocks of several gateways that is not taken for
+// a clock that was set back.
+const clockTolerance = 5 * time.Second
+
+// isAhead reports whether the silence was made when the clock was ahead, and has been set back
+// since.
+func (s *Silence) isAhead(now time.Time) bool {
+	return s.Window == (uuid.UUID{}) && s.Made.Sub(now) > clockTolerance
+}
+
+// moveBack corrects the times of a silence that was made when the clock was ahead: what began
+// then begins now, and ends after the same time, unless somebody has named its end.
+func (s *Silence) moveBack(now time.Time) {
+	if !s.Begins().After(s.Made) {
+		s.From = now
+		if s.For > 0 {
+			s.Until = now.Add(s.For)
+		}
+	}
+	s.Made = now
+}
+
 // active reports whether the silence holds. If the clock was set back by far, it does
-// not.
+// not, unless it was made when the clock was ahead and began at once.
 func (s *Silence) active(now time.Time) bool {
+	if s.isAhead(now) {
+		x := *s
+		x.moveBack(now)
+		s = &x
+	}
 	return !now.Before(s.From) && now.Before(s.Until) && s.Until.Sub(now) <= MaxSilenceTime+time.Hour
 }
 
@@ -454,4 +482,5 @@ func (s *Silence) fields(c *wire.Codec) {
 	wire.True(c, 11, &s.Tell)
 	wire.True(c, 12, &s.Begun)
 	wire.Array(c, 13, s.Window[:])
+	wire.Number(c, 14, &s.For)
 }

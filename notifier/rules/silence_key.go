@@ -89,6 +89,22 @@ func (s *KeySilences) Expire(now time.Time) (ended Silences) {
 	return ended
 }
 
+// IsAhead reports whether one of the silences was made when the clock was ahead, and has been
+// set back since.
+func (s *KeySilences) IsAhead(now time.Time) bool {
+	return slices.ContainsFunc(s.All, func(x Silence) bool { return x.isAhead(now) })
+}
+
+// MoveBack corrects the times of the silences that were made when the clock was ahead: what
+// began then begins now, and lasts as long.
+func (s *KeySilences) MoveBack(now time.Time) {
+	for i := range s.All {
+		if x := &s.All[i]; x.isAhead(now) {
+			x.moveBack(now)
+		}
+	}
+}
+
 // Begin notes that silences have begun, and returns them. It leaves those whose beginning has
 // to be told.
 func (s *KeySilences) Begin(now time.Time) (begun Silences) {

@@ -113,7 +113,7 @@ func (s *Request) Silence(user string, now time.Time, parse func(string) (time.D
 		if d, err = parse(s.For); err != nil || d <= 0 {
 			err = errors.New("for: it must be a duration above 0, such as 30m, 2h or 3d")
 		}
-		x.Until = x.From.Add(d)
+		x.For, x.Until = d, x.From.Add(d)
 	default:
 		x.Until, err = readTime("until", s.Until)
 	}

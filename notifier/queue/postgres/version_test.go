@@ -29,7 +29,9 @@ func TestNewerTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer newer.Close()
-	accept := func(s *Store, destination string) error { return s.Accept(t.Context(), 1<<30, newEntry("text", destination)) }
+	accept := func(s *Store, destination string) error {
+		return s.Accept(t.Context(), 1<<30, newEntry("text", destination))
+	}
 	for _, destination := range []string{"ends", "hangs"} {
 		if err := accept(old, destination); err != nil {
 			t.Fatal(err)
