@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/catalogue"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/version"
@@ -25,7 +25,7 @@ func TestDetailTemplates(t *testing.T) {
 		"irc[s]://{host|targets}[/{targets...}]":                "{schema}://{host} {schema}://{host}/{targets}",
 		"nctalk[s]://{user}@{host}[:{port}]/{targets...}?x={a}": "{schema}://{user}@{host}/{targets}?x={a} {schema}://{user}@{host}:{port}/{targets}?x={a}",
 	} {
-		if got := strings.Join(httpapi.DetailTemplates(url), " "); got != want {
+		if got := strings.Join(catalogue.Templates(url), " "); got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s: %+v", s.Name, s)
 		}
 		for _, text := range s.Details.Templates {
-			for _, m := range httpapi.Place.FindAllStringSubmatch(text, -1) {
+			for _, m := range catalogue.Place.FindAllStringSubmatch(text, -1) {
 				if s.Details.Tokens[m[1]].MapTo == "" {
 					t.Errorf("%s: %s has a place that is no token: %s", s.Name, text, m[1])
 				}

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/catalogue"
 )
 
 // savedStatus is the answer of /status and /status/{KEY}, in the order of Apprise API.
@@ -92,4 +93,17 @@ func AppriseAddress(r *http.Request, public, key string, hasToken bool) (address
 		address += "@"
 	}
 	return address + host + path + "/" + key, user != ""
+}
+
+// allQuery is the query parameter of /details that lists the services that the site
+// does not allow, too.
+const allQuery = "all"
+
+// serveDetails writes the catalogue: the services that the site allows or, with
+// ?all=yes, all of them.
+func (h *SavedKeys) serveDetails(w http.ResponseWriter, r *http.Request, _ string) error {
+	all := r.URL.Query().Get(allQuery)
+	// The Apprise API reads the first letter.
+	isYes := all != "" && strings.ContainsAny(all[:1], "aAyY1tTeE+ ")
+	return WriteJSON(w, http.StatusOK, catalogue.New(h.Resolved.Services, h.Resolved.Identity, isYes))
 }

@@ -1,7 +1,7 @@
-package httpapi
+// Package catalogue describes the services in the form of the Apprise API.
+package catalogue
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,16 +12,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// details is the response of /details: the catalogue, with the names of the
-// Apprise API.
-type details struct {
-	Version string          `json:"version"`
-	Schemas []serviceDetail `json:"schemas"`
-	Asset   detailsAsset    `json:"asset"`
+// Catalogue is the answer to /details. The names are those of the Apprise API.
+type Catalogue struct {
+	Version string    `json:"version"`
+	Schemas []service `json:"schemas"`
+	Asset   asset     `json:"asset"`
 }
 
-// detailsAsset is the identity of the site.
-type detailsAsset struct {
+// asset is the identity of the site.
+type asset struct {
 	Name        string `json:"app_id"`
 	Description string `json:"app_desc"`
 	URL         string `json:"app_url"`
@@ -29,7 +28,7 @@ type detailsAsset struct {
 	Logo        string `json:"image_url_logo"`
 }
 
-type serviceDetail struct {
+type service struct {
 	Name        string  `json:"service_name"`
 	Site        *string `json:"service_url"`
 	Setup       string  `json:"setup_url"`
@@ -44,15 +43,15 @@ type serviceDetail struct {
 	Protocols       []string `json:"protocols"`
 	SecureProtocols []string `json:"secure_protocols"`
 	Details         struct {
-		Templates []string               `json:"templates"`
-		Tokens    map[string]any         `json:"tokens"` // those with a place in a template
-		Args      map[string]any         `json:"args"`   // those of the query
-		Kwargs    map[string]detailField `json:"kwargs"` // those whose names begin with a prefix
+		Templates []string         `json:"templates"`
+		Tokens    map[string]any   `json:"tokens"` // those with a place in a template
+		Args      map[string]any   `json:"args"`   // those of the query
+		Kwargs    map[string]field `json:"kwargs"` // those whose names begin with a prefix
 	} `json:"details"`
 }
 
-// detailField describes a parameter.
-type detailField struct {
+// field describes a parameter.
+type field struct {
 	Name     string   `json:"name"` // for people
 	Type     string   `json:"type"`
 	Values   []string `json:"values,omitempty"`
@@ -66,26 +65,15 @@ type detailField struct {
 	Private  bool     `json:"private"`
 }
 
-// detailAlias is another name of a parameter.
-type detailAlias struct {
+// alias is another name of a parameter.
+type alias struct {
 	Of string `json:"alias_of"`
 }
 
-// allQuery is the query parameter of /details that lists the services that the site
-// does not allow, too.
-const allQuery = "all"
-
-// serveDetails writes the catalogue: the services that the site allows or, with
-// ?all=yes, all of them.
-func (h *SavedKeys) serveDetails(w http.ResponseWriter, r *http.Request, _ string) error {
-	all := r.URL.Query().Get(allQuery)
-	// The Apprise API reads the first letter.
-	isYes := all != "" && strings.ContainsAny(all[:1], "aAyY1tTeE+ ")
-	return WriteJSON(w, http.StatusOK, newDetails(h.Resolved.Services, h.Resolved.Identity, isYes))
-}
-
-func newDetails(services *site.ServiceRule, identity *notifier.Identity, all bool) *details {
-	out := &details{Version: version.Current, Asset: detailsAsset{
+// New returns the catalogue of the services that a site with an identity allows or, with all,
+// of all services.
+func New(services *site.ServiceRule, identity *notifier.Identity, all bool) *Catalogue {
+	out := &Catalogue{Version: version.Current, Asset: asset{
 		Name: identity.Name, Description: identity.Description, URL: identity.URL, Logo: identity.Logo,
 		Icon: strings.NewReplacer("{type}", "{TYPE}", "{size}", "{XY}").Replace(identity.Icon),
 	}}
@@ -94,7 +82,7 @@ func newDetails(services *site.ServiceRule, identity *notifier.Identity, all boo
 		if !enabled && !all {
 			continue
 		}
-		d := newServiceDetail(s)
+		d := newService(s)
 		if all {
 			d.Enabled = &enabled
 		}
@@ -103,8 +91,8 @@ func newDetails(services *site.ServiceRule, identity *notifier.Identity, all boo
 	return out
 }
 
-func newServiceDetail(s notifier.ServiceInfo) serviceDetail {
-	d := serviceDetail{Name: s.Name, Setup: setupPage(s.Name), Attachments: s.Attachments, Category: "native", Groups: s.Groups, Words: s.Words}
+func newService(s notifier.ServiceInfo) service {
+	d := service{Name: s.Name, Setup: setupPage(s.Name), Attachments: s.Attachments, Category: "native", Groups: s.Groups, Words: s.Words}
 	if s.Site != "" {
 		d.Site = &s.Site
 	}
@@ -120,31 +108,31 @@ func newServiceDetail(s notifier.ServiceInfo) serviceDetail {
 		}
 	}
 	for _, url := range s.URLs {
-		d.Details.Templates = append(d.Details.Templates, DetailTemplates(url)...)
+		d.Details.Templates = append(d.Details.Templates, Templates(url)...)
 	}
 	d.Details.Tokens = map[string]any{
-		"schema": detailField{Name: "service", Type: "choice:string", Values: schemes, MapTo: "schema", Required: true},
+		"schema": field{Name: "service", Type: "choice:string", Values: schemes, MapTo: "schema", Required: true},
 	}
-	d.Details.Args, d.Details.Kwargs = map[string]any{}, map[string]detailField{}
+	d.Details.Args, d.Details.Kwargs = map[string]any{}, map[string]field{}
 	for _, p := range s.Params {
 		switch {
 		case p.Kind == notifier.KindMap:
-			d.Details.Kwargs[p.Name] = newDetailField(p)
+			d.Details.Kwargs[p.Name] = newField(p)
 			continue
 		case p.InURL:
-			d.Details.Tokens[p.Name] = newDetailField(p)
+			d.Details.Tokens[p.Name] = newField(p)
 		default:
-			d.Details.Args[p.Name] = newDetailField(p)
+			d.Details.Args[p.Name] = newField(p)
 		}
-		for _, alias := range p.Aliases {
-			d.Details.Args[alias] = detailAlias{p.Name}
+		for _, name := range p.Aliases {
+			d.Details.Args[name] = alias{p.Name}
 		}
 	}
 	return d
 }
 
-func newDetailField(p notifier.ParamInfo) detailField {
-	f := detailField{
+func newField(p notifier.ParamInfo) field {
+	f := field{
 		Name: p.Doc, Type: string(p.Kind), Values: p.Choices, Min: p.Min, Max: p.Max, Prefix: p.Prefix,
 		MapTo: p.Name, Required: p.Required, Private: p.Secret,
 	}
@@ -189,9 +177,9 @@ func setupPage(service string) string {
 	}, strings.ToLower(service))
 }
 
-// DetailTemplates returns a template of a URL as Apprise writes them: one for each
+// Templates returns a template of a URL as Apprise writes them: one for each
 // choice of optional parts, with {schema} for the scheme.
-func DetailTemplates(url string) (out []string) {
+func Templates(url string) (out []string) {
 	_, rest, _ := strings.Cut(url, "://")
 	for _, text := range withoutBrackets(rest) {
 		out = append(out, "{schema}://"+Place.ReplaceAllString(text, "{$1}"))
