@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -76,14 +77,17 @@ func (m *mailAPI) Finish(s *notifier.Schema) error {
 	if b, ok := mail.ParseAddress(m.user); ok {
 		m.sender = b
 	}
-	for _, text := range []string{m.from, m.name} {
-		if b, ok := mail.ParseAddress(text); ok {
-			m.sender.Address = b.Address
-			text = b.Name
-		}
-		if text != "" {
-			m.sender.Name = mail.OneLine(text)
-		}
+	from, err := mail.ParseSender("from", m.from, mail.ParseAddress)
+	if err != nil {
+		return err
+	}
+	name, ok := mail.ParseAddress(m.name)
+	if !ok {
+		name = mail.Address{Name: mail.OneLine(m.name)}
+	}
+	for _, given := range []mail.Address{from, name} {
+		m.sender.Address = cmp.Or(given.Address, m.sender.Address)
+		m.sender.Name = cmp.Or(given.Name, m.sender.Name)
 	}
 	if b, ok := mail.ParseAddress(m.sender.Address); !ok || b.Name != "" {
 		return errors.New("the sender is not an e-mail address; write user and domain of the address into the URL, or give it as from=me@example.com")

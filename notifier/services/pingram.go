@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,8 @@ type pingram struct {
 	mode       string
 	template   bool
 	from       string
+	sent       mail.Address // from
+	left       int          // targets that are none
 	cc, bcc    []string
 	reply      []string
 	tokens     map[string]string
@@ -71,6 +74,10 @@ func (p *pingram) Describe(s *notifier.Schema) {
 func (p *pingram) Finish(s *notifier.Schema) error {
 	p.template = p.mode == "template" || p.mode == "" && p.kind != ""
 	p.via = p.channels
+	var err error
+	if p.sent, err = mail.ParseSender("from", p.from, mail.ParseAddress); err != nil {
+		return err
+	}
 	p.group()
 	if s.Recipients = len(p.recipients); s.Recipients == 0 {
 		return errors.New("the URL has no recipient; add a @user ID, an e-mail address or a telephone number to the path")
@@ -86,9 +93,8 @@ var pingramID = lazyregexp.New(`^@?([\w-]+)$`)
 // group makes recipients of the targets. A recipient ends before a target of a
 // kind that the recipient has already. Invalid targets are left out.
 func (p *pingram) group() {
-	separator := func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) }
 	var current pingramRecipient
-	for _, target := range strings.FieldsFunc(strings.Join(p.targets, ","), separator) {
+	for _, target := range pingramTargets(p.targets) {
 		var place *string
 		var value, channel string
 		if m, ok := mail.ParseAddress(target); ok {
@@ -101,6 +107,7 @@ func (p *pingram) group() {
 		} else if id := pingramID.FindStringSubmatch(target); id != nil {
 			place, value = &current.ID, id[1]
 		} else {
+			p.left++
 			continue
 		}
 		if *place != "" {
@@ -115,6 +122,29 @@ func (p *pingram) group() {
 	if current != (pingramRecipient{}) {
 		p.recipients = append(p.recipients, current)
 	}
+}
+
+// pingramTargets returns the targets in texts. An address in angle brackets has a name before it,
+// which is no user ID.
+func pingramTargets(texts []string) (out []string) {
+	for _, text := range texts {
+		for _, item := range mail.SplitList(text) {
+			if _, ok := mail.ParseAddress(item); ok && strings.Contains(item, "<") {
+				out = append(out, item)
+				continue
+			}
+			out = append(out, strings.FieldsFunc(item, func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) })...)
+		}
+	}
+	return out
+}
+
+// Warning implements [notifier.Warner].
+func (p *pingram) Warning() string {
+	if p.left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of the targets are no user ID, e-mail address or number, and are left out", p.left)
 }
 
 func (p *pingram) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

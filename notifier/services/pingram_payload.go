@@ -67,10 +67,10 @@ func (p *pingram) payload(m *notifier.Message) map[string]any {
 // sender returns the name and the address in the parameter from. Both are empty
 // without it; Pingram then uses the account's sender.
 func (p *pingram) sender(m *notifier.Message) (name, address string) {
-	if b, ok := mail.ParseAddress(p.from); ok {
-		return cmp.Or(b.Name, m.Identity.Name), b.Address
+	if p.sent.Address == "" {
+		return p.sent.Name, ""
 	}
-	return p.from, ""
+	return cmp.Or(p.sent.Name, m.Identity.Name), p.sent.Address
 }
 
 // options returns the options of an e-mail to the address to, which may be empty.

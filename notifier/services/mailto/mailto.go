@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
@@ -30,6 +32,7 @@ type service struct {
 
 	sender  mail.Address
 	unnamed bool                 // from is an address without a name
+	assumed bool                 // the sender's address is user@host
 	keys    *pgpKeys             // nil if nothing is encrypted or signed
 	pool    atomic.Pointer[pool] // nil until the first mail
 }
@@ -106,11 +109,15 @@ func (m *service) findSender() error {
 	if local = strings.TrimSpace(local); local == "" && isLocalhost(m.Host) {
 		local = "root"
 	}
-	m.sender, _ = parseAddress(local + "@" + domain)
-	if from, ok := parseAddress(m.from); ok {
-		m.sender, m.unnamed = from, from.Name == "" && m.name == ""
-	} else if m.from != "" {
-		m.sender.Name = mail.OneLine(m.from)
+	own, _ := parseAddress(local + "@" + domain)
+	from, err := mail.ParseSender("from", m.from, parseAddress)
+	if err != nil {
+		return err
+	}
+	if m.sender = from; from.Address != "" {
+		m.unnamed = from.Name == "" && m.name == ""
+	} else {
+		m.sender.Address, m.assumed = own.Address, true
 	}
 	if m.name != "" {
 		m.sender.Name = mail.OneLine(m.name)
@@ -119,6 +126,18 @@ func (m *service) findSender() error {
 		return errors.New("the sender's address is missing; write mailto://user@host, or give it as from=me@example.com")
 	}
 	return nil
+}
+
+// Warning implements [notifier.Warner]. A URL often has only the mail server, which is seldom the
+// domain of an address.
+func (m *service) Warning() string {
+	_, domain, _ := strings.Cut(m.sender.Address, "@")
+	domain = strings.ToLower(domain)
+	of, err := publicsuffix.EffectiveTLDPlusOne(domain) // no host of one label has one
+	if !m.assumed || err != nil || of == domain || !strings.EqualFold(domain, m.Host) {
+		return ""
+	}
+	return "the sender is " + m.sender.Address + ", from the user and the server in the URL; if it has another address, give it as from=me@example.com"
 }
 
 // isPlaceholder reports whether the URL has no real host, as in

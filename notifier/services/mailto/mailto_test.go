@@ -330,11 +330,47 @@ func TestAccount(t *testing.T) {
 		"mailto://[2001:db8::7]:2525?from=jo@example.com":             "2001:db8::7:2525 insecure  from jo@example.com",
 		"mailtos://jo@bücher.example":                                 "xn--bcher-kva.example:587 starttls  from jo@xn--bcher-kva.example",
 		"mailto://jo@corp.example?from=a@b.example&name=Jörg":         "corp.example:25 insecure  from Jörg <a@b.example>",
+		"mailto://jo@corp.example?from=Acme, Inc <a@b.example>":       `corp.example:25 insecure  from "Acme, Inc" <a@b.example>`,
+		"mailto://jo@corp.example?from=O'Brien <a@b.example>":         "corp.example:25 insecure  from O'Brien <a@b.example>",
+		"mailto://jo@corp.example?from=Alert: prod <a@b.example>":     `corp.example:25 insecure  from "Alert: prod" <a@b.example>`,
+		"mailto://jo@corp.example?from=Ops @ Acme <ä@bücher.example>": `corp.example:25 insecure  from "Ops @ Acme" <ä@xn--bcher-kva.example>`,
+		"mailto://jo@corp.example?from=Acme, Inc":                     `corp.example:25 insecure  from "Acme, Inc" <jo@corp.example>`,
 	} {
 		m := describe(t, url)
 		a := m.findAccount()
 		if got := a.host + ":" + strconv.Itoa(a.port) + " " + a.mode + " " + a.user + " from " + m.sender.String(); !strings.EqualFold(got, want) {
 			t.Errorf("%s is\n%s instead of\n%s", url, got, want)
+		}
+	}
+}
+
+// TestSender checks that a sender which cannot be read is an error that names the parameter, and
+// that a sender which is made of the user and the server is told, unless the server is a domain of
+// addresses.
+func TestSender(t *testing.T) {
+	for url, want := range map[string]string{
+		"mailto://me:pw@corp.example?from=Ops <me@>":                     "from has no e-mail address",
+		"mailto://me:pw@corp.example?from=Ops me@corp.example>, x":       "from has no e-mail address",
+		"mailto://me:pw@corp.example?from=a@b.example, c@d.example":      "from has no e-mail address",
+		"mailto://me:pw@corp.example?to=Alert: prod <v@a.example>":       "",
+		"mailto://me:pw@corp.example?to=O'Brien <v@a.example>":           "",
+		"mailto://me:pw@corp.example":                                    "",
+		"mailto://me:pw@corp.co.uk":                                      "",
+		"mailto://me:pw@gmail.com":                                       "",
+		"mailto://me:pw@mailhost":                                        "",
+		"mailto://me:pw@smtp.corp.example?from=me@corp.example":          "",
+		"mailto://me:pw@corp.example?smtp=smtp.corp.example":             "",
+		"mailtos://alerts:pw@smtp.corp.example":                          "the sender is alerts@smtp.corp.example",
+		"mailtos://alerts:pw@smtp.corp.example?from=Alerts":              "the sender is alerts@smtp.corp.example",
+		"mailtos://alerts%40corp.example:pw@smtp.relay.example/to@x.org": "the sender is alerts@smtp.relay.example",
+	} {
+		d, err := notifier.Parse(url, nil)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = strings.Join(d.Warnings(), "\n")
+		}
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
 }

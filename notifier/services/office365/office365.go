@@ -66,6 +66,9 @@ var idPattern = lazyregexp.New(`(?i)^([a-z0-9-]+\.)*[a-z0-9-]+$`)
 // end of the secret, which may contain slashes.
 func (o *service) Finish(s *notifier.Schema) error {
 	from, byMail := o.mailbox()
+	if !byMail && strings.ContainsAny(from, "@<>") {
+		return errors.New("source (or from) is no e-mail address that can be read; write it as me@example.com")
+	}
 	o.personal = o.mode == "personal" || o.mode == "" && personalDomains.MatchString(from)
 	switch {
 	case o.personal && !byMail:

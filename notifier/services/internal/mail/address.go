@@ -29,17 +29,48 @@ var (
 )
 
 // ParseAddress reads an address with or without a name, and reports whether s
-// is one.
+// is one. What stands before an address in angle brackets at the end is the name,
+// whatever characters it has.
 func ParseAddress(s string) (a Address, ok bool) {
 	if IsPlain(s) {
 		return Address{Address: s}, true
 	}
-	g := addressPattern.FindStringSubmatch(s)
-	if g == nil {
+	if g := addressPattern.FindStringSubmatch(s); g != nil {
+		name := unescape.ReplaceAllString(g[1], "$1") + g[2] + g[3]
+		return Address{OneLine(name), g[4]}, true
+	}
+	name, bracketed, ok := cutLast(strings.TrimSpace(s), "<")
+	g := addressPattern.FindStringSubmatch(bracketed)
+	if !ok || !strings.HasSuffix(bracketed, ">") || g == nil || g[1]+g[2]+g[3] != "" {
 		return Address{}, false
 	}
-	name := unescape.ReplaceAllString(g[1], "$1") + g[2] + g[3]
+	name = OneLine(name)
+	if n := len(name); n > 1 && name[0] == '"' && name[n-1] == '"' {
+		name = unescape.ReplaceAllString(name[1:n-1], "$1")
+	}
 	return Address{OneLine(name), g[4]}, true
+}
+
+// cutLast cuts s around the last separator.
+func cutLast(s, separator string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, separator)
+	if i < 0 {
+		return "", "", false
+	}
+	return s[:i], s[i+len(separator):], true
+}
+
+// ParseSender reads the value of a parameter for the sender: an address, a name or both. parse
+// reads an address, as [ParseAddress] does. The address is empty if s is a name alone. The error
+// is returned for a text that has the marks of an address but none that can be read.
+func ParseSender(param, s string, parse func(string) (Address, bool)) (Address, error) {
+	if a, ok := parse(s); ok {
+		return a, nil
+	}
+	if strings.ContainsAny(s, "@<>") {
+		return Address{}, errors.New(param + " has no e-mail address that can be read; write it as Name <me@example.com>, or as a name without @, < and >")
+	}
+	return Address{Name: OneLine(s)}, nil
 }
 
 // IsPlain reports whether s is an address as most are: without a name, of ASCII

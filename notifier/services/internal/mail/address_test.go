@@ -21,6 +21,13 @@ func TestParseAddress(t *testing.T) {
 			"\"Jo\r\nBcc: x@example.com\" <jo@example.com>", "Jo  Bcc: x@example.com", "jo@example.com",
 			`"Jo  Bcc: x@example.com" <jo@example.com>`, `"Jo  Bcc: x@example.com" <jo@example.com>`,
 		},
+		{"Grupo OLOM, Inc <jo@example.com>", "Grupo OLOM, Inc", "jo@example.com", `"Grupo OLOM, Inc" <jo@example.com>`, `"Grupo OLOM, Inc" <jo@example.com>`},
+		{"O'Brien <jo@example.com>", "O'Brien", "jo@example.com", "O'Brien <jo@example.com>", "O'Brien <jo@example.com>"},
+		{"Alert: prod <jo@example.com>", "Alert: prod", "jo@example.com", `"Alert: prod" <jo@example.com>`, `"Alert: prod" <jo@example.com>`},
+		{"a@b.example, Ops @ Acme < jo@example.com >", "a@b.example, Ops @ Acme", "jo@example.com", `"a@b.example, Ops @ Acme" <jo@example.com>`, `"a@b.example, Ops @ Acme" <jo@example.com>`},
+		{`The "Ops" Team<jo@example.com>`, `The "Ops" Team`, "jo@example.com", `"The \"Ops\" Team" <jo@example.com>`, `"The \"Ops\" Team" <jo@example.com>`},
+		{"Disk < 10% <jo@example.com>", "Disk < 10%", "jo@example.com", `"Disk < 10%" <jo@example.com>`, `"Disk < 10%" <jo@example.com>`},
+		{"Jo,\nBcc: x@example.com <jo@example.com>", "Jo, Bcc: x@example.com", "jo@example.com", `"Jo, Bcc: x@example.com" <jo@example.com>`, `"Jo, Bcc: x@example.com" <jo@example.com>`},
 	} {
 		m, ok := ParseAddress(c.in)
 		if !ok || m != (Address{c.name, c.address}) {
@@ -33,7 +40,7 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%q, written and read again, is %+v", c.in, again)
 		}
 	}
-	for _, bad := range []string{"", "jo", "@example.com", "jo@", "i@v", "g@r@b", "jo@example..com", `"@example.com`, "jürgen@example.com", "jo@example.com, al@example.com"} {
+	for _, bad := range []string{"", "jo", "@example.com", "jo@", "i@v", "g@r@b", "jo@example..com", `"@example.com`, "jürgen@example.com", "jo@example.com, al@example.com", "Jo <jo@>", "Jo, <jo@example.com", "Jo, <a b@example.com>", "Jo, <jo@example.com> x", "Jo, <>"} {
 		if m, ok := ParseAddress(bad); ok {
 			t.Errorf("%q is read as %+v", bad, m)
 		}
@@ -77,6 +84,8 @@ func TestSplitList(t *testing.T) {
 		"a@example.com": {"a@example.com"},
 		"a@example.com,b@example.com;c@example.com":    {"a@example.com", "b@example.com", "c@example.com"},
 		"a@example.com b@example.com":                  {"a@example.com", "b@example.com"},
+		"Ops @ Acme <a@example.com>,b@example.com":     {"Ops @ Acme <a@example.com>", "b@example.com"},
+		"Acme, Inc <a@example.com>":                    {"Acme", " Inc <a@example.com>"},
 		`"Doe, Jo" <a@example.com>,Al <b@example.com>`: {`"Doe, Jo" <a@example.com>`, "Al <b@example.com>"},
 		`"a \" , b" <a@example.com>,b@example.com`:     {`"a \" , b" <a@example.com>`, "b@example.com"},
 	} {

@@ -17,12 +17,18 @@ func SplitList(s string) (items []string) {
 		case r == '"' && (i == 0 || s[i-1] != '\\'):
 			quoted = !quoted
 		case quoted:
-		case r == ',' || r == ';', unicode.IsSpace(r) && strings.Contains(s[start:i], "@"):
+		case r == ',' || r == ';', unicode.IsSpace(r) && endsInAddress(s[start:i]):
 			items = append(items, s[start:i])
 			start = i + 1
 		}
 	}
 	return append(items, s[start:])
+}
+
+// endsInAddress reports whether a text ends in what looks like an address.
+func endsInAddress(s string) bool {
+	s = s[strings.LastIndexFunc(s, unicode.IsSpace)+1:]
+	return strings.Contains(strings.Trim(s, "@"), "@")
 }
 
 // ParseList reads addresses that [CheckAddress] has checked.
