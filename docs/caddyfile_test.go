@@ -33,7 +33,7 @@ var environment = map[string]string{
 	"DISCORD_URL":          "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
 	"GRAFANA_SECRET":       "secret",
 	"MAIL_PASSWORD":        "secret",
-	"MAIL_URL":             "mailtos://user:secret@smtp.example.com",
+	"MAIL_URL":             "mailtos://user:secret@example.com",
 	"MAIL_USER":            "user",
 	"MY_NUMBER":            "15551234567",
 	"NTFY_TOPIC":           "topic",
