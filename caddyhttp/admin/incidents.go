@@ -87,6 +87,8 @@ func serveResolve(w http.ResponseWriter, r *http.Request) error {
 type incidentJSON struct {
 	Changed bool `json:"changed_now"` // false if it was so before
 	alerting.IncidentJSON
+
+	Warnings []string `json:"warnings,omitempty"` // about what of the request could not be read
 }
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the
@@ -96,24 +98,21 @@ func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alert
 	if err != nil {
 		return err
 	}
-	var body struct {
-		By string `json:"by"` // who does it
-	}
-	if err := readBody(w, r, maxIncidentRequest, &body, `the body must be empty or one JSON object with the field by, a string: {"by": "Eve"}`); err != nil {
-		return err
-	}
+	body := api.ReadSignal(w, r, api.Limits{MaxBody: maxIncidentRequest}, "by")
+	by, warnings := httpapi.PersonOf(body.SignalField("by")), body.Warnings()
+	body.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
 	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
 	if err != nil {
 		return faultError(err)
 	}
-	x, err := change(q.Alerts.Incidents, ctx, at, httpapi.PersonOf(body.By))
+	x, err := change(q.Alerts.Incidents, ctx, at, by)
 	changed := !errors.Is(err, alerting.ErrAcknowledged) && !errors.Is(err, alerting.ErrResolved)
 	if err != nil && changed {
 		return faultError(err)
 	}
-	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x, q.Outbox.Engine.Load().NameOfIncident(ctx, x))})
+	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x, q.Outbox.Engine.Load().NameOfIncident(ctx, x)), warnings})
 }
 
 // serveForget forgets the incident in the path of r.

@@ -165,12 +165,18 @@ func (q *Request) SkipFetches(err error) bool {
 }
 
 // LinkFiles adds the addresses of files that [Request.Attachments] could not fetch to the
-// text of m, and returns a warning about each. Only payloads of other programs have such
-// files: their programs do not know that the gateway fetches them.
+// text of m, or the names of those that it could not decode, and returns a warning about each.
+// Only signals and payloads of other programs have such files: the programs do not know that the
+// gateway fetches them.
 func (q *Request) LinkFiles(m *notifier.Message) (warnings []string) {
 	for _, f := range q.files.unfetched {
-		m.Body = appendLine(m.Body, m.Format, "\n", f.url)
-		q.warnings.add("The text has the address of a file that could not be fetched: %v", f.err)
+		if f.base64 != nil {
+			m.Body = appendLine(m.Body, m.Format, "\n", "Left out: "+cmp.Or(printable(f.name), f.field))
+			q.warnings.add("A file is left out: %v", f.err)
+		} else {
+			m.Body = appendLine(m.Body, m.Format, "\n", f.url)
+			q.warnings.add("The text has the address of a file that could not be fetched: %v", f.err)
+		}
 		warnings = append(warnings, q.warnings[len(q.warnings)-1])
 	}
 	return warnings

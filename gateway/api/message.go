@@ -11,7 +11,7 @@ import (
 // Message returns the message without its attachments, which [Request.Attachments]
 // returns. A message has a body or an attachment.
 func (q *Request) Message() (*notifier.Message, error) {
-	m, err := q.Beat()
+	m, err := q.message()
 	q.warnings.addUnread(&q.content)
 	if err == nil && strings.TrimSpace(m.Body) == "" && len(q.files.refs)+len(q.files.attached) == 0 {
 		return nil, q.missingBody()
@@ -19,9 +19,8 @@ func (q *Request) Message() (*notifier.Message, error) {
 	return m, err
 }
 
-// Beat returns the message of a request that need not have one, without its
-// attachments.
-func (q *Request) Beat() (*notifier.Message, error) {
+// message returns the message of a request, which may have neither a body nor attachments.
+func (q *Request) message() (*notifier.Message, error) {
 	m, err := q.Draft()
 	if err != nil {
 		return nil, err

@@ -164,7 +164,7 @@ func (q *Request) SetContent(c Content) error {
 		}
 		q.files.attached = append(q.files.attached, a)
 	}
-	q.content.fields, q.content.foreign, q.content.dialect, q.warnings = fields, c.Foreign, c.Dialect, c.Warnings
+	q.content.fields, q.content.foreign, q.content.dialect, q.warnings = fields, c.Foreign, c.Dialect, append(q.warnings, c.Warnings...)
 	if doubt := q.texts.doubt; doubt.Any() && !slices.Contains(q.warnings, doubt.String()) {
 		q.warnings = append(slices.Clip(q.warnings), doubt.String())
 	}

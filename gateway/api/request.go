@@ -56,7 +56,7 @@ func (l Limits) MinMemory() int64 {
 // Request is a request to send one message, with its mappings applied. It owns
 // everything that the request allocates until Close. Read it in this order:
 //
-//	Message, or Beat or Draft        title, body, type, format and incident
+//	Message, or Draft                title, body, type, format and incident
 //	SelectTags or SelectURLs         where it goes
 //	Fingerprint, FetchesFiles        what must be known before its files
 //	Attachments, then LinkFiles      its files
@@ -68,6 +68,8 @@ type Request struct {
 	files    files             // reads its files
 	payload  payload           // of a request in another format
 	warnings warnings          // for the report
+	leftOut  string            // what is left out of the text of a signal; "" for nothing
+	lost     []string          // names of files that are left out of a signal
 	opened   []notifier.Target // destinations made from the request's URLs, or with its values
 }
 

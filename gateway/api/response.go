@@ -79,6 +79,13 @@ func NewResponse(report *notifier.Report) *Response {
 	return r
 }
 
+// Warn adds warnings to the log lines.
+func (r *Response) Warn(warnings []string) {
+	for _, text := range warnings {
+		r.Records = append(r.Records, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: text})
+	}
+}
+
 // MessageIDHeader is the header of a response with the ID of the message.
 const MessageIDHeader = "X-Message-Id"
 

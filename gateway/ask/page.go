@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -18,6 +19,8 @@ type Visit struct {
 	Problem string // why it is no answer
 	First   bool   // the answer counts
 	Late    bool   // it does not, because the question was decided before
+
+	Warnings []string // about what of the request could not be read
 }
 
 // CheckAnswer returns an error, one sentence, if text is no answer to the question.
@@ -45,6 +48,9 @@ func (at *At) Page(v *Visit) view.AskPage {
 		p.Done = "Your answer counts. It is stored."
 	case v.Late:
 		p.Problem = "It was decided before; your answer does not count."
+	}
+	if p.Problem == "" {
+		p.Problem = strings.Join(v.Warnings, ". ")
 	}
 	p.Outcome, p.Answer, p.By, p.At = x.decided(), x.Outcome.Answer, x.Outcome.By, x.Outcome.At
 	return p

@@ -183,8 +183,6 @@ func (h *Messages) maySeeAnswer(r *http.Request, key string) bool {
 // MaxAnswerForm is the most that the form of a question sends, in bytes.
 const MaxAnswerForm = 16 << 10
 
-var errLargeAnswer = api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", MaxAnswerForm)
-
 // Asks shows and answers questions: /notify/asks/{ID}.
 type Asks struct{ *Base }
 
@@ -235,9 +233,16 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 	}
 	w.Header().Add("Vary", "Accept")
 	if own && h.mayActOn(r, h.App.Engine.NameOf(r.Context(), x.Place)) {
-		return WriteJSON(w, status, x.JSON(true))
+		return WriteJSON(w, status, askAnswer{x.JSON(true), v.Warnings})
 	}
-	return WriteJSON(w, status, x.GuestJSON())
+	return WriteJSON(w, status, askAnswer{x.GuestJSON(), v.Warnings})
+}
+
+// askAnswer is the JSON of a question, with warnings about the request.
+type askAnswer struct {
+	*api.AskState
+
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // answer answers a question with the form of r. A problem is shown on the page.
@@ -245,10 +250,8 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 	if err := CheckOwnOrigin(r); err != nil {
 		return 0, err
 	}
-	form, err := readAnswer(w, r)
-	if err != nil {
-		return 0, err
-	}
+	form := readAnswer(w, r)
+	v.Warnings = form.warnings
 	if text := x.CheckAnswer(form.answer); text != nil && x.IsOpen() {
 		if !api.PrefersHTML(r) {
 			return 0, &api.Error{Status: http.StatusBadRequest, Field: ask.AnswerParameter, Err: text}
@@ -272,18 +275,19 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 }
 
 // answerForm is what the form on the page of a question sends.
-type answerForm struct{ answer, by string }
+type answerForm struct {
+	answer, by string
+	warnings   []string // about what could not be read
+}
 
-func readAnswer(w http.ResponseWriter, r *http.Request) (f answerForm, err error) {
-	large, err := parseSmallForm(w, r, MaxAnswerForm)
-	if large {
-		return f, errLargeAnswer
-	}
-	if err != nil {
-		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send answer and by as a form: answer=deploy&by=Eve")
-	}
+// readAnswer reads the form, or a body in another format with its fields, or one that is the
+// answer itself.
+func readAnswer(w http.ResponseWriter, r *http.Request) answerForm {
+	q := api.ReadSignal(w, r, api.Limits{MaxBody: MaxAnswerForm}, ask.AnswerParameter, "by")
+	defer q.Close()
 	// Only the body counts: the address of a link has an answer, too, which decides nothing.
-	return answerForm{strings.ReplaceAll(r.PostForm.Get("answer"), "\r\n", "\n"), PersonOf(r.PostForm.Get("by"))}, nil
+	answer := strings.ReplaceAll(cmp.Or(q.SignalField(ask.AnswerParameter), q.SignalText()), "\r\n", "\n")
+	return answerForm{answer, PersonOf(q.SignalField("by")), q.Warnings()}
 }
 
 // question answers a request for a message that the queue has forgotten: it keeps results for

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -90,11 +91,7 @@ func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, at *Route, be
 	if k.Expect(beat) == nil {
 		return nil, errNoBeat(at.Key)
 	}
-	q, err := api.Read(w, r, h.sender.Limits(false))
-	if err != nil {
-		return nil, err
-	}
-	return h.takeBeat(r, q, at, beat, hops)
+	return h.takeBeat(r, api.ReadSignal(w, r, h.sender.Limits(false)), at, beat, hops)
 }
 
 // takeBeat takes a beat that has been read and may be sent to the key. It closes q.
@@ -109,14 +106,14 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string
 		q.Close()
 		return nil, errNoBeat(at.Key)
 	}
-	m, err := q.Beat()
+	m, err := q.Signal()
 	var signal heartbeat.Signal
 	if err == nil {
 		signal, err = heartbeat.ReadSignal(r.URL.Query(), m)
 	}
 	if err == nil && m.Type == notifier.Failure {
 		m.Hops = hops
-		m.Attachments, err = h.sender.attachments(r, q, true)
+		h.attach(r, q, m)
 	}
 	if err != nil {
 		q.Close()
@@ -127,7 +124,22 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string
 		q.Close()
 		return nil, err
 	}
-	return store.Beats.Take(context.WithoutCancel(r.Context()), h.ExpectedBeat(k, e), signal, q, m)
+	warnings := q.Warnings()
+	resp, err := store.Beats.Take(context.WithoutCancel(r.Context()), h.ExpectedBeat(k, e), signal, q, m)
+	if err == nil {
+		resp.Warn(warnings)
+	}
+	return resp, err
+}
+
+// attach adds the files of a beat that has failed to its message, or lines about those that
+// cannot be had.
+func (h *Beats) attach(r *http.Request, q *api.Request, m *notifier.Message) {
+	var err error
+	if m.Attachments, err = h.sender.attachments(r, q, true); err != nil {
+		q.Warn("The files are left out: " + errs.PublicText(err))
+	}
+	q.LinkFiles(m)
 }
 
 // ExpectedBeat returns the beat of an expectation of a key of the site.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,6 @@ var (
 	errDevicesInvited  = api.Errorf(http.StatusForbidden, "a device needs an invitation to this key; ask for one, which caddy notify invite and the console make")
 	errDevicesOff      = api.Errorf(http.StatusForbidden, "the devices of a key are listed for those who may manage, and nobody may here; the operator can add console, or use caddy notify devices")
 	errDeviceBody      = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the fields name, tags, subscription (as PushSubscription.toJSON returns it) and invite")
-	errReceiptBody     = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the field receipt, the token of the push")
 	errDeviceMedia     = api.Errorf(http.StatusUnsupportedMediaType, "the body is JSON; set Content-Type to application/json")
 	errNoSubscription  = api.Errorf(http.StatusBadRequest, "subscription: it is missing; give what PushManager.subscribe returns")
 	errTooManyAttempts = func() *api.Error {
@@ -209,7 +209,7 @@ func (h *Devices) MaySubscribe(r *http.Request, k *site.Key) error {
 }
 
 // readDeviceRequest reads the body of r as JSON.
-func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed *api.Error) error {
+func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any) error {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		return errDeviceMedia
 	}
@@ -221,7 +221,7 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any, malformed
 		if e := api.BodyError(err); err != nil && e.Status != http.StatusBadRequest {
 			return e
 		}
-		return malformed
+		return errDeviceBody
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 		return errTooManyAttempts()
 	}
 	var x deviceRequest
-	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
+	if err := readDeviceRequest(w, r, &x); err != nil {
 		return err
 	}
 	ctx := context.WithoutCancel(r.Context())
@@ -300,7 +300,7 @@ func (h *Devices) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id s
 // changeDevice changes the name, the tags or the subscription of a device.
 func (h *Devices) changeDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, own *device.Device) error {
 	var x deviceRequest
-	if err := readDeviceRequest(w, r, &x, errDeviceBody); err != nil {
+	if err := readDeviceRequest(w, r, &x); err != nil {
 		return err
 	}
 	if err := h.checkDevice(&x.Change); err != nil {
@@ -322,17 +322,17 @@ func (h *Devices) deleteDevice(w http.ResponseWriter, r *http.Request, q *gatewa
 	return WriteJSON(w, http.StatusOK, d.JSON(nil))
 }
 
+// receiptField is the field of a request with a receipt.
+const receiptField = "receipt"
+
 // doReceipt takes a receipt. The token of the push is the right to do so.
 func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
 	}
-	var x struct {
-		Receipt string `json:"receipt"`
-	}
-	if err := readDeviceRequest(w, r, &x, errReceiptBody); err != nil {
-		return err
-	}
+	body := api.ReadSignal(w, r, api.Limits{MaxBody: MaxDeviceRequest}, receiptField)
+	receipt, warnings := cmp.Or(body.SignalField(receiptField), body.SignalText()), body.Warnings()
+	body.Close()
 	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
 	if errors.Is(err, site.ErrNoKey) {
 		return device.ErrNone
@@ -340,11 +340,15 @@ func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) e
 	if err != nil {
 		return err
 	}
-	d, err := q.Devices.Confirm(r.Context(), h.DevicePlace(k), at.ID, x.Receipt)
+	d, err := q.Devices.Confirm(r.Context(), h.DevicePlace(k), at.ID, receipt)
 	if err != nil {
 		return err
 	}
-	return WriteJSON(w, http.StatusOK, d.Short())
+	return WriteJSON(w, http.StatusOK, struct {
+		device.JSON
+
+		Warnings []string `json:"warnings,omitempty"`
+	}{d.Short(), warnings})
 }
 
 // doDeviceTest sends a test to a device.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,6 +47,8 @@ const (
 	doSilence     = "silence" // only for who may manage
 )
 
+var incidentActions = []string{doAcknowledge, doResolve, doSilence}
+
 // serveIncident answers a request for the page of an incident.
 func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	header := w.Header()
@@ -74,13 +75,14 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 		return nil
 	}
 	if api.PrefersHTML(r) {
+		found.problem = strings.TrimSpace(found.problem + " " + strings.Join(found.warnings, ". "))
 		if err := h.WritePage(w, r, http.StatusOK, RouteConsole, h.incidentPage(r, &found)); err != nil {
 			return h.ErrorResponse(err)
 		}
 		return nil
 	}
 	header.Add("Vary", "Accept")
-	if err := WriteJSON(w, http.StatusOK, alerting.NewIncidentJSON(found.Incident, h.NameOfIncident(r)(found.Incident))); err != nil {
+	if err := WriteJSON(w, http.StatusOK, incidentAnswer{alerting.NewIncidentJSON(found.Incident, h.NameOfIncident(r)(found.Incident)), found.warnings}); err != nil {
 		return h.ErrorResponse(err)
 	}
 	return nil
@@ -93,6 +95,15 @@ type foundIncident struct {
 	own     bool      // it is one of the site's keys
 	done    view.Says // what was done
 	problem string    // why something was not
+
+	warnings []string // about what of the request could not be read
+}
+
+// incidentAnswer is the JSON of an incident, with warnings about the request.
+type incidentAnswer struct {
+	alerting.IncidentJSON
+
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // findIncident returns the incident that the address of r names. The console has none but those of
@@ -132,6 +143,7 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, at *Route
 			return found, errForeignAction
 		}
 	}
+	found.warnings = form.warnings
 	switch form.do {
 	case "":
 		return found, nil
@@ -185,38 +197,23 @@ type incidentForm struct {
 	do     string // acknowledge, resolve or silence
 	by     string // the name of who does it
 	length string // how long it is silenced
+
+	warnings []string // about what could not be read
 }
 
-// parseSmallForm parses the form of a page, which has at most max bytes. large reports whether
-// it has more.
-func parseSmallForm(w http.ResponseWriter, r *http.Request, max int64) (large bool, err error) {
-	if r.ContentLength > max {
-		return true, nil
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, max)
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
-		err = r.ParseMultipartForm(max) //nolint:gosec // the body is limited
-	} else {
-		err = r.ParseForm()
-	}
-	_, large = errors.AsType[*http.MaxBytesError](err)
-	return large, err
-}
-
-var errLargeIncidentForm = api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", MaxIncidentForm)
-
-// readIncidentForm reads the form. If the request does not say what is to be done, it is
-// to acknowledge.
+// readIncidentForm reads the form, or a body in another format with its fields. If the request
+// does not say what is to be done, it is to acknowledge.
 func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
-	large, err := parseSmallForm(w, r, MaxIncidentForm)
-	if large {
-		return f, errLargeIncidentForm
+	q := api.ReadSignal(w, r, api.Limits{MaxBody: MaxIncidentForm}, "do", "by", "for")
+	defer q.Close()
+	query := r.URL.Query()
+	get := func(name string) string { return cmp.Or(q.SignalField(name), query.Get(name)) }
+	f = incidentForm{get("do"), PersonOf(get("by")), get("for"), nil}
+	if text := q.SignalText(); f.do == "" && slices.Contains(incidentActions, text) {
+		f.do = text
 	}
-	if err != nil {
-		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send do and by as a form: do=acknowledge&by=Eve")
-	}
-	f = incidentForm{cmp.Or(r.Form.Get("do"), doAcknowledge), PersonOf(r.Form.Get("by")), r.Form.Get("for")}
-	if f.do != doAcknowledge && f.do != doResolve && f.do != doSilence {
+	f.do, f.warnings = cmp.Or(f.do, doAcknowledge), q.Warnings()
+	if !slices.Contains(incidentActions, f.do) {
 		return f, api.Errorf(http.StatusBadRequest, "do must be %s, %s or %s", doAcknowledge, doResolve, doSilence)
 	}
 	return f, nil

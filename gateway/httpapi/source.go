@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -204,7 +204,8 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 		return nil, err
 	}
 	defer e.Leave()
-	p, err := h.readPayload(w, r, &k, o.Request, verified)
+	beat, isBeat := beatOf(r, s, o.Request)
+	p, err := h.readPayload(w, r, &k, o.Request, verified, isBeat)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +223,16 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 	p.req.AlertTitle = func(incident string) string {
 		return h.Shared.Alerts.Get(dispatch.IncidentAt(k.Place(h.Site()), sourceIncident(a, k.Key, incident).ID))
 	}
-	if o.Message, err = h.readSource(r, p.q, a, s, p.req); err != nil {
+	o.Message, err = h.readSource(r, p.q, a, s, p.req)
+	if isBeat {
+		if err != nil {
+			p.q.Warn("The payload cannot be read: " + errs.PublicText(err))
+			p.q.SetText(o.Request.Body)
+			o.Message = &source.Message{Beat: beat}
+		}
+		return h.beats.takeBeat(r, p.q, a, beat, p.hops)
+	}
+	if err != nil {
 		p.q.Close()
 		return nil, err
 	}
@@ -277,7 +287,7 @@ func (h *sources) admit(w http.ResponseWriter, r *http.Request, a *Route, s *sou
 		w.Header().Set("Allow", http.MethodGet)
 		return k, false, errOnlyReads
 	}
-	if beat, ok := beatQuery(r); ok && verified && k.Expect(beat) == nil {
+	if beat, ok := beatOf(r, s, req); ok && verified && k.Expect(beat) == nil {
 		return k, false, errNoBeat(a.Key)
 	}
 	return k, verified, nil
@@ -292,7 +302,8 @@ type payload struct {
 
 // readPayload reads the body of a request. Until the token or the signature is verified, the
 // request counts as one of a client with URLs, so that strangers leave room for others.
-func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified bool) (p payload, err error) {
+// A beat is read as far as it can be, unless the body has what it is verified by.
+func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified, isBeat bool) (p payload, err error) {
 	if err := h.Resolved.CheckOrigin(asPost(r)); err != nil {
 		return p, err
 	}
@@ -304,7 +315,9 @@ func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceK
 	if h.Resolved.Limits.DefaultFiles {
 		limits.MaxFiles = max(limits.MaxFiles, k.source.Format.MaxFiles)
 	}
-	if p.q, err = api.ReadPayload(w, r, limits); err != nil {
+	if isBeat && verified {
+		p.q = api.ReadSignalPayload(w, r, limits)
+	} else if p.q, err = api.ReadPayload(w, r, limits); err != nil {
 		return p, err
 	}
 	req.Body, req.Form, req.Files = p.q.Payload()
@@ -323,7 +336,16 @@ func (h *sources) verify(r *http.Request, p payload, k *sourceKey) error {
 	return k.check()
 }
 
-// sendSource sends the message of a request to a source, or takes its beat.
+// beatOf returns the name of the beat that a request to a source is, and reports whether it is
+// one: the address says so.
+func beatOf(r *http.Request, s *source.Source, req *source.Request) (name string, ok bool) {
+	if name = s.Beat(req); name != "" {
+		return name, true
+	}
+	return beatQuery(r)
+}
+
+// sendSource sends the message of a request to a source.
 func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k *sourceKey, p payload, m *source.Message) (*api.Response, error) {
 	if m.Skip {
 		p.q.Close()
@@ -332,9 +354,6 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 		}
 		text := fmt.Sprintf("The source %s has nothing to send.", a.Source)
 		return &api.Response{Status: http.StatusOK, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}}, nil
-	}
-	if beat, ok := beatQuery(r); ok || m.Beat != "" {
-		return h.beats.takeBeat(r, p.q, a, cmp.Or(m.Beat, beat), p.hops)
 	}
 	d, err := h.sender.readDelivery(r, p.q, a, p.hops, k.token)
 	if err != nil {

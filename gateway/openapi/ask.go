@@ -29,13 +29,12 @@ func Ask() About {
 			"by":     described(text(), "Who answers, unless the site has authenticated somebody or the link is that of a device."),
 		})}}},
 		Answers: map[int]Answer{
-			http.StatusOK:                    says("The answer counts.", shown, "Vary", "Cache-Control"),
-			http.StatusBadRequest:            result("The form is wrong, or the answer is none of the options."),
-			http.StatusForbidden:             result("A page of another site has sent the request."),
-			http.StatusNotFound:              result(noSuchQuestion),
-			http.StatusConflict:              says("The question was decided before, which still counts.", shown, "Vary", "Cache-Control"),
-			http.StatusRequestEntityTooLarge: result("The form is too large."),
-			http.StatusServiceUnavailable:    result(queueUnusable),
+			http.StatusOK:                 says("The answer counts.", shown, "Vary", "Cache-Control"),
+			http.StatusBadRequest:         result("The form is wrong, or the answer is none of the options."),
+			http.StatusForbidden:          result("A page of another site has sent the request."),
+			http.StatusNotFound:           result(noSuchQuestion),
+			http.StatusConflict:           says("The question was decided before, which still counts.", shown, "Vary", "Cache-Control"),
+			http.StatusServiceUnavailable: result(queueUnusable),
 		},
 	}}}
 }

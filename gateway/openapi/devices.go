@@ -93,13 +93,10 @@ func Receipts() About {
 		Summary: "Confirm that a device has a message",
 		Body:    forms(object(Schema{"receipt": described(text(), "The field `receipt` of the push.")}, "receipt"), mediaJSON),
 		Answers: map[int]Answer{
-			http.StatusOK:                    answersJSON("The device.", bodyOf("Device")),
-			http.StatusBadRequest:            result("The body is malformed."),
-			http.StatusUnauthorized:          result("The device is unknown, or the token is not one for it."),
-			http.StatusForbidden:             result(foreignPage),
-			http.StatusRequestEntityTooLarge: result(deviceBodyTooLarge),
-			http.StatusUnsupportedMediaType:  result(notJSON),
-			http.StatusServiceUnavailable:    result(queueUnusable),
+			http.StatusOK:                 answersJSON("The device.", bodyOf("Device")),
+			http.StatusUnauthorized:       result("The device is unknown, or the token is not one for it."),
+			http.StatusForbidden:          result(foreignPage),
+			http.StatusServiceUnavailable: result(queueUnusable),
 		},
 	}}}
 }

@@ -89,12 +89,11 @@ func Incident() About {
 				mediaJSON: bodyOf("IncidentRecord"),
 				mediaHTML: described(text(), "The page of the incident."),
 			}, "Vary", "Cache-Control"),
-			http.StatusNoContent:             says("A page of another site, such as the web app of ntfy, has acknowledged the incident. It learns nothing else.", nil, "Cache-Control"),
-			http.StatusBadRequest:            result("The form is wrong."),
-			http.StatusForbidden:             result("A page of another site wants more than to acknowledge, or shows who its reader is; or a silence is wanted by somebody who may not manage."),
-			http.StatusNotFound:              result(noSuchIncident),
-			http.StatusRequestEntityTooLarge: result("The form is too large."),
-			http.StatusServiceUnavailable:    result(queueUnusable),
+			http.StatusNoContent:          says("A page of another site, such as the web app of ntfy, has acknowledged the incident. It learns nothing else.", nil, "Cache-Control"),
+			http.StatusBadRequest:         result("The form is wrong."),
+			http.StatusForbidden:          result("A page of another site wants more than to acknowledge, or shows who its reader is; or a silence is wanted by somebody who may not manage."),
+			http.StatusNotFound:           result(noSuchIncident),
+			http.StatusServiceUnavailable: result(queueUnusable),
 		},
 	}}}
 }

@@ -51,6 +51,10 @@ type Endpoint struct {
 	// Read returns the message of a request. nil means that a request sends nothing.
 	Read func(ctx context.Context, r *Request) (*Message, error)
 
+	// Beat returns the name of the beat that a request is by its address, or "". nil means that
+	// none is one.
+	Beat func(r *Request) string
+
 	// Reply returns the answer.
 	Reply func(o Outcome) Reply
 
@@ -168,6 +172,17 @@ func (a *API) endpoint(r *Request) (*Endpoint, string) {
 func (a *API) pathToken(r *Request) string {
 	_, token := a.endpoint(r)
 	return token
+}
+
+// Beat returns the name of the beat that a request is by its address, or "".
+func (s *Source) Beat(r *Request) string {
+	if s.Format.API == nil {
+		return ""
+	}
+	if e, _ := s.Format.API.endpoint(r); e != nil && e.Beat != nil {
+		return e.Beat(r)
+	}
+	return ""
 }
 
 // readAPI returns the message of a request to an API. A type in the query string takes

@@ -94,7 +94,7 @@ func opsgenieEndpoints() []source.Endpoint {
 	return []source.Endpoint{
 		{Paths: []string{""}, Read: readOpsgenieAlert, Reply: replyOpsgenie("Create")},
 		{Methods: compose.GetMethods, Paths: []string{"requests/*"}, Read: readOpsgenieStatus, Reply: replyOpsgenieStatus},
-		{Methods: compose.AnyMethod, Paths: []string{"", "**"}, Read: readOpsgenieOther, Reply: replyOpsgenieOther},
+		{Methods: compose.AnyMethod, Paths: []string{"", "**"}, Beat: opsgenieBeat, Read: readOpsgenieOther, Reply: replyOpsgenieOther},
 	}
 }
 
@@ -152,11 +152,20 @@ func opsgenieHeartbeat(r *source.Request) (name, what string, ok bool) {
 	return "", "", true
 }
 
+// opsgenieBeat returns the name of the heartbeat that a request pings, or "".
+func opsgenieBeat(r *source.Request) string {
+	if name, what, ok := opsgenieHeartbeat(r); ok && what == "ping" && r.Method != http.MethodDelete {
+		return name
+	}
+	return ""
+}
+
 // readOpsgenieOther reads a request about an alert that exists, or the ping of a heartbeat.
 func readOpsgenieOther(_ context.Context, r *source.Request) (*source.Message, error) {
-	if name, what, ok := opsgenieHeartbeat(r); ok && what == "ping" && r.Method != http.MethodDelete {
+	if name := opsgenieBeat(r); name != "" {
 		return &source.Message{Beat: name}, nil
-	} else if ok {
+	}
+	if _, _, ok := opsgenieHeartbeat(r); ok {
 		return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this address of Opsgenie; a heartbeat is a beat that the key expects: add expect <name> every <duration> to the key, and ping …/v2/heartbeats/{name}/ping")
 	}
 	if a, alias := opsgenieActionOf(r); a != nil {

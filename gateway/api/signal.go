@@ -1,0 +1,445 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/charset"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/typeword"
+)
+
+// A signal is a request that says most by arriving: a beat, an answer to a question, what
+// somebody does with an incident, the receipt of a device. Once its sender may send it, it is
+// not refused for what it brings along: what can be read of that is kept, and the answer has a
+// warning about the rest.
+
+// ReadSignal reads the query string and the body of a signal. Of the body, it keeps what can be
+// read within the limits. names are fields that a signal has beside those of a message.
+func ReadSignal(w http.ResponseWriter, r *http.Request, l Limits, names ...string) *Request {
+	q := newRequest(l)
+	x := &signalReader{requestReader{q, w, r}, names, nil}
+	mappings := x.readSignalQuery()
+	x.readBody()
+	q.content.mapped = len(mappings) > 0
+	x.note(q.content.applyMappings(mappings))
+	q.content.readHook()
+	if doubt := q.texts.doubt; doubt.Any() {
+		q.Warn(doubt.String())
+	}
+	return q
+}
+
+// ReadSignalPayload is [ReadPayload] for a signal.
+func ReadSignalPayload(w http.ResponseWriter, r *http.Request, l Limits) *Request {
+	q := newRequest(l)
+	x := &signalReader{requestReader{q, w, r}, nil, nil}
+	_ = x.readSignalQuery() // mappings have no effect on a payload
+	media, params := x.media()
+	switch {
+	case !x.hasBody():
+	case media == "multipart/form-data":
+		q.payload.multipart = true
+		x.readParts(params["boundary"])
+	default:
+		q.content.raw = bytes.NewBuffer(x.keep())
+	}
+	return q
+}
+
+// signalReader reads a signal into a Request, and turns errors into warnings.
+type signalReader struct {
+	requestReader
+	names []string
+	tail  []byte // the end of the body
+}
+
+// note adds a warning about what cannot be read, unless err is nil.
+func (x *signalReader) note(err error) {
+	if err != nil {
+		x.q.Warn("A part of the request is left out: " + err.Error())
+	}
+}
+
+// maxWarnings bounds the warnings about a signal.
+const maxWarnings = 20
+
+// Warn adds a warning for the answer, once.
+func (q *Request) Warn(text string) {
+	if len(q.warnings) < maxWarnings && !slices.Contains(q.warnings, text) {
+		q.warnings = append(q.warnings, text)
+	}
+}
+
+// readSignalQuery reads the query string, one parameter after the other, and returns the mappings.
+func (x *signalReader) readSignalQuery() (mappings []mapping) {
+	n := 0
+	for pair := range strings.SplitSeq(x.r.URL.RawQuery, "&") {
+		if n++; n > maxFields || len(mappings) >= maxMappings {
+			x.q.Warn("The query string has too many parameters, so its end is left out")
+			break
+		}
+		more, err := x.readQuery(pair)
+		x.note(err)
+		mappings = append(mappings, more...)
+	}
+	return mappings
+}
+
+func (x *signalReader) media() (media string, params map[string]string) {
+	media, params, _ = mime.ParseMediaType(x.r.Header.Get("Content-Type")) // with a malformed parameter, media is still set
+	return media, params
+}
+
+// hasBody reports whether there is a body that can be read.
+func (x *signalReader) hasBody() bool {
+	if x.r.Body == nil || x.r.Body == http.NoBody || x.r.ContentLength == 0 {
+		return false
+	}
+	if encoding := x.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		x.note(errCompressed)
+		return false
+	}
+	return true
+}
+
+// readBody reads the body in the format that Content-Type names or, if it is not in that format,
+// as a text.
+func (x *signalReader) readBody() {
+	if !x.hasBody() {
+		return
+	}
+	media, params := x.media()
+	if media == "multipart/form-data" {
+		x.readParts(params["boundary"])
+		return
+	}
+	kept, declared, isXML := x.keep(), x.declared(), media == "application/xml" || media == "text/xml"
+	switch {
+	case len(kept) == 0:
+		return
+	case declared == "" && media == "text/html":
+		declared = charset.OfHTML(kept)
+	case declared == "" && isXML:
+		declared = charset.OfXML(kept)
+	}
+	if !charset.IsText(kept, declared) && !charset.IsText(kept, "") {
+		x.q.Warn("The body is left out, because it is not a text; send a file as a part of a form (multipart/form-data)")
+		return
+	}
+	text := x.decode(kept, declared)
+	switch {
+	case isJSON(media):
+		x.readJSON(text)
+	case isXML:
+		if err := x.readXML(text); err != nil {
+			x.note(err)
+			x.keepText(text, markup.Text)
+		}
+	case media == "text/markdown":
+		x.keepText(text, markup.Markdown)
+	case media == "text/html":
+		x.keepText(text, markup.HTML)
+	case media == "text/plain" && len(x.names) == 0:
+		x.keepText(text, markup.Text)
+	case beginsLikeJSON(text) && x.hasFields(text):
+		x.readJSON(text)
+	case media == "application/x-www-form-urlencoded":
+		x.readForm(kept, text, declared)
+	default:
+		if media != "text/plain" && x.r.Header.Get("Content-Type") != "" {
+			x.q.Warn("The Content-Type is unknown, so the body is read as a text")
+		}
+		x.keepText(text, markup.Text)
+	}
+}
+
+// decode returns bytes as text.
+func (x *signalReader) decode(b []byte, declared string) []byte {
+	text, doubt := charset.Decode(b, declared)
+	x.q.texts.note(doubt)
+	return text
+}
+
+// readXML reads what an xml:// URL sends.
+func (x *signalReader) readXML(text []byte) (err error) {
+	if !x.q.limits.Memory.Take(xmlAttributeSize * int64(bytes.Count(text, []byte("=")))) {
+		return errNoMemory(x.q.limits.Memory.Max())
+	}
+	x.q.content.fields, err = readXML(text)
+	return err
+}
+
+// keep reads the body, and returns the first MaxBody bytes of it. It reads the rest, too, as far
+// as a request may be long, because a client that still sends does not see the answer.
+func (x *signalReader) keep() []byte {
+	body := &endingReader{r: x.r.Body}
+	b, err := x.q.texts.readBuffer(io.LimitReader(body, x.q.limits.MaxBody), x.q.limits.MaxBody)
+	if err != nil { // no memory
+		x.note(err)
+		return nil
+	}
+	x.tail = slices.Clone(b.Bytes()[max(0, b.Len()-maxTail):])
+	x.leaveOut(x.drop(body), "body")
+	if body.err != nil {
+		x.q.Warn("The body ends too early, so only what has arrived of it counts")
+	}
+	return b.Bytes()
+}
+
+// leaveOut notes that n bytes of what are left out.
+func (x *signalReader) leaveOut(n int64, what string) {
+	if n > 0 {
+		x.q.leftOut = fmt.Sprintf("%d bytes of the %s are left out, because it is larger than %s", n, what, formatSize(x.q.limits.MaxBody))
+		x.q.Warn(x.q.leftOut)
+	}
+}
+
+// maxTail bounds how much of the end of a body is looked at for the type.
+const maxTail = 4 << 10
+
+// drop reads the rest of a body, keeps its end as the tail, and returns how long it is.
+func (x *signalReader) drop(body io.Reader) (n int64) {
+	buf := make([]byte, 2*maxTail)
+	for n < x.q.limits.maxMultipart() {
+		got, err := body.Read(buf)
+		n += int64(got)
+		x.tail = append(x.tail, buf[:got]...)
+		x.tail = x.tail[max(0, len(x.tail)-maxTail):]
+		if err != nil {
+			break
+		}
+	}
+	return n
+}
+
+// endingReader reads r, and turns the error that ends it into its end.
+type endingReader struct {
+	r   io.Reader
+	err error
+}
+
+func (e *endingReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if err != nil && err != io.EOF {
+		e.err, err = err, io.EOF
+	}
+	return n, err
+}
+
+// hasFields reports whether text is a JSON object with a field that is known.
+func (x *signalReader) hasFields(text []byte) bool {
+	fields, err := readJSON(text)
+	if err != nil {
+		return false
+	}
+	for name := range fields {
+		if x.knows(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *signalReader) knows(name string) bool {
+	return isField(name) || slices.Contains(x.names, name)
+}
+
+// typeAtEnd matches a type among the last fields of a JSON object: within a text, a quote has a
+// backslash.
+var typeAtEnd = lazyregexp.New(`"type"\s*:\s*"([^"\\]*)"`)
+
+// readJSON reads the fields of a JSON object up to where it is damaged. Without a body in them, a
+// damaged object is the text of a message.
+func (x *signalReader) readJSON(text []byte) {
+	fields := map[string]field{}
+	_, err := eachMember(text, func(name string, value json.RawMessage) error {
+		if len(fields) == maxFields {
+			return fmt.Errorf("it has more than %d fields", maxFields)
+		}
+		fields[name] = field{json: value}
+		return nil
+	})
+	x.q.content.raw, x.q.content.fields = bytes.NewBuffer(text), fields
+	if err == nil {
+		return
+	}
+	if x.q.leftOut == "" {
+		x.note(badRequest("the JSON is invalid: %w", err))
+	}
+	if m := typeAtEnd.FindStringSubmatch(string(x.tail)); m != nil && fields[fieldType].absent() {
+		fields[fieldType] = field{texts: []string{m[1]}}
+	}
+	if fields[fieldBody].absent() && len(x.names) == 0 {
+		fields[fieldBody] = field{texts: []string{string(text)}}
+	}
+}
+
+// readForm reads an encoded form, which has been decoded as text. Without a field that is known, it
+// is that text, which curl sends as a form, too.
+func (x *signalReader) readForm(form, text []byte, declared string) {
+	if isPlain(text) {
+		x.keepText(text, markup.Text)
+		return
+	}
+	if i := bytes.LastIndex(x.tail, []byte("&type=")); i >= 0 && x.q.leftOut != "" {
+		form = append(slices.Clip(form), x.tail[i:]...)
+	}
+	pairs, doubt, ok := charset.ReadForm(form, declared, maxFields)
+	if x.q.texts.note(doubt); !ok {
+		x.note(badRequest("the form has more than %d fields", maxFields))
+	}
+	fields, known := map[string]field{}, len(x.names) > 0
+	for _, p := range pairs {
+		fields[p.Name] = field{texts: append(fields[p.Name].texts, p.Value)}
+		known = known || x.knows(p.Name)
+	}
+	if x.q.content.fields = fields; !known {
+		x.keepText(text, markup.Text)
+	}
+}
+
+// keepText makes a text the body of the message.
+func (x *signalReader) keepText(text []byte, format markup.Format) {
+	x.readPlain(bytes.NewBuffer(text), format)
+}
+
+// readParts reads a multipart form up to where it is damaged. It leaves out what is too large.
+func (x *signalReader) readParts(boundary string) {
+	x.q.content.fields = map[string]field{}
+	if boundary == "" {
+		x.q.Warn("The form is left out, because the header Content-Type: multipart/form-data has no boundary")
+		return
+	}
+	body := io.LimitReader(x.r.Body, x.q.limits.maxMultipart())
+	parts := multipart.NewReader(body, boundary)
+	f := &multipartReader{request: x.q, remaining: x.q.limits.MaxBody}
+	for range maxParts {
+		part, err := parts.NextPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			x.note(multipartError(err))
+			break
+		}
+		x.readPart(f, part)
+	}
+	for name, value := range f.payload {
+		if !value.absent() {
+			x.q.content.fields[name] = value
+		}
+	}
+	x.drop(x.r.Body)
+}
+
+// minPart is how much of a field is kept although those before it are too large.
+const minPart = 1 << 10
+
+// readPart reads a part of a form, or the beginning of a field that is too large. What cuts the
+// part off is an error of the next one.
+func (x *signalReader) readPart(f *multipartReader, part *multipart.Part) {
+	name, file := part.FormName(), part.FileName()
+	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+	isPayload := name == payloadPart && isJSON(media)
+	if file != "" && !isPayload && !slices.Contains(x.names, name) {
+		a, err := x.q.files.read(printable(file)+" of the form", file, part.Header.Get("Content-Type"), part)
+		if err != nil {
+			x.note(err)
+			x.q.lost = append(x.q.lost, printable(file))
+			return
+		}
+		x.q.files.attached = append(x.q.files.attached, a)
+		return
+	}
+	size := max(f.remaining, minPart)
+	b, err := x.q.texts.readBuffer(io.LimitReader(&endingReader{r: part}, size), size)
+	if err != nil { // no memory
+		x.note(err)
+		return
+	}
+	defer putBuffer(b)
+	f.remaining -= int64(b.Len())
+	rest, _ := io.Copy(io.Discard, part)
+	x.leaveOut(rest, "form")
+	text := x.decode(b.Bytes(), charset.OfType(part.Header.Get("Content-Type")))
+	if isPayload {
+		f.payload, err = readJSON(slices.Clone(text))
+		x.note(err)
+		return
+	}
+	fields := x.q.content.fields
+	fields[name] = field{texts: append(fields[name].texts, string(text))}
+}
+
+// SignalField returns a field of the body of a signal, or "" if it has none that can be read.
+func (q *Request) SignalField(name string) string {
+	text, err := q.content.fields[name].text(name)
+	if err != nil {
+		q.Warn("A part of the request is left out: " + err.Error())
+	}
+	return text
+}
+
+// SignalText returns the body of a signal if that is a text and not a form, or "".
+func (q *Request) SignalText() string { return strings.TrimSpace(q.SignalField(fieldBody)) }
+
+// Signal returns the message of a signal, without its attachments. What is wrong with it is a
+// warning, except for a type in the query string, which is a part of the signal.
+func (q *Request) Signal() (*notifier.Message, error) {
+	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect, Time: q.began}
+	get := func(name string) string { return cmp.Or(q.SignalField(name), last(q.content.query[name])) }
+	m.Title, m.Body = markup.OneLine(get(fieldTitle)), get(fieldBody)
+	var err error
+	if m.Format, err = markup.ParseFormat(get(fieldFormat)); err != nil {
+		q.Warn("The format is unknown, so the body is a plain text")
+	}
+	q.content.acknowledgeText(m)
+	if typ := q.SignalField(fieldType); typ != "" {
+		if t, known := typeword.TypeOf(typ); known {
+			m.Type = t
+		} else {
+			q.Warn(fmt.Sprintf("The type %q is unknown; use info, success, warning or failure", markup.TruncateBytes(typ, maxPrintedWord)))
+		}
+	}
+	if m.Type == "" {
+		if m.Type, err = notifier.ParseType(last(q.content.query[fieldType])); err != nil {
+			return nil, badField(fieldType, "the field type: %w", err)
+		}
+	}
+	if q.files.refs, err = q.files.readRefs(&q.content, true); err != nil {
+		q.Warn("The files that the request names are left out: " + err.Error())
+	}
+	if q.leftOut != "" {
+		m.Body = appendLine(m.Body, m.Format, "\n", "("+q.leftOut+")")
+	}
+	for _, name := range q.lost {
+		m.Body = appendLine(m.Body, m.Format, "\n", "Left out: "+name)
+	}
+	return m, nil
+}
+
+// SetText makes a payload that cannot be read the text of a signal.
+func (q *Request) SetText(payload []byte) {
+	if text, _ := charset.Decode(payload, ""); charset.IsText(payload, "") && len(bytes.TrimSpace(text)) > 0 {
+		q.content.fields = map[string]field{fieldBody: {texts: []string{string(text)}}}
+	}
+}
+
+// last returns the last of several texts, or "".
+func last(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return texts[len(texts)-1]
+}
