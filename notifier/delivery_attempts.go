@@ -22,9 +22,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	if t != d.target.Destination {
 		defer t.Close()
 	}
-	if err := d.prepare(t); err != nil {
-		return 0, err
-	}
+	d.prepare(t)
 	attempts, wait := d.retries(t)
 	waits := 0
 	for {
@@ -70,18 +68,14 @@ func (d *delivery) destination() (*Destination, error) {
 }
 
 // prepare sets the form and the parts of the message, and the client.
-func (d *delivery) prepare(t *Destination) error {
-	whole, err := d.render(t)
-	if err != nil {
-		return err
-	}
+func (d *delivery) prepare(t *Destination) {
+	whole := d.render(t)
 	d.form = d.progress.begin(d.target.Destination, d.message)
 	d.parts = d.progress.divide(d.form, t.divide(d.oneMessage[:], whole, d.form), d.onePart[:0])
 	d.client = Client{
 		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
 		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
 	}
-	return nil
 }
 
 // arrived is called when all parts have been sent. It returns the error of a

@@ -90,8 +90,8 @@ func (d *Destination) divideRefused(f form, m *Message, parts []part) (markup.Ov
 }
 
 // withoutFiles returns the unfinished parts with their text only. It returns
-// nil if none of them has files and a text, or if the text may have arrived
-// with one of the files.
+// nil if none of them has files, or if the text may have arrived with one of the
+// files.
 func withoutFiles(f form, parts []part) (texts []part) {
 	files := false
 	for _, p := range parts {
@@ -102,9 +102,7 @@ func withoutFiles(f form, parts []part) (texts []part) {
 			return nil
 		}
 		files = files || len(p.message.Attachments) > 0
-		if p.message.Title+p.message.Body != "" {
-			texts = append(texts, part{p.message.withoutFiles(), p.steps})
-		}
+		texts = append(texts, part{p.message.withoutFiles(), p.steps})
 	}
 	if !files || f.FilesLeft {
 		return nil

@@ -56,6 +56,19 @@ func (r *renderings) render(c *Message, d *Destination) {
 	}
 }
 
+// renderAll is render with a line for each file that d cannot send, and with another text in
+// place of one that is empty for d.
+func (r *renderings) renderAll(c *Message, d *Destination) {
+	files := len(c.Attachments) > 0
+	if files && !d.schema.Attachments {
+		r, files = &renderings{m: r.m.withFileLines()}, false
+	}
+	if r.render(c, d); files || hasText(c.Body) || hasText(c.Title) && d.schema.Limits.Title <= 0 {
+		return
+	}
+	(&renderings{m: r.m.instead()}).render(c, d)
+}
+
 func (r *renderings) get(key rendering) (title, body string) {
 	if key.format == r.m.Format && !key.emojis && !r.m.Foreign && key.dialect == "" {
 		return r.m.Title, r.m.Body
@@ -92,21 +105,18 @@ func (r *renderings) get(key rendering) (title, body string) {
 
 // render returns the message in the destination's format and time zone, not
 // yet divided.
-func (d *delivery) render(t *Destination) (*Message, error) {
+func (d *delivery) render(t *Destination) *Message {
 	m, s := d.message, t.schema
-	if m.Body == "" && !s.Attachments && len(m.Attachments) > 0 {
-		return nil, errOnlyFiles
-	}
-	if len(m.Attachments) > 0 && !s.Attachments {
-		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message goes without them", s.Name))
-	}
-	c := &d.rendered
-	*c = *m
 	texts := &d.texts
 	if besides := d.target.Missed.toldBesides(m, t.location); besides != "" {
 		texts = &renderings{m: m.with(besides)}
 	}
-	texts.render(c, t)
+	if len(m.Attachments) > 0 && !s.Attachments {
+		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message has their names in place of them", s.Name))
+	}
+	c := &d.rendered
+	*c = *m
+	texts.renderAll(c, t)
 	c.Time = m.Time.In(t.location)
 	if !t.options.duration {
 		c.Incident.OpenFor = 0
@@ -118,7 +128,7 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	if !s.Attachments {
 		c.Attachments = nil
 	}
-	return c, nil
+	return c
 }
 
 // format returns the format that the destination takes.

@@ -62,18 +62,15 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 	})
 	c := m.withDefaults()
 	delivery := &delivery{sending: &sending{message: &c, texts: renderings{m: &c}}, target: Target{Destination: t}}
-	whole, err := delivery.render(t)
+	whole := delivery.render(t)
 	for _, line := range delivery.records {
 		warn(line.Level, line.Text)
 	}
-	if err == nil {
-		r.Messages = t.divide(nil, whole, form{})
-		network := &dryRunNetwork{destination: t}
-		client := &Client{pool: egress.NewPoolWithTransport(userAgent, network), target: t, options: t.options, log: warn}
-		err = sendParts(ctx, t.service, client, new(Progress).divide(form{}, r.Messages, nil))
-		r.Requests, r.Connections = network.recorded()
-	}
-	if err != nil {
+	r.Messages = t.divide(nil, whole, form{})
+	network := &dryRunNetwork{destination: t}
+	client := &Client{pool: egress.NewPoolWithTransport(userAgent, network), target: t, options: t.options, log: warn}
+	err = sendParts(ctx, t.service, client, new(Progress).divide(form{}, r.Messages, nil))
+	if r.Requests, r.Connections = network.recorded(); err != nil {
 		r.Err = &DeliveryError{text: t.redact(errs.PublicText(err)), err: err}
 	}
 	return r

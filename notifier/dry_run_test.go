@@ -93,7 +93,7 @@ func TestDryRunMessages(t *testing.T) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 	r = dryRun(t, "gotify://h/t0k3n", &notifier.Message{Attachments: file})
-	if r.Err == nil || len(r.Requests) > 0 {
+	if r.Err != nil || len(r.Requests) != 1 || !strings.Contains(r.Requests[0], "a.txt (4 B)") {
 		t.Errorf("error %v, requests %q", r.Err, r.Requests)
 	}
 	r = dryRun(t, "mqtt://h:1884/topic", &notifier.Message{Body: "x"})

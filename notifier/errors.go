@@ -96,7 +96,6 @@ var (
 	errLongAnswer = errors.New("the answer is longer than 1 MiB")
 
 	errUnusableAddress = errors.New("the parameters do not make a usable address")
-	errOnlyFiles       = errors.New("the service cannot send files, and the message has no text")
 )
 
 // temporary reports whether a later attempt can succeed, for at least one of
@@ -121,7 +120,7 @@ func temporary(err error) bool {
 		return temporary(e.Unwrap())
 	}
 	switch err {
-	case ErrRefused, errLongAnswer, errUnusableAddress, errOnlyFiles:
+	case ErrRefused, errLongAnswer, errUnusableAddress:
 		return false
 	}
 	return true

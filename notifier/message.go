@@ -121,9 +121,13 @@ func (m *Message) withDefaults() Message {
 	return c
 }
 
-// withoutFiles returns a copy of m without its attachments.
+// withoutFiles returns a copy of m without its attachments. Without a text, it has lines about
+// them.
 func (m *Message) withoutFiles() *Message {
 	c := *m
+	if !hasText(m.Body) {
+		c = *m.withFileLines()
+	}
 	c.Attachments = nil
 	return &c
 }

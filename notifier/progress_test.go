@@ -364,7 +364,6 @@ func TestTemporary(t *testing.T) {
 		{&URLError{}, false},
 		{errLongAnswer, false},
 		{errUnusableAddress, false},
-		{errOnlyFiles, false},
 		{ErrRefused, false},
 		{Refused(io.EOF), false},
 		{fmt.Errorf("%w: too long", ErrRefused), false},

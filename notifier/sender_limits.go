@@ -121,7 +121,7 @@ func (d *Destination) parts(texts *renderings) int64 {
 		return 1
 	}
 	m := *texts.m
-	texts.render(&m, d)
+	texts.renderAll(&m, d)
 	return int64(len(d.schema.fit(nil, &m, markup.OverflowSplit, form{})))
 }
 

@@ -98,7 +98,7 @@ func failedText(name string, m *notifier.Message, s Signal, ran time.Duration) {
 	case ran > 0 || s.Exit != "":
 		m.Title += ": " + text
 	}
-	if m.Body != "" || len(m.Attachments) > 0 {
+	if m.Body != "" {
 		return
 	}
 	m.Body = "The beat came with the type failure."

@@ -82,7 +82,7 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if m.Title == "" && m.Body == "" {
 		pictures = slices.DeleteFunc(pictures, func(f *notifier.Attachment) bool { return f == nil })
 		if len(pictures) == 0 {
-			return errors.New("there is nothing to send: Pushover accepts only text and pictures of up to 5 MiB")
+			return notifier.Refused(errors.New("Pushover accepts only text and pictures of up to 5 MiB")) // so that the message says what the file is
 		}
 	}
 	var targets []string

@@ -95,7 +95,7 @@ func TestPushoverPictures(t *testing.T) {
 		{"a picture that is too large", "disk full", []*notifier.Attachment{huge, picture("b.png")}, []string{"2 900 ", "0  b.png"}, ""},
 		{"no picture", "disk full", []*notifier.Attachment{log, huge}, []string{"2 900 "}, ""},
 		{"no text", "", []*notifier.Attachment{log, picture("b.png"), picture("c.png")}, []string{"2 900 b.png", "0  c.png"}, ""},
-		{"nothing", "", []*notifier.Attachment{log, huge}, nil, "nothing to send"},
+		{"a line about each", "", []*notifier.Attachment{log, huge}, []string{"2 900 "}, "the text has arrived, but not the files"},
 	} {
 		var got []string
 		service := servicetest.API(func(q *http.Request, body string) (int, string) {

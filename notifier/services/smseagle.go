@@ -79,7 +79,7 @@ func (e *smsEagle) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		pictures = append(pictures, map[string]string{"content_type": a.ContentType, "content": notifier.Base64(a)})
 	}
 	if m.Body == "" && len(files) == 0 {
-		return errors.New("there is nothing to send: SMSEagle takes text and pictures only")
+		return notifier.Refused(errors.New("SMSEagle takes text and pictures only")) // so that the message says what the file is
 	}
 	text := m.Body
 	if e.status {
