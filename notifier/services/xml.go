@@ -2,8 +2,11 @@ package services
 
 import (
 	"context"
+	"encoding/xml"
 	"net/http"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -37,9 +40,8 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	for _, f := range x.fields(
 		field{"Version", "1.1"}, field{"Subject", m.Title}, field{"Message", m.Body}, field{"MessageType", string(m.Type)},
 	) {
-		if name := notXMLName.ReplaceAllString(f.name, ""); name != "" {
-			b.WriteString("<" + name + ">" + escapeXML(f.value.(string)) + "</" + name + ">")
-		}
+		name := xmlName(f.name)
+		b.WriteString("<" + name + ">" + escapeXML(f.value.(string)) + "</" + name + ">")
 	}
 	b.WriteString("\n            ")
 	if len(m.Attachments) > 0 {
@@ -85,9 +87,24 @@ const (
 
 var (
 	xmlText     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-	notXMLName  = lazyregexp.New(`[^A-Za-z0-9_-]+`)
+	notXMLName  = lazyregexp.New(`[^A-Za-z0-9_\-\pL]+`)
+	notASCII    = lazyregexp.New(`[^\x00-\x7f]+`)
 	notXMLChars = lazyregexp.New(`[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]`)
 )
+
+// xmlName returns the name of an element for a field: the letters and digits of its name. If they
+// cannot begin one, an underscore comes first. Letters that not every reader of XML knows are left
+// out.
+func xmlName(field string) string {
+	name := notXMLName.ReplaceAllString(field, "")
+	if first, _ := utf8.DecodeRuneInString(name); first != '_' && !unicode.IsLetter(first) || name == "" {
+		name = "_" + name
+	}
+	if _, err := xml.NewDecoder(strings.NewReader("<" + name + "/>")).Token(); err != nil {
+		return xmlName(notASCII.ReplaceAllString(name, ""))
+	}
+	return name
+}
 
 // escapeXML escapes a text and drops characters that XML does not allow.
 func escapeXML(s string) string { return xmlText.Replace(notXMLChars.ReplaceAllString(s, "")) }

@@ -76,7 +76,9 @@ func (mc *connection) reset(err error) bool {
 	return errors.Is(err, errNotASCII) || ok && refused.code != 421 && mc.client.Reset() == nil
 }
 
-var errNotASCII = errors.New("an address has letters beyond ASCII before its @, and the mail server does not support that")
+// errNotASCII is permanent, because no later attempt succeeds until somebody changes the address
+// or the server.
+var errNotASCII = notifier.Denied(errors.New("an address has letters beyond ASCII before its @, and the mail server does not support that"))
 
 // transact sends the mail to the recipients that do not have it yet. If the
 // server accepts some of them, those get it and the error is about the others.
