@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"net/http"
@@ -238,6 +239,14 @@ func (s *Source) PublicReply(r *Request) *Reply {
 	}
 	reply := e.Reply(Outcome{Status: http.StatusOK, Time: r.Time, Request: r, Message: &Message{Skip: true}})
 	return &reply
+}
+
+// ReadQuery makes the query string the form of a request without a body, for an API whose server
+// reads both alike.
+func (r *Request) ReadQuery() {
+	if len(bytes.TrimSpace(r.Body)) == 0 && len(r.Form) == 0 {
+		r.Form = r.Query
+	}
 }
 
 // JSONPayload returns the JSON payload of a request to an API: the body, or the last

@@ -33,6 +33,7 @@ func init() {
 }
 
 func readGotify(_ context.Context, r *source.Request) (*source.Message, error) {
+	r.ReadQuery() // Gotify's server binds a form of both
 	data, err := r.JSONPayload("Gotify")
 	if err != nil {
 		return nil, err

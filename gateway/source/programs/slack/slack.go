@@ -43,6 +43,7 @@ const (
 
 // Read reads a message of an incoming webhook.
 func Read(_ context.Context, r *source.Request) (*source.Message, error) {
+	r.ReadQuery() // as Mattermost's server does for the parameter payload
 	data, err := r.JSONPayload("Slack", "payload")
 	if err != nil {
 		return nil, err
