@@ -352,7 +352,7 @@ func TestMailContent(t *testing.T) {
 		"files":                  {mixed("Content-Type: text/plain\n\nsee", file("a.pdf", 10), file("b.pdf", 1024)), "250", "Scan", "see", "a.pdf b.pdf"},
 		"only a file":            {mixed(file("a.pdf", 10)), "250", "Scan", "", "a.pdf"},
 		"a file too large":       {mixed("\nsee", file("a.pdf", 1025), file("b.pdf", 1)), "250", "Scan", "see\n\nLeft out: a.pdf (the attachment a.pdf is larger than 1.0 KiB)", "b.pdf"},
-		"too many files":         {mixed("\nsee", file("a", 1), file("b", 1), file("c", 1), file("d", 1)), "250", "Scan", "see\n\nLeft out: c, d (the message has too many attachments; send at most 2)", "a b"},
+		"too many files":         {mixed("\nsee", file("a", 1), file("b", 1), file("c.pdf", 1), file("d.pdf", 1)), "250", "Scan", "see\n\nLeft out: c.pdf, d.pdf (the message has too many attachments; send at most 2)", "a.pdf b.pdf"},
 		"a file with a bad name": {mixed("\nsee", file("the scan.pdf", 1)), "250", "Scan", "see", "the scan.pdf"},
 		"a file without a name":  {mixed("\nsee", file("", 1)), "250", "Scan", "see", "attachment.pdf"},
 		"a button": {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/spool"
@@ -82,7 +82,7 @@ func (f *messageFlags) claimStdin(what string) error {
 // message returns the message that the flags describe, which may have no body.
 // Its attachments are stored in files.
 func (f *messageFlags) message(cmd *cobra.Command, files *spool.Spool) (*notifier.Message, error) {
-	m := &notifier.Message{Title: markup.OneLine(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
+	m := &notifier.Message{Title: markup.OneLine(decoded(f.title)), Body: decoded(f.body), Time: time.Now()}
 	var err error
 	if m.Type, err = notifier.ParseType(f.typ); err != nil {
 		return nil, fmt.Errorf("--type: %w", err)
@@ -90,7 +90,7 @@ func (f *messageFlags) message(cmd *cobra.Command, files *spool.Spool) (*notifie
 	if m.Format, err = markup.ParseFormat(f.format); err != nil {
 		return nil, fmt.Errorf("--format: %w", err)
 	}
-	name, hashed, err := notifier.IncidentName(strings.ToValidUTF8(f.incident, "\uFFFD"))
+	name, hashed, err := notifier.IncidentName(decoded(f.incident))
 	if err != nil {
 		return nil, fmt.Errorf("--incident: %w", err)
 	}
@@ -158,7 +158,13 @@ func (f *messageFlags) readBody(cmd *cobra.Command, hasFiles bool) (string, erro
 	if len(b) > maxText {
 		return "", fmt.Errorf("the text of the message is longer than %s; send it as a file with --attach", humanize.IBytes(maxText))
 	}
-	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
+	return decoded(string(b)), nil
+}
+
+// decoded returns a text of the command line or of standard input, which is in any charset.
+func decoded(s string) string {
+	s, _ = charset.DecodeString(s, "")
+	return s
 }
 
 // recipients are the destinations of a command's message, and the settings that

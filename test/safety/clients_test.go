@@ -106,7 +106,7 @@ func TestHostileClients(t *testing.T) {
 		{"mappings that fan out", fan, asJSON, wide, 400, "too much JSON"},
 		{"text that is too long", "/notify/k", asForm, "body=" + strings.Repeat("x", 9<<20), 413, ""},
 		{"JSON that is too long", "/notify/k", asJSON, `{"body":"` + strings.Repeat("x", 9<<20) + `"}`, 413, ""},
-		{"no UTF-8", "/notify/k", asJSON, "{\"body\":\"\xff\xfe\"}", 400, "UTF-8"},
+		{"a picture as a text", "/notify/k", "text/plain", "\xff\xd8\xff\xe0\x00\x10JFIF", 400, "the text is a file"},
 		{"a file in base64 that is too large", "/notify/k", asJSON, `{"body":"x","attach":{"base64":"` + strings.Repeat("QUJD", 5<<20/3) + `"}}`, 413, "larger than 4.0 MiB"},
 		{"invalid base64", "/notify/k", asJSON, `{"body":"x","attach":{"base64":"` + strings.Repeat("!", 5<<20) + `"}}`, 400, "base64"},
 		{"a thousand files in base64", "/notify/k", asJSON, `{"body":"x","attach":[` + strings.TrimSuffix(strings.Repeat(`{"base64":"QUJD"},`, 1000), ",") + `]}`, 400, "too many attachments"},
