@@ -19,6 +19,9 @@ func fileServer(t *testing.T) *httptest.Server {
 		case "/f.txt":
 			w.Header().Set("Content-Type", "text/plain")
 			_, _ = io.WriteString(w, "fetched")
+		case "/", "/snap", "/snap.cgi":
+			w.Header().Set("Content-Type", "image/jpeg")
+			_, _ = io.WriteString(w, "picture")
 		case "/large.txt":
 			_, _ = io.WriteString(w, strings.Repeat("x", 4<<10))
 		case "/hangs":
@@ -49,6 +52,10 @@ func TestAttachmentsInJSON(t *testing.T) {
 		"address in object":  {`"attach":{"url":"` + files.URL + `/f.txt","filename":"h.txt"}`, "h.txt text/plain fetched"},
 		"base64 goes first":  {`"attach":{"url":"` + files.URL + `/none","base64":"MQ==","filename":"a.txt"}`, "a.txt text/plain 1"},
 		"array of both":      {`"attach":["` + files.URL + `/f.txt","",{"base64":"MQ==","filename":"a.txt"}]`, "f.txt text/plain fetched|a.txt text/plain 1"},
+		"a snapshot":         {`"attach":"` + files.URL + `/snap?action=snapshot"`, "snap.jpg image/jpeg picture"},
+		"a program's":        {`"attach":"` + files.URL + `/snap.cgi?channel=1"`, "snap.cgi.jpg image/jpeg picture"},
+		"a host's":           {`"attach":"` + files.URL + `/?action=snapshot"`, "attachment.jpg image/jpeg picture"},
+		"a chosen name":      {`"attach":{"url":"` + files.URL + `/snap","filename":"door"}`, "door.jpg image/jpeg picture"},
 		"names add up":       {`"attachments":{"base64":"Mg==","filename":"b.txt"},"attach":{"base64":"MQ==","filename":"a.txt"}`, "a.txt text/plain 1|b.txt text/plain 2"},
 	} {
 		if got := post(g, "/notify", typeJSON, "{"+tt.attach+"}"); got.status != 200 {

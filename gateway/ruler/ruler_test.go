@@ -80,6 +80,28 @@ const (
 	lostA     = "warning: Disk | No longer reported: full at a\nhttp://prometheus/graph"
 )
 
+// TestCharset checks that alerts are read with a byte order mark, and in a declared charset.
+func TestCharset(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ media, begin, text string }{
+		"a mark":  {gatewaytest.TypeJSON, "\xEF\xBB\xBF", "Größe"},
+		"Latin-1": {gatewaytest.TypeJSON + "; charset=iso-8859-1", "", "Gr\xF6\xDFe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+				g := newGateway(t, dir, key(p))
+				body := c.begin + "[" + strings.Replace(alert("a", 4*time.Minute), "full", c.text, 1) + "]"
+				if got := g.Post(alertsAddress, c.media, body); got.Status != http.StatusOK {
+					t.Errorf("status %d: %s", got.Status, got.Body)
+				}
+				synctest.Wait()
+				wait(32 * time.Second)
+				p.WantTold(t, strings.Replace(disk, "full", "Größe", 1))
+			})
+		})
+	}
+}
+
 // TestRulers checks what is told of alerts that a ruler posts, and when.
 func TestRulers(t *testing.T) {
 	t.Parallel()
