@@ -20,8 +20,9 @@ type splitter struct {
 	r        *bufio.Reader
 	boundary []byte // with the hyphens; nil for one that is not known
 
+	buffer []byte // of out
 	out    []byte // of the current line, not read yet
-	end    []byte // of the line before, which belongs to the boundary if one follows
+	end    string // of the line before, which belongs to the boundary if one follows
 	inLine bool   // the next bytes of r continue a line
 	inPart bool   // a boundary has been found
 	ended  bool   // a boundary or the end was read
@@ -40,7 +41,7 @@ func newSplitter(r *bufio.Reader, boundary string) *splitter {
 // last boundary can be read.
 func (s *splitter) next() bool {
 	more := !s.last
-	s.ended, s.end = false, nil
+	s.ended, s.end = false, ""
 	return more
 }
 
@@ -65,29 +66,40 @@ func (s *splitter) readLine() error {
 	switch {
 	case err == io.EOF && len(line) == 0:
 		if !s.inPart {
-			s.out = s.end
+			s.out = []byte(s.end)
 		}
-		s.end, s.ended, s.last = nil, true, true
+		s.end, s.ended, s.last = "", true, true
 		return nil
 	case err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull):
 		return err
 	}
-	line = bytes.Clone(line) // the look ahead moves it
-	if !s.inLine && s.isBoundary(line) {
-		s.ended, s.inPart, s.end = true, true, nil
-		return nil
+	if !s.inLine && bytes.HasPrefix(line, []byte("--")) {
+		line = bytes.Clone(line) // the look ahead moves it
+		if s.isBoundary(line) {
+			s.ended, s.inPart, s.end = true, true, ""
+			return nil
+		}
 	}
 	text := trimLine(line)
-	s.inLine = len(text) == len(line)
-	s.out, s.end = append(s.end, text...), line[len(text):]
+	s.buffer = append(append(s.buffer[:0], s.end...), text...)
+	s.inLine, s.out, s.end = len(text) == len(line), s.buffer, lineEnd(line[len(text):])
 	return nil
 }
 
-// isBoundary reports whether a line is a boundary, and notes whether it is the last one.
-func (s *splitter) isBoundary(line []byte) bool {
-	if !bytes.HasPrefix(line, []byte("--")) {
-		return false
+// lineEnd returns the end of a line as a string, without a copy.
+func lineEnd(end []byte) string {
+	switch len(end) {
+	case 0:
+		return ""
+	case 1:
+		return "\n"
 	}
+	return "\r\n"
+}
+
+// isBoundary reports whether a line that begins with two hyphens is a boundary, and notes whether it
+// is the last one.
+func (s *splitter) isBoundary(line []byte) bool {
 	line = bytes.TrimRight(line, " \t\r\n")
 	if rest, ok := bytes.CutPrefix(line, s.boundary); ok && s.boundary != nil {
 		if s.last = string(rest) == "--"; s.last || len(rest) == 0 {

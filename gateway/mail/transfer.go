@@ -70,9 +70,17 @@ func isBase64(r *bufio.Reader, isText bool, declared string) bool {
 }
 
 // isForeign reports whether a character has no place in base64.
-func isForeign(r rune) bool { return !strings.ContainsRune(base64Characters+"= \t\r\n", r) }
+func isForeign(r rune) bool {
+	return r >= utf8.RuneSelf || !base64Characters[byte(r)] && !strings.ContainsRune("= \t\r\n", r)
+}
 
-const base64Characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+// base64Characters are the characters of the alphabet.
+var base64Characters = func() (set [256]bool) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
+		set[c] = true
+	}
+	return set
+}()
 
 // base64Reader decodes base64 as far as it goes (RFC 2045, section 6.8): it leaves out what is
 // not of the alphabet, goes on after padding, and needs none at the end. Lines of a text after
@@ -80,8 +88,9 @@ const base64Characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 type base64Reader struct {
 	r      *bufio.Reader
 	group  []byte // characters that are not decoded yet
-	out    []byte
-	padded bool // padding came before
+	buffer []byte // of out
+	out    []byte // decoded, and not read yet
+	padded bool   // padding came before
 	err    error
 }
 
@@ -97,8 +106,9 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 		}
 		b.decode(line)
 		if b.err != nil {
-			b.flush()
+			b.flush(len(b.group))
 		}
+		b.out = b.buffer
 	}
 	n := copy(p, b.out)
 	b.out = b.out[n:]
@@ -107,35 +117,35 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 
 // decode decodes a line, or a piece of a long one.
 func (b *base64Reader) decode(line []byte) {
-	b.out = b.out[:0]
+	b.buffer = b.buffer[:0]
 	if b.padded && bytes.ContainsFunc(bytes.TrimSpace(line), func(r rune) bool { return r == ' ' || isForeign(r) }) {
 		return
 	}
 	for _, c := range line {
 		switch {
+		case base64Characters[c]:
+			b.group = append(b.group, c)
 		case c == '=':
 			b.padded = true
-			b.flush()
-		case c != '\n' && c != '\r' && c != ' ' && c != '\t' && c < utf8.RuneSelf && !isForeign(rune(c)):
-			if b.group = append(b.group, c); len(b.group) == 4 {
-				b.flush()
-			}
+			b.flush(len(b.group))
 		}
 	}
+	b.flush(len(b.group) / 4 * 4)
 }
 
-// flush decodes the characters that have come.
-func (b *base64Reader) flush() {
-	b.out, _ = base64.RawStdEncoding.AppendDecode(b.out, b.group) // one character alone is no byte
-	b.group = b.group[:0]
+// flush decodes the first n characters that have come.
+func (b *base64Reader) flush(n int) {
+	b.buffer, _ = base64.RawStdEncoding.AppendDecode(b.buffer, b.group[:n]) // one character alone is no byte
+	b.group = append(b.group[:0], b.group[n:]...)
 }
 
 // quotedPrintable decodes quoted-printable (RFC 2045, section 6.7). An equals sign that
 // begins no escape is kept, and so are all other characters.
 type quotedPrintable struct {
-	r   *bufio.Reader
-	out []byte
-	err error
+	r      *bufio.Reader
+	buffer []byte // of out
+	out    []byte // decoded, and not read yet
+	err    error
 }
 
 // Read implements io.Reader.
@@ -153,6 +163,7 @@ func (q *quotedPrintable) Read(p []byte) (int, error) {
 			line = append(bytes.Clone(line), q.more(3-(len(line)-i))...)
 		}
 		q.decode(line)
+		q.out = q.buffer
 	}
 	n := copy(p, q.out)
 	q.out = q.out[n:]
@@ -169,7 +180,7 @@ func (q *quotedPrintable) more(n int) []byte {
 
 // decode decodes a line, or a piece of a long one.
 func (q *quotedPrintable) decode(line []byte) {
-	q.out = q.out[:0]
+	q.buffer = q.buffer[:0]
 	text := trimLine(line)
 	end := line[len(text):]
 	if len(end) > 0 {
@@ -181,12 +192,12 @@ func (q *quotedPrintable) decode(line []byte) {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '=' && i+2 < len(text) {
 			if high, low := percent.Digit(text[i+1]), percent.Digit(text[i+2]); high >= 0 && low >= 0 {
-				q.out = append(q.out, byte(high<<4|low))
+				q.buffer = append(q.buffer, byte(high<<4|low))
 				i += 2
 				continue
 			}
 		}
-		q.out = append(q.out, text[i])
+		q.buffer = append(q.buffer, text[i])
 	}
-	q.out = append(q.out, end...)
+	q.buffer = append(q.buffer, end...)
 }
