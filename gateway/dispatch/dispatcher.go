@@ -4,6 +4,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
@@ -22,6 +23,7 @@ type Dispatcher struct {
 	Incidents  Incidents
 	Alerts     AlertTitles
 	OpenAlerts OpenAlerts
+	Tickets    source.Tickets
 	Tally      tally.Counter
 
 	// EmitEvent emits an event of the running configuration, if somebody has subscribed to

@@ -38,6 +38,7 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 	var methods []string
 	if s != nil {
 		o.Request = sourceRequest(r, a, o.Time)
+		o.Request.TakeTickets(&h.Shared.Tickets, h.Site(), a.Key, a.Source)
 		methods = s.Methods(a.Rest)
 	}
 	if err == nil && s == nil {

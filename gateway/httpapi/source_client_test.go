@@ -221,6 +221,37 @@ func TestSlackWebAPI(t *testing.T) {
 	if a := s.One(t); a.Message != "graph.png" || a.Files() != "graph.png image/png picture" {
 		t.Errorf("upload: %+v", a)
 	}
+	if strings.Contains(upload.URL, token) {
+		t.Errorf("the address has the token: %s", upload.URL)
+	}
+	// The address is for one upload, and its ticket for nothing else.
+	_, ticket, _ := strings.Cut(upload.URL, "ticket=")
+	for _, target := range []string{upload.URL, upload.URL[:len(upload.URL)-1] + "_", "/notify/ops/slack/chat.postMessage?text=x&ticket=" + ticket} {
+		if got := call("POST", target, gatewaytest.TypeForm, "picture"); got.Status/100 == 2 && !strings.Contains(got.Body, "invalid_auth") && !strings.Contains(got.Body, "not_authed") {
+			t.Errorf("%s with a used ticket: %d %s", target, got.Status, got.Body)
+		}
+	}
+	uploadURL := func() string {
+		t.Helper()
+		got := call("GET", "/notify/ops/slack/api/files.getUploadURLExternal?filename=graph.png&length=7&token="+token, gatewaytest.TypeForm, "")
+		if err := json.Unmarshal([]byte(got.Body), &upload); err != nil || !upload.OK {
+			t.Fatalf("%v: %s", err, got.Body)
+		}
+		return upload.URL[strings.Index(upload.URL, "/notify/"):]
+	}
+	for _, target := range []string{
+		strings.Replace(uploadURL(), upload.FileID, "F1234567890", 1), // of another file
+		strings.Replace(uploadURL(), "/notify/ops/", "/notify/bad/", 1),
+		strings.Replace(uploadURL(), "upload/v1/"+upload.FileID, "chat.postMessage", 1) + "&text=x",
+	} {
+		if got := call("POST", target, gatewaytest.TypeForm, "picture"); got.Status/100 == 2 && !strings.Contains(got.Body, "auth") {
+			t.Errorf("%s: %d %s", target, got.Status, got.Body)
+		}
+	}
+	if got := s.Take(); len(got) > 0 {
+		t.Errorf("arrived %+v", got)
+	}
+	upload.URL = uploadURL()
 	// Slack's SDK for Node calls the file of a form "Untitled", whatever its name is.
 	const form = "--x\r\nContent-Disposition: form-data; name=\"body\"; filename=\"Untitled\"\r\nContent-Type: application/octet-stream\r\n\r\n\x00picture\r\n--x--\r\n"
 	if got := call("POST", upload.URL, "multipart/form-data; boundary=x", form); got.Status != 200 {
@@ -229,8 +260,14 @@ func TestSlackWebAPI(t *testing.T) {
 	if a := s.One(t); a.Message != "graph.png" || a.Files() != "graph.png image/png \x00picture" {
 		t.Errorf("upload of a form: %+v", a)
 	}
-	if got := call("POST", strings.ReplaceAll(upload.URL, token, "x"), gatewaytest.TypeForm, "picture"); got.Status != 401 {
-		t.Errorf("upload with a wrong token: %d %s", got.Status, got.Body)
+	path, _, _ := strings.Cut(upload.URL, "?")
+	for _, query := range []string{"", "?token=x", "?ticket=x", "?ticket=" + strings.Repeat("A", 54)} {
+		if got := call("POST", path+query, gatewaytest.TypeForm, "picture"); got.Status != 401 {
+			t.Errorf("upload with %s: %d %s", query, got.Status, got.Body)
+		}
+	}
+	if got := call("POST", path+"?filename=a.png&token="+token, gatewaytest.TypeForm, "picture"); got.Status != 200 || s.One(t).Message != "a.png" {
+		t.Errorf("upload with the token: %d %s", got.Status, got.Body)
 	}
 	got = call("POST", "/notify/ops/slack/api/files.completeUploadExternal", gatewaytest.TypeForm, "token="+token+`&files=[{"id":"`+upload.FileID+`","title":"Graph"}]&initial_comment=see`)
 	if a := s.One(t); got.Status != 200 || !strings.Contains(got.Body, `"title":"Graph"`) || a.Message != "see" {

@@ -69,7 +69,8 @@ func (s *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, e
 	return k, err == nil, err
 }
 
-// TokenSum returns the hash of the token of the key that a request in a format has, or "".
+// TokenSum returns the hash of the token of the key that a request in a format has, or that its
+// ticket was made with, or "".
 func (k *Key) TokenSum(req *source.Request, f *source.Format) (sum string) {
 	f.HasToken(req, func(token string) bool {
 		if !k.Tokens.Has(token) {
@@ -77,7 +78,13 @@ func (k *Key) TokenSum(req *source.Request, f *source.Format) (sum string) {
 		}
 		h := sha256.Sum256([]byte(token))
 		sum = string(h[:])
+		req.SetTicketSecret(h[:])
 		return true
 	})
+	for i := range k.Tokens {
+		if sum == "" && req.HasTicket(k.Tokens[i][:]) {
+			sum = string(k.Tokens[i][:])
+		}
+	}
 	return sum
 }

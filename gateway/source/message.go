@@ -43,6 +43,8 @@ type Request struct {
 
 	// AlertTitle, if set, returns the title of the message that has opened an incident, or "".
 	AlertTitle func(incident string) string
+
+	ticketing ticketing
 }
 
 // NewRequest returns the method, the headers and the query of r, in which clients send tokens.

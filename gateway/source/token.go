@@ -92,7 +92,12 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 
 // hasToken reports whether a request has the token of the source.
 func (s *Source) hasToken(r *Request) bool {
-	return s.Format.HasToken(r, func(token string) bool { return sameSecret(token, s.config.Token) })
+	hash := sha256.Sum256([]byte(s.config.Token))
+	if s.Format.HasToken(r, func(token string) bool { return sameSecret(token, s.config.Token) }) {
+		r.SetTicketSecret(hash[:])
+		return true
+	}
+	return r.HasTicket(hash[:])
 }
 
 // TakesTokenInBody reports whether the body of a request can have the token.

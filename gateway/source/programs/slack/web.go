@@ -200,14 +200,12 @@ func readUpdate(r *source.Request, data map[string]any) (*source.Message, error)
 }
 
 // readUploadURL reads a request for an address to post a file to. Some clients send no token
-// to it, so it has that of the request.
-func readUploadURL(r *source.Request, data map[string]any) (*source.Message, error) {
+// to it, so it has a ticket.
+func readUploadURL(_ *source.Request, data map[string]any) (*source.Message, error) {
 	if payload.Text(data["filename"]) == "" {
 		return nil, webErrorf("invalid_arguments", "filename is missing")
 	}
-	m := &source.Message{Skip: true}
-	compose.Echo(m, "token", cmp.Or(r.Bearer(), r.Query.Get("token"), r.Field("token")))
-	return m, nil
+	return &source.Message{Skip: true}, nil
 }
 
 // readUploaded reads a file, as a form or as the body. It is sent at once, because
@@ -295,10 +293,11 @@ func slackAnswer(o source.Outcome, ts string) map[string]any {
 func slackUploadURL(o source.Outcome) map[string]any {
 	id := "F" + compose.TextID(o, 10)
 	query := url.Values{"filename": {payload.Text(o.Message.Echo["filename"])}}
-	if token := payload.Text(o.Message.Echo["token"]); token != "" {
-		query.Set("token", token)
+	path := "upload/v1/" + id
+	if name, ticket := o.Request.Ticket(path); ticket != "" {
+		query.Set(name, ticket)
 	}
-	return map[string]any{"file_id": id, "upload_url": o.Request.Address + "/upload/v1/" + id + "?" + query.Encode()}
+	return map[string]any{"file_id": id, "upload_url": o.Request.Address + "/" + path + "?" + query.Encode()}
 }
 
 func replyUploaded(o source.Outcome) source.Reply {

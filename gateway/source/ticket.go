@@ -1,0 +1,99 @@
+package source
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A ticket takes the place of the token in the query of one request to one address. The answers of
+// some APIs have an address to post to, and a token in it would stand in access logs. Only who
+// knows the hash of the token can make a ticket, so that each gateway with the key takes it.
+
+const (
+	ticketQuery = "ticket"
+	ticketTime  = 10 * time.Minute
+
+	ticketHead = 8 + 16 // bytes: when it ends, and random ones
+	ticketMAC  = 16     // bytes
+)
+
+// Tickets are those that were used. The zero value is ready for use.
+type Tickets struct {
+	mu   sync.Mutex
+	used map[string]time.Time // when they end
+}
+
+// use reports whether a ticket was not used before.
+func (t *Tickets) use(ticket string, end, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for other, end := range t.used {
+		if now.After(end) {
+			delete(t.used, other)
+		}
+	}
+	if _, used := t.used[ticket]; used {
+		return false
+	}
+	if t.used == nil {
+		t.used = map[string]time.Time{}
+	}
+	t.used[ticket] = end
+	return true
+}
+
+// ticketing is what a request needs for tickets.
+type ticketing struct {
+	tickets *Tickets
+	scope   string // of those that it takes and gives
+	secret  []byte // the hash of the token that it has; nil for none
+	valid   bool   // its ticket was used by this request
+}
+
+// TakeTickets makes the request take tickets and give them, for the address of a source.
+func (r *Request) TakeTickets(t *Tickets, site, key, source string) {
+	r.ticketing = ticketing{tickets: t, scope: strings.Join([]string{site, key, source}, "\x00")}
+}
+
+// SetTicketSecret says with the hash of which token the tickets are made that the request gives.
+func (r *Request) SetTicketSecret(hash []byte) { r.ticketing.secret = hash }
+
+// Ticket returns a parameter of the query with a ticket for the path, or "" if the request has
+// needed no token.
+func (r *Request) Ticket(path string) (name, value string) {
+	if r.ticketing.secret == nil {
+		return "", ""
+	}
+	b := make([]byte, ticketHead, ticketHead+ticketMAC)
+	binary.BigEndian.PutUint64(b, uint64(r.Time.Add(ticketTime).Unix()))
+	_, _ = rand.Read(b[8:]) // never fails
+	return ticketQuery, base64.RawURLEncoding.EncodeToString(append(b, r.ticketing.mac(r.ticketing.secret, path, b)...))
+}
+
+// HasTicket reports whether the request has a ticket that was made with the hash of a token, and
+// that no other request has used.
+func (r *Request) HasTicket(hash []byte) bool {
+	b, err := base64.RawURLEncoding.DecodeString(r.Query.Get(ticketQuery))
+	if r.ticketing.tickets == nil || err != nil || len(b) != ticketHead+ticketMAC {
+		return false
+	}
+	end := time.Unix(int64(binary.BigEndian.Uint64(b)), 0)
+	if !hmac.Equal(b[ticketHead:], r.ticketing.mac(hash, r.Path, b[:ticketHead])) || !r.Time.Before(end) {
+		return false
+	}
+	r.ticketing.valid = r.ticketing.valid || r.ticketing.tickets.use(string(b), end, r.Time)
+	return r.ticketing.valid
+}
+
+func (t *ticketing) mac(hash []byte, path string, head []byte) []byte {
+	m := hmac.New(sha256.New, hash)
+	m.Write([]byte("ticket\x00" + t.scope + "\x00" + path + "\x00"))
+	m.Write(head)
+	return m.Sum(nil)[:ticketMAC]
+}
