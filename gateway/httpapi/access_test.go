@@ -46,6 +46,7 @@ func TestTokenPlaces(t *testing.T) {
 		"half":                       {"/notify/ops", "Authorization", bearerToken(keyToken[:16]), 401},
 		"empty":                      {"/notify/ops?token=", "Authorization", "Bearer ", 401},
 		"user name":                  {"/notify/ops", "Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(keyToken+":x")), 401},
+		"user name, no password":     {"/notify/ops", "Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(keyToken+":")), 200},
 		"unknown key":                {"/notify/nothing", "", "", 401},
 		"unknown key, with a token":  {"/notify/nothing", "Authorization", bearerToken(keyToken), 401},
 		"malformed key":              {"/notify/a.b", "", "", 401},
