@@ -9,17 +9,26 @@ import (
 )
 
 // Invitations keeps the invitations to keys, each until it is used or its time is over.
-type Invitations struct{ records Records }
+type Invitations struct {
+	records Records
+	usage   *outbox.Usage
+}
+
+func newInvitations(r Records) *Invitations {
+	return &Invitations{r, r.outbox.NewUsage(outbox.KindInvitation, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
+		return outbox.EachOfGroup(ctx, r.outbox.Queue, r.invitations(place), func(x queue.NamedRecord) bool { f(x.Data); return true })
+	})}
+}
 
 // Make makes an invitation to a key, and returns the token that stands for it. A device
 // that uses it gets the tags.
 func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (token string, x *Invitation, err error) {
 	token = NewSecret()
 	store := q.records.outbox.Queue
-	err = store.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x = newInvitation(to, tags, store.Now())
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindInvitation, x.encode()), Due: x.Until}}}, nil
-	}})
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindInvitation, x.encode()), Due: x.Until, Group: q.records.invitations(to.String())}}}, nil
+	}}))
 	return token, x, err
 }
 

@@ -58,8 +58,10 @@ func decodeDevices(record []byte) (*List, error) {
 type Records struct{ outbox *outbox.Outbox }
 
 // Devices returns the name of the record of the devices of a key.
-func (q Records) Devices(of site.Place) queue.Hash {
-	return q.outbox.Queue.Hash("devices\x00" + of.String())
+func (q Records) Devices(of site.Place) queue.Hash { return q.devices(of.String()) }
+
+func (q Records) devices(place string) queue.Hash {
+	return q.outbox.Queue.Hash("devices\x00" + place)
 }
 
 // Group returns the group of the records of the devices of all keys.
@@ -87,6 +89,11 @@ func (q Records) receipts(message string) queue.Hash {
 
 func (q Records) state(id string) queue.Hash {
 	return q.outbox.Queue.Hash("device state\x00" + id)
+}
+
+// invitations is the group of the invitations to the key with a place.
+func (q Records) invitations(place string) queue.Hash {
+	return q.outbox.Queue.Hash("invitations\x00" + place)
 }
 
 func (q Records) invitation(token string) queue.Hash {

@@ -26,6 +26,7 @@ type Registry struct {
 
 	outbox    *outbox.Outbox
 	incidents *alerting.Incidents
+	usage     *outbox.Usage
 	known     knownCache
 	vapid     pushKeyCache
 }
@@ -34,9 +35,23 @@ type Registry struct {
 func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
 	records := Records{o}
 	return &Registry{
-		Invitations: &Invitations{records}, Receipts: &Receipts{records, incidents}, Records: records,
+		Invitations: newInvitations(records), Receipts: &Receipts{records, incidents}, Records: records,
 		outbox: o, incidents: incidents,
+		usage: o.NewUsage(outbox.KindDevices, weigh, func(ctx context.Context, place string, f func([]byte)) error {
+			b, err := o.Queue.CallersRecord(ctx, records.devices(place))
+			f(b)
+			return err
+		}),
 	}
+}
+
+// weigh returns what the devices of a key count for.
+func weigh(record []byte) outbox.Used {
+	w := outbox.Weigh(record)
+	if l, err := decodeDevices(record); err == nil {
+		w.Count = len(l.All)
+	}
+	return w
 }
 
 // Of returns the devices of a key, or nil if it has none. It reads them if that was not
@@ -265,15 +280,16 @@ func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others
 // in one transaction. f gets their content before.
 func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*List, []queue.Record, error)) error {
 	names := append([]queue.Hash{q.Records.Version(), q.Records.Devices(key)}, others...)
-	err := q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	change := &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.outbox.Queue.Now()
 		l, more, err := f(now, old[1:])
 		if err != nil {
 			return nil, err
 		}
 		return &queue.RuledChange{Records: append([]queue.Record{q.Records.NewVersion(now), q.Records.ofDevices(l, now)}, more...)}, nil
-	}})
-	if err != nil {
+	}}
+	place := key.String()
+	if err := q.outbox.Apply(ctx, q.Invitations.usage.Ruled(place, false, q.usage.Ruled(place, adds, change))); err != nil {
 		return err
 	}
 	if err := q.Read(ctx); err != nil {

@@ -37,10 +37,14 @@ func (q *Registry) DueRecord(ctx context.Context, name queue.Hash, data []byte, 
 		}
 		return true, q.dueDeviceState(ctx, name, decodeDeviceState(data))
 	case outbox.KindInvitation:
-		if x := invitationOf(data); crowded && x != nil && x.Until.After(q.outbox.Queue.Now()) {
+		x := invitationOf(data)
+		switch {
+		case x == nil:
+			return true, q.outbox.RemoveRecord(ctx, name)
+		case crowded && x.Until.After(q.outbox.Queue.Now()):
 			return true, nil
 		}
-		return true, q.outbox.RemoveRecord(ctx, name)
+		return true, q.outbox.Apply(ctx, q.Invitations.usage.Ruled(x.Place.String(), false, outbox.Removal(name)))
 	}
 	return true, nil
 }

@@ -152,6 +152,10 @@ func (k *Kind) String() string { return k.name }
 // OfKeys reports whether the records are those of keys.
 func (k *Kind) OfKeys() bool { return k.bound != notOfKeys }
 
+// Refuses reports whether what is too much is refused. Of other kinds, the oldest is forgotten, or
+// there are few.
+func (k *Kind) Refuses() bool { return k.bound == byUsage }
+
 // Most returns how many records one key can have.
 func (k *Kind) Most() int { return k.most }
 

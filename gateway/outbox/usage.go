@@ -88,15 +88,22 @@ func decodeUsage(record []byte) *usage {
 	})
 }
 
-// countAgain is how long after its last change a usage is counted again, in case an earlier
-// version has changed records without it.
-const countAgain = day
+// How long after its last change a usage is due: it is counted again, in case an earlier version
+// has changed records without it, or forgotten if the key has nothing.
+const (
+	countAgain  = day
+	forgetUsage = 30 * day
+)
 
 // record returns the record of a usage after a change.
 func (u *Usage) record(x usage) queue.Record {
 	x.Count, x.Bytes = max(x.Count, 0), max(x.Bytes, 0)
 	x.Changes++
-	return queue.Record{Data: wire.Append(KindUsage.Begin(), &x, (*usage).fields), Due: u.outbox.Queue.Now().Add(countAgain), Group: u.group()}
+	due := u.outbox.Queue.Now().Add(countAgain)
+	if x.Used == (Used{}) {
+		due = u.outbox.Queue.Now().Add(forgetUsage)
+	}
+	return queue.Record{Data: wire.Append(KindUsage.Begin(), &x, (*usage).fields), Due: due, Group: u.group()}
 }
 
 func (u *Usage) name(place string) queue.Hash {
@@ -301,7 +308,7 @@ func (u *Usage) replace(ctx context.Context, place string, before *usage, next u
 	}})
 }
 
-// dueUsage counts what a key has that has not changed for a day, and forgets that it has
+// dueUsage counts what a key has that has not changed for a while, and forgets one that has
 // nothing.
 func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) error {
 	x := decodeUsage(data)
@@ -309,7 +316,7 @@ func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) err
 		return q.RemoveRecord(ctx, name)
 	}
 	u := q.usages[kinds[x.Kind]]
-	if x.Count > 0 || x.Bytes > 0 {
+	if x.Used != (Used{}) {
 		return u.count(ctx, x.Place, true)
 	}
 	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
