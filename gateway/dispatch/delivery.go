@@ -135,8 +135,9 @@ func (d Delivery) ToKey(k *site.Key) Delivery {
 
 // Idempotency identifies a message that is sent again.
 type Idempotency struct {
-	Key     string // of the client, unique among clients; "" for none
-	Request []byte // a hash of the request
+	Key        string // of the client, unique among clients; "" for none
+	EarlierKey string // that of an earlier version for the same; "" for none
+	Request    []byte // a hash of the request
 }
 
 // Send sends a message from any source and records the outcome in metrics, the

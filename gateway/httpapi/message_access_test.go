@@ -237,3 +237,31 @@ func TestQueueCancelNeedsToken(t *testing.T) {
 		t.Errorf("with the token: status %d %s", got.Status, got.Body)
 	}
 }
+
+// TestIdempotencyKeyOfEarlierVersion checks that a message is known which was stored before an
+// idempotency key was that of a token: by an earlier version, or before the key had a token.
+func TestIdempotencyKeyOfEarlierVersion(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	k := gatewaytest.Key("k", p.NotifyURL())
+	o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{k}}, Queue: &outbox.Settings{Path: t.TempDir()}}
+	for _, body := range []string{"body=now", "body=later&send_at=1h"} {
+		post := func(g *gatewaytest.Gateway) (int, string) {
+			got := g.PostForm("/notify/k", body, "Accept", gatewaytest.TypeJSON, "Idempotency-Key", body, "Authorization", "Bearer "+aliceToken)
+			return got.Status, got.JSON(t).ID
+		}
+		o.Global.Keys[0].Tokens = nil
+		g := gatewaytest.New(t, o)
+		_, first := post(g)
+		g.Stop()
+		o.Global.Keys[0].Tokens = []string{aliceToken}
+		g = gatewaytest.New(t, o)
+		if status, id := post(g); status != http.StatusOK || id != first || first == "" {
+			t.Errorf("%s: status %d, ID %s, want %s", body, status, id, first)
+		}
+		g.Stop()
+	}
+	if n := p.Count(); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+}

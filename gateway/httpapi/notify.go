@@ -219,6 +219,7 @@ func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route, token s
 	}
 	parts := []string{h.Site(), at.Key, at.Source, RequestUser(r), text}
 	if token != "" {
+		i.EarlierKey = strings.Join(parts, "\x00") // a version that did not know whose it is
 		parts = append(parts, token)
 	}
 	if k, _, err := at.Lookup().open(r.Context()); err == nil && k.ID != "" {

@@ -29,7 +29,7 @@ type Draft struct {
 func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []notifier.Result, plan *Plan, bypasses bool) *Draft {
 	x := &Draft{Delivery: d, States: make([]queued.State, len(targets)), Bypasses: bypasses, positions: d.To.Positions(), targets: targets, text: textSum(d)}
 	m := MessageOf(d)
-	m.Key, m.Request = d.Idempotency.Key, d.Idempotency.Request
+	m.Key, m.EarlierKey, m.Request = d.Idempotency.Key, d.Idempotency.EarlierKey, d.Idempotency.Request
 	results = d.To.Report(&notifier.Report{Results: results}).Results
 	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
 	x.Entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: d.To.Limits != nil}

@@ -19,7 +19,7 @@ func (q *Outbox) Later(d *dispatch.Delivery) (*queue.Entry, notifier.Result) {
 	one := *d
 	one.To, one.Rules = &api.Selection{}, nil // those of the time when it is due count
 	m := MessageOf(&one)
-	m.Key, m.Request = d.Idempotency.Key, d.Idempotency.Request
+	m.Key, m.EarlierKey, m.Request = d.Idempotency.Key, d.Idempotency.EarlierKey, d.Idempotency.Request
 	r := notifier.Result{Service: "Key", Destination: d.Key, Status: api.StatusQueued}
 	if d.Later.Tags != "" {
 		r.Tags = []string{d.Later.Tags}

@@ -34,8 +34,22 @@ type Message struct {
 	// among clients; empty for none. Stores keep only its hash.
 	Key string
 
+	// EarlierKey is the Key that an earlier version has stored such a message with; empty for
+	// none. A message that is stored with it is the same. It is not stored.
+	EarlierKey string
+
 	// Request is a hash of the request that Key belongs to.
 	Request []byte
+}
+
+// Keys returns the keys of which a stored message must have none, each not empty.
+func (m *Message) Keys() (keys []string) {
+	for _, key := range []string{m.Key, m.EarlierKey} {
+		if key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // NewID returns a new ID for a message. IDs sort by time, so that a store

@@ -740,8 +740,8 @@ func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 	if b.stored(m.ID) {
 		return fmt.Errorf("the message %s is stored already", m.ID)
 	}
-	if m.Key != "" {
-		hash := b.store.keyHash(m.Key)
+	for _, key := range m.Keys() {
+		hash := b.store.keyHash(key)
 		if sealed := b.get(bucketKeys, hash[:]); sealed != nil {
 			plain, err := b.store.sealer.Open(sealed, bucketKeys, hash[:])
 			if err == nil && len(plain) >= 16 {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -39,6 +40,11 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	}
 	if size > 0 {
 		if err := s.checkSize(ctx, size, maxSize); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		if err := s.storedEarlier(ctx, e.Message); err != nil {
 			return err
 		}
 	}
@@ -307,6 +313,34 @@ func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error
 	return record.DecodeMessage(id, plain)
 }
 
+// storedEarlier returns a [*queue.DuplicateError] if an earlier version has stored the message.
+func (s *Store) storedEarlier(ctx context.Context, m *queue.Message) error {
+	if m.EarlierKey == "" {
+		return nil
+	}
+	var found error
+	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) (err error) {
+		found, err = s.keyed(ctx, c, m.EarlierKey, m.Request)
+		return err
+	})
+	return cmp.Or(err, found)
+}
+
+// keyed returns a [*queue.DuplicateError] as found if a message with an idempotency key is stored.
+func (s *Store) keyed(ctx context.Context, c *conn, key string, request []byte) (found, err error) {
+	hash := s.hash("idempotency key", key)
+	rows, err := c.query(ctx, "SELECT id, head FROM notify_queue_messages WHERE idempotency = $1", hash[:])
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	first := id(rows[0][0])
+	m, err := s.openMessage(first, rows[0][1])
+	if err != nil {
+		return nil, s.damaged("the record of message " + first.String())
+	}
+	return &queue.DuplicateError{ID: first, SameRequest: bytes.Equal(m.Request, request)}, nil
+}
+
 // duplicate returns an error for the entry that is stored already. repeated
 // reports whether an earlier attempt may have stored the entries. Only what is stored for
 // good counts, see [conn.confirm].
@@ -326,21 +360,15 @@ func (s *Store) duplicate(ctx context.Context, c *conn, entries []*queue.Entry, 
 		if e.Message.Key == "" {
 			continue
 		}
-		hash := s.hash("idempotency key", e.Message.Key)
-		rows, err = c.query(ctx, "SELECT id, head FROM notify_queue_messages WHERE idempotency = $1", hash[:])
+		found, err := s.keyed(ctx, c, e.Message.Key, e.Message.Request)
 		if err != nil {
 			return err
 		}
-		if len(rows) > 0 {
-			first := id(rows[0][0])
-			m, err := s.openMessage(first, rows[0][1])
-			if err != nil {
-				return s.damaged("the record of message " + first.String())
-			}
+		if found != nil {
 			if err := c.confirm(ctx); err != nil {
 				return err
 			}
-			return &queue.DuplicateError{ID: first, SameRequest: bytes.Equal(m.Request, e.Message.Request)}
+			return found
 		}
 	}
 	if stored == len(entries) {

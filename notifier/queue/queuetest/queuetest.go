@@ -784,6 +784,12 @@ func (s *suite) idempotencyKey() {
 			if !ok || duplicate.ID != e.Message.ID || duplicate.SameRequest != same {
 				s.Errorf("%s: %+v", request, duplicate)
 			}
+			later := s.entry("a") // of a version that makes another key of the same
+			later.Message.Key, later.Message.EarlierKey, later.Message.Request = "later key", "key", []byte(request)
+			duplicate, ok = errors.AsType[*queue.DuplicateError](s.Accept(s.Context(), noLimit, later))
+			if !ok || duplicate.ID != e.Message.ID || duplicate.SameRequest != same {
+				s.Errorf("%s with an earlier key: %+v", request, duplicate)
+			}
 			_, err := s.Get(s.Context(), other.Message.ID)
 			s.wantErr(err, queue.ErrNotFound)
 		}
