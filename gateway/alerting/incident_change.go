@@ -3,6 +3,7 @@ package alerting
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // errIncidentChanged is returned when an incident has changed since it was read.
-var errIncidentChanged = errors.New("the incident has changed meanwhile")
+var errIncidentChanged = fmt.Errorf("the incident: %w", queue.ErrChanged)
 
 // maxChanges is the maximum number of times in a row that a change of records is tried
 // again, because somebody else has changed them meanwhile.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -35,7 +36,7 @@ type heldJob struct {
 }
 
 // errLaneChanged is returned when a lane has changed since it was read.
-var errLaneChanged = errors.New("what is held has changed meanwhile")
+var errLaneChanged = fmt.Errorf("what is held: %w", queue.ErrChanged)
 
 // release sends what the lane in the record with a name holds no longer.
 func (l *lanes) release(ctx context.Context, name queue.Hash) error {

@@ -23,7 +23,7 @@ import (
 
 // errSilenceTold is returned when another gateway has told the beginning or the end of a
 // silence.
-var errSilenceTold = errors.New("the silence was told meanwhile")
+var errSilenceTold = fmt.Errorf("the silence: %w", queue.ErrChanged)
 
 // ended is a silence that somebody ends before its time. The zero value is none.
 type ended struct {

@@ -147,10 +147,14 @@ func (c *BeatChange) Apply(ctx context.Context) error {
 	return err
 }
 
-// see notes that this gateway runs. If no other can, it was the only one before it
-// started, too.
+// see notes that this gateway runs. If no other can, it was the only one before it started,
+// too: then no gateway ran until it began, whenever that is stored.
 func (m *Monitor) see(u *rules.Uptime, now time.Time) {
-	u.See(now, !m.outbox.Shared && !m.seen.Load())
+	if !m.outbox.Shared && !m.seen.Load() {
+		m.began.CompareAndSwap(0, now.UnixNano())
+		u.See(time.Unix(0, m.began.Load()), true)
+	}
+	u.See(now, false)
 }
 
 // Ahead reports whether a record says that a gateway ran at a time when the clock was ahead.
@@ -213,14 +217,22 @@ func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) (err error) {
 // uptimeKept is how long the record of the [rules.Uptime] is kept that no gateway renews.
 const uptimeKept = time.Hour
 
-// Arm begins to wait for beats, and to call the watchdog.
+// Arm begins to wait for beats, and to call the watchdog. It stores that this gateway runs if
+// somebody needs to know that.
 func (m *Monitor) Arm(ctx context.Context) error {
 	if m.outbox.Engine.Load().QueueSettings.Watchdog != nil {
 		if err := m.watchdog.due(ctx); err != nil {
 			return err
 		}
 	}
-	return m.armBeats(ctx)
+	if err := m.armBeats(ctx); err != nil {
+		return err
+	}
+	b, err := m.outbox.Queue.CallersRecord(ctx, m.uptimeName())
+	if err == nil && b != nil {
+		_, err = m.Uptime(ctx)
+	}
+	return err
 }
 
 // armBeats begins to wait for the beats of the configuration that nobody waits for, or

@@ -18,6 +18,7 @@ type Monitor struct {
 	seen     atomic.Bool  // this process has noted that it runs (see [Monitor.see])
 	seeEvery atomic.Int64 // nanoseconds until it notes that again
 	unstored unstoredFailures
+	began    atomic.Int64 // nanoseconds of the time when it was about to note that first; 0 before
 
 	// Needed, if set, reports whether somebody else needs to know when no gateway ran.
 	Needed func(context.Context) (bool, error)
@@ -82,6 +83,28 @@ func (m *Monitor) SeeUptime(record []byte, now time.Time) (*rules.Uptime, queue.
 	u := decodeUptime(record)
 	m.see(u, now)
 	return u, m.uptimeRecord(u)
+}
+
+// Uptime returns the uptime. A time without a gateway that is not stored yet is stored first,
+// so that it is the same whenever it is read again.
+func (m *Monitor) Uptime(ctx context.Context) (*rules.Uptime, error) {
+	b, err := m.outbox.Queue.CallersRecord(ctx, m.uptimeName())
+	if err != nil {
+		return nil, err
+	}
+	u, _ := m.SeeUptime(b, m.outbox.Queue.Now())
+	if m.seen.Load() && u.Same(decodeUptime(b)) {
+		return u, nil
+	}
+	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{m.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		var seen queue.Record
+		u, seen = m.SeeUptime(old[0], m.outbox.Queue.Now())
+		return &queue.RuledChange{Records: []queue.Record{seen}}, nil
+	}})
+	if err == nil {
+		m.Saw()
+	}
+	return u, err
 }
 
 // Saw notes that it is stored that this gateway runs.

@@ -3,6 +3,7 @@ package heartbeat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,7 +20,7 @@ import (
 
 // ErrBeatUnchanged is returned when a beat is not in the state any more for which it was
 // to be changed, because somebody else has changed it.
-var ErrBeatUnchanged = errors.New("the beat has changed meanwhile")
+var ErrBeatUnchanged = fmt.Errorf("the beat: %w", queue.ErrChanged)
 
 // incidentOfBeat begins the name of the incident of a beat. No client can name it, because
 // the source is part of an incident.

@@ -263,7 +263,7 @@ func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
 }
 
 // errGivenUpChanged is returned when a record has changed since it was read.
-var errGivenUpChanged = errors.New("what was given up has changed meanwhile")
+var errGivenUpChanged = fmt.Errorf("what was given up: %w", queue.ErrChanged)
 
 // Ahead reports whether a record is that of what was given up, which the fallback is told of at
 // a time when the clock was ahead.

@@ -39,7 +39,7 @@ func (p *Messages) DueRecord(ctx context.Context, name queue.Hash, data []byte, 
 }
 
 // errChanged is returned when a planned message is not any more as it was read.
-var errChanged = errors.New("the planned message has changed meanwhile")
+var errChanged = fmt.Errorf("the planned message: %w", queue.ErrChanged)
 
 // checkGone is how often a planned message is looked at that there is nobody to send to.
 const checkGone = time.Minute

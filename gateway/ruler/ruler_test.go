@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -252,6 +255,35 @@ func TestRulers(t *testing.T) {
 			p.WantTold(t, told, told, resolvedA)
 		})
 	})
+}
+
+// TestRulerRestarts checks that what was due while no gateway ran is told at once by the next
+// one, and that no line of the log calls that a failure. No beat is expected, so that nothing
+// else notes that the gateway runs. In a bubble, no time passes between what is read and what
+// is stored.
+func TestRulerRestarts(t *testing.T) {
+	t.Parallel()
+	s, dir := gatewaytest.NewStation(t), t.TempDir()
+	core, logs := observer.New(zap.WarnLevel)
+	ruler, err := site.NewRuler(site.RulerOptions{Wait: time.Second, Interval: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/k"))}, Ruler: ruler}, Queue: &outbox.Settings{Path: dir}, Log: zap.New(core)}
+	for _, name := range []string{"Disk", "Load", "Network"} {
+		g := gatewaytest.New(t, o)
+		if got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+alertOf(map[string]string{"alertname": name, "instance": "a"}, time.Hour)+"]"); got.Status != http.StatusOK {
+			t.Fatalf("status %d: %s", got.Status, got.Body)
+		}
+		g.Stop()
+		time.Sleep(1100 * time.Millisecond)
+		g = gatewaytest.New(t, o)
+		s.Arrives(t, name)
+		g.Stop()
+	}
+	for _, line := range logs.All() {
+		t.Errorf("%s: %s %v", line.Level, line.Message, line.ContextMap())
+	}
 }
 
 // TestRulerAccess checks who may post and read, and what is refused.

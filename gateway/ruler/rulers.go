@@ -1,7 +1,6 @@
 package ruler
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -126,11 +125,10 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 		}
 		p.posts = append(p.posts, alerts[i])
 	}
-	b, err := r.outbox.Queue.CallersRecord(ctx, r.beats.UptimeName())
+	u, err := r.beats.Uptime(ctx)
 	if err != nil {
 		return err
 	}
-	u, _ := r.beats.SeeUptime(b, r.outbox.Queue.Now())
 	var all errgroup.Group
 	all.SetLimit(maxParallel)
 	for _, p := range groups {
@@ -304,11 +302,4 @@ func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.Ruler
 func IsOpen(ctx context.Context, o *outbox.Outbox, place, name string) (bool, error) {
 	b, err := o.Queue.CallersRecord(ctx, groupName(o, place, name))
 	return decodeGroup(b) != nil, err
-}
-
-// same reports whether two states of an uptime move alerts in the same way.
-func same(a, b *rules.Uptime) bool {
-	x, y := *a, *b
-	x.Seen, y.Seen = time.Time{}, time.Time{}
-	return bytes.Equal(x.Encode(), y.Encode())
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // errChanged is returned when a group is not in the state any more that was to be told.
-var errChanged = errors.New("the group of alerts has changed meanwhile")
+var errChanged = fmt.Errorf("the group of alerts: %w", queue.ErrChanged)
 
 // goneTime is how long a group is kept whose key this configuration does not have. Another
 // gateway may have a newer one, which does.
@@ -71,12 +71,11 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.outbox.Queue.CallersRecord(ctx, r.beats.UptimeName())
+	u, err := r.beats.Uptime(ctx)
 	if err != nil {
 		return err
 	}
 	now, posts := r.outbox.Queue.Now(), r.kept(name)
-	u, _ := r.beats.SeeUptime(b, now)
 	g.Gone = time.Time{}
 	g.Post(now, u, posts, ruler.Times)
 	state, tells := g.Tell(now, u)
@@ -112,7 +111,7 @@ func (c *change) ruled() *queue.Ruled {
 	return &queue.Ruled{Names: []queue.Hash{c.name, r.beats.UptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := r.outbox.Queue.Now()
 		u, seen := r.beats.SeeUptime(old[1], now)
-		if c.refused = !bytes.Equal(old[0], c.before) || !same(u, c.uptime); c.refused {
+		if c.refused = !bytes.Equal(old[0], c.before) || !u.Same(c.uptime); c.refused {
 			return nil, errChanged
 		}
 		return &queue.RuledChange{Records: []queue.Record{r.record(c.group, u, now), seen}}, nil

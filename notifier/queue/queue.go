@@ -740,7 +740,7 @@ func (q *Queue) Close(ctx context.Context) error {
 
 // check logs a failure of the store, at most once a minute.
 func (q *Queue) check(err error) {
-	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrChanged) || errors.Is(err, context.Canceled) {
 		return
 	}
 	now, last := q.Now().Unix(), q.logged.Load()

@@ -357,6 +357,9 @@ var (
 	ErrNotClaimed = errors.New("the delivery is not claimed any more")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("the queue is closed")
+	// ErrChanged is returned by a Decide whose records are not any more as they were read.
+	// What is due is then looked at again, and nothing has failed.
+	ErrChanged = errors.New("it has changed meanwhile")
 )
 
 // UnavailableError is returned when a store cannot be read or written, for

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -160,6 +161,13 @@ func (u *Uptime) See(now time.Time, started bool) {
 		u.ShortBack = append(u.ShortBack, make([]ended, max(i+1-len(u.ShortBack), 0))...)
 		u.ShortBack[i].at = now
 	}
+}
+
+// Same reports whether u and v move deadlines in the same way.
+func (u *Uptime) Same(v *Uptime) bool {
+	x, y := *u, *v
+	x.Seen, y.Seen = time.Time{}, time.Time{}
+	return bytes.Equal(x.Encode(), y.Encode())
 }
 
 // shortest returns the index in Short of the shortest gaps that count with a grace.
