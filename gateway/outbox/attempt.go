@@ -221,7 +221,9 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 func (a *attempt) delivery() dispatch.Delivery {
 	m, j := a.message, a.job
 	m.ID, m.Expires = a.stored.ID.String(), j.Expires
-	m.Incident.OpenFor = queued.OpenFor(j)
+	if open := queued.OpenFor(j); open > 0 {
+		m.Incident.OpenFor = open
+	}
 	if !a.text.Asks {
 		m.Link = a.target.Settings.IncidentLink(a.incident)
 	}

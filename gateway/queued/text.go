@@ -94,6 +94,7 @@ func (t *Text) fields(c *wire.Codec) {
 	wire.True(c, 30, &t.Asks)
 	wire.Text(c, 31, &t.Thread)
 	wire.Record(c, 32, &t.Later, (*Later).fields)
+	wire.Number(c, 34, &t.Incident.OpenFor) // of what is not known by rules
 }
 
 func (f *File) fields(c *wire.Codec) {

@@ -257,6 +257,42 @@ func TestRulers(t *testing.T) {
 	})
 }
 
+// TestRulerShortAlerts checks that a short time without a gateway ends no alert that its ruler
+// posts to last for 40 seconds, as vmalert does with an interval of 10 s, and that the all-clear
+// says how long the group was open.
+func TestRulerShortAlerts(t *testing.T) {
+	for _, away := range []time.Duration{5 * time.Second, 15 * time.Second, 25 * time.Second, 29 * time.Second, 31 * time.Second} {
+		t.Run(away.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+				ruler, err := site.NewRuler(site.RulerOptions{Wait: time.Second, Interval: time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}, Ruler: ruler}, Queue: &outbox.Settings{Path: dir}}
+				g := gatewaytest.New(t, o)
+				for range 5 {
+					for range 3 {
+						post(t, g, alert("a", 40*time.Second))
+						wait(10 * time.Second)
+					}
+					g.Stop()
+					wait(away)
+					g = gatewaytest.New(t, o)
+					wait(15 * time.Second) // the ruler finds out, and posts again
+				}
+				post(t, g, alert("a", 40*time.Second))
+				p.WantTold(t, disk)
+				post(t, g, alert("a", 0))
+				wait(2 * time.Second)
+				p.WantTold(t, disk, resolvedA)
+				if all := p.Got(); all[len(all)-1].OpenSeconds < 200 {
+					t.Errorf("the all-clear is %+v", all[len(all)-1])
+				}
+			})
+		})
+	}
+}
+
 // TestRulerRestarts checks that what was due while no gateway ran is told at once by the next
 // one, and that no line of the log calls that a failure. No beat is expected, so that nothing
 // else notes that the gateway runs. In a bubble, no time passes between what is read and what

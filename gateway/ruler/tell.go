@@ -157,7 +157,7 @@ func message(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, r
 		Incident: notifier.Incident{Name: g.Name, Alerts: notifier.AlertWords(read.Alerts)},
 	}
 	if len(state.Firing) == 0 { // also if the message is a warning, because nobody has said that all is well
-		m.Incident.State = notifier.Resolved
+		m.Incident.State, m.Incident.OpenFor = notifier.Resolved, state.OpenFor
 	}
 	return m, read.Tags, nil
 }

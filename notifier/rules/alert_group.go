@@ -47,20 +47,22 @@ type AlertGroup struct {
 	Alerts []RulerAlert
 
 	opened bool      // something was told
+	since  time.Time // when it was; zero in a record of an early version
 	next   time.Time // when changes are told; zero for no changes
 }
 
-// lastsOver is the expectation whose downtime counts for alerts: gaps of more than 30 s.
-var lastsOver = Expect{Grace: time.Minute}
+// postAgain is how long a ruler has to post an alert again after a time in which no gateway
+// ran.
+const postAgain = time.Minute
 
-// deadline returns when an alert ends unless it is posted again. After a time in which no
-// gateway ran, a ruler has a minute more to post it.
+// downOfAlerts returns the time in which no gateway ran that counts for alerts: all of it. Some end
+// half a minute after each post. A gateway that is restarted again and again does not put off
+// the end forever, because postAgain is added once.
+func downOfAlerts(u *Uptime) time.Duration { return u.down(0) }
+
+// deadline returns when an alert ends unless it is posted again.
 func (a *RulerAlert) deadline(u *Uptime) time.Time {
-	away := max(u.down(lastsOver.Grace)-a.down, 0)
-	if away > 0 {
-		away += lastsOver.Grace
-	}
-	return a.Ends.Add(away)
+	return moved(a.Ends, max(downOfAlerts(u)-a.down, 0), postAgain)
 }
 
 // fires reports whether an alert fires.
@@ -139,7 +141,7 @@ func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times Gr
 	}
 	at := g.index()
 	for _, p := range posts {
-		p.told, p.lost, p.down = false, false, u.down(lastsOver.Grace)
+		p.told, p.lost, p.down = false, false, downOfAlerts(u)
 		i, known := at[p.Fingerprint]
 		switch {
 		case known && p.At.Before(g.Alerts[i].At):
@@ -187,6 +189,8 @@ type GroupState struct {
 	Firing   []RulerAlert
 	Resolved []RulerAlert // since the last message
 	Lost     []RulerAlert // that are no longer reported; of a group that ends, all since it was opened
+
+	OpenFor time.Duration // how long the group was open that ends; 0 if that is not known
 }
 
 // Tell returns what is to be told now, and notes that it is told. ok is false if there is
@@ -217,9 +221,15 @@ func (g *AlertGroup) Tell(now time.Time, u *Uptime) (s GroupState, ok bool) {
 		}
 		stay = append(stay, a)
 	}
-	g.Alerts, g.opened = stay, g.opened || ok
+	if ok && !g.opened {
+		g.opened, g.since = true, now
+	}
+	g.Alerts = stay
 	if len(s.Firing) == 0 {
 		s.Lost = append(s.Lost, known...)
+		if !g.since.IsZero() {
+			s.OpenFor = max(now.Sub(g.since), 0)
+		}
 	}
 	return s, ok
 }
@@ -278,6 +288,7 @@ func (g *AlertGroup) fields(c *wire.Codec) {
 	wire.Records(c, 7, &g.Alerts, (*RulerAlert).fields)
 	wire.True(c, 8, &g.opened)
 	wire.Time(c, 9, &g.next)
+	wire.Time(c, 10, &g.since)
 }
 
 // Encode returns the group as bytes.
