@@ -293,6 +293,59 @@ func TestRulerShortAlerts(t *testing.T) {
 	}
 }
 
+// TestRulerFarEnd checks that an alert which ends in many years is forgotten a day after its last
+// post, that nobody is told so, and that it is told once more if it is posted again. One that is
+// posted again and again stays.
+func TestRulerFarEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		const years = 70 * 365 * 24 * time.Hour
+		o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}}, Queue: &outbox.Settings{Path: dir}}
+		g := gatewaytest.New(t, o)
+		run := func(each func()) {
+			for range 26 {
+				each()
+				wait(time.Hour)
+			}
+		}
+		post(t, g, alert("a", years))
+		run(func() { post(t, g, alert("a", years)) })
+		p.WantTold(t, disk)
+		if any, err := g.Rooms().Rulers.Any(t.Context()); !any || err != nil {
+			t.Errorf("the group is gone: %v", err)
+		}
+		run(func() {})
+		p.WantTold(t, disk)
+		if any, err := g.Rooms().Rulers.Any(t.Context()); any || err != nil {
+			t.Errorf("the group is left: %v", err)
+		}
+		post(t, g, alert("a", years))
+		wait(time.Minute)
+		p.WantTold(t, disk, disk)
+	})
+}
+
+// TestRulerShare checks that the groups of a key take only its share of the queue, however far
+// away their ends are, so that other keys can still use it.
+func TestRulerShare(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		other := gatewaytest.Key("other", p.NotifyURL())
+		g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p), other}}, Queue: &outbox.Settings{Path: dir, MaxSize: 16 << 20}})
+		status, n := http.StatusOK, 0
+		for ; status == http.StatusOK && n < 2000; n++ {
+			status = g.Post(alertsAddress, gatewaytest.TypeJSON, "["+alertOf(map[string]string{"alertname": fmt.Sprint(n), "instance": strings.Repeat("x", 10_000)}, 70*365*24*time.Hour)+"]").Status
+		}
+		if status != http.StatusTooManyRequests || n < 20 || n > 150 {
+			t.Errorf("status %d after %d groups", status, n)
+		}
+		if got := g.PostForm("/notify/other", "body=x&type=failure"); got.Status != http.StatusOK {
+			t.Errorf("another key: %d %s", got.Status, got.Body)
+		}
+		if got := g.Post("/notify/other/prometheus/api/v2/alerts", gatewaytest.TypeJSON, "["+alert("a", time.Hour)+"]"); got.Status != http.StatusOK {
+			t.Errorf("alerts of another key: %d %s", got.Status, got.Body)
+		}
+	})
+}
+
 // TestRulerRestarts checks that what was due while no gateway ran is told at once by the next
 // one, and that no line of the log calls that a failure. No beat is expected, so that nothing
 // else notes that the gateway runs. In a bubble, no time passes between what is read and what

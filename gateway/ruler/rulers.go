@@ -25,6 +25,7 @@ type Rulers struct {
 	outbox *outbox.Outbox
 	beats  *heartbeat.Monitor // knows when no gateway ran
 	groups outbox.Presence    // of groups, so that records are looked at each second
+	usage  *outbox.Usage      // of what a key can have
 
 	mu      sync.Mutex
 	repeats map[queue.Hash]*repeated // what is not stored yet, by the names of groups
@@ -32,6 +33,7 @@ type Rulers struct {
 
 // repeated are posts about a group that say nothing new.
 type repeated struct {
+	place string                      // of their key
 	posts map[string]rules.RulerAlert // the latest, by fingerprints
 	times rules.GroupTimes
 	until time.Time // when they are stored
@@ -39,8 +41,20 @@ type repeated struct {
 
 // New returns the rulers of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox, beats *heartbeat.Monitor) *Rulers {
-	return &Rulers{outbox: o, beats: beats, repeats: map[queue.Hash]*repeated{}}
+	r := &Rulers{outbox: o, beats: beats, repeats: map[queue.Hash]*repeated{}}
+	r.usage = o.NewUsage(outbox.KindAlertGroup, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
+		return outbox.EachOfGroup(ctx, o.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
+			if g := decodeGroup(x.Data); g != nil && placeOf(g) == place {
+				f(x.Data)
+			}
+			return true
+		})
+	})
+	return r
 }
+
+// placeOf names the key of a group among those of all sites and spaces.
+func placeOf(g *rules.AlertGroup) string { return site.Place{Home: g.Home, Key: g.Key}.String() }
 
 // groupsName returns the group of the records of all groups of alerts.
 func (r *Rulers) groupsName() queue.Hash { return r.outbox.Queue.Hash("alert groups") }
@@ -79,10 +93,10 @@ func (r *Rulers) record(g *rules.AlertGroup, u *rules.Uptime, now time.Time) que
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindAlertGroup, g.Encode()), Due: due, Group: r.groupsName()}
 }
 
-// change changes the group in the record with a name. decide gets nil if there is no group,
-// and returns nil for none.
-func (r *Rulers) change(ctx context.Context, name queue.Hash, adds bool, decide func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup) error {
-	err := r.outbox.Queue.Apply(ctx, &queue.Ruled{
+// change changes the group in the record with a name, which is one of the key with a place.
+// decide gets nil if there is no group, and returns nil for none.
+func (r *Rulers) change(ctx context.Context, name queue.Hash, place string, adds bool, decide func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup) error {
+	err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds, &queue.Ruled{
 		Names: []queue.Hash{name, r.beats.UptimeName()}, Adds: adds,
 		Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			now := r.outbox.Queue.Now()
@@ -90,7 +104,7 @@ func (r *Rulers) change(ctx context.Context, name queue.Hash, adds bool, decide 
 			g := decide(decodeGroup(old[0]), u, now)
 			return &queue.RuledChange{Records: []queue.Record{r.record(g, u, now), seen}}, nil
 		},
-	})
+	}))
 	if err == nil {
 		r.beats.Saw()
 	}
@@ -141,14 +155,14 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 		if stored == nil {
 			stored = new(rules.AlertGroup)
 		}
-		if r.keep(name, stored, u, p.posts, at.Ruler.Times) {
+		if r.keep(name, place.String(), stored, u, p.posts, at.Ruler.Times) {
 			continue
 		}
 		all.Go(func() error {
 			r.forget(name, p.posts)
 			defer r.groups.Note()
 			left := 0
-			err := r.change(ctx, name, stored.Grows(p.posts), func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
+			err := r.change(ctx, name, place.String(), stored.Grows(p.posts), func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
 				if g == nil {
 					g = new(p.AlertGroup)
 				}
@@ -170,7 +184,7 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 
 // keep keeps posts in memory that say nothing new about a group, and reports whether they
 // are such posts.
-func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert, times rules.GroupTimes) bool {
+func (r *Rulers) keep(name queue.Hash, place string, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert, times rules.GroupTimes) bool {
 	until, ok := g.Repeats(r.outbox.Queue.Now(), u, posts)
 	if !ok || until.IsZero() || !g.Gone.IsZero() {
 		return ok && until.IsZero() && g.Gone.IsZero()
@@ -180,7 +194,7 @@ func (r *Rulers) keep(name queue.Hash, g *rules.AlertGroup, u *rules.Uptime, pos
 	defer r.mu.Unlock()
 	x := r.repeats[name]
 	if x == nil {
-		x = &repeated{posts: map[string]rules.RulerAlert{}, until: until}
+		x = &repeated{place: place, posts: map[string]rules.RulerAlert{}, until: until}
 		r.repeats[name] = x
 	}
 	if until.Before(x.until) {
@@ -230,30 +244,31 @@ func (r *Rulers) Refresh(ctx context.Context) {
 		return
 	}
 	now := r.outbox.Queue.Now()
-	times := map[queue.Hash]rules.GroupTimes{}
+	late := map[queue.Hash]repeated{}
 	r.mu.Lock()
 	for name, x := range r.repeats {
 		if !x.until.After(now) {
-			times[name] = x.times
+			late[name] = repeated{place: x.place, times: x.times}
 		}
 	}
 	r.mu.Unlock()
 	var all errgroup.Group
 	all.SetLimit(maxParallel)
-	for name, t := range times {
-		all.Go(func() error { return r.flush(ctx, name, t) })
+	for name, x := range late {
+		all.Go(func() error { return r.flush(ctx, name, x.place, x.times) })
 	}
 	if err := all.Wait(); err != nil {
 		r.outbox.Log.Debug("repeated alerts cannot be stored now, and are stored later") // the queue has logged why
 	}
+	r.usage.Refresh(ctx)
 	r.groups.Look(ctx, r.outbox, r.groupsName())
 }
 
 // flush stores what is kept in memory about a group. It is lost with a group that is over;
 // the ruler posts it again.
-func (r *Rulers) flush(ctx context.Context, name queue.Hash, times rules.GroupTimes) error {
+func (r *Rulers) flush(ctx context.Context, name queue.Hash, place string, times rules.GroupTimes) error {
 	posts := r.kept(name)
-	err := r.change(ctx, name, false, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
+	err := r.change(ctx, name, place, false, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
 		if g != nil {
 			g.Post(now, u, posts, times)
 		}

@@ -65,7 +65,7 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 		return err
 	}
 	if k == nil || k.Unqueued {
-		return r.dueGone(ctx, name)
+		return r.dueGone(ctx, name, placeOf(g))
 	}
 	ruler, err := s.Rulers()
 	if err != nil {
@@ -78,12 +78,13 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 	now, posts := r.outbox.Queue.Now(), r.kept(name)
 	g.Gone = time.Time{}
 	g.Post(now, u, posts, ruler.Times)
+	forgotten := g.Forget(now, u)
 	state, tells := g.Tell(now, u)
 	c := &change{rulers: r, name: name, before: before, group: g, uptime: u}
 	if tells {
 		err = r.tell(ctx, c, state, k, s, ruler)
 	} else {
-		err = r.outbox.Queue.Apply(ctx, c.ruled())
+		err = r.outbox.Apply(ctx, c.ruled())
 	}
 	if c.refused {
 		return errChanged
@@ -91,6 +92,9 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 	if err == nil {
 		r.beats.Saw()
 		r.forget(name, posts)
+		if forgotten > 0 {
+			r.outbox.Log.Info("alerts that end later are forgotten, because their ruler has not posted them for a day; nobody is told", zap.String("key", g.Key), zap.String("incident", g.Name), zap.Int("alerts", forgotten))
+		}
 	}
 	return err
 }
@@ -108,14 +112,14 @@ type change struct {
 // ruled returns the change for the queue.
 func (c *change) ruled() *queue.Ruled {
 	r := c.rulers
-	return &queue.Ruled{Names: []queue.Hash{c.name, r.beats.UptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return r.usage.Ruled(placeOf(c.group), false, &queue.Ruled{Names: []queue.Hash{c.name, r.beats.UptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := r.outbox.Queue.Now()
 		u, seen := r.beats.SeeUptime(old[1], now)
 		if c.refused = !bytes.Equal(old[0], c.before) || !u.Same(c.uptime); c.refused {
 			return nil, errChanged
 		}
 		return &queue.RuledChange{Records: []queue.Record{r.record(c.group, u, now), seen}}, nil
-	}}
+	}})
 }
 
 // tell stores a message about a state of a group, with the change of its record. The queue
@@ -163,9 +167,9 @@ func message(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, r
 }
 
 // dueGone removes a group whose key is gone.
-func (r *Rulers) dueGone(ctx context.Context, name queue.Hash) error {
+func (r *Rulers) dueGone(ctx context.Context, name queue.Hash, place string) error {
 	var gone *rules.AlertGroup
-	err := r.change(ctx, name, false, func(g *rules.AlertGroup, _ *rules.Uptime, now time.Time) *rules.AlertGroup {
+	err := r.change(ctx, name, place, false, func(g *rules.AlertGroup, _ *rules.Uptime, now time.Time) *rules.AlertGroup {
 		gone = nil
 		if g == nil {
 			return nil

@@ -65,6 +65,24 @@ func (a *RulerAlert) deadline(u *Uptime) time.Time {
 	return moved(a.Ends, max(downOfAlerts(u)-a.down, 0), postAgain)
 }
 
+// maxKept is how long an alert is kept that is not posted again, however far away its end is.
+// A ruler that still sees it posts it much more often.
+const maxKept = 24 * time.Hour
+
+// forgotten returns when an alert is forgotten unless it is posted again.
+func (a *RulerAlert) forgotten(u *Uptime) time.Time {
+	return moved(a.At.Add(maxKept), max(downOfAlerts(u)-a.down, 0), postAgain)
+}
+
+// Forget removes the alerts that fire and that nobody has posted for a day, and returns how
+// many they are. Nobody has said that they are over, so nobody is told that: if one is posted
+// again, it is told as a new one.
+func (g *AlertGroup) Forget(now time.Time, u *Uptime) int {
+	n := len(g.Alerts)
+	g.Alerts = slices.DeleteFunc(g.Alerts, func(a RulerAlert) bool { return a.fires(now, u) && !a.forgotten(u).After(now) })
+	return n - len(g.Alerts)
+}
+
 // fires reports whether an alert fires.
 func (a *RulerAlert) fires(now time.Time, u *Uptime) bool {
 	return !a.Resolved && a.deadline(u).After(now)
@@ -96,7 +114,7 @@ func (g *AlertGroup) Repeats(now time.Time, u *Uptime, posts []RulerAlert) (unti
 		if p.Resolved && a.Resolved {
 			continue
 		}
-		half := a.At.Add(a.deadline(u).Sub(a.At) / 2)
+		half := a.At.Add(min(a.deadline(u).Sub(a.At), maxKept) / 2)
 		if p.Resolved || !a.fires(now, u) || p.Ends.Before(half) {
 			return until, false
 		}
@@ -255,10 +273,16 @@ func (g *AlertGroup) Due(u *Uptime) (due time.Time) {
 		return g.next
 	}
 	for i := range g.Alerts {
-		if a := &g.Alerts[i]; a.told && !a.Resolved {
-			if end := a.deadline(u); due.IsZero() || end.Before(due) {
-				due = end
-			}
+		a := &g.Alerts[i]
+		if a.Resolved {
+			continue
+		}
+		end := a.forgotten(u)
+		if deadline := a.deadline(u); a.told && deadline.Before(end) {
+			end = deadline
+		}
+		if due.IsZero() || end.Before(due) {
+			due = end
 		}
 	}
 	return due

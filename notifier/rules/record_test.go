@@ -64,7 +64,7 @@ func records() []record {
 		Forget: at(8),
 	}
 	group := &AlertGroup{
-		Site: "s", Home: "site s", Key: "ops", Name: "Disk", Labels: []string{"alertname", "Disk"}, Gone: at(1), opened: true, next: at(2),
+		Site: "s", Home: "site s", Key: "ops", Name: "Disk", Labels: []string{"alertname", "Disk"}, Gone: at(1), opened: true, since: at(6), next: at(2),
 		Alerts: []RulerAlert{
 			{Fingerprint: "ab", Labels: []string{"alertname", "Disk"}, Annotations: []string{"summary", "full"}, Generator: "g", Starts: at(3), Ends: at(4), At: at(5), Resolved: true, told: true, lost: true, down: time.Minute},
 			{Fingerprint: "cd"},
