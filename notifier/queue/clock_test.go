@@ -251,7 +251,9 @@ func TestRecordsWrittenAhead(t *testing.T) {
 						due = append(due, string(data))
 						return nil
 					},
-					Ahead:   func(data []byte, now time.Time) bool { return string(data) == "ahead" && now.Before(c.start.Add(time.Hour)) },
+					Ahead: func(data []byte, now time.Time) bool {
+						return string(data) == "ahead" && now.Before(c.start.Add(time.Hour))
+					},
 					Recheck: func(context.Context, []queue.Job) {},
 				}
 				const jump = 25 * time.Hour
@@ -262,7 +264,9 @@ func TestRecordsWrittenAhead(t *testing.T) {
 					u.Names = append(u.Names, store.Hash(text))
 					change.Records = append(change.Records, queue.Record{Data: []byte(text), Due: q.Now().Add(time.Hour)})
 				}
-				u.Decide = func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) { return change, nil }
+				u.Decide = func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+					return change, nil
+				}
 				if err := q.Apply(t.Context(), u); err != nil {
 					t.Fatal(err)
 				}

@@ -51,12 +51,18 @@
 // [Health] is the state of a destination. The queue keeps it from the outcomes of
 // attempts, and the store keeps which destinations are known or down.
 //
+// # Records
+//
+// The caller keeps records beside the messages. Each is due at a time. Records that are due take
+// turns ([Options.Turn]): one of a turn at a time, several turns at once, so that very many of
+// one turn delay no others. What the caller does not know stays as it is.
+//
 // # Clocks
 //
 // Gateways that share a store go by its clock ([Queue.Now]). Otherwise the clock is that of
-// the machine, which may be set. A job that was written when the clock was
-// ahead is due at once. A job whose last attempt is the first one after a start, a
-// jump of the clock or a pause of the process gets one more.
+// the machine, which may be set. A job that was written when the clock was ahead is due at
+// once, and so is such a record ([Options.Ahead]). A job whose last attempt is the first one
+// after a start, a jump of the clock or a pause of the process gets one more.
 //
 // # Configuration changes
 //

@@ -251,7 +251,9 @@ func (w *dueWork) do(name Hash) (rest time.Duration, failed bool) {
 	o := q.options.Load()
 	b, err := q.store.Record(q.ctx, name)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged || err == nil && b != nil && callers(b) == nil {
-		q.tidyRecord(name, q.Now())
+		if _, err := decodeLine(b); err == nil { // otherwise another version has stored it
+			q.tidyRecord(name, q.Now())
+		}
 		return restOfLine, false
 	}
 	if err == nil && (b == nil || o.Due == nil || !o.isDue(b, q.Now())) {
