@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/early"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
@@ -119,7 +120,7 @@ func (h *Handler) Cleanup() error {
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if !h.api.Serve(w, httpapi.WithEnvironment(r, &requestEnvironment)) {
+	if !h.api.Serve(w, environment.With(r, &requestEnvironment)) {
 		return next.ServeHTTP(w, r)
 	}
 	return nil

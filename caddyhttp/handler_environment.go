@@ -7,11 +7,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
 // requestEnvironment tells what Caddy knows of a request.
-var requestEnvironment = httpapi.Environment{
+var requestEnvironment = environment.Environment{
 	User: func(r *http.Request) (user string) {
 		if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 			user, _ = values.GetString("http.auth.user.id")

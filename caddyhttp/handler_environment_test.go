@@ -9,13 +9,14 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
 // TestClientAddressOfCaddy checks that the address of a client is the one that Caddy has
 // found, such as the one that a trusted proxy names.
 func TestClientAddressOfCaddy(t *testing.T) {
 	ctx := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: "192.0.2.7"})
-	r := httpapi.WithEnvironment(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), &requestEnvironment)
+	r := environment.With(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), &requestEnvironment)
 	if got := httpapi.ClientAddress(r).String(); got != "192.0.2.7" {
 		t.Errorf("%s, want 192.0.2.7", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -88,7 +89,7 @@ func (h *incidentPages) postIncident(done string) consoleFunc {
 			change = q.Alerts.Incidents.Resolve
 		}
 		outcome := done
-		_, err = change(ctx, x, httpapi.PersonOf(httpapi.RequestUser(r)))
+		_, err = change(ctx, x, httpapi.PersonOf(environment.User(r)))
 		switch {
 		case errors.Is(err, alerting.ErrAcknowledged), errors.Is(err, alerting.ErrResolved):
 			outcome = "over"

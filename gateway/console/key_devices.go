@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
@@ -97,7 +98,7 @@ func (h *keyDevices) postRevoke(w http.ResponseWriter, r *http.Request, name str
 	if err != nil {
 		return err
 	}
-	if _, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), r.PostForm.Get("device"), httpapi.RequestUser(r)); err != nil {
+	if _, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), r.PostForm.Get("device"), environment.User(r)); err != nil {
 		return httpapi.Answer(err)
 	}
 	w.Header().Set("Location", httpapi.RelativeAddress(r)+"?"+tabQuery+"="+string(view.TabDevices)+"#devices")

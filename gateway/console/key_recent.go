@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -243,9 +244,9 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 
 // logQueueChange logs what somebody has done to the queue on a page.
 func (h *queueActions) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
-	client := httpapi.ClientIP(r)
+	client := environment.ClientIP(r)
 	h.Log.Info("queued message changed", append(about, zap.String("change", change),
-		zap.Int("deliveries", deliveries), zap.String("user", httpapi.RequestUser(r)), zap.String("client_ip", client))...)
+		zap.Int("deliveries", deliveries), zap.String("user", environment.User(r)), zap.String("client_ip", client))...)
 }
 
 // hurryQuery is the query parameter of a POST that makes due what waits: for the

@@ -6,6 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
 // Pages writes the console of a site, and the frame of all its pages. Each page is a small
@@ -102,7 +103,7 @@ func (h *Pages) frame(r *http.Request, here string) view.Frame {
 	if !h.Has.Console || h.MayManage(r) != nil {
 		return f
 	}
-	f.User = httpapi.RequestUser(r)
+	f.User = environment.User(r)
 	for _, p := range h.places {
 		if p.on != nil && !p.on(&h.Has) {
 			continue

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -19,9 +19,9 @@ func withKeys(keys ...site.KeyOptions) gatewaytest.Options {
 }
 
 // before is the environment of a request whose target the server has changed.
-func before(original string) httpapi.Environment {
+func before(original string) environment.Environment {
 	u := httptest.NewRequest(http.MethodGet, original, nil).URL
-	return httpapi.Environment{Original: func(*http.Request) *url.URL { return u }}
+	return environment.Environment{Original: func(*http.Request) *url.URL { return u }}
 }
 
 func TestPageIsForBrowsers(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -32,7 +33,7 @@ const (
 // serveSilencesPage lists the silences of the keys of the site.
 func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
-	p := view.SilencesPage{Root: api.RootOf(r.URL.Path), User: httpapi.RequestUser(r)}
+	p := view.SilencesPage{Root: api.RootOf(r.URL.Path), User: environment.User(r)}
 	switch query.Get("done") {
 	case makeQuery:
 		p.Done = "The silence is made."

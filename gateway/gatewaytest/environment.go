@@ -4,23 +4,23 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
 // DoIn sends a request of which the server knows what e says, for example its URL before the
 // server removed a prefix. A function that is nil is that of [Gateway.Do].
-func (g *Gateway) DoIn(e httpapi.Environment, r *http.Request) Reply {
+func (g *Gateway) DoIn(e environment.Environment, r *http.Request) Reply {
 	if e.User == nil {
-		e.User = environment.User
+		e.User = usual.User
 	}
 	if e.ClientIP == nil {
-		e.ClientIP = environment.ClientIP
+		e.ClientIP = usual.ClientIP
 	}
 	if e.Original == nil {
-		e.Original = environment.Original
+		e.Original = usual.Original
 	}
 	w := httptest.NewRecorder()
-	if !g.Serve(w, httpapi.WithEnvironment(r, &e)) {
+	if !g.Serve(w, environment.With(r, &e)) {
 		w.WriteHeader(NotServed)
 	}
 	return Reply{w.Code, w.Header(), w.Body.String()}

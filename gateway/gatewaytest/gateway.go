@@ -26,6 +26,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -307,8 +308,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// environment tells what the server knows of a request of a test.
-var environment = httpapi.Environment{
+// usual tells what the server knows of a request of a test.
+var usual = environment.Environment{
 	User: func(r *http.Request) string {
 		user, _ := r.Context().Value(userKey{}).(string)
 		return user

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
 // Types of content.
@@ -32,7 +32,7 @@ type Reply struct {
 // ServeHTTP answers a request as the server would. It has the status [NotServed] if the path
 // is not one of the gateway.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.Serve(w, httpapi.WithEnvironment(r, &environment)) {
+	if !g.Serve(w, environment.With(r, &usual)) {
 		w.WriteHeader(NotServed)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
@@ -31,7 +32,7 @@ func askForSecret(w http.ResponseWriter, a access) {
 // verified certificate nobody may, unless the operator leaves it to the site.
 func (h *Base) MayManage(r *http.Request) error {
 	m := h.Resolved.Managers
-	user := RequestUser(r)
+	user := environment.User(r)
 	switch {
 	case m == nil:
 		return errManageOff

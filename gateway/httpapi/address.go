@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
@@ -14,7 +15,7 @@ import (
 // works below any path prefix that Caddy, or a proxy before Caddy, removes. It
 // has no query string, because that can change a message.
 func RelativeAddress(r *http.Request) string {
-	path := clientURL(r).Path
+	path := environment.URL(r).Path
 	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
 }
 
@@ -48,7 +49,7 @@ func RelativeMessages(r *http.Request, name string) string {
 // StrippedPrefix returns the prefix that Caddy removed from the path of r, such
 // as /alerts for handle_path /alerts/*.
 func StrippedPrefix(r *http.Request) string {
-	prefix, ok := strings.CutSuffix(clientURL(r).Path, r.URL.Path)
+	prefix, ok := strings.CutSuffix(environment.URL(r).Path, r.URL.Path)
 	if !ok {
 		return "" // the path was rewritten
 	}
@@ -78,7 +79,7 @@ func SiteAddress(r *http.Request) (scheme, host string) {
 		scheme = "https"
 	}
 	// A proxy that is trusted says what the client has used.
-	if isFromTrustedProxy(r) {
+	if environment.IsTrusted(r) {
 		if proto := r.Header.Get("X-Forwarded-Proto"); proto == "https" || proto == "http" {
 			scheme = proto
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
 // TestClientAddress checks that a client is an IPv4 address or a network of
@@ -22,8 +23,8 @@ func TestClientAddress(t *testing.T) {
 		"@":                   "invalid IP",
 		"2001:db8:1:3:3::4%1": "2001:db8:1:3::",
 	} {
-		e := httpapi.Environment{ClientIP: func(*http.Request) string { return text }}
-		if got := httpapi.ClientAddress(httpapi.WithEnvironment(httptest.NewRequest(http.MethodPost, "/", nil), &e)).String(); got != want {
+		e := environment.Environment{ClientIP: func(*http.Request) string { return text }}
+		if got := httpapi.ClientAddress(environment.With(httptest.NewRequest(http.MethodPost, "/", nil), &e)).String(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/early"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/mcp"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/internal/version"
@@ -161,7 +162,7 @@ func (h *notifications) serveNotify(w http.ResponseWriter, r *http.Request, at *
 // ClientAddress returns the address of the client that the server determined, as [api.ClientNetwork] does. It returns the zero
 // Addr if the client has no IP address.
 func ClientAddress(r *http.Request) netip.Addr {
-	addr, err := netip.ParseAddr(ClientIP(r))
+	addr, err := netip.ParseAddr(environment.ClientIP(r))
 	if err != nil {
 		return netip.Addr{}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/refusal"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -55,7 +56,7 @@ func (h *Base) NeedsLogin(r *http.Request, k *site.Key) bool {
 			return needs
 		}
 	}
-	return RequestUser(r) != ""
+	return environment.User(r) != ""
 }
 
 // WritePage writes a page in its frame. here is the route of the place of the navigation that

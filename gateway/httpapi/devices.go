@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -201,7 +202,7 @@ func (h *Devices) Invitation(ctx context.Context, q *gateway.Rooms, k *site.Key,
 // device to a key.
 func (h *Devices) MaySubscribe(r *http.Request, k *site.Key) error {
 	who := h.Resolved.Push.Who
-	signedIn := RequestUser(r) != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
+	signedIn := environment.User(r) != "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0
 	if len(k.Tokens) > 0 || who == device.DevicesInvited || who == device.DevicesUsers && !signedIn {
 		return errDevicesInvited
 	}
@@ -276,7 +277,7 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 		return err
 	}
 	d, secret, err := q.Devices.Subscribe(ctx, &device.Subscription{
-		Key: k, Site: device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, Change: x.Change, Invite: x.Invite, By: RequestUser(r),
+		Key: k, Site: device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, Change: x.Change, Invite: x.Invite, By: environment.User(r),
 	})
 	if err != nil {
 		return err
@@ -315,7 +316,7 @@ func (h *Devices) changeDevice(w http.ResponseWriter, r *http.Request, q *gatewa
 
 // deleteDevice removes a device of a key.
 func (h *Devices) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
-	d, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, RequestUser(r))
+	d, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, environment.User(r))
 	if err != nil {
 		return err
 	}

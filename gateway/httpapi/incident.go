@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/told"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
@@ -280,7 +281,7 @@ func typedName(name string) string {
 
 // userOf returns who Caddy's authentication has found, or "".
 func userOf(r *http.Request) string {
-	return PersonOf(RequestUser(r))
+	return PersonOf(environment.User(r))
 }
 
 // incidentPage returns the page of an incident.

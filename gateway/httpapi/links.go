@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -35,9 +36,9 @@ func (h *API) hideLink(r *http.Request, at *Route) {
 	if !ok {
 		return
 	}
-	hideRequest(r)
+	environment.Hide(r)
 	h.Log.Info("a request with "+what+" is left out of the access log, because the secret in its address can still be used",
-		zap.String("method", r.Method), zap.String("route", at.Pattern), zap.String("client_ip", ClientIP(r)))
+		zap.String("method", r.Method), zap.String("route", at.Pattern), zap.String("client_ip", environment.ClientIP(r)))
 }
 
 // secretIn returns what the address of r may be a link to, or "". formed reports whether the secret

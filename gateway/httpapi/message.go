@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -34,7 +35,7 @@ func messageAddress(r *http.Request, id string) string {
 func messageRoot(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	prefix := ""
-	if before, ok := strings.CutSuffix(clientURL(r).EscapedPath(), path); ok {
+	if before, ok := strings.CutSuffix(environment.URL(r).EscapedPath(), path); ok {
 		prefix = before
 	}
 	return prefix

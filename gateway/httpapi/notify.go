@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/version"
@@ -217,7 +218,7 @@ func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route, token s
 	if err != nil || text == "" {
 		return i, err
 	}
-	parts := []string{h.Site(), at.Key, at.Source, RequestUser(r), text}
+	parts := []string{h.Site(), at.Key, at.Source, environment.User(r), text}
 	if token != "" {
 		i.EarlierKey = strings.Join(parts, "\x00") // a version that did not know whose it is
 		parts = append(parts, token)

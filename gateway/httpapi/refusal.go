@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/refusal"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -59,6 +60,6 @@ func (h *Base) Refuse(r *http.Request, key *Lookup, status int, text string, err
 			f.Key = key.Name
 		}
 	}
-	f.Server, f.Client = serverName(r), ClientIP(r)
+	f.Server, f.Client = environment.Server(r), environment.ClientIP(r)
 	refusal.Record(h.Shared, f, &h.Refusals, h.Log)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -144,7 +145,7 @@ func (h *SavedKeys) deleteConfig(w http.ResponseWriter, r *http.Request, name st
 	}
 	h.configChanged(r, name, changeDeleted, 0)
 	if q, _ := h.App.Open(nil); q != nil {
-		q.ForgetKey(r.Context(), at, name, RequestUser(r))
+		q.ForgetKey(r.Context(), at, name, environment.User(r))
 	}
 	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
 	return nil
@@ -274,12 +275,12 @@ const (
 // configChanged writes the audit line and emits the event of a change. Neither contains a
 // URL.
 func (h *SavedKeys) configChanged(r *http.Request, name, change string, destinations int) {
-	client := ClientIP(r)
+	client := environment.ClientIP(r)
 	space := h.Saved.Shared.Label()
 	h.Log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
-		zap.Int("destinations", destinations), zap.String("user", RequestUser(r)), zap.String("client_ip", client))
+		zap.Int("destinations", destinations), zap.String("user", environment.User(r)), zap.String("client_ip", client))
 	h.App.Engine.Emit(event.ConfigChanged, func() map[string]any {
-		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": RequestUser(r)}
+		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": environment.User(r)}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/catalogue"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
 // savedStatus is the answer of /status and /status/{KEY}, in the order of Apprise API.
@@ -80,7 +81,7 @@ func AppriseAddress(r *http.Request, public, key string, hasToken bool) (address
 	if u, err := url.Parse(public); err == nil && public != "" {
 		scheme, host, path = u.Scheme, u.Host, strings.TrimSuffix(u.Path, "/")
 	}
-	user := RequestUser(r)
+	user := environment.User(r)
 	address = "apprise"
 	if scheme == "https" {
 		address += "s"

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -109,7 +110,7 @@ func (h *Silences) SilencedKey(ctx context.Context, name string) (*site.Key, *ga
 
 // MakeSilence makes a silence of a key for the client of r.
 func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silence.Request) (*rules.Silence, error) {
-	x, err := s.Silence(RequestUser(r), q.Outbox.Queue.Now(), h.ParseDuration)
+	x, err := s.Silence(environment.User(r), q.Outbox.Queue.Now(), h.ParseDuration)
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
@@ -121,7 +122,7 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 
 // EndSilence ends a silence of a key for the client of r.
 func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k, h.Site(), silence.ParseID(id), RequestUser(r))
+	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k, h.Site(), silence.ParseID(id), environment.User(r))
 	return &ended, Answer(err)
 }
 

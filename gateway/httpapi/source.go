@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -111,7 +112,7 @@ func SourceAddress(r *http.Request, a *Route) string {
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
 		u.Scheme = "https"
 	}
-	path, ok := strings.CutSuffix(strings.TrimSuffix(clientURL(r).Path, "/"), a.Rest)
+	path, ok := strings.CutSuffix(strings.TrimSuffix(environment.URL(r).Path, "/"), a.Rest)
 	if !ok {
 		path = StrippedPrefix(r) + site.PathOf(site.RouteNotifyKey, a.Key) + "/" + a.Source
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -352,7 +353,7 @@ func TestSourceAddress(t *testing.T) {
 		{"/alerts/notify/ops/slack/api//auth.test", "/notify/ops/slack/api//auth.test", "api/auth.test", "", "http://alerts.example.com/alerts/notify/ops/slack"},
 	} {
 		r := httptest.NewRequest("POST", "http://alerts.example.com"+tt.path, nil)
-		r = httpapi.WithEnvironment(r, &httpapi.Environment{Original: func(*http.Request) *url.URL { return &url.URL{Path: tt.client} }})
+		r = environment.With(r, &environment.Environment{Original: func(*http.Request) *url.URL { return &url.URL{Path: tt.client} }})
 		r.Header.Set("X-Forwarded-Proto", tt.proto)
 		if got := httpapi.SourceAddress(r, &httpapi.Route{Key: "ops", Source: "slack", Rest: tt.rest}); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)

@@ -1,4 +1,6 @@
-package httpapi
+// Package environment has what the server knows of a request beside what stands in it: the
+// rest of the gateway does not know the server.
+package environment
 
 import (
 	"context"
@@ -17,23 +19,23 @@ type Environment struct {
 	Hide     func(*http.Request)          // keeps the request out of the access log
 }
 
-type environmentKey struct{}
+type key struct{}
 
-// WithEnvironment returns r with the environment that it came from.
-func WithEnvironment(r *http.Request, e *Environment) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), environmentKey{}, e))
+// With returns r with the environment that it came from.
+func With(r *http.Request, e *Environment) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), key{}, e))
 }
 
 // known returns what the environment of r knows of it, or the zero value.
 func known[T any](r *http.Request, f func(*Environment) func(*http.Request) T) (value T) {
-	if e, ok := r.Context().Value(environmentKey{}).(*Environment); ok && f(e) != nil {
+	if e, ok := r.Context().Value(key{}).(*Environment); ok && f(e) != nil {
 		value = f(e)(r)
 	}
 	return value
 }
 
-// RequestUser returns the user that the server's authentication found, or "".
-func RequestUser(r *http.Request) string {
+// User returns the user that the server's authentication found, or "".
+func User(r *http.Request) string {
 	return known(r, func(e *Environment) func(*http.Request) string { return e.User })
 }
 
@@ -42,25 +44,25 @@ func ClientIP(r *http.Request) string {
 	return known(r, func(e *Environment) func(*http.Request) string { return e.ClientIP })
 }
 
-// serverName returns the name of the server that r came to, or "".
-func serverName(r *http.Request) string {
+// Server returns the name of the server that r came to, or "".
+func Server(r *http.Request) string {
 	return known(r, func(e *Environment) func(*http.Request) string { return e.Server })
 }
 
-// hideRequest keeps r out of the server's access log.
-func hideRequest(r *http.Request) {
-	if e, ok := r.Context().Value(environmentKey{}).(*Environment); ok && e.Hide != nil {
+// Hide keeps r out of the server's access log.
+func Hide(r *http.Request) {
+	if e, ok := r.Context().Value(key{}).(*Environment); ok && e.Hide != nil {
 		e.Hide(r)
 	}
 }
 
-// isFromTrustedProxy reports whether r came through a proxy whose headers are true.
-func isFromTrustedProxy(r *http.Request) bool {
+// IsTrusted reports whether r came through a proxy whose headers are true.
+func IsTrusted(r *http.Request) bool {
 	return known(r, func(e *Environment) func(*http.Request) bool { return e.Trusted })
 }
 
-// clientURL returns the URL of r before a prefix was removed from its path.
-func clientURL(r *http.Request) *url.URL {
+// URL returns the URL of r before a prefix was removed from its path.
+func URL(r *http.Request) *url.URL {
 	if u := known(r, func(e *Environment) func(*http.Request) *url.URL { return e.Original }); u != nil {
 		return u
 	}
