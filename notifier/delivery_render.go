@@ -23,8 +23,10 @@ type rendering struct {
 	merged  bool         // the title becomes part of the body
 	foreign *ForeignText // of the service, for a message of another program
 
-	// dialect is that of a body whose references become words, with times in zone.
+	// dialect is that of a body which is converted to the format that the service reads,
+	// with times in zone.
 	dialect markup.Dialect
+	reads   Format
 	zone    *time.Location // nil for a body without times
 }
 
@@ -34,15 +36,15 @@ type renderedText struct{ title, body string }
 func (r *renderings) render(c *Message, d *Destination) {
 	key := rendering{format: d.format(), emojis: d.options.emojis, merged: d.schema.Limits.Title <= 0}
 	c.Format, c.Source = key.format, cmp.Or(r.m.Format, Text)
-	if dialect := r.m.Dialect; dialect != "" && c.Source == Markdown {
-		if r.m.Foreign || dialect != d.schema.dialect || key.format == HTML {
-			key.dialect = dialect
+	if dialect := r.m.dialect(); dialect != "" {
+		key.reads = d.schema.Foreign.reads(key.format)
+		if !r.m.Foreign && dialect == d.schema.dialect && key.reads == Markdown {
+			c.Source = Text // it is what the destination reads
+		} else {
+			c.Source, key.dialect = HTML, dialect
 			if dialect.HasTimes(r.m.Body) {
 				key.zone = d.location
 			}
-		}
-		if key.format == Markdown {
-			c.Source = HTML // it is Markdown in the sense of a converted text, and not the markup of the destination
 		}
 	}
 	if !r.m.Foreign {
@@ -70,7 +72,8 @@ func (r *renderings) renderAll(c *Message, d *Destination) {
 }
 
 func (r *renderings) get(key rendering) (title, body string) {
-	if key.format == r.m.Format && !key.emojis && !r.m.Foreign && key.dialect == "" {
+	asIs := key.format == r.m.Format || r.m.dialect() != ""
+	if asIs && !key.emojis && !r.m.Foreign && key.dialect == "" {
 		return r.m.Title, r.m.Body
 	}
 	r.mu.Lock()
@@ -79,13 +82,21 @@ func (r *renderings) get(key rendering) (title, body string) {
 		return t.title, t.body
 	}
 	m := *r.m
-	m.Body = key.dialect.Readable(m.Body, cmp.Or(key.zone, time.UTC))
 	title = m.Title
-	switch reads := key.foreign.reads(key.format); {
+	switch {
 	case m.Foreign:
+		if key.dialect != "" {
+			m.Body, m.Format = key.dialect.Convert(m.Body, HTML, key.zone), HTML
+		}
+		reads := key.foreign.reads(key.format)
 		body = key.foreign.body(&m, reads)
 		if key.merged {
 			title = key.foreign.title(r.m, reads)
+		}
+	case m.dialect() != "":
+		body = key.dialect.Convert(m.Body, key.reads, key.zone)
+		if key.merged && key.dialect != "" {
+			title = (*ForeignText)(nil).plain(title, key.reads)
 		}
 	default:
 		body = markup.Convert(m.Body, m.Format, key.format)

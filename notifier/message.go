@@ -39,9 +39,9 @@ type Message struct {
 	// Source is the format of the client's message. [Sender.Send] sets it.
 	Source Format
 
-	// Dialect is the chat whose Markdown Body is, if Format is [Markdown]: its
-	// references, such as mentions, are kept for this chat and become words for
-	// others. For a client's Markdown, whose destination the client knows, it is "".
+	// Dialect is the chat in whose markup Body is written, if Format is [Markdown].
+	// The chat gets it as it is; for others it is converted, and references, such as
+	// mentions, become words. Title is plain. For a client's Markdown it is "".
 	Dialect markup.Dialect
 
 	// Foreign means that title and body come from the payload of another program,
@@ -95,6 +95,26 @@ type Message struct {
 	// Hops is the number of gateways that the message has passed through, for
 	// destinations that are gateways themselves.
 	Hops int
+}
+
+// dialect returns the chat in whose markup the body is written, or "".
+func (m *Message) dialect() markup.Dialect {
+	if m.Format != Markdown {
+		return ""
+	}
+	return m.Dialect
+}
+
+// WithoutDialect returns m, or a copy whose body is Markdown if it is in the markup of a
+// chat.
+func (m *Message) WithoutDialect() *Message {
+	d := m.dialect()
+	if d == "" {
+		return m
+	}
+	c := *m
+	c.Body, c.Dialect = d.Convert(m.Body, Markdown, m.Time.Location()), ""
+	return &c
 }
 
 // withDefaults returns a copy of m with its defaults filled in.

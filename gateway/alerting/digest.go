@@ -170,6 +170,7 @@ func rankDigest(lines []digestLine) {
 
 // digestText returns a message in one line: its title, or the beginning of its text.
 func digestText(m *notifier.Message) string {
+	m = m.WithoutDialect()
 	text := m.Title
 	if strings.TrimSpace(text) == "" {
 		text = markup.FirstLine(strings.TrimSpace(markup.Convert(m.Body, m.Format, markup.Text)))

@@ -92,5 +92,5 @@ func (h *sendPages) previewPayload(ctx context.Context, name, payload string) (m
 		parts = append(parts, "tags: "+strings.Join(got.Tags, ", "))
 	}
 	parts = append(parts, got.Warnings...)
-	return &notifier.Message{Title: got.Title, Body: got.Dialect.Readable(got.Body, time.UTC), Format: format}, strings.Join(parts, " · "), nil
+	return &notifier.Message{Title: got.Title, Body: got.Dialect.Convert(got.Body, markup.Markdown, time.UTC), Format: format}, strings.Join(parts, " · "), nil
 }

@@ -33,7 +33,7 @@ func (x *AlertTitles) Note(incident string, m *notifier.Message) {
 	}
 	title := m.Title
 	if title == "" {
-		title = markup.FirstLine(m.Body)
+		title = markup.FirstLine(m.WithoutDialect().Body)
 	}
 	x.set(incident, strings.TrimSpace(alertState.ReplaceAllString(title, "")))
 }

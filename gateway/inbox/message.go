@@ -60,11 +60,13 @@ type File struct {
 
 // newMessage returns the message that a key keeps until a time. Its Cursor is not set.
 func newMessage(m *notifier.Message, id, source string, expires time.Time) *Message {
+	dialect := m.Dialect
+	m = m.WithoutDialect()
 	out := &Message{
 		ID: id, Time: m.Time, Expires: expires, Type: m.Type, Title: markup.TruncateBytes(markup.OneLine(m.Title), maxTitle),
 		Body: markup.TruncateBytes(m.Body, maxBody), Format: m.Format, Cut: len(m.Body) > maxBody, Foreign: m.Foreign, Incident: m.Incident.Name, Source: source,
 	}
-	if m.Format != notifier.Text {
+	if m.Format != notifier.Text && dialect == "" { // else the title is plain
 		out.Title = markup.TruncateBytes(markup.OneLine(plainText(m.Title, m.Format, m.Foreign)), maxTitle)
 	}
 	for _, a := range m.Attachments[:min(len(m.Attachments), maxFiles)] {

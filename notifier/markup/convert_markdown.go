@@ -5,64 +5,51 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
 	goldmarkhtml "github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
 // markdownRenderer keeps HTML within Markdown. A client may send HTML anyway.
-var markdownRenderer = goldmark.New(
-	goldmark.WithExtensions(extension.Table),
-	goldmark.WithRendererOptions(goldmarkhtml.WithHardWraps(), goldmarkhtml.WithXHTML(), goldmarkhtml.WithUnsafe()),
-)
+var markdownRenderer = newMarkdownRenderer(plainAddress{})
 
-var markdownWriter = newMarkdownWriter()
-
-func newMarkdownWriter() *converter.Converter {
-	c := converter.NewConverter(converter.WithPlugins(
-		base.NewBasePlugin(),
-		commonmark.NewCommonmarkPlugin(
-			commonmark.WithHorizontalRule("---"),
-			commonmark.WithListEndComment(false),
-			commonmark.WithLinkEmptyHrefBehavior(commonmark.LinkBehaviorSkip),
-			commonmark.WithLinkEmptyContentBehavior(commonmark.LinkBehaviorSkip),
-		),
-		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
-	))
-	c.Register.TextTransformer(escapeAngles, converter.PriorityLate)
-	return c
-}
-
-// escapeAngles escapes < and > with a backslash, and only where they would be
-// markup. The library writes character references, which many chat programs
-// show as they are.
-func escapeAngles(_ converter.Context, text string) string {
-	text = strings.ReplaceAll(text, "&lt;", `\<`)
-	if rest := strings.TrimLeft(text, " "); strings.HasPrefix(rest, "&gt;") {
-		text = `\>` + rest[len("&gt;"):]
+func newMarkdownRenderer(inlines ...parser.InlineParser) goldmark.Markdown {
+	var prioritized []util.PrioritizedValue
+	for _, p := range inlines {
+		prioritized = append(prioritized, util.Prioritized(p, 50)) // before those of Markdown
 	}
-	return strings.ReplaceAll(text, "&gt;", ">")
+	return goldmark.New(
+		goldmark.WithExtensions(extension.Table),
+		goldmark.WithParserOptions(
+			parser.WithInlineParsers(append(prioritized, util.Prioritized(strikethrough{}, 500))...),
+		),
+		goldmark.WithRendererOptions(
+			goldmarkhtml.WithHardWraps(), goldmarkhtml.WithXHTML(), goldmarkhtml.WithUnsafe(),
+			renderer.WithNodeRenderers(util.Prioritized(markdownNodes{}, 500)),
+		),
+	)
 }
 
-func markdownToHTML(markdown string) string {
+func markdownToHTML(markdown string) string { return renderMarkdown(markdownRenderer, markdown) }
+
+func renderMarkdown(r goldmark.Markdown, markdown string) string {
 	if !isSimpleMarkdown(markdown) {
 		return textToHTML(markdown)
 	}
 	source := []byte(lineEnds.Replace(markdown))
-	doc := markdownRenderer.Parser().Parse(text.NewReader(source))
+	doc := r.Parser().Parse(text.NewReader(source))
 	if addressBytes(doc) > max(minAddresses, maxGrowth*len(source)) {
 		return textToHTML(markdown)
 	}
 	var b strings.Builder
-	if err := markdownRenderer.Renderer().Render(&b, source, doc); err != nil {
+	if err := r.Renderer().Render(&b, source, doc); err != nil {
 		return textToHTML(markdown)
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -86,18 +73,27 @@ func addressBytes(doc ast.Node) (n int) {
 
 // htmlToMarkdown returns false if text is too long or too complex.
 func htmlToMarkdown(text string) (string, bool) {
-	if len(text) > maxConvert {
+	doc := documentOf(text)
+	if doc == nil {
 		return "", false
+	}
+	return writeMarkdown(doc), true
+}
+
+// documentOf returns the tree of HTML to write from, or nil if text is too long or too
+// complex.
+func documentOf(text string) *html.Node {
+	if len(text) > maxConvert {
+		return nil
 	}
 	doc := htmlTree(text)
 	if doc == nil || !limitHTML(doc, len(text)) {
-		return "", false
+		return nil
 	}
 	removeUnsafeLinks(doc)
 	unwrapLayout(doc)
 	loosenSpaces(doc)
-	md, err := markdownWriter.ConvertNode(doc)
-	return string(md), err == nil
+	return doc
 }
 
 // Limits of what the libraries for Markdown convert. They take quadratic time
@@ -114,7 +110,6 @@ const (
 	maxStart     = 999     // first number of an HTML list
 	maxWork      = 1 << 30 // delimiters times bytes that may be searched for the closing ones
 	maxFound     = 16      // lines searched for the end of code or of a tag, per byte of text
-	maxOpening   = 64      // opening brackets to search for, per byte of HTML
 )
 
 // isSimpleMarkdown reports whether text can be rendered in time and space
@@ -215,20 +210,9 @@ func markdownNesting(line string) int {
 // proportional to length, the length of the HTML. It resets spans of cells and
 // first numbers of lists that are too large.
 func limitHTML(doc *html.Node, length int) bool {
-	var open, work, cells int
+	cells := 0
 	for n := range doc.Descendants() {
 		switch {
-		case n.Type == html.TextNode:
-			// The library searches for a closing bracket from each opening one.
-			for i := range len(n.Data) {
-				switch n.Data[i] {
-				case '[':
-					open++
-				case ']':
-					open = 0
-				}
-				work += open
-			}
 		case n.DataAtom == atom.Ol:
 			if i := attr(n, "start"); i >= 0 {
 				if start, err := strconv.Atoi(n.Attr[i].Val); err == nil && (start < 0 || start > maxStart) {
@@ -243,7 +227,7 @@ func limitHTML(doc *html.Node, length int) bool {
 			cells += rows * columns
 		}
 	}
-	return work <= maxOpening*length && cells <= min(maxCells, maxGrowth*length)
+	return cells <= min(maxCells, maxGrowth*length)
 }
 
 // tableSize returns how many rows and columns table has, with those of nested

@@ -156,7 +156,6 @@ func TestConvertIsBounded(t *testing.T) {
 		"depth":      fill("<div>") + "a",
 		"lists":      strings.Repeat("<ul>", maxIndent+1) + "a",
 		"formatting": fill("<b id=1>") + "a",
-		"brackets":   fill("["),
 		"wide table": "<table><tr>" + strings.Repeat("<td>a", 9999) + strings.Repeat("<tr><td>", 9999),
 		"too long":   fill("<b>a</b>") + "<b>a</b>",
 	} {

@@ -253,8 +253,6 @@ func endsParagraph(tag atom.Atom) bool {
 	switch tag {
 	case atom.Blockquote, atom.Ul, atom.Li, atom.Hr, atom.Center, atom.Details, atom.Summary, atom.Fieldset, atom.Hgroup, atom.Menu, atom.Dialog:
 		return true
-	case atom.Code, atom.Label:
-		return false
 	}
 	return isBlock(tag)
 }

@@ -8,25 +8,28 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// A Dialect is the Markdown of a chat. It has references in angle brackets: to people
-// and channels, which it mentions, to times and to emojis. The zero Dialect has none.
+// A Dialect is the markup of a chat. The zero Dialect is that of Markdown and HTML as
+// everybody knows them.
 type Dialect string
 
-// The dialects.
+// The dialects that are read. Their texts have references in angle brackets: to people
+// and channels, which they mention, to times and to emojis.
 const (
-	DialectSlack   Dialect = "slack"   // only the references are Slack's; links and bold text are as in Markdown
-	DialectDiscord Dialect = "discord" // see https://docs.discord.com/developers/reference#message-formatting
+	DialectSlack      Dialect = "slack"      // see https://docs.slack.dev/messaging/formatting-message-text
+	DialectDiscord    Dialect = "discord"    // see https://docs.discord.com/developers/reference#message-formatting
+	DialectMattermost Dialect = "mattermost" // see https://docs.mattermost.com/collaborate/format-messages.html
+	DialectRocketChat Dialect = "rocketchat" // see https://docs.rocket.chat/docs/message-formatting
 )
 
 var (
-	slackReference   = lazyregexp.New(`\\?<([@#!])([^<>\n|]{1,1000})(?:\|([^<>\n]*))?>`)
-	discordReference = lazyregexp.New(`\\?<(?:(@[!&]?|#)(\d{1,20})|t:(-?\d{1,17})(?::([tTdDfFsSR]))?|a?(:\w{1,64}:)\d{1,20}|(/[^<>\n:]{1,200}):\d{1,20}|id:(\w{1,64})(?::\d{1,20})?)>`)
+	slackReference   = lazyregexp.New(`<([@#!])(\w[^<>\n|]{0,999})(?:\|([^<>\n]*))?>`)
+	discordReference = lazyregexp.New(`<(?:(@[!&]?|#)(\d{1,20})|t:(-?\d{1,17})(?::([tTdDfFsSR]))?|a?(:\w{1,64}:)\d{1,20}|(/[^<>\n:]{1,200}):\d{1,20}|id:(\w{1,64})(?::\d{1,20})?)>`)
 )
 
 // HasTimes reports whether a text may have references to times.
 func (d Dialect) HasTimes(text string) bool {
 	switch d {
-	case DialectSlack:
+	case DialectSlack, DialectMattermost, DialectRocketChat:
 		return strings.Contains(text, "<!date^")
 	case DialectDiscord:
 		return strings.Contains(text, "<t:")
@@ -34,29 +37,35 @@ func (d Dialect) HasTimes(text string) bool {
 	return false
 }
 
-// Readable returns a text with words in place of its references, which mention nobody
-// elsewhere: @channel for <!channel>, 2021-04-20 21:20 UTC for <t:1618953630>. Times
-// are in zone. Code is left as it is.
-func (d Dialect) Readable(text string, zone *time.Location) string {
-	pattern, words := slackReference, slackWords
-	switch d {
-	case DialectSlack:
-	case DialectDiscord:
-		pattern, words = discordReference, discordWords
-	default:
+// Convert converts a text from the dialect to a format. References become words, which
+// mention nobody: @channel for <!channel>, 2021-04-20 21:20 UTC for <t:1618953630>. Times
+// are in zone, or in UTC if it is nil. A text of the zero Dialect is returned as it is.
+//
+// The text is never HTML: what looks so are words.
+func (d Dialect) Convert(text string, to Format, zone *time.Location) string {
+	if chats[d] == nil {
 		return text
 	}
-	if !strings.Contains(text, "<") {
-		return text
+	if zone == nil {
+		zone = time.UTC
 	}
-	return outsideCode(text, func(s string) string {
-		return pattern.ReplaceAllStringFunc(s, func(ref string) string {
-			if ref[0] == '\\' { // it is text
-				return ref
-			}
-			return words(pattern.FindStringSubmatch(ref), zone)
-		})
-	})
+	doc := d.read(text, zone)
+	switch to {
+	case HTML:
+		return writeHTML(doc)
+	case Markdown:
+		return writeMarkdown(doc)
+	}
+	return textOf(writeHTML(doc), textStyle{addresses: true, paragraphs: true})
+}
+
+// Title returns a text of the dialect as a title: one line of words, without the
+// addresses of links.
+func (d Dialect) Title(text string) string {
+	if chats[d] == nil {
+		return OneLine(text)
+	}
+	return strings.TrimSpace(OneLine(textOf(writeHTML(d.read(text, time.UTC)), textStyle{})))
 }
 
 // slackWords returns the words for a reference of Slack: its label, the text that its
@@ -126,28 +135,4 @@ func formatTime(seconds, style string, zone *time.Location) string {
 		layout = "2006-01-02 15:04:05 MST"
 	}
 	return time.Unix(n, 0).In(zone).Format(layout)
-}
-
-// code matches code within a text: between three, two or one backticks.
-var code = lazyregexp.New("(?s)```.*?```|``[^`].*?``|`[^`\n]+`")
-
-// FindCode returns the beginning and the end of each piece of code in a text.
-func FindCode(text string) [][]int {
-	if !strings.Contains(text, "`") {
-		return nil
-	}
-	return code.FindAllStringSubmatchIndex(text, -1)
-}
-
-// outsideCode returns text with f applied to what is not code.
-func outsideCode(text string, f func(string) string) string {
-	var b strings.Builder
-	last := 0
-	for _, at := range FindCode(text) {
-		b.WriteString(f(text[last:at[0]]))
-		b.WriteString(text[at[0]:at[1]])
-		last = at[1]
-	}
-	b.WriteString(f(text[last:]))
-	return b.String()
 }

@@ -2,10 +2,9 @@ package services
 
 import (
 	"context"
-	"strings"
 
-	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
@@ -43,8 +42,8 @@ func (g *googleChat) Describe(s *notifier.Schema) {
 
 func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	text := m.Body
-	if m.Format == notifier.Markdown && m.Source == notifier.HTML {
-		text = googleChatText(text)
+	if m.Format == notifier.Markdown && m.Source != notifier.Text {
+		text = markup.DialectGoogleChat.Write(text, m.Source == notifier.Markdown && !m.Foreign)
 	}
 	payload, query := map[string]any{"text": text}, notifier.Fields("key", g.key, "token", g.token)
 	if m.Link.URL != "" {
@@ -79,35 +78,4 @@ func googleChatCard(m *notifier.Message) any {
 	}
 	widget := object{"buttonList": object{"buttons": buttons}}
 	return []any{object{"cardId": "acknowledge", "card": object{"sections": []any{object{"widgets": []any{widget}}}}}}
-}
-
-var (
-	googleChatEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-	googleChatAddress  = strings.NewReplacer("&", "&amp;", "|", "%7C", "<", "%3C", ">", "%3E")
-	googleChatIndent   = lazyregexp.New(`\n +`)
-)
-
-// googleChatText converts Markdown that was made from HTML to Google Chat's markup
-// (https://developers.google.com/workspace/chat/format-messages). It doubles the
-// indentation of lists, as Google Chat requires.
-func googleChatText(md string) string {
-	return chattext.Markup{
-		Bold: "*", Italic: "_",
-		Text: func(s string) string {
-			return googleChatIndent.ReplaceAllStringFunc(googleChatEntities.Replace(s), func(s string) string { return s + s[1:] })
-		},
-		Escaped: func(s string) string {
-			if strings.ContainsAny(s, "*_~`") {
-				return `\` + s
-			}
-			return googleChatEntities.Replace(s)
-		},
-		Code: func(fence, text string) string { return fence + googleChatEntities.Replace(text) + fence },
-		Link: func(label, address string) string {
-			if label != "" {
-				label = "|" + label
-			}
-			return "<" + googleChatAddress.Replace(address) + label + ">"
-		},
-	}.FromMarkdown(md)
 }

@@ -77,25 +77,25 @@ func readDiscord(_ context.Context, r *source.Request) (*source.Message, error) 
 	for _, name := range []string{"content", "embeds", "components", "username"} {
 		compose.Echo(m, name, payload.Get(data, name))
 	}
-	var body compose.Lines
-	body.Add(payload.Text(payload.Get(data, "content")))
+	body := discordBody{}
+	body.own(payload.Text(payload.Get(data, "content")))
 	embeds, _ := payload.Get(data, "embeds").([]any)
 	for i, e := range payload.Objects(embeds, maxEmbeds) {
 		title, address := payload.Text(e["title"]), payload.Text(e["url"])
 		if i == 0 && title != "" {
-			m.Title = m.Dialect.Readable(title, time.UTC)
+			m.Title = m.Dialect.Title(title)
 		} else {
-			body.Link(title, address)
+			body.link(title, address)
 		}
-		body.Link(payload.Text(payload.Get(e, "author", "name")), payload.Text(payload.Get(e, "author", "url")))
-		body.Add(payload.Text(e["description"]))
+		body.link(m.Dialect.Escape(payload.Text(payload.Get(e, "author", "name"))), payload.Text(payload.Get(e, "author", "url")))
+		body.own(payload.Text(e["description"]))
 		for _, f := range payload.Objects(e["fields"], compose.MaxFacts) {
-			body.Add(compose.Field(payload.Text(f["name"]), payload.Text(f["value"])))
+			body.own(compose.Field(payload.Text(f["name"]), payload.Text(f["value"])))
 		}
 		if i == 0 && title != "" && source.IsAddress(address) {
 			body.Add(address)
 		}
-		body.Add(payload.Text(payload.Get(e, "footer", "text")))
+		body.Add(m.Dialect.Escape(payload.Text(payload.Get(e, "footer", "text"))))
 		if color, ok := payload.Float(e["color"]); ok {
 			compose.RaiseType(m, compose.TypeOfColor(int64(payload.Int(color))))
 		}
@@ -106,9 +106,9 @@ func readDiscord(_ context.Context, r *source.Request) (*source.Message, error) 
 	left := maxComponents
 	addDiscordComponents(m, payload.Get(data, "components"), &body, &left)
 	if question := payload.Text(payload.Get(data, "poll", "question", "text")); question != "" {
-		body.Add(question)
+		body.Add(m.Dialect.Escape(question))
 		for _, a := range payload.Objects(payload.Get(data, "poll", "answers"), maxEmbeds) {
-			body.Add("- " + payload.Text(payload.Get(a, "poll_media", "text")))
+			body.Add("- " + m.Dialect.Escape(payload.Text(payload.Get(a, "poll_media", "text"))))
 		}
 	}
 	m.Body = body.String()
@@ -117,6 +117,26 @@ func readDiscord(_ context.Context, r *source.Request) (*source.Message, error) 
 		return nil, &source.Error{Status: http.StatusBadRequest, Code: "50006", Err: err}
 	}
 	return m, nil
+}
+
+// discordBody is the body of a message in Discord's markup.
+type discordBody struct{ compose.Lines }
+
+// own adds a text in Discord's markup. What it leaves open does not go on in what follows
+// it.
+func (t *discordBody) own(s string) { t.Add(markup.DialectDiscord.Contain(s)) }
+
+// link adds a link, whose text is in Discord's markup. If the text or a valid address is
+// missing, it adds the other one.
+func (t *discordBody) link(text, address string) {
+	switch {
+	case !source.IsAddress(address):
+		t.own(text)
+	case strings.TrimSpace(text) == "":
+		t.Add(address)
+	default:
+		t.Add(markup.DialectDiscord.Link(markup.DialectDiscord.Contain(text), address))
+	}
 }
 
 // The types of components with text, links or images.
@@ -130,7 +150,7 @@ const (
 // addDiscordComponents adds the texts, links and images of components. A message has
 // components instead of content and embeds. left is the number of components that may
 // still be read.
-func addDiscordComponents(m *source.Message, v any, body *compose.Lines, left *int) {
+func addDiscordComponents(m *source.Message, v any, body *discordBody, left *int) {
 	for _, c := range payload.Objects(v, maxComponents) {
 		if *left--; *left < 0 {
 			return
@@ -138,15 +158,15 @@ func addDiscordComponents(m *source.Message, v any, body *compose.Lines, left *i
 		switch payload.Int(c["type"]) {
 		case discordButton:
 			if address := payload.Text(c["url"]); source.IsAddress(address) {
-				body.Link(payload.Text(c["label"]), address)
+				body.link(m.Dialect.Escape(payload.Text(c["label"])), address)
 			}
 		case discordText:
-			body.Add(payload.Text(c["content"]))
+			body.own(payload.Text(c["content"]))
 		case discordThumbnail:
 			compose.AddImage(m, payload.Get(c, "media", "url"))
 		case discordGallery:
 			for _, item := range payload.Objects(c["items"], maxEmbeds) {
-				body.Add(payload.Text(item["description"]))
+				body.own(payload.Text(item["description"]))
 				compose.AddImage(m, payload.Get(item, "media", "url"))
 			}
 		}

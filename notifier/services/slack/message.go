@@ -31,7 +31,7 @@ func (k *service) payload(m *notifier.Message, body string) map[string]any {
 		}
 		return p
 	}
-	if m.Format == notifier.Markdown && m.Source != notifier.HTML && !m.Foreign {
+	if m.Format == notifier.Markdown && m.Source == notifier.Text && m.Dialect == "" && !m.Foreign {
 		body = escape(body)
 	}
 	p["mrkdwn"] = m.Format == notifier.Markdown

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
-	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 // referencePattern matches what Slack's markup has in angle brackets: a link, a
@@ -29,31 +28,4 @@ func escape(text string) string {
 	return b.String()
 }
 
-// struck matches struck out text in Markdown.
-var struck = lazyregexp.New(`~~([^~\n]+)~~`)
-
-var (
-	escaper     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-	linkEscaper = strings.NewReplacer("&", "&amp;", "|", "%7C", "<", "%3C", ">", "%3E")
-)
-
-// toMrkdwn converts Markdown that was converted from HTML, or from another chat's
-// markup, to Slack's. With references, it keeps those in Slack's markup.
-func toMrkdwn(md string, references bool) string {
-	text := escaper.Replace
-	if references {
-		text = func(s string) string { return escape(struck.ReplaceAllString(s, "~$1~")) }
-	}
-	return chattext.Markup{
-		Bold: "*", Italic: "_",
-		Text:    text,
-		Escaped: escaper.Replace,
-		Code:    func(fence, text string) string { return fence + escaper.Replace(text) + fence },
-		Link: func(label, address string) string {
-			if label != "" {
-				label = "|" + strings.ReplaceAll(label, "|", "¦")
-			}
-			return "<" + linkEscaper.Replace(address) + label + ">"
-		},
-	}.FromMarkdown(md)
-}
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

@@ -207,12 +207,17 @@ func headline(m *notifier.Message) string {
 	return m.Title
 }
 
-// mrkdwn returns the body of m, in Slack's markup if it was HTML or is of another
-// program.
+// mrkdwn returns the body of m in Slack's markup. A plain text may have it already.
 func mrkdwn(m *notifier.Message) string {
 	switch {
-	case m.Format == notifier.Markdown && m.Source == notifier.HTML:
-		return toMrkdwn(m.Body, m.Dialect == markup.DialectSlack && !m.Foreign)
+	case m.Format != notifier.Markdown && m.Foreign:
+		return escaper.Replace(m.Body)
+	case m.Format != notifier.Markdown:
+		return m.Body
+	case m.Source == notifier.Markdown:
+		return markup.DialectSlack.Write(m.Body, !m.Foreign)
+	case m.Source == notifier.HTML:
+		return markup.DialectSlack.Write(m.Body, false)
 	case m.Foreign:
 		return escaper.Replace(m.Body)
 	}

@@ -173,23 +173,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestMarkup(t *testing.T) {
-	for md, want := range map[string]string{
-		"**bold** and *italic*":        "*bold* and _italic_",
-		"***both***":                   "*_both_*",
-		"2 * 3 & 4 <b>":                "2 * 3 &amp; 4 &lt;b&gt;",
-		"`a<b` **e**":                  "`a&lt;b` *e*",
-		"```\nx = **y**\n```":          "```\nx = **y**\n```",
-		"[a *b*](https://c.d/?e=1&f)":  "<https://c.d/?e=1&amp;f|a _b_>",
-		"![alt](https://c.d/x.png)":    "<https://c.d/x.png|alt>",
-		"[nowhere]()":                  "nowhere",
-		`\*no\* \<b\> \[x]`:            "*no* &lt;b&gt; [x]",
-		"[a](<https://c.d/x|y>) [open": "<https://c.d/x%7Cy|a> [open",
-	} {
-		if got := toMrkdwn(md, false); got != want {
-			t.Errorf("%q becomes %q, want %q", md, got, want)
-		}
-	}
+func TestEscape(t *testing.T) {
 	for text, want := range map[string]string{
 		"a < b & c > d":                         "a &lt; b &amp; c &gt; d",
 		"<!channel> <@U1|joe> <#C1>":            "<!channel> <@U1|joe> <#C1>",

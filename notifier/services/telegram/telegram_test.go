@@ -260,18 +260,6 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-func TestMarkdown(t *testing.T) {
-	const md = `# A\_b **bold** [x.y](https://a.b/(c) ` + "`d.e`" + ` 1.5!`
-	for version, want := range map[int]string{
-		1: `# A\_b *bold* [x.y](https://a.b/(c) ` + "`d.e`" + ` 1.5!`,
-		2: `\# A\_b *bold* [x\.y](https://a.b/(c) ` + "`d.e`" + ` 1\.5\!`,
-	} {
-		if got := fromMarkdown(md, version); got != want {
-			t.Errorf("version %d: %q, want %q", version, got, want)
-		}
-	}
-}
-
 // If a file is refused, the text arrives, also if it goes after the files or is
 // too long for one message.
 func TestRefusedFiles(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // text returns the body in one of Telegram's markups, and the name of the markup.
@@ -26,8 +26,8 @@ func (t *service) text(m *notifier.Message) (text, mode string) {
 		mode = "MarkdownV2"
 	}
 	switch {
-	case m.Source == notifier.HTML:
-		text = fromMarkdown(text, t.mdv)
+	case m.Source != notifier.Text:
+		text = markdownDialects[t.mdv].Write(text, false)
 	case m.Source == notifier.Text && t.mdv == 2:
 		text = markdownEscaper.Replace(text)
 	case m.Source == notifier.Text && m.Foreign:
@@ -81,24 +81,8 @@ var markdownEscaper = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// fromMarkdown converts Markdown that was converted from HTML to Telegram's
-// Markdown.
-func fromMarkdown(md string, version int) string {
-	code := strings.NewReplacer(`\`, `\\`, "`", "\\`")
-	address := strings.NewReplacer(`\`, `\\`, ")", `\)`)
-	u := chattext.Markup{
-		Bold: "*", Italic: "_",
-		Text:    markdownEscaper.Replace,
-		Escaped: markdownEscaper.Replace,
-		Code:    func(fence, text string) string { return fence + code.Replace(text) + fence },
-		Link:    func(label, to string) string { return "[" + label + "](" + address.Replace(to) + ")" },
-	}
-	if version == 1 {
-		u.Text = func(s string) string { return s }
-		u.Escaped = escapeVersion1
-	}
-	return u.FromMarkdown(md)
-}
+// markdownDialects are the versions of Telegram's Markdown.
+var markdownDialects = map[int]markup.Dialect{1: markup.DialectTelegram1, 2: markup.DialectTelegram2}
 
 // escapeVersion1 escapes the characters that are markup in Telegram's Markdown,
 // version 1.

@@ -14,7 +14,7 @@ import (
 
 // addBlocks adds blocks of Block Kit and returns how many have text. left is the
 // number of blocks and elements that may still be read.
-func addBlocks(m *source.Message, blocks []map[string]any, body *compose.Lines, left *int) int {
+func addBlocks(m *source.Message, blocks []map[string]any, body *text, left *int) int {
 	shown := 0
 	for _, b := range blocks {
 		if *left--; *left < 0 {
@@ -24,38 +24,38 @@ func addBlocks(m *source.Message, blocks []map[string]any, body *compose.Lines, 
 		switch payload.Text(b["type"]) {
 		case "header":
 			if m.Title == "" {
-				m.Title = slackTitle(payload.Get(b, "text", "text"))
+				m.Title = m.Dialect.Title(payload.Text(payload.Get(b, "text", "text")))
 				shown++
 			} else {
-				body.Add(slackText(b["text"]))
+				body.Add(body.object(b["text"]))
 			}
 		case "section":
-			body.Add(slackText(b["text"]))
+			body.Add(body.object(b["text"]))
 			for _, f := range payload.Objects(b["fields"], compose.MaxFacts) {
-				body.Add(slackText(f))
+				body.Add(body.object(f))
 			}
 			addElement(m, b["accessory"], body)
 		case "context":
 			var parts []string
 			for _, e := range payload.Objects(b["elements"], compose.MaxFacts) {
-				if s := slackText(e); s != "" {
+				if s := body.object(e); s != "" {
 					parts = append(parts, s)
 				}
 			}
 			body.Add(strings.Join(parts, " "))
 		case "markdown":
-			body.Add(payload.Text(b["text"]))
+			body.markdown(payload.Text(b["text"]))
 		case "rich_text":
-			body.Add(richText(b["elements"], left))
+			body.Add(body.richText(b["elements"], left))
 		case "image":
-			body.Add(slackText(b["title"]))
+			body.Add(body.object(b["title"]))
 			compose.AddImage(m, payload.Or(b["image_url"], payload.Get(b, "slack_file", "url")))
 		case "actions":
 			for _, e := range payload.Objects(b["elements"], compose.MaxFacts) {
 				addElement(m, e, body)
 			}
 		case "alert":
-			body.Add(slackText(b["text"]))
+			body.Add(body.object(b["text"]))
 			switch payload.Text(b["level"]) {
 			case "error":
 				compose.RaiseType(m, notifier.Failure)
@@ -66,7 +66,7 @@ func addBlocks(m *source.Message, blocks []map[string]any, body *compose.Lines, 
 			}
 		case "card":
 			for _, name := range []string{"title", "subtitle", "body", "subtext"} {
-				body.Add(slackText(b[name]))
+				body.Add(body.object(b[name]))
 			}
 			compose.AddImage(m, payload.Get(b, "hero_image", "image_url"))
 			for _, e := range payload.Objects(b["actions"], compose.MaxFacts) {
@@ -75,27 +75,27 @@ func addBlocks(m *source.Message, blocks []map[string]any, body *compose.Lines, 
 		case "carousel":
 			addBlocks(m, payload.Objects(b["elements"], maxBlocks), body, left)
 		case "container":
-			body.Add(slackText(b["title"]))
-			body.Add(slackText(b["subtitle"]))
+			body.Add(body.object(b["title"]))
+			body.Add(body.object(b["subtitle"]))
 			addBlocks(m, payload.Objects(b["child_blocks"], maxBlocks), body, left)
 		case "plan":
-			body.Add(payload.Text(b["title"]))
+			body.plain(payload.Text(b["title"]))
 			addBlocks(m, payload.Objects(b["tasks"], maxBlocks), body, left)
 		case "task_card":
-			body.Add(compose.Field(payload.Text(b["status"]), payload.Text(b["title"])))
-			body.Add(richText(payload.Get(b, "output", "elements"), left))
+			body.plain(compose.Field(payload.Text(b["status"]), payload.Text(b["title"])))
+			body.Add(body.richText(payload.Get(b, "output", "elements"), left))
 		case "table", "data_table":
-			body.Add(payload.Text(b["caption"]))
+			body.plain(payload.Text(b["caption"]))
 			rows, _ := b["rows"].([]any)
 			for _, row := range rows[:min(len(rows), maxBlocks)] {
-				body.Add(slackRow(row, left))
+				body.Add(body.row(row, left))
 			}
 		case "layout":
-			body.Add(payload.Text(b["label"]))
+			body.plain(payload.Text(b["label"]))
 			addBlocks(m, payload.Objects(b["fallback"], maxBlocks), body, left)
 		case "video":
-			body.Link(payload.Text(payload.Get(b, "title", "text")), payload.Text(payload.Or(b["title_url"], b["video_url"])))
-			body.Add(payload.Text(payload.Get(b, "description", "text")))
+			body.link(body.dialect.Escape(payload.Text(payload.Get(b, "title", "text"))), payload.Text(payload.Or(b["title_url"], b["video_url"])))
+			body.plain(payload.Text(payload.Get(b, "description", "text")))
 			compose.AddImage(m, b["thumbnail_url"])
 		}
 		if len(body.Parts) > before {
@@ -106,60 +106,63 @@ func addBlocks(m *source.Message, blocks []map[string]any, body *compose.Lines, 
 }
 
 // addElement adds the link and the image of an element.
-func addElement(m *source.Message, v any, body *compose.Lines) {
+func addElement(m *source.Message, v any, body *text) {
 	if address := payload.Text(payload.Get(v, "url")); source.IsAddress(address) {
-		body.Link(slackText(payload.Get(v, "text")), address)
+		body.link(body.object(payload.Get(v, "text")), address)
 	}
 	compose.AddImage(m, payload.Get(v, "image_url"))
 }
 
-// slackRow returns the cells of a table row, separated by bars. left is as for
-// slackBlocks.
-func slackRow(row any, left *int) string {
+// row returns the cells of a table row, separated by bars. left is as for addBlocks.
+func (t *text) row(row any, left *int) string {
 	var cells []string
 	for _, c := range payload.Objects(row, compose.MaxFacts) {
 		if *left--; *left < 0 {
 			break
 		}
-		s := payload.Text(payload.Or(c["text"], c["value"]))
+		s := t.dialect.Escape(payload.Text(payload.Or(c["text"], c["value"])))
 		if payload.Text(c["type"]) == "rich_text" {
-			s = strings.TrimSpace(richText(c["elements"], left))
+			s = strings.TrimSpace(t.richText(c["elements"], left))
 		}
 		cells = append(cells, s)
 	}
 	return strings.Join(cells, " | ")
 }
 
-// slackText returns a text object as Markdown.
-func slackText(v any) string {
-	s := payload.Text(payload.Get(v, "text"))
-	if payload.Text(payload.Get(v, "type")) == "mrkdwn" {
-		return slackMarkup(s)
-	}
-	return slackLiteral(markup.ReplaceEmojis(s))
-}
-
-// richText returns the elements of a rich text as Markdown. left is as for
-// slackBlocks.
-func richText(v any, left *int) string {
+// richText returns the elements of a rich text. left is as for addBlocks.
+func (t *text) richText(v any, left *int) string {
 	var b strings.Builder
 	for _, e := range payload.Objects(v, maxNested) {
 		if *left--; *left < 0 {
 			break
 		}
 		switch payload.Text(e["type"]) {
-		case "rich_text_section", "rich_text_quote":
-			b.WriteString(richText(e["elements"], left) + "\n")
+		case "rich_text_section":
+			b.WriteString(t.richText(e["elements"], left) + "\n")
+		case "rich_text_quote":
+			b.WriteString("> " + strings.ReplaceAll(strings.TrimSpace(t.richText(e["elements"], left)), "\n", "\n> ") + "\n")
 		case "rich_text_preformatted":
-			b.WriteString("```\n" + strings.Trim(richText(e["elements"], left), "\n") + "\n```\n")
+			b.WriteString("```\n" + strings.Trim(richCode(e["elements"]), "\n") + "\n```\n")
 		case "rich_text_list":
+			indent := strings.Repeat("  ", min(max(payload.Int(e["indent"]), 0), maxIndent))
+			number := payload.Int(e["offset"])
 			for _, item := range payload.Objects(e["elements"], maxNested) {
-				b.WriteString("- " + strings.TrimSpace(richText([]any{item}, left)) + "\n")
+				mark := "- "
+				if number++; payload.Text(e["style"]) == "ordered" {
+					mark = strconv.Itoa(number) + ". "
+				}
+				lines := strings.ReplaceAll(strings.TrimSpace(t.richText([]any{item}, left)), "\n", "\n   "+indent)
+				b.WriteString(indent + mark + lines + "\n")
 			}
 		case "link":
-			var l compose.Lines
-			l.Link(payload.Text(e["text"]), payload.Text(e["url"]))
-			b.WriteString(l.String())
+			switch label, address := payload.Text(e["text"]), payload.Text(e["url"]); {
+			case !source.IsAddress(address):
+				b.WriteString(t.dialect.Escape(label))
+			case label == "":
+				b.WriteString("<" + address + ">")
+			default:
+				b.WriteString(t.dialect.Link(t.dialect.Escape(label), address))
+			}
 		case "emoji":
 			b.WriteString(slackEmoji(e))
 		case "user":
@@ -175,24 +178,39 @@ func richText(v any, left *int) string {
 		case "color":
 			b.WriteString(payload.Text(e["value"]))
 		default:
-			b.WriteString(richStyle(payload.Text(e["text"]), e["style"]))
+			b.WriteString(t.styled(payload.Text(e["text"]), e["style"]))
 		}
 	}
 	return b.String()
 }
 
-// richStyle returns a text of a rich text in its style.
-func richStyle(s string, style any) string {
-	if payload.Get(style, "code") == true && s != "" {
-		return "`" + s + "`"
+// maxIndent is Slack's limit for the level of a list.
+const maxIndent = 8
+
+// richCode returns the text of preformatted elements.
+func richCode(v any) string {
+	var b strings.Builder
+	for _, e := range payload.Objects(v, maxNested) {
+		b.WriteString(payload.Text(payload.Or(e["text"], e["url"])))
 	}
-	s = slackLiteral(s)
+	return escapeCode(b.String())
+}
+
+// escapeCode returns a text as Slack has it in code.
+var escapeCode = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace
+
+// styled returns a text of a rich text in its style.
+func (t *text) styled(s string, style any) string {
 	inner := strings.TrimSpace(s)
 	if inner == "" {
 		return s
 	}
 	before, after, _ := strings.Cut(s, inner)
-	for _, mark := range []struct{ name, sign string }{{"strike", "~~"}, {"italic", "_"}, {"bold", "**"}} {
+	if payload.Get(style, "code") == true && !strings.ContainsAny(inner, "`\n") {
+		return before + "`" + escapeCode(inner) + "`" + after
+	}
+	inner = t.dialect.Escape(inner)
+	for _, mark := range []struct{ name, sign string }{{"strike", "~"}, {"italic", "_"}, {"bold", "*"}} {
 		if payload.Get(style, mark.name) == true {
 			inner = mark.sign + inner + mark.sign
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // The REST API of Mattermost is for bots, with a token in Authorization: Bearer. See
@@ -42,7 +43,7 @@ func readMattermost(_ context.Context, r *source.Request) (*source.Message, erro
 	r.Payload = nil // the address says what it is
 	m, err := compose.CheckContent(slackMessage(map[string]any{
 		"text": payload.Get(data, "message"), "attachments": payload.Get(data, "props", "attachments"), "priority": payload.Get(data, "metadata", "priority"),
-	}), "Mattermost", r)
+	}, markup.DialectMattermost), "Mattermost", r)
 	if files, _ := payload.Get(data, "file_ids").([]any); err != nil && len(files) > 0 {
 		m, err = &source.Message{Skip: true}, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // The REST API of Rocket.Chat is for programs that post as a user, with a token in the
@@ -46,7 +47,7 @@ func readRocket(_ context.Context, r *source.Request) (*source.Message, error) {
 	if message, ok := payload.Get(data, "message").(map[string]any); ok {
 		data = message
 	}
-	m, err := compose.CheckContent(slackMessage(data), "Rocket.Chat", r)
+	m, err := compose.CheckContent(slackMessage(data, markup.DialectRocketChat), "Rocket.Chat", r)
 	if err != nil {
 		return nil, err
 	}

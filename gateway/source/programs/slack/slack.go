@@ -48,20 +48,38 @@ func Read(_ context.Context, r *source.Request) (*source.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compose.CheckContent(slackMessage(data), "Slack", r)
+	return compose.CheckContent(slackMessage(data, dialectOf(r, data)), "Slack", r)
 }
 
-// slackMessage returns the message of a payload.
-func slackMessage(data any) *source.Message {
-	m := &source.Message{Format: "markdown", Dialect: markup.DialectSlack}
-	var body compose.Lines
+// dialectOf returns the chat in whose markup the payload of a webhook is. The addresses of
+// webhooks are /hooks/TOKEN in Mattermost and /hooks/ID/TOKEN in Rocket.Chat, and each has
+// fields of its own.
+func dialectOf(r *source.Request, data any) markup.Dialect {
+	has := func(name string) bool { return payload.Get(data, name) != nil }
+	hook := ""
+	if rest, ok := strings.CutPrefix(r.Path, "hooks/"); ok {
+		hook = rest
+	}
+	switch {
+	case strings.Contains(hook, "/"), has("msg"), has("alias"):
+		return markup.DialectRocketChat
+	case hook != "", has("props"), has("priority"):
+		return markup.DialectMattermost
+	}
+	return markup.DialectSlack
+}
+
+// slackMessage returns the message of a payload, whose texts are in a dialect.
+func slackMessage(data any, dialect markup.Dialect) *source.Message {
+	m := &source.Message{Format: "markdown", Dialect: dialect}
+	body := text{dialect: dialect}
 	left := maxElements
 	list, _ := payload.Get(data, "blocks").([]any)
 	blocks := addBlocks(m, payload.Objects(list, maxBlocks), &body, &left)
 	body.More(m, len(list)-maxBlocks, "blocks")
 	if blocks == 0 { // text repeats the blocks for clients that cannot show them
-		body.Add(payload.Text(payload.Get(data, "markdown_text")))
-		body.Add(slackMarkup(payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))))) // msg is Rocket.Chat's
+		body.markdown(payload.Text(payload.Get(data, "markdown_text")))
+		body.own(payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg")))) // msg is Rocket.Chat's
 	}
 	switch payload.Text(payload.Get(data, "priority", "priority")) { // Mattermost's
 	case "urgent":
@@ -79,15 +97,17 @@ func slackMessage(data any) *source.Message {
 	}
 	body.More(m, len(attachments)-maxBlocks, "attachments")
 	m.Body = body.String()
-	compose.SetType(m, notifier.Type(m.Type), compose.StateWithoutColor(m))
+	words := *m
+	words.Body = m.Dialect.Convert(m.Body, markup.Text, nil)
+	compose.SetType(m, notifier.Type(m.Type), compose.StateWithoutColor(&words))
 	return m
 }
 
 // addAttachment adds an attachment, the older form of a message before blocks. The
 // only attachment of a message can have its title.
-func addAttachment(m *source.Message, a map[string]any, body *compose.Lines, only bool) {
+func addAttachment(m *source.Message, a map[string]any, body *text, only bool) {
 	compose.RaiseType(m, typeOfColor(payload.Text(a["color"])))
-	title, pretext, fallback := slackTitle(a["title"]), slackMarkup(payload.Text(a["pretext"])), slackTitle(a["fallback"])
+	title, pretext, fallback := m.Dialect.Title(payload.Text(a["title"])), payload.Text(a["pretext"]), m.Dialect.Title(payload.Text(a["fallback"]))
 	link, content := payload.Text(a["title_link"]), payload.Text(payload.Or(a["text"], a["msg"])) // msg is Rocket.Chat's
 	nested := payload.Objects(a["blocks"], maxBlocks)
 	isTitle := only && m.Title == "" && !slices.ContainsFunc(nested, isHeader)
@@ -95,36 +115,36 @@ func addAttachment(m *source.Message, a map[string]any, body *compose.Lines, onl
 	switch {
 	case isTitle && title != "":
 		m.Title = title
-		body.Add(pretext)
+		body.own(pretext)
 	case isTitle && !empty && compose.IsTitleLike(pretext) && !strings.Contains(pretext, "<"): // it mentions nobody
-		m.Title = slackTitle(a["pretext"])
+		m.Title = m.Dialect.Title(pretext)
 	case isTitle && !empty && len(body.Parts) == 0 && compose.IsTitleLike(fallback) && !strings.HasPrefix(content, fallback):
 		m.Title = fallback
-		body.Add(pretext)
+		body.own(pretext)
 	default:
-		body.Add(pretext)
-		body.Link(title, link)
+		body.own(pretext)
+		body.link(m.Dialect.Contain(payload.Text(a["title"])), link)
 	}
 	if author := payload.Text(a["author_name"]); author == "" || !strings.HasPrefix(m.Title, author) {
-		body.Link(author, payload.Text(a["author_link"]))
+		body.link(m.Dialect.Escape(author), payload.Text(a["author_link"]))
 	}
-	body.Add(slackMarkup(content))
+	body.own(content)
 	for _, f := range payload.Objects(a["fields"], compose.MaxFacts) {
-		body.Add(compose.Field(slackMarkup(payload.Text(f["title"])), slackMarkup(payload.Text(f["value"]))))
+		body.own(compose.Field(payload.Text(f["title"]), payload.Text(f["value"])))
 	}
 	if isTitle && title != "" && source.IsAddress(link) {
 		body.Add(link)
 	}
 	left := maxElements
 	if blocks := addBlocks(m, nested, body, &left); blocks == 0 && empty && pretext == "" {
-		body.Add(fallback)
+		body.plain(fallback)
 	}
 	for _, action := range payload.Objects(a["actions"], compose.MaxFacts) {
 		if source.IsAddress(payload.Text(action["url"])) {
-			body.Link(payload.Text(action["text"]), payload.Text(action["url"]))
+			body.link(m.Dialect.Escape(payload.Text(action["text"])), payload.Text(action["url"]))
 		}
 	}
-	body.Add(slackMarkup(payload.Text(a["footer"])))
+	body.own(payload.Text(a["footer"]))
 	compose.AddImage(m, payload.Or(a["image_url"], a["thumb_url"]))
 }
 

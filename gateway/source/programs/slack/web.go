@@ -181,7 +181,7 @@ func readUnknown(context.Context, *source.Request) (*source.Message, error) {
 
 // readMessage reads a new message.
 func readMessage(r *source.Request, data map[string]any) (*source.Message, error) {
-	m, err := compose.CheckContent(slackMessage(data), "Slack", r)
+	m, err := compose.CheckContent(slackMessage(data, markup.DialectSlack), "Slack", r)
 	if err != nil {
 		return nil, webErrorf("no_text", "%w", err)
 	}
@@ -191,7 +191,7 @@ func readMessage(r *source.Request, data map[string]any) (*source.Message, error
 // readUpdate reads the new text of a message. It is sent as a message of its own.
 // A change of something else, such as of buttons, is not sent.
 func readUpdate(r *source.Request, data map[string]any) (*source.Message, error) {
-	m, err := compose.CheckContent(slackMessage(data), "Slack", r)
+	m, err := compose.CheckContent(slackMessage(data, markup.DialectSlack), "Slack", r)
 	if err != nil {
 		return &source.Message{Skip: true}, nil
 	}
@@ -232,7 +232,7 @@ func readUpload(r *source.Request, data map[string]any) (*source.Message, error)
 	if len(payload.Objects(data["files"], 1)) == 0 {
 		return nil, webErrorf("invalid_arguments", "files is missing")
 	}
-	m, err := compose.CheckContent(slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]}), "Slack", r)
+	m, err := compose.CheckContent(slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]}, markup.DialectSlack), "Slack", r)
 	if err != nil {
 		return &source.Message{Skip: true}, nil
 	}
@@ -245,12 +245,12 @@ func readFile(r *source.Request, data map[string]any) (*source.Message, error) {
 	if content == "" && r.Files == 0 {
 		return nil, webErrorf("no_file_data", "the request has neither a file nor content")
 	}
-	m := slackMessage(map[string]any{"text": data["initial_comment"]})
+	m := slackMessage(map[string]any{"text": data["initial_comment"]}, markup.DialectSlack)
 	m.Title = payload.Text(payload.Or(data["title"], data["filename"]))
 	var body compose.Lines
 	body.Add(m.Body)
 	if content != "" {
-		body.Add("```\n" + content + "\n```")
+		body.Add("```\n" + escapeCode(content) + "\n```")
 	}
 	m.Body = body.String()
 	return compose.CheckContent(m, "Slack", r)

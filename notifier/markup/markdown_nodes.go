@@ -1,0 +1,124 @@
+package markup
+
+import (
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+	"golang.org/x/net/html"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+)
+
+// strikethrough reads text between two tildes as struck out. One tilde is one: people
+// write ~5 and ~/bin.
+type strikethrough struct{}
+
+func (strikethrough) Trigger() []byte { return []byte{'~'} }
+
+func (s strikethrough) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	before := block.PrecendingCharacter()
+	line, segment := block.PeekLine()
+	d := parser.ScanDelimiter(line, before, 2, s)
+	if d == nil || d.OriginalLength != 2 || before == '~' {
+		return nil
+	}
+	d.Segment = segment.WithStop(segment.Start + d.OriginalLength)
+	block.Advance(d.OriginalLength)
+	pc.PushDelimiter(d)
+	return d
+}
+
+func (strikethrough) IsDelimiter(b byte) bool { return b == '~' }
+
+func (strikethrough) CanOpenCloser(opener, closer *parser.Delimiter) bool {
+	return opener.Char == closer.Char && opener.Length == closer.Length
+}
+
+func (strikethrough) OnMatch(int) ast.Node { return &markdownNode{open: "<del>", close: "</del>"} }
+
+// plainAddress reads an address in a text as it is: what is in it is not markup.
+type plainAddress struct{}
+
+func (plainAddress) Trigger() []byte { return []byte{'h', 'H'} }
+
+func (plainAddress) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	if isWordCharacter(block.PrecendingCharacter()) {
+		return nil
+	}
+	line, segment := block.PeekLine()
+	if len(line) < len("http://") || !strings.EqualFold(string(line[1:4]), "ttp") {
+		return nil
+	}
+	n := bareLength(string(line[:min(len(line), maxAddress)]), emphasisSigns)
+	if n == 0 {
+		return nil
+	}
+	block.Advance(n)
+	node := ast.NewString(block.Value(segment.WithStop(segment.Start + n)))
+	node.SetRaw(true)
+	node.Value = []byte(html.EscapeString(string(node.Value)))
+	return node
+}
+
+// maxAddress is the maximum length of an address in a text, in bytes.
+const maxAddress = 8 << 10
+
+// markdownNode is an element that Markdown of the library does not have.
+type markdownNode struct {
+	ast.BaseInline
+	open, close string
+}
+
+var kindMarkdownNode = ast.NewNodeKind("markup")
+
+func (*markdownNode) Kind() ast.NodeKind { return kindMarkdownNode }
+
+func (n *markdownNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
+
+// markdownNodes renders markdownNode.
+type markdownNodes struct{}
+
+func (markdownNodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(kindMarkdownNode, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		s := n.(*markdownNode).close
+		if entering {
+			s = n.(*markdownNode).open
+		}
+		_, err := w.WriteString(s)
+		return ast.WalkContinue, err
+	})
+}
+
+// referenceRenderers keep the references of chats, such as <!channel>, and links that are
+// written as these chats do.
+var referenceRenderers = map[Dialect]goldmark.Markdown{
+	// See https://docs.slack.dev/messaging/formatting-message-text.
+	DialectSlack: newMarkdownRenderer(plainAddress{}, references{lazyregexp.New(`^<[ \t]*((?:https?://|mailto:|[@#!]\w)[^|<>\n]*)(?:\|([^<>\n]*))?>`)}),
+	// See https://developers.google.com/workspace/chat/format-messages#messages-@mention.
+	DialectGoogleChat: newMarkdownRenderer(plainAddress{}, references{lazyregexp.New(`^<(users/\w+|https?://[^|<>\n]*\|)([^<>\n]*)>`)}),
+}
+
+// references reads in Markdown what a chat has between < and >. The pattern matches what it
+// refers to, and its label.
+type references struct{ pattern *lazyregexp.Regexp }
+
+func (references) Trigger() []byte { return []byte{'<'} }
+
+func (r references) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	line, _ := block.PeekLine()
+	m := r.pattern.FindStringSubmatch(string(line[:min(len(line), maxAddress)]))
+	if m == nil {
+		return nil
+	}
+	block.Advance(len(m[0]))
+	s := "<" + strings.TrimRight(strings.TrimSpace(m[1]), "|")
+	if label := strings.TrimSpace(m[2]); label != "" {
+		s += "|" + angleEscaper.Replace(label)
+	}
+	return &markdownNode{open: "<" + referenceElement + ">" + html.EscapeString(s+">") + "</" + referenceElement + ">"}
+}

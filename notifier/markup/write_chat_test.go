@@ -1,0 +1,48 @@
+package markup
+
+import "testing"
+
+// TestWrite checks how Markdown becomes the markup of chats.
+func TestWrite(t *testing.T) {
+	for _, tt := range []struct {
+		dialect  Dialect
+		in, want string
+	}{
+		{DialectSlack, "**bold** and *italic* ~~gone~~", "*bold* and _italic_ ~gone~"},
+		{DialectSlack, "***both***", "_*both*_"},
+		{DialectSlack, "2 * 3 & 4 &lt;b> 2\\*3\\*4", "2 * 3 &amp; 4 &lt;b&gt; 2*3*4"},
+		{DialectSlack, "`a<b` **e**", "`a&lt;b` *e*"},
+		{DialectSlack, "```go\nx = **y**\n```", "```\nx = **y**\n```"},
+		{DialectSlack, "[a *b*](https://c.d/?e=1&f)", "<https://c.d/?e=1&amp;f|a _b_>"},
+		{DialectSlack, "![alt](https://c.d/x.png)", "<https://c.d/x.png|alt>"},
+		{DialectSlack, "[nowhere]()", "nowhere"},
+		{DialectSlack, "[a](<https://c.d/x|y>) [open", "<https://c.d/x%7Cy|a> [open"},
+		{DialectSlack, `\*no\* _no \_x\_`, "*\u200bno* _\u200bno _\u200bx_"},
+		{DialectSlack, "# H *i*\n\ntext\n\n## I", "*H _i_*\n\ntext\n\n*I*"},
+		{DialectSlack, "- a\n  - b\n\n1. c\n2. d\n\n> q\n> r", "- a\n  - b\n\n1. c\n2. d\n\n> q\n> r"},
+		{DialectSlack, "a\nb\n\n|x|y|\n|-|-|\n|1|**2**|", "a\nb\n\nx | y\n1 | *2*"},
+		{DialectSlack, "https://e.com/a_b_c?x=_y_ [l](https://e.com/a_b_*c*)", "https://e.com/a_b_c?x=_y_ <https://e.com/a_b_*c*|l>"},
+		{DialectSlack, "<!channel> **x** <@U1|joe> <https://a.b/?c&d|e>", "<!channel> *x* <@U1|joe> <https://a.b/?c&d|e>"},
+		{DialectSlack, `\> no`, "\u200b&gt; no"},
+		{DialectGoogleChat, "plain", "plain"},
+		{DialectGoogleChat, "**bold** and *italic* ~~x~~ <users/all>", "*bold* and _italic_ ~x~ <users/all>"},
+		{DialectGoogleChat, `a \< b & \*c\*`, `a &lt; b &amp; \*c\*`},
+		{DialectGoogleChat, "`x < y`", "`x &lt; y`"},
+		{DialectGoogleChat, "see [the **log**](https://a.b/?c=1&d=2)", "see <https://a.b/?c=1&amp;d=2|the *log*>"},
+		{DialectGoogleChat, "- one\n  - two", "- one\n    - two"},
+		{DialectGoogleChat, "# H\n\n```\n  code\n```", "*H*\n\n```\n  code\n```"},
+		{DialectGoogleChat, "https://e.com/a_b_c?x=_y_", "https://e.com/a_b_c?x=_y_"},
+		{DialectWhatsApp, "a **bold** and *slanted* ~~b~~", "a *bold* and _slanted_ ~b~"},
+		{DialectWhatsApp, `2 \* 3 \_ 4 \\ 5`, `2 * 3 _ 4 \ 5`},
+		{DialectWhatsApp, "run `rm **x**` now", "run ```rm **x**``` now"},
+		{DialectWhatsApp, "[site](https://example.com/) [https://example.com/](https://example.com/ \"top\")", "site (https://example.com/) https://example.com/"},
+		{DialectTelegram1, "A\\_b **bold** [x.y](https://a.b/(c)) `d.e` 1.5!", "A\\_b *bold* [x.y](https://a.b/(c\\)) `d.e` 1.5!"},
+		{DialectTelegram2, "A\\_b **bold** [x.y](https://a.b/(c)) `d.e` 1.5!", "A\\_b *bold* [x\\.y](https://a.b/(c\\)) `d.e` 1\\.5\\!"},
+		{DialectMattermost, "**a** [b](https://c.d) 2*3*4", "**a** [b](https://c.d) 2*3*4"},
+		{"", "**a**", "**a**"},
+	} {
+		if got := tt.dialect.Write(tt.in, true); got != tt.want {
+			t.Errorf("%s: %q becomes %q, want %q", tt.dialect, tt.in, got, tt.want)
+		}
+	}
+}
