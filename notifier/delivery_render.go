@@ -167,7 +167,9 @@ func (d *Destination) divide(buf []*Message, m *Message, f form) []*Message {
 func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow, f form) []*Message {
 	var one [1]markup.Part // most messages have one part
 	link := s.lastLine(m, f)
-	texts := s.Limits.AppendFit(one[:0], m.Title, m.Body, m.Format, m.Source, mode, link)
+	limits := s.Limits
+	limits.Reads = s.Foreign.reads(m.Format)
+	texts := limits.AppendFit(one[:0], m.Title, m.Body, m.Format, m.Source, mode, link)
 	if len(texts) == 1 && texts[0].Title == m.Title && texts[0].Body == m.Body {
 		return append(parts, m)
 	}

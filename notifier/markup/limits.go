@@ -91,6 +91,14 @@ type Limits struct {
 	// the limit for both together.
 	InBody bool
 
+	// Reads is [Markdown] if the destination reads a text as Markdown whatever its format
+	// is. A cut closes the markup that is open, and the next part opens it again.
+	Reads Format
+
+	// TitleSign is around a title that becomes the first line of a plain text in Markdown.
+	// By default it is a heading.
+	TitleSign string
+
 	// Reserve is the part of Body that stays free in every part of the message,
 	// for text that the service adds.
 	Reserve int
@@ -149,10 +157,10 @@ func (l fitter) appendTo(parts []Part, title, body string, format, source Format
 	if body == "" || l.fits(body, room) {
 		return append(parts, Part{title, l.atEnd(body)})
 	}
-	c := newCutter(format, source, l.Unit)
+	c := newCutter(format, source, l.Reads, l.Unit)
 	c.end = l.Unit.Length(l.end)
 	if mode == OverflowTruncate {
-		return append(parts, Part{title, l.atEnd(trimPart(c.head(body, room-c.end)))})
+		return append(parts, Part{title, l.atEnd(c.head("", body, room-c.end, ""))})
 	}
 	first := len(parts)
 	if l.titleOnce(room) {
@@ -170,7 +178,7 @@ func (l fitter) appendTo(parts []Part, title, body string, format, source Format
 // the title becomes a part of the body if the destination has none.
 func (l fitter) heading(title, body string, format, source Format) (string, string) {
 	if l.Title <= 0 && title != "" {
-		return "", merge(title, body, format, source)
+		return "", l.merge(title, body, format, source)
 	}
 	return title, body
 }
@@ -203,7 +211,7 @@ func (l fitter) atStart(body string) string {
 }
 
 // merge returns the body with the title as its first line.
-func merge(title, body string, format, source Format) string {
+func (l fitter) merge(title, body string, format, source Format) string {
 	sep := "\r\n"
 	switch {
 	case format == HTML:
@@ -214,8 +222,12 @@ func merge(title, body string, format, source Format) string {
 		if title == "" {
 			return body
 		}
-		title = "# " + title
 		sep = "\n"
+		if source == Text && l.TitleSign != "" {
+			title = l.TitleSign + strings.Trim(title, l.TitleSign) + l.TitleSign
+		} else {
+			title = "# " + title
+		}
 	}
 	if body == "" {
 		return title
@@ -265,7 +277,7 @@ func (l fitter) counted(title string, titleRoom, room int) bool {
 // splitWithTitle returns parts that all have the title.
 func (l fitter) splitWithTitle(c cutter, title, body string, titleRoom, room int) []Part {
 	counted := l.counted(title, titleRoom, room)
-	bodies := c.split(body, room, MaxParts)
+	bodies := c.split("", body, room, MaxParts)
 	parts := make([]Part, len(bodies))
 	if counted && len(bodies) > 1 {
 		digits := len(fmt.Sprint(len(bodies)))
@@ -284,13 +296,12 @@ func (l fitter) splitWithTitle(c cutter, title, body string, titleRoom, room int
 // splitAfterTitle returns parts of which only the first has the title. It has
 // as much of the body as fits together with the title, possibly nothing.
 func (l fitter) splitAfterTitle(c cutter, title, body string, room int) []Part {
-	first := Part{Title: title}
+	first, opening := Part{Title: title}, ""
 	if room > c.end {
-		end := c.cutPart(body, room)
-		first.Body, body = trimPart(body[:end]), body[end:]
+		first.Body, opening, body = c.part("", body, room)
 	}
 	parts := []Part{first}
-	for _, b := range c.split(body, max(l.Body-l.Reserve, 1), MaxParts-1) {
+	for _, b := range c.split(opening, body, max(l.Body-l.Reserve, 1), MaxParts-1) {
 		parts = append(parts, Part{Body: b})
 	}
 	return parts

@@ -13,42 +13,76 @@ const maxAtom = 2 << 10
 // cutter finds where a text can be cut. An atom is a piece of text that should
 // not be divided, for example a tag or a link.
 type cutter struct {
-	atoms string // first characters of atoms; "" if the text has no atoms
-	unit  Unit
-	end   int // the length that the last part leaves free
+	atoms  string // first characters of atoms; "" if the text has no atoms
+	markup Format // whose open elements a cut closes, and opens again; "" for none
+	unit   Unit
+	end    int // the length that the last part leaves free
 }
 
 // newCutter returns the cutter for a text in format that was converted from
-// source. Plain text that was written as Markdown has the atoms of Markdown.
-func newCutter(format, source Format, unit Unit) cutter {
+// source. Plain text that was written as Markdown has the atoms of Markdown. reads is the
+// format that the destination reads the text as.
+func newCutter(format, source, reads Format, unit Unit) cutter {
 	c := cutter{unit: unit}
 	switch {
 	case format == HTML:
-		c.atoms = "<&"
-	case format == Markdown, source == Markdown:
+		c.atoms, c.markup = "<&", HTML
+	case format == Markdown, reads == Markdown:
+		c.atoms, c.markup = "<&[!", Markdown
+	case source == Markdown:
 		c.atoms = "<&[!"
 	}
 	return c
 }
 
 // split returns up to max parts of s that fit into room. Blank parts are left
-// out.
-func (c cutter) split(s string, room, max int) []string {
+// out. The first begins with opening, which opens markup again.
+func (c cutter) split(opening, s string, room, max int) []string {
 	var parts []string
 	for {
 		s = trimPart(s)
 		if s == "" {
 			return parts
 		}
-		if len(parts) == max-1 && c.unit.index(s, room-c.end) < len(s) {
-			return append(parts, c.head(s, room-c.end-c.unit.Length(ellipsis))+ellipsis)
+		if len(parts) == max-1 && c.unit.index(opening+s, room-c.end) < len(opening)+len(s) {
+			return append(parts, c.head(opening, s, room-c.end, ellipsis))
 		}
-		end := c.cutPart(s, room)
-		if part := trimPart(s[:end]); part != "" {
+		part, next, rest := c.part(opening, s, room)
+		if part != "" && (opening == "" || !c.isBlank(part)) {
 			parts = append(parts, part)
 		}
-		s = s[end:]
+		opening, s = next, rest
 	}
+}
+
+// part returns the first part of s, in which the markup that opening opens and that is open
+// at its end is closed, what opens it again, and the rest of s.
+func (c cutter) part(opening, s string, room int) (part, next, rest string) {
+	used := c.unit.Length(opening)
+	if used > room/2 {
+		opening, used = "", 0
+	}
+	free := 0 // for what closes the markup
+	for c.markup != "" && free <= room/2-used {
+		end := c.cutPart(s, room-used-free)
+		part, rest = opening+trimPart(s[:end]), s[end:]
+		if trimPart(rest) == "" {
+			return part, "", rest
+		}
+		midLine := s[end-1] != '\n' && s[end-1] != '\r' && rest[0] != '\n' && rest[0] != '\r'
+		closing, next := c.openAt(part, rest, midLine)
+		n := c.unit.Length(closing)
+		switch {
+		case n+c.unit.Length(next) > room/2:
+			free = room
+		case c.unit.Length(part)+n <= room:
+			return part + closing, next, rest
+		default:
+			free = max(free+1, n)
+		}
+	}
+	end := c.cutPart(s, room-used)
+	return opening + trimPart(s[:end]), "", s[end:]
 }
 
 // cutPart is like cut, but leaves something for another part if s would be the last
@@ -88,15 +122,31 @@ func (c cutter) cut(s string, room int) int {
 	return first
 }
 
-// head returns as much of s as fits, without a partial atom at the end.
-func (c cutter) head(s string, room int) string {
-	end := c.unit.index(s, room)
-	if end < len(s) {
-		if at := c.before(s, end, room); at > 0 {
-			end = at
+// head returns opening and as much of s as fits, without a partial atom at the end, with
+// mark after it and the markup closed.
+func (c cutter) head(opening, s string, room int, mark string) string {
+	room -= c.unit.Length(mark) + c.unit.Length(opening)
+	closing := ""
+	for range 3 {
+		end := c.unit.index(s, room-c.unit.Length(closing))
+		if end < len(s) {
+			if at := c.before(s, end, room); at > 0 {
+				end = at
+			}
+		}
+		part := opening + s[:end]
+		if mark == "" {
+			part = trimPart(part)
+		}
+		needed, _ := c.openAt(part, s[end:], true)
+		if c.unit.Length(needed) <= c.unit.Length(closing) {
+			return part + mark + needed
+		}
+		if closing = needed; c.unit.Length(closing) > room/2 {
+			break
 		}
 	}
-	return s[:end]
+	return opening + s[:c.unit.index(s, room)] + mark
 }
 
 // before returns at, or the start of the atom that a cut at would divide. It

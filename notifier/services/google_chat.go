@@ -28,7 +28,7 @@ func (g *googleChat) Describe(s *notifier.Schema) {
 	)
 	s.Format = notifier.Markdown
 	s.Acknowledge = notifier.AcknowledgeByButton
-	s.Limits.Title, s.Limits.Body = 0, 4000
+	s.Limits.Title, s.Limits.TitleSign, s.Limits.Body = 0, "*", 4000
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	// A mention is <users/all>. Whether a text is Markdown or the markup of Google
 	// Chat is a setting of the app there.

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"html"
+	"strconv"
 	"strings"
 
 	nethtml "golang.org/x/net/html"
@@ -56,8 +57,9 @@ func reduceHTML(text string) string {
 // htmlWriter writes Telegram's HTML, in which white space is significant.
 type htmlWriter struct {
 	strings.Builder
-	pre  int  // depth of preformatted text
-	line bool // the current line has text
+	pre   int   // depth of preformatted text
+	line  bool  // the current line has text
+	lists []int // the next number of each open list, or 0 for one without numbers
 }
 
 var newlinePattern = lazyregexp.New(`[ \t]*[\r\n]\s*`)
@@ -101,9 +103,17 @@ func (w *htmlWriter) start(t nethtml.Token) {
 		return ""
 	}
 	switch name := allowedTags[t.Data]; {
+	case t.Data == "ul":
+		w.lists = append(w.lists, 0)
+	case t.Data == "ol":
+		first, err := strconv.Atoi(attribute("start"))
+		if err != nil || first < 1 {
+			first = 1
+		}
+		w.lists = append(w.lists, first)
 	case t.Data == "li":
 		w.line = true
-		w.WriteString("-")
+		w.WriteString(w.itemMark(attribute("value")))
 	case t.Data == "td" || t.Data == "th":
 		w.text(" ")
 	case t.Data == "img":
@@ -121,8 +131,24 @@ func (w *htmlWriter) start(t nethtml.Token) {
 	}
 }
 
+// itemMark returns what is before the text of a list item, whose number may be given.
+func (w *htmlWriter) itemMark(value string) string {
+	if len(w.lists) == 0 || w.lists[len(w.lists)-1] == 0 {
+		return "-"
+	}
+	number := &w.lists[len(w.lists)-1]
+	if n, err := strconv.Atoi(value); err == nil && n > 0 {
+		*number = n
+	}
+	*number++
+	return strconv.Itoa(*number-1) + ". "
+}
+
 // end writes an end tag.
 func (w *htmlWriter) end(element string) {
+	if n := len(w.lists); n > 0 && (element == "ul" || element == "ol") {
+		w.lists = w.lists[:n-1]
+	}
 	if name := allowedTags[element]; name != "" {
 		if name == "pre" && w.pre > 0 {
 			w.pre--

@@ -240,19 +240,20 @@ func TestLength(t *testing.T) {
 
 func TestHTML(t *testing.T) {
 	for in, want := range map[string]string{
-		"<h1>One</h1><p>two <strong>three</strong></p>":    "<b>One</b>\ntwo <b>three</b>",
-		"a<br>b<br/><br/>c":                                "a\nb\nc",
-		"<ul>\n<li>one</li>\n<li><em>two</em></li></ul>":   "-one\n-<i>two</i>",
-		"1 &lt; 2 &amp;&amp; x &nbsp;y &eacute;":           "1 &lt; 2 &amp;&amp; x  y é",
-		"<script>alert(1)</script>x<!-- y -->z":            "xz",
-		"<span style='x'>a</span> <div>b</div>":            "a \nb",
-		`<a href="https://a.b/?c=1&amp;d" class="x">e</a>`: `<a href="https://a.b/?c=1&amp;d">e</a>`,
-		"two  spaces<br/>  indented":                       "two  spaces\n  indented",
-		"<pre>  x\n  y</pre>z":                             "<pre>  x\n  y</pre>\nz",
-		"<tg-spoiler>a</tg-spoiler> <unknown>b":            "<tg-spoiler>a</tg-spoiler> <unknown>b",
-		`<img src="x" alt="a picture">`:                    "a picture",
-		"a\n  b":                                           "a b",
-		"":                                                 "",
+		"<h1>One</h1><p>two <strong>three</strong></p>":                        "<b>One</b>\ntwo <b>three</b>",
+		"a<br>b<br/><br/>c":                                                    "a\nb\nc",
+		"<ul>\n<li>one</li>\n<li><em>two</em></li></ul>":                       "-one\n-<i>two</i>",
+		"<ol start=3><li>c<ul><li>x</li></ul></li><li value=\"7\">d</li></ol>": "3. c\n-x\n7. d",
+		"1 &lt; 2 &amp;&amp; x &nbsp;y &eacute;":                               "1 &lt; 2 &amp;&amp; x  y é",
+		"<script>alert(1)</script>x<!-- y -->z":                                "xz",
+		"<span style='x'>a</span> <div>b</div>":                                "a \nb",
+		`<a href="https://a.b/?c=1&amp;d" class="x">e</a>`:                     `<a href="https://a.b/?c=1&amp;d">e</a>`,
+		"two  spaces<br/>  indented":                                           "two  spaces\n  indented",
+		"<pre>  x\n  y</pre>z":                                                 "<pre>  x\n  y</pre>\nz",
+		"<tg-spoiler>a</tg-spoiler> <unknown>b":                                "<tg-spoiler>a</tg-spoiler> <unknown>b",
+		`<img src="x" alt="a picture">`:                                        "a picture",
+		"a\n  b":                                                               "a b",
+		"":                                                                     "",
 	} {
 		if got := reduceHTML(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
