@@ -44,24 +44,33 @@ func (strikethrough) OnMatch(int) ast.Node { return &markdownNode{open: "<del>",
 // plainAddress reads an address in a text as it is: what is in it is not markup.
 type plainAddress struct{}
 
-func (plainAddress) Trigger() []byte { return []byte{'h', 'H'} }
+// Trigger returns the signs that may be before an address. The space stands for the
+// beginning of a text, too.
+func (plainAddress) Trigger() []byte { return []byte(" (\"':=,;>-./|{#+@") }
 
-func (plainAddress) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
-	if isWordCharacter(block.PrecendingCharacter()) {
-		return nil
-	}
+func (plainAddress) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, segment := block.PeekLine()
-	if len(line) < len("http://") || !strings.EqualFold(string(line[1:4]), "ttp") {
+	before := 0
+	if len(line) > 0 && line[0] != 'h' && line[0] != 'H' {
+		before = 1
+	}
+	if rest := line[before:]; len(rest) < len("http://") || !strings.EqualFold(string(rest[:4]), "http") {
 		return nil
 	}
-	n := bareLength(string(line[:min(len(line), maxAddress)]), emphasisSigns)
+	if before == 0 && isWordCharacter(block.PrecendingCharacter()) {
+		return nil
+	}
+	n := bareLength(string(line[before:min(len(line), maxAddress)]), emphasisSigns)
 	if n == 0 {
 		return nil
 	}
-	block.Advance(n)
-	node := ast.NewString(block.Value(segment.WithStop(segment.Start + n)))
-	node.SetRaw(true)
-	node.Value = []byte(html.EscapeString(string(node.Value)))
+	if before > 0 {
+		ast.MergeOrAppendTextSegment(parent, segment.WithStop(segment.Start+before))
+	}
+	segment = segment.WithStart(segment.Start + before)
+	block.Advance(before + n)
+	node := ast.NewString([]byte(html.EscapeString(string(block.Value(segment.WithStop(segment.Start + n))))))
+	node.SetCode(true) // it is written as it is
 	return node
 }
 
