@@ -101,6 +101,9 @@ func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*api.Response, er
 
 // come notes a beat that has not failed. The first one after a problem is told.
 func (m *Monitor) come(ctx context.Context, x *ExpectedBeat) (*api.Response, error) {
+	if err := m.storeFailure(ctx, x); err != nil {
+		return nil, outbox.QueueError(err)
+	}
 	var before rules.Beat
 	quiet := m.Came(x, false, "", false, &before)
 	err := quiet.Apply(ctx)
@@ -144,6 +147,7 @@ func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, request *
 		defer request.Close()
 		return m.failUnstored(ctx, x, d, c, err)
 	}
+	m.unstored.forget(c.name)
 	Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
 	resp := response(x, cameText(x, c), report)
 	resp.ID = id

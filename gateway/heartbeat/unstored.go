@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // failUnstored sends the message about a beat that has failed, because err keeps the queue from
@@ -28,7 +29,7 @@ func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.
 	stored := full && c.Apply(ctx) == nil
 	refusal := outbox.ErrQueueUnavailable(err)
 	resp := &api.Response{}
-	if m.unstored.begin(c.name, d.Message, time.Now()) {
+	if m.unstored.begin(c.name, d.Message, c.Beat.Exit, m.outbox.Queue.Now()) {
 		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
 		resp = api.NewResponse(m.outbox.Engine.Load().Shared.Send(ctx, d))
 		if resp.Error != "" {
@@ -43,9 +44,31 @@ func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.
 	return resp, nil
 }
 
+// storeFailure stores that a beat has failed if that was only told, and no later beat is known:
+// whoever was told hears from the beat that comes now that it is back.
+func (m *Monitor) storeFailure(ctx context.Context, x *ExpectedBeat) error {
+	name := m.beatName(x)
+	failure, ok := m.unstored.last(name)
+	if !ok {
+		return nil
+	}
+	c := &BeatChange{monitor: m, name: name, change: func(_ time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		if !b.Last.Before(failure.at) {
+			return false, false
+		}
+		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
+		return false, b.Came(failure.at, u, &x.Expect, true, failure.exit)
+	}}
+	if err := c.Apply(ctx); err != nil && !errors.Is(err, ErrBeatUnchanged) {
+		return err
+	}
+	m.unstored.forget(name)
+	return nil
+}
+
 // unstoredFailures are the last failures of beats that were sent without being stored: a job
-// that sends its beat again after 503 must not tell the same each time. The zero value is ready
-// for use.
+// that sends its beat again after 503 must not tell the same each time, and the next beat that
+// can be stored is back from that. The zero value is ready for use.
 type unstoredFailures struct {
 	mu   sync.Mutex
 	sent map[queue.Hash]unstoredFailure
@@ -54,6 +77,7 @@ type unstoredFailures struct {
 type unstoredFailure struct {
 	at   time.Time
 	text [sha256.Size]byte // the hash of the message
+	exit string
 }
 
 // unstoredFor is how long the same failure is not sent again. Programs that try again do so
@@ -61,7 +85,7 @@ type unstoredFailure struct {
 const unstoredFor = 10 * time.Minute
 
 // begin reports whether the message about the beat with a name has to be sent, and remembers it.
-func (u *unstoredFailures) begin(name queue.Hash, m *notifier.Message, now time.Time) bool {
+func (u *unstoredFailures) begin(name queue.Hash, m *notifier.Message, exit string, now time.Time) bool {
 	text := sha256.Sum256([]byte(m.Title + "\x00" + m.Body))
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -71,11 +95,19 @@ func (u *unstoredFailures) begin(name queue.Hash, m *notifier.Message, now time.
 	if u.sent == nil {
 		u.sent = map[queue.Hash]unstoredFailure{}
 	}
-	u.sent[name] = unstoredFailure{now, text}
+	u.sent[name] = unstoredFailure{now, text, exit}
 	return true
 }
 
-// forget makes the next failure of a beat be sent.
+// last returns the last failure of the beat with a name.
+func (u *unstoredFailures) last(name queue.Hash) (f unstoredFailure, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f, ok = u.sent[name]
+	return f, ok
+}
+
+// forget makes the next failure of a beat be sent. Nobody is back from the last one.
 func (u *unstoredFailures) forget(name queue.Hash) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -46,6 +46,34 @@ func TestBeatThatCannotBeStored(t *testing.T) {
 	})
 }
 
+// TestBackFromUnstoredFailure checks that whoever was told of a failure that could not be stored
+// hears once that the beat is back, although the failure was not sent again.
+func TestBackFromUnstoredFailure(t *testing.T) {
+	t.Parallel()
+	p := gatewaytest.NewPager(t, http.StatusOK)
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := newGateway(t, dir, nightlyKey(p))
+		u := g.MakeUnwritable()
+		beat(t, g, http.MethodPost, "/notify/k?beat=nightly", "", http.StatusOK)
+		u.Down.Store(true)
+		time.Sleep(2 * time.Minute)
+		beat(t, g, http.MethodPost, "/notify/k?beat=nightly&exit=3", "", http.StatusServiceUnavailable)
+		failed := time.Now().UTC().Format("15:04 UTC")
+		beat(t, g, http.MethodPost, "/notify/k?beat=nightly", "", http.StatusServiceUnavailable)
+		u.Down.Store(false)
+		time.Sleep(2 * time.Minute)
+		for range 2 {
+			beat(t, g, http.MethodPost, "/notify/k?beat=nightly", "", http.StatusOK)
+			time.Sleep(time.Second)
+		}
+		all := p.Told()
+		if len(all) != 2 || !strings.HasPrefix(all[1], "success: nightly is back | The beat has come. It failed at ") || !strings.HasSuffix(all[1], failed+".") {
+			t.Errorf("told %q", all)
+		}
+	})
+}
+
 // TestBeatInFullQueue checks that a beat that has failed is known although the queue is full, and
 // that its message is sent: by rules to all numbers, and otherwise once.
 func TestBeatInFullQueue(t *testing.T) {
