@@ -34,6 +34,7 @@ type Destination struct {
 	location   *time.Location
 	warnings   *warnings // nil for none
 	recipients int32
+	read       int32 // items of all lists of the URL, with those that are left out
 	uses       int32 // of sharedDestinations, under its lock
 
 	printed atomic.Pointer[printed]       // nil until it is needed

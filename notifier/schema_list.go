@@ -102,6 +102,7 @@ func (d *Destination) setList(p *Param, values []string, mayBeEmpty bool) (warni
 			if count++; count > maxItems {
 				return nil, fmt.Errorf("%s has more than %d items; move the others to another URL", p.described(), maxItems)
 			}
+			d.read++
 			item, problem := p.check(item)
 			if problem == nil {
 				valid++
