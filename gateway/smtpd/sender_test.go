@@ -80,6 +80,8 @@ func TestProtocolRefusals(t *testing.T) {
 		"EHLO x\r\nMAIL FROM:<a\x00b@x>\r\n":                       501,
 		"EHLO x\r\nMAIL FROM:<a\rRCPT TO:<k@x>>\r\n":               501,
 		"EHLO x\r\nMAIL FROM:<a\x1b[31m>\r\n":                      501,
+		"EHLO x\r\nMAIL FROM:<a\tb>\r\n":                           501,
+		"EHLO x\r\nMAIL FROM:<a\u009b31m>\r\n":                     501,
 		"EHLO x\r\nMAIL FROM:<UPS> FOO=1\r\n":                      500,
 		"EHLO x\r\nMAIL FROM:<UPS> SIZE=x\r\n":                     501,
 		"EHLO x\r\nMAIL FROM:<UPS> SIZE=99999999\r\n":              552,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"time"
 )
 
@@ -242,10 +243,8 @@ func (p *parser) parseLocalPart() (string, error) {
 // anything without control characters: what is in angle brackets, or else the first word. What follows
 // are the parameters.
 func (p *parser) parseSender() (string, error) {
-	for i := 0; i < len(p.s); i++ {
-		if p.s[i] < ' ' && p.s[i] != '\t' || p.s[i] == 0x7f {
-			return "", fmt.Errorf("control character")
-		}
+	if strings.ContainsFunc(p.s, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
+		return "", fmt.Errorf("control character")
 	}
 	s := strings.TrimSpace(p.s)
 	rest, colon := strings.CutPrefix(s, ":")
@@ -261,7 +260,10 @@ func (p *parser) parseSender() (string, error) {
 	// A name may come before the bracket, and the parameter AUTH may have brackets.
 	if begin := strings.IndexByte(s, '<'); begin >= 0 && !strings.Contains(s[:begin], "=") {
 		for end := begin + 1; end < len(s); end++ {
-			if s[end] == '>' && (end+1 == len(s) || s[end+1] == ' ') {
+			switch {
+			case s[end] == '\t':
+				return "", fmt.Errorf("control character")
+			case s[end] == '>' && (end+1 == len(s) || s[end+1] == ' '):
 				p.s = s[end+1:]
 				return s[begin+1 : end], nil
 			}
