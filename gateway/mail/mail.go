@@ -94,6 +94,9 @@ func Read(r io.Reader, s Store) (*Mail, error) {
 func read(in *source, s Store) (*Mail, error) {
 	m := &reader{store: s, in: in}
 	b := newBuffer(in)
+	if start, _ := b.Peek(len(byteOrderMark)); string(start) == byteOrderMark { // a later read has the error
+		_, _ = b.Discard(len(byteOrderMark))
+	}
 	h, body, err := m.readEntity(b, 0)
 	if err != nil {
 		return nil, err
@@ -109,6 +112,9 @@ func read(in *source, s Store) (*Mail, error) {
 	mail.UnknownCharset = body.unknownCharset()
 	return mail, nil
 }
+
+// byteOrderMark begins the files in UTF-8 that some scripts send as mails.
+const byteOrderMark = "\uFEFF"
 
 // bufferSize is the size of the buffers of a mail and its parts, in bytes: how far is looked
 // ahead for the end of a header.

@@ -84,13 +84,15 @@ var base64Characters = func() (set [256]bool) {
 
 // base64Reader decodes base64 as far as it goes (RFC 2045, section 6.8): it leaves out what is
 // not of the alphabet, goes on after padding, and needs none at the end. Lines of a text after
-// the padding, such as those that a mailing list adds, are left out.
+// the end, such as those that a mailing list adds, are left out. Padding is an end, and so is a line
+// without base64, because what needs no padding has none.
 type base64Reader struct {
 	r      *bufio.Reader
 	group  []byte // characters that are not decoded yet
 	buffer []byte // of out
 	out    []byte // decoded, and not read yet
-	padded bool   // padding came before
+	begun  bool   // something was decoded
+	ended  bool   // it can be over
 	err    error
 }
 
@@ -118,19 +120,24 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 // decode decodes a line, or a piece of a long one.
 func (b *base64Reader) decode(line []byte) {
 	b.buffer = b.buffer[:0]
-	if b.padded && bytes.ContainsFunc(bytes.TrimSpace(line), func(r rune) bool { return r == ' ' || isForeign(r) }) {
+	if b.ended && bytes.ContainsFunc(bytes.TrimSpace(line), func(r rune) bool { return r == ' ' || isForeign(r) }) {
 		return
 	}
+	found := false
 	for _, c := range line {
 		switch {
 		case base64Characters[c]:
 			b.group = append(b.group, c)
+			b.begun, found = true, true
 		case c == '=':
-			b.padded = true
+			b.ended = true
 			b.flush(len(b.group))
 		}
 	}
 	b.flush(len(b.group) / 4 * 4)
+	if !found && b.begun && len(b.group) == 0 {
+		b.ended = true
+	}
 }
 
 // flush decodes the first n characters that have come.
