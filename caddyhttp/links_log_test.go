@@ -42,7 +42,7 @@ func TestLinksInAccessLog(t *testing.T) {
 	login := strings.TrimPrefix(send("body=Deploy?&ask=a&ask=b&ask_login=true").AnswerURL, "https://alerts.example.com")
 	console := func(path string) string { return strings.Replace(path, "/notify/", "/notify/console/", 1) }
 	for _, path := range []string{incident, console(incident), open, console(open), login, strings.Replace(login, "/console", "", 1)} {
-		for _, target := range []string{path, path + "/", path + "?answer=a"} {
+		for _, target := range []string{path, path + "/", path + "?answer=a", path + ".", path + "%20", path + "%29,"} {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut} {
 				if isLogged(t, h, method, target) {
 					t.Errorf("%s %s is in the access log", method, target)

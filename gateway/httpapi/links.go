@@ -3,6 +3,8 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"strings"
+	"unicode"
 
 	"go.uber.org/zap"
 
@@ -45,15 +47,17 @@ func (h *API) hideLink(r *http.Request, at *Route) {
 // in it has the form of one, and usable whether there is something that it leads to.
 func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, usable func(*gateway.Rooms) (bool, error)) {
 	ctx := r.Context()
+	// A program that makes links of addresses takes what follows one in a text, such as a full stop.
+	id := strings.TrimFunc(at.ID, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	switch at.Pattern {
 	case RouteIncident, RouteConsoleIncident:
-		return "the link of an incident", rules.IsIncidentID(at.ID), func(q *gateway.Rooms) (bool, error) {
-			_, err := q.Alerts.Incidents.ByID(ctx, at.ID)
+		return "the link of an incident", rules.IsIncidentID(id), func(q *gateway.Rooms) (bool, error) {
+			_, err := q.Alerts.Incidents.ByID(ctx, id)
 			return foundOr(err, alerting.ErrNoIncident)
 		}
 	case RouteAsk, RouteConsoleAsk:
-		return "the link of a question", ask.IsLink(at.ID), func(q *gateway.Rooms) (bool, error) {
-			_, err := q.Questions.ByLink(ctx, at.ID)
+		return "the link of a question", ask.IsLink(id), func(q *gateway.Rooms) (bool, error) {
+			_, err := q.Questions.ByLink(ctx, id)
 			return foundOr(err, ask.ErrNone)
 		}
 	}
