@@ -87,8 +87,13 @@ func TestNameByType(t *testing.T) {
 		}
 	}
 	for _, test := range [][3]string{
-		{"snap.cgi", "image/jpeg", "snap.cgi.jpg"}, {"video.php", "video/mp4; codecs=x", "video.php.mp4"}, {"a.png", "image/jpeg", "a.png"},
-		{"a.cgi", "text/html", "a.cgi"}, {"snap", "image/jpeg", "snap"}, {"a.jpg", "", "a.jpg"}, {"a.heic", "image/heic", "a.heic"},
+		{"snap.cgi", "image/jpeg", "snap.cgi.jpg"},
+		{"video.php", "video/mp4; codecs=x", "video.php.mp4"},
+		{"a.png", "image/jpeg", "a.png"},
+		{"a.cgi", "text/html", "a.cgi"},
+		{"snap", "image/jpeg", "snap"},
+		{"a.jpg", "", "a.jpg"},
+		{"a.heic", "image/heic", "a.heic"},
 	} {
 		if got := TypeName(test[0], test[1]); got != test[2] {
 			t.Errorf("%s, %s: got %s, want %s", test[0], test[1], got, test[2])

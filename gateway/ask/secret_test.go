@@ -123,7 +123,7 @@ func TestAskerSeesNoLink(t *testing.T) {
 
 // TestCallbackAddressIsSecret checks that nothing shows more of the address of a callback than its
 // host, also if the other side repeats the rest, whole or in parts.
-func TestCallbackAddressIsSecret(t *testing.T) {
+func TestCallbackAddressIsSecret(t *testing.T) { //nolint:tparallel // they share a folder
 	t.Parallel()
 	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
 	for name, echo := range map[string]func(r *http.Request) string{

@@ -147,6 +147,7 @@ func TestAskCallbackRules(t *testing.T) {
 		"callbacks off":               {func(o *gatewaytest.Options) { o.Site.Callbacks = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir, p, c := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), newCalled(t)
 			gatewaytest.InBubble(t, func(t *testing.T) {
 				o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
@@ -180,6 +181,7 @@ func TestAskCallbackRulesLater(t *testing.T) {
 		"egress":        func(o *gatewaytest.Options) { o.Global.Egress = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir, p, c := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), newCalled(t)
 			gatewaytest.InBubble(t, func(t *testing.T) {
 				o := options(dir, gatewaytest.Key("k", p.NotifyURL()))

@@ -80,6 +80,7 @@ func TestBeatInFullQueue(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*rules.Rules{"no rules": nil, "escalate": {Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 1, Ack: time.Hour}}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, down := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 			dir := t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) {

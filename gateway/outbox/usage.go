@@ -255,7 +255,7 @@ func (u *Usage) countFull(ctx context.Context, place string) (bool, error) {
 }
 
 // errUsageChanged is returned when a usage has changed while it was counted.
-var errUsageChanged = errors.New("what the key has has changed while it was counted")
+var errUsageChanged = errors.New("what the key keeps has changed while it was counted")
 
 // countTries is how often a key is counted at most. Whoever adds something waits meanwhile.
 const countTries = 20

@@ -261,6 +261,7 @@ func TestRulers(t *testing.T) {
 // posts to last for 40 seconds, as vmalert does with an interval of 10 s, and that the all-clear
 // says how long the group was open.
 func TestRulerShortAlerts(t *testing.T) {
+	t.Parallel()
 	for _, away := range []time.Duration{5 * time.Second, 15 * time.Second, 25 * time.Second, 29 * time.Second, 31 * time.Second} {
 		t.Run(away.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {

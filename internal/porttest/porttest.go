@@ -27,7 +27,7 @@ func Host() string {
 	}
 	for {
 		// The lower ones are those that tests and configurations name.
-		host := fmt.Sprintf("127.%d.%d.%d", 64+rand.N(128), rand.N(256), 1+rand.N(254))
+		host := fmt.Sprintf("127.%d.%d.%d", 64+rand.N(128), rand.N(256), 1+rand.N(254)) //nolint:gosec // no secret
 		if reserve(host) {
 			return host
 		}
@@ -40,7 +40,7 @@ func Host() string {
 func Free() string {
 	const first, last = 12000, 32000
 	for range 10 * (last - first) {
-		port := strconv.Itoa(first + rand.N(last-first))
+		port := strconv.Itoa(first + rand.N(last-first)) //nolint:gosec // no secret
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			_ = l.Close()
 			if reserve(port) {

@@ -38,7 +38,7 @@ type Backend interface {
 // Backend.
 type BackendFunc func(c *Conn) (Session, error)
 
-var _ Backend = (BackendFunc)(nil)
+var _ Backend = BackendFunc(nil)
 
 // NewSession calls f(c).
 func (f BackendFunc) NewSession(c *Conn) (Session, error) {

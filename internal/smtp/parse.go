@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"time"
+	"unicode"
 )
 
 // cutPrefixFold is a version of strings.CutPrefix which is case-insensitive.

@@ -212,14 +212,14 @@ func markdownNesting(line string) int {
 func limitHTML(doc *html.Node, length int) bool {
 	cells := 0
 	for n := range doc.Descendants() {
-		switch {
-		case n.DataAtom == atom.Ol:
+		switch n.DataAtom {
+		case atom.Ol:
 			if i := attr(n, "start"); i >= 0 {
 				if start, err := strconv.Atoi(n.Attr[i].Val); err == nil && (start < 0 || start > maxStart) {
 					n.Attr[i].Val = "1"
 				}
 			}
-		case n.DataAtom == atom.Table:
+		case atom.Table:
 			rows, columns := tableSize(n)
 			if columns > maxColumns {
 				return false

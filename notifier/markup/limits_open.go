@@ -223,9 +223,10 @@ func (c cutter) isBlank(part string) bool {
 		return strings.Trim(part, "`~*_>| \t\r\n") == ""
 	}
 	for part != "" {
-		switch n := 0; {
+		switch {
 		case part[0] == '<':
-			if n = tagLength(part); n == 0 || strings.EqualFold(tagName(part), "img") {
+			n := tagLength(part)
+			if n == 0 || strings.EqualFold(tagName(part), "img") {
 				return false
 			}
 			part = part[n:]

@@ -2,6 +2,7 @@ package markup
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -142,9 +143,9 @@ func (w *writer) begin() {
 
 // suspend closes the signs that are open, and opens them again before the next text.
 func (w *writer) suspend() {
-	for i := len(w.open) - 1; i >= 0; i-- {
-		if !w.open[i].silent {
-			w.out = append(w.out, w.open[i].close...)
+	for i, o := range slices.Backward(w.open) {
+		if !o.silent {
+			w.out = append(w.out, o.close...)
 		}
 		w.open[i].silent = false
 	}
