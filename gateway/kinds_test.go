@@ -105,6 +105,7 @@ var elsewhere = map[*outbox.Kind]string{
 	outbox.KindLane:        "here, with the incidents",
 	outbox.KindInbox:       "here, with its messages",
 	outbox.KindAlertGroup:  "package ruler",
+	outbox.KindAlertPiece:  "package ruler, with the groups",
 	outbox.KindDevices:     "package device, whose devices are few and have addresses of bounded length",
 	outbox.KindDeviceState: "package device: one for each device",
 	outbox.KindReceipt:     "package device: one for each message that was pushed",

@@ -36,6 +36,17 @@ func (u *Unwritable) Update(ctx context.Context, change *queue.Update) error {
 // Nothing may be queued yet.
 func (g *Gateway) MakeUnwritable() *Unwritable {
 	g.t.Helper()
+	u := new(Unwritable)
+	g.WrapStore(func(s queue.Store) queue.Store {
+		u.Store = s
+		return u
+	})
+	return u
+}
+
+// WrapStore puts a store into the place of that of the gateway, which it gets.
+func (g *Gateway) WrapStore(wrap func(queue.Store) queue.Store) {
+	g.t.Helper()
 	q, settings := g.Rooms(), g.Gateway.Engine.QueueSettings
 	err := q.Outbox.Queue.Close(g.t.Context())
 	if err == nil {
@@ -44,8 +55,6 @@ func (g *Gateway) MakeUnwritable() *Unwritable {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	u := &Unwritable{Store: q.Outbox.Store}
-	q.Outbox.Queue = queue.New(u, q.Options(settings))
+	q.Outbox.Queue = queue.New(wrap(q.Outbox.Store), q.Options(settings))
 	q.Outbox.Queue.Start()
-	return u
 }

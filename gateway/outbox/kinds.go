@@ -51,6 +51,9 @@ var (
 	// A group of alerts that rulers post. A time that is further away is asked for again.
 	KindAlertGroup = countedKind('a', "groups of alerts", 8, 10_000, day, "wait until alerts have ended, or have the ruler post fewer labels and annotations")
 
+	// The alerts of a large group are in pieces. They count with its record, and go with it.
+	KindAlertPiece = boundedKind('A', "pieces of groups of alerts", 8, 10_000*128, lasting)
+
 	// An invitation to a key.
 	KindInvitation = countedKind('j', "invitations", 64, 1000, day, "wait until some are used or a day old")
 

@@ -1,6 +1,7 @@
 package ruler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -42,7 +43,7 @@ type repeated struct {
 // New returns the rulers of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox, beats *heartbeat.Monitor) *Rulers {
 	r := &Rulers{outbox: o, beats: beats, repeats: map[queue.Hash]*repeated{}}
-	r.usage = o.NewUsage(outbox.KindAlertGroup, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
+	r.usage = o.NewUsage(outbox.KindAlertGroup, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
 			if g := decodeGroup(x.Data); g != nil && placeOf(g) == place {
 				f(x.Data)
@@ -56,59 +57,12 @@ func New(o *outbox.Outbox, beats *heartbeat.Monitor) *Rulers {
 // placeOf names the key of a group among those of all sites and spaces.
 func placeOf(g *rules.AlertGroup) string { return site.Place{Home: g.Home, Key: g.Key}.String() }
 
-// groupsName returns the group of the records of all groups of alerts.
-func (r *Rulers) groupsName() queue.Hash { return r.outbox.Queue.Hash("alert groups") }
-
-// groupName returns the name of the record of a group of the key with a place.
-func groupName(o *outbox.Outbox, place, name string) queue.Hash {
-	return o.Queue.Hash("alert group\x00" + place + "\x00" + name)
-}
-
-// decodeGroup returns the group in a record, or nil for none and for a damaged one: the ruler
-// posts its alerts again.
-func decodeGroup(record []byte) *rules.AlertGroup {
-	return outbox.DecodeKind(outbox.KindAlertGroup, record, rules.DecodeAlertGroup)
-}
-
 // KeyOf returns the place of the key of a group, or "" for other records.
 func (r *Rulers) KeyOf(record []byte) string {
 	if g := decodeGroup(record); g != nil {
 		return g.Home + "\x00" + g.Key
 	}
 	return ""
-}
-
-// record returns the record of a group, which is empty if the group is over.
-func (r *Rulers) record(g *rules.AlertGroup, u *rules.Uptime, now time.Time) queue.Record {
-	if g == nil || g.Over(now, u) {
-		return queue.Record{}
-	}
-	due := g.Due(u)
-	if due.IsZero() {
-		due = outbox.FarAway(now)
-	}
-	if !g.Gone.IsZero() {
-		due = g.Gone.Add(goneTime)
-	}
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindAlertGroup, g.Encode()), Due: due, Group: r.groupsName()}
-}
-
-// change changes the group in the record with a name, which is one of the key with a place.
-// decide gets nil if there is no group, and returns nil for none.
-func (r *Rulers) change(ctx context.Context, name queue.Hash, place string, adds bool, decide func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup) error {
-	err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds, &queue.Ruled{
-		Names: []queue.Hash{name, r.beats.UptimeName()}, Adds: adds,
-		Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-			now := r.outbox.Queue.Now()
-			u, seen := r.beats.SeeUptime(old[1], now)
-			g := decide(decodeGroup(old[0]), u, now)
-			return &queue.RuledChange{Records: []queue.Record{r.record(g, u, now), seen}}, nil
-		},
-	}))
-	if err == nil {
-		r.beats.Saw()
-	}
-	return err
 }
 
 // Origin is where alerts are posted to.
@@ -151,18 +105,19 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 		if err != nil {
 			return errors.Join(err, all.Wait())
 		}
-		stored := decodeGroup(b)
-		if stored == nil {
-			stored = new(rules.AlertGroup)
+		s, err := r.load(ctx, name, b)
+		if err != nil {
+			return errors.Join(err, all.Wait())
 		}
-		if r.keep(name, place.String(), stored, u, p.posts, at.Ruler.Times) {
+		known := cmp.Or(s.AlertGroup, new(rules.AlertGroup))
+		if r.keep(name, place.String(), known, u, p.posts, at.Ruler.Times) {
 			continue
 		}
 		all.Go(func() error {
 			r.forget(name, p.posts)
 			defer r.groups.Note()
 			left := 0
-			err := r.change(ctx, name, place.String(), stored.Grows(p.posts), func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
+			err := r.change(ctx, name, place.String(), known.Grows(p.posts), func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
 				if g == nil {
 					g = new(p.AlertGroup)
 				}
@@ -301,15 +256,23 @@ func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.Ruler
 	}
 	now := r.outbox.Queue.Now()
 	u, _ := r.beats.SeeUptime(b, now)
+	var failed error
 	err = outbox.EachOfGroup(ctx, r.outbox.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
-		g := decodeGroup(x.Data)
-		if g != nil && g.Home == place.Home && g.Key == place.Key {
+		head := decodeGroup(x.Data)
+		if head == nil || head.Home != place.Home || head.Key != place.Key {
+			return true
+		}
+		var g *stored
+		if g, failed = r.load(ctx, x.Name, x.Data); failed != nil {
+			return false
+		}
+		if g.AlertGroup != nil {
 			g.Post(now, u, r.kept(x.Name), rules.GroupTimes{})
 			open = append(open, g.Open(now, u)...)
 		}
 		return true
 	})
-	return open, err
+	return open, cmp.Or(err, failed)
 }
 
 // IsOpen reports whether a group of the key with a place has a record, so that its incident

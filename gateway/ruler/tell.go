@@ -1,7 +1,6 @@
 package ruler
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +31,12 @@ const tries = 10
 
 // DueRecord does what is due in a record of a group, and reports whether it is one.
 func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	if outbox.KindOf(data) != outbox.KindAlertGroup {
+	switch kind := outbox.KindOf(data); {
+	case kind == outbox.KindAlertPiece: // it goes with its group
+		return true, nil
+	case kind != outbox.KindAlertGroup:
 		return false, nil
-	}
-	if crowded {
+	case crowded:
 		return true, nil
 	}
 	r.groups.Note()
@@ -51,11 +52,15 @@ func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 // due tells what has changed in a group, or begins to wait because an alert is no longer
 // reported.
 func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
-	before, err := r.outbox.Queue.CallersRecord(ctx, name)
+	record, err := r.outbox.Queue.CallersRecord(ctx, name)
 	if err != nil {
 		return err
 	}
-	g := decodeGroup(before)
+	before, err := r.load(ctx, name, record)
+	if err != nil {
+		return err
+	}
+	g := before.AlertGroup
 	if g == nil {
 		return r.outbox.RemoveRecord(ctx, name)
 	}
@@ -103,7 +108,7 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 type change struct {
 	rulers  *Rulers
 	name    queue.Hash
-	before  []byte            // the record
+	before  *stored
 	group   *rules.AlertGroup // after the change
 	uptime  *rules.Uptime     // with which it was decided
 	refused bool              // nothing has changed
@@ -112,14 +117,17 @@ type change struct {
 // ruled returns the change for the queue.
 func (c *change) ruled() *queue.Ruled {
 	r := c.rulers
-	return r.usage.Ruled(placeOf(c.group), false, &queue.Ruled{Names: []queue.Hash{c.name, r.beats.UptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	_, after := c.group.Encode()
+	n := max(len(c.before.pieces), len(after))
+	decide := func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := r.outbox.Queue.Now()
 		u, seen := r.beats.SeeUptime(old[1], now)
-		if c.refused = !bytes.Equal(old[0], c.before) || !u.Same(c.uptime); c.refused {
+		if c.refused = !c.before.is(old[0], old[2:]) || !u.Same(c.uptime); c.refused {
 			return nil, errChanged
 		}
-		return &queue.RuledChange{Records: []queue.Record{r.record(c.group, u, now), seen}}, nil
-	}})
+		return r.records(c.name, n, c.group, u, seen, now)
+	}
+	return r.usage.Ruled(placeOf(c.group), false, &queue.Ruled{Names: r.names(c.name, n), Decide: decide})
 }
 
 // tell stores a message about a state of a group, with the change of its record. The queue

@@ -25,6 +25,9 @@ type RulerAlert struct {
 	told bool          // destinations know that it fires
 	lost bool          // destinations know that it is no longer reported
 	down time.Duration // what of the [Uptime] counted when the latest post was stored
+
+	number int // in the order in which the alerts of the group came; 0 if no piece had it yet
+	piece  int // the number of its piece, from 1; 0 for none
 }
 
 // GroupTimes say how long the changes of a group are collected.
@@ -49,6 +52,10 @@ type AlertGroup struct {
 	opened bool      // something was told
 	since  time.Time // when it was; zero in a record of an early version
 	next   time.Time // when changes are told; zero for no changes
+
+	pieces     int   // of the stored group; 0 if it is one record
+	pieceBytes int64 // of all pieces
+	numbers    int   // the last one of an alert
 }
 
 // postAgain is how long a ruler has to post an alert again after a time in which no gateway
@@ -134,8 +141,8 @@ func (g *AlertGroup) Grows(posts []RulerAlert) bool {
 	})
 }
 
-// MaxGroup is how much room the alerts of a group may take, in bytes. A group is one record,
-// and each change of it writes all of it.
+// MaxGroup is how much room the alerts of a group may take, in bytes. Each change of it reads all
+// of it.
 const MaxGroup = 8 << 20
 
 // size returns about how much room an alert takes, in bytes.
@@ -149,23 +156,27 @@ func (a *RulerAlert) size() int {
 	return n
 }
 
+// size returns about how much room all alerts take, in bytes.
+func (g *AlertGroup) size() (n int) {
+	for i := range g.Alerts {
+		n += g.Alerts[i].size()
+	}
+	return n
+}
+
 // Post notes posts. The latest one of a fingerprint counts. An alert that is absent from
 // them stays as it is. What does not fit in [MaxGroup] is left out: further alerts, whose
 // number is left, and new texts of alerts that the group has.
 func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times GroupTimes) (left int) {
-	size := 0
-	for i := range g.Alerts {
-		size += g.Alerts[i].size()
-	}
-	at := g.index()
+	at, size := g.index(), g.size()
 	for _, p := range posts {
-		p.told, p.lost, p.down = false, false, downOfAlerts(u)
+		p.told, p.lost, p.down, p.number, p.piece = false, false, downOfAlerts(u), 0, 0
 		i, known := at[p.Fingerprint]
 		switch {
 		case known && p.At.Before(g.Alerts[i].At):
 		case known:
 			old := &g.Alerts[i]
-			p.told, p.lost = old.told, old.lost && !p.Resolved
+			p.told, p.lost, p.number, p.piece = old.told, old.lost && !p.Resolved, old.number, old.piece
 			if p.size() > old.size() && size+p.size()-old.size() > MaxGroup {
 				p.Annotations, p.Generator = old.Annotations, old.Generator
 			}
@@ -300,6 +311,7 @@ func (a *RulerAlert) fields(c *wire.Codec) {
 	wire.True(c, 9, &a.told)
 	wire.True(c, 10, &a.lost)
 	wire.Number(c, 11, &a.down)
+	wire.Number(c, 12, &a.number)
 }
 
 func (g *AlertGroup) fields(c *wire.Codec) {
@@ -313,13 +325,7 @@ func (g *AlertGroup) fields(c *wire.Codec) {
 	wire.True(c, 8, &g.opened)
 	wire.Time(c, 9, &g.next)
 	wire.Time(c, 10, &g.since)
-}
-
-// Encode returns the group as bytes.
-func (g *AlertGroup) Encode() []byte { return wire.Append(nil, g, (*AlertGroup).fields) }
-
-// DecodeAlertGroup is the inverse of [AlertGroup.Encode].
-func DecodeAlertGroup(data []byte) (*AlertGroup, error) {
-	g := new(AlertGroup)
-	return g, wire.Decode(data, g, (*AlertGroup).fields)
+	wire.Number(c, 11, &g.pieces)
+	wire.Number(c, 12, &g.pieceBytes)
+	wire.Number(c, 13, &g.numbers)
 }

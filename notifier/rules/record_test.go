@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/internal/golden"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -70,6 +71,8 @@ func records() []record {
 			{Fingerprint: "cd"},
 		},
 	}
+	head := &AlertGroup{Key: "ops", Name: "Disk", pieces: 2, pieceBytes: 1 << 20, numbers: 7}
+	piece := &alertPiece{2, []RulerAlert{{Fingerprint: "ab", number: 6}, {Fingerprint: "cd", number: 7}}}
 	beat := &Beat{
 		Site: "s", Key: "ops", Name: "nightly", Gone: at(1), Last: at(2), State: BeatLate, Since: at(3), Missed: true,
 		armed: armed{24 * time.Hour, time.Hour, "15 3 * * 1-5 UTC", 2 * time.Hour}, due: at(4), down: time.Minute,
@@ -88,7 +91,12 @@ func records() []record {
 		recordOf("lane", lane, lane.Encode, DecodeLane),
 		recordOf("empty lane", new(Lane), new(Lane).Encode, DecodeLane),
 		recordOf("incident", incident, incident.Encode, DecodeIncident),
-		recordOf("alert group", group, group.Encode, DecodeAlertGroup),
+		recordOf("alert group", group, func() []byte { b, _ := group.Encode(); return b }, DecodeAlertGroup),
+		recordOf("alert group in pieces", head, func() []byte { return wire.Append(nil, head, (*AlertGroup).fields) }, DecodeAlertGroup),
+		recordOf("piece of an alert group", piece, func() []byte { return wire.Append(nil, piece, (*alertPiece).fields) }, func(b []byte) (*alertPiece, error) {
+			p := new(alertPiece)
+			return p, wire.Decode(b, p, (*alertPiece).fields)
+		}),
 		recordOf("beat", beat, beat.Encode, DecodeBeat),
 		recordOf("uptime", uptime, uptime.Encode, DecodeUptime),
 		recordOf("silences", silences, silences.Encode, DecodeKeySilences),
@@ -97,7 +105,7 @@ func records() []record {
 }
 
 // notStored are the fields that records do not have.
-var notStored = []string{"Item.Incident", "Item.Title", "Item.Own"}
+var notStored = []string{"Item.Incident", "Item.Title", "Item.Own", "RulerAlert.piece"}
 
 // setFields notes which fields of v and of what is in it have a value, and which are there.
 func setFields(v reflect.Value, set map[string]bool) {

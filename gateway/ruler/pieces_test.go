@@ -1,0 +1,214 @@
+package ruler_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// meter is a store that counts the bytes of the records that are written.
+type meter struct {
+	queue.Store
+	written atomic.Int64
+}
+
+// measured returns an update that counts what it changes.
+func (m *meter) measured(u *queue.Update) *queue.Update {
+	if u == nil {
+		return nil
+	}
+	out := *u
+	out.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+		c, err := u.Decide(old, status)
+		if err == nil {
+			for i, r := range c.Records {
+				if !bytes.Equal(r.Data, old[i]) {
+					m.written.Add(int64(len(r.Data)))
+				}
+			}
+			for _, r := range c.Owned {
+				m.written.Add(int64(len(r.Data)))
+			}
+		}
+		return c, err
+	}
+	return &out
+}
+
+func (m *meter) Update(ctx context.Context, u *queue.Update) error {
+	return m.Store.Update(ctx, m.measured(u))
+}
+
+func (m *meter) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry) error {
+	for _, e := range entries {
+		e.Update = m.measured(e.Update)
+	}
+	return m.Store.Accept(ctx, maxSize, entries...)
+}
+
+// take returns how many bytes were written since the last call.
+func (m *meter) take() int64 { return m.written.Swap(0) }
+
+// newMeter puts a meter into the place of the store of a gateway.
+func newMeter(g *gatewaytest.Gateway) *meter {
+	m := new(meter)
+	g.WrapStore(func(s queue.Store) queue.Store {
+		m.Store = s
+		return m
+	})
+	return m
+}
+
+// big returns an alert with 5 KB of labels and annotations.
+func big(i int, lasts time.Duration) string {
+	return alertOf(map[string]string{"alertname": "Disk", "instance": fmt.Sprintf("%04d", i), "cause": strings.Repeat("x", 5000)}, lasts)
+}
+
+const bigAlerts = 400
+
+// wantOpen checks how many alerts are open.
+func wantOpen(t *testing.T, g *gatewaytest.Gateway, n int) {
+	t.Helper()
+	if open, err := g.Rooms().Rulers.Open(t.Context(), site.Place{Key: "k"}); err != nil || len(open) != n {
+		t.Errorf("%d alerts are open, %v; want %d", len(open), err, n)
+	}
+}
+
+// TestRulerPieces checks that a change of one alert of a large group writes little, whether it is
+// posted or told, that the group outlasts a restart and counts for its key, and that all of it goes.
+func TestRulerPieces(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		const most = 250_000
+		g := newGateway(t, dir, key(p))
+		m := newMeter(g)
+		for first := 0; first < bigAlerts; first += 200 {
+			var alerts []string
+			for i := range 200 {
+				alerts = append(alerts, big(first+i, time.Hour))
+			}
+			post(t, g, alerts...)
+		}
+		wait(time.Minute)
+		if n := m.take(); n < bigAlerts*5000 {
+			t.Errorf("only %d bytes are written", n)
+		}
+		for i := range 5 {
+			post(t, g, big(i, 0))
+			if n := m.take(); n == 0 || n > most {
+				t.Errorf("a resolved alert writes %d bytes", n)
+			}
+			post(t, g, big(i, time.Hour))
+			if n := m.take(); n == 0 || n > most {
+				t.Errorf("a firing alert writes %d bytes", n)
+			}
+		}
+		post(t, g, big(7, 0))
+		m.take()
+		wait(6 * time.Minute)
+		if n, told := m.take(), p.Count(); n == 0 || n > most || told != 2 {
+			t.Errorf("%d messages; the last one writes %d bytes", told, n)
+		}
+		wantOpen(t, g, bigAlerts-1)
+		g.Stop()
+		g = newGateway(t, dir, key(p))
+		wantOpen(t, g, bigAlerts-1)
+		before, err := g.Rooms().Outbox.Queue.Stats(t.Context())
+		if err != nil || before.Records < bigAlerts*5000 {
+			t.Errorf("the records have %d bytes, %v", before.Records, err)
+		}
+		wait(80 * time.Minute)
+		wantOpen(t, g, 0)
+		after, err := g.Rooms().Outbox.Queue.Stats(t.Context())
+		if err != nil || after.Records > 100_000 {
+			t.Errorf("%d bytes of records are left, %v", after.Records, err)
+		}
+	})
+}
+
+// TestRulerPiecesShare checks that the pieces of groups count for the share of their key, and that
+// it has room again when they have gone.
+func TestRulerPiecesShare(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Global: site.Options{Keys: []site.KeyOptions{key(p)}}, Queue: &outbox.Settings{Path: dir, MaxSize: 16 << 20},
+		})
+		fill := func() (n int) {
+			for ; n < 1000; n++ {
+				if got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+big(n, 30*time.Minute)+"]"); got.Status == http.StatusTooManyRequests {
+					break
+				} else if got.Status != http.StatusOK {
+					t.Fatalf("status %d: %s", got.Status, got.Body)
+				}
+			}
+			synctest.Wait()
+			return n
+		}
+		if n := fill(); n < 180 || n > 210 { // of 1 MiB
+			t.Errorf("%d alerts have room", n)
+		}
+		wait(time.Hour)
+		if n := fill(); n < 180 || n > 210 {
+			t.Errorf("%d alerts have room later", n)
+		}
+	})
+}
+
+// TestRulerEarlierGroup checks that a large group of an earlier version, which is one record, goes
+// on, and is in pieces after its next change.
+func TestRulerEarlierGroup(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		g := newGateway(t, dir, key(p))
+		m := newMeter(g)
+		record := wire.AppendText(outbox.KindAlertGroup.Begin(), 3, "k")
+		record = wire.AppendText(record, 4, "Disk")
+		for i := range bigAlerts {
+			a := wire.AppendText(nil, 1, fmt.Sprintf("%016x", i))
+			for _, text := range []string{"alertname", "Disk", "cause", strings.Repeat("x", 5000)} {
+				a = wire.AppendItem(a, 2, text)
+			}
+			a = wire.AppendTime(a, 6, time.Now().Add(10*time.Hour))
+			a = wire.AppendTime(a, 7, time.Now())
+			record = wire.AppendItem(record, 7, wire.AppendTrue(a, 9, true))
+		}
+		record = wire.AppendTrue(record, 8, true)
+		q := g.Rooms().Outbox.Queue
+		name := q.Hash("alert group\x00" + site.Place{Key: "k"}.String() + "\x00Disk")
+		stored := queue.Record{Data: record, Due: time.Now().Add(10 * time.Hour), Group: q.Hash("alert groups")}
+		decide := func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			return &queue.RuledChange{Records: []queue.Record{stored}}, nil
+		}
+		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: decide})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOpen(t, g, bigAlerts)
+		m.take()
+		post(t, g, alert("a", 10*time.Hour))
+		if n := m.take(); n < bigAlerts*5000 {
+			t.Errorf("the first change writes %d bytes", n)
+		}
+		wantOpen(t, g, bigAlerts+1)
+		post(t, g, alert("a", 0))
+		if n := m.take(); n == 0 || n > 250_000 {
+			t.Errorf("the next change writes %d bytes", n)
+		}
+		post(t, g, alert("b", 10*time.Hour))
+		wait(6 * time.Minute)
+		if n := p.Count(); n != 1 {
+			t.Errorf("%d messages, want the one about b", n)
+		}
+		wantOpen(t, g, bigAlerts+1)
+	})
+}

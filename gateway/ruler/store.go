@@ -1,0 +1,195 @@
+package ruler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// groupsName returns the group of the records of all groups of alerts, without their pieces.
+func (r *Rulers) groupsName() queue.Hash { return r.outbox.Queue.Hash("alert groups") }
+
+// groupName returns the name of the record of a group of the key with a place.
+func groupName(o *outbox.Outbox, place, name string) queue.Hash {
+	return o.Queue.Hash("alert group\x00" + place + "\x00" + name)
+}
+
+// piecesName returns the group of the pieces of the group whose record has a name.
+func (r *Rulers) piecesName(name queue.Hash) queue.Hash {
+	return r.outbox.Queue.Hash("alert pieces\x00" + string(name[:]))
+}
+
+// pieceName returns the name of a piece of the group whose record has a name.
+func (r *Rulers) pieceName(name queue.Hash, i int) queue.Hash {
+	return r.outbox.Queue.Hash("alert piece\x00" + string(name[:]) + strconv.Itoa(i))
+}
+
+// pieceDue is when pieces are due: never. It is the same for all, so that one that has not changed
+// is not written.
+var pieceDue = time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// decodeGroup returns the group in a record, without the alerts in its pieces. It is nil for none
+// and for a damaged one: the ruler posts its alerts again.
+func decodeGroup(record []byte) *rules.AlertGroup {
+	return outbox.DecodeKind(outbox.KindAlertGroup, record, rules.DecodeAlertGroup)
+}
+
+// join returns the group in a record with the alerts in its pieces, which are the records of
+// pieces; nil for none. It reports whether all pieces are there.
+func join(record []byte, pieces [][]byte) (g *rules.AlertGroup, whole bool) {
+	g = decodeGroup(record)
+	if g == nil {
+		return nil, true
+	}
+	data := make([][]byte, len(pieces))
+	for i, b := range pieces {
+		if outbox.KindOf(b) == outbox.KindAlertPiece {
+			data[i] = b[1:]
+		}
+	}
+	return g, g.Join(data)
+}
+
+// weigh returns what the record of a group counts for, with its pieces.
+func weigh(record []byte) outbox.Used {
+	w := outbox.Weigh(record)
+	if g := decodeGroup(record); g != nil {
+		w.Bytes += g.PieceBytes() + int64(g.Pieces())*outbox.Weigh(nil).Bytes
+	}
+	return w
+}
+
+// names returns the names of what a change of a group changes, which has at most n pieces: the
+// record, the uptime and the pieces.
+func (r *Rulers) names(name queue.Hash, n int) []queue.Hash {
+	names := []queue.Hash{name, r.beats.UptimeName()}
+	for i := range n {
+		names = append(names, r.pieceName(name, i))
+	}
+	return names
+}
+
+// records returns the records of a group, which are empty if the group is over, by the names for n
+// pieces. seen is that of the uptime.
+func (r *Rulers) records(
+	name queue.Hash, n int, g *rules.AlertGroup, u *rules.Uptime, seen queue.Record, now time.Time,
+) (*queue.RuledChange, error) {
+	records := make([]queue.Record, 2+n)
+	records[1] = seen
+	if g == nil || g.Over(now, u) {
+		return &queue.RuledChange{Records: records}, nil
+	}
+	due := g.Due(u)
+	if due.IsZero() {
+		due = outbox.FarAway(now)
+	}
+	if !g.Gone.IsZero() {
+		due = g.Gone.Add(goneTime)
+	}
+	data, pieces := g.Encode()
+	if len(pieces) > n {
+		return nil, &piecesError{len(pieces)}
+	}
+	records[0] = queue.Record{Data: outbox.EncodeRecord(outbox.KindAlertGroup, data), Due: due, Group: r.groupsName()}
+	for i, b := range pieces {
+		records[2+i] = queue.Record{Data: outbox.EncodeRecord(outbox.KindAlertPiece, b), Due: pieceDue, Group: r.piecesName(name)}
+	}
+	return &queue.RuledChange{Records: records}, nil
+}
+
+// piecesError is returned by a change of a group that has more pieces than the change names.
+type piecesError struct{ n int }
+
+func (e *piecesError) Error() string { return "the group of alerts has more pieces now" }
+
+// change changes the group in the record with a name, which is one of the key with a place.
+// decide gets nil if there is no group, and returns nil for none.
+func (r *Rulers) change(
+	ctx context.Context, name queue.Hash, place string, adds bool,
+	decide func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup,
+) error {
+	record, err := r.outbox.Queue.CallersRecord(ctx, name)
+	if err != nil {
+		return err
+	}
+	n := 0
+	if g := decodeGroup(record); g != nil {
+		n = g.Pieces()
+	}
+	for {
+		err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds, &queue.Ruled{
+			Names: r.names(name, n), Adds: adds,
+			Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+				now := r.outbox.Queue.Now()
+				u, seen := r.beats.SeeUptime(old[1], now)
+				g, _ := join(old[0], old[2:])
+				if g != nil && g.Pieces() > n {
+					return nil, &piecesError{g.Pieces()}
+				}
+				return r.records(name, n, decide(g, u, now), u, seen, now)
+			},
+		}))
+		if more, ok := errors.AsType[*piecesError](err); ok {
+			n = more.n
+			continue
+		}
+		if err == nil {
+			r.beats.Saw()
+		}
+		return err
+	}
+}
+
+// stored is a group as it is stored.
+type stored struct {
+	*rules.AlertGroup // nil for none
+	record            []byte
+	pieces            [][]byte
+}
+
+// load returns the group whose record has a name and was read.
+func (r *Rulers) load(ctx context.Context, name queue.Hash, record []byte) (*stored, error) {
+	for {
+		s := &stored{record: record}
+		if head := decodeGroup(record); head != nil && head.Pieces() > 0 {
+			s.pieces = make([][]byte, head.Pieces())
+			at := map[queue.Hash]int{}
+			for i := range s.pieces {
+				at[r.pieceName(name, i)] = i
+			}
+			err := outbox.EachOfGroup(ctx, r.outbox.Queue, r.piecesName(name), func(x queue.NamedRecord) bool {
+				if i, ok := at[x.Name]; ok {
+					s.pieces[i] = x.Data
+				}
+				return true
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		var whole bool
+		if s.AlertGroup, whole = join(record, s.pieces); whole {
+			return s, nil
+		}
+		again, err := r.outbox.Queue.CallersRecord(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(again, record) {
+			return s, nil // a piece is damaged: the ruler posts its alerts again
+		}
+		record = again // it has changed meanwhile
+	}
+}
+
+// is reports whether the records are those of s.
+func (s *stored) is(record []byte, pieces [][]byte) bool {
+	return bytes.Equal(record, s.record) && slices.EqualFunc(pieces[:len(s.pieces)], s.pieces, bytes.Equal)
+}
