@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
@@ -76,5 +78,26 @@ func TestRulerGone(t *testing.T) {
 			t.Errorf("a group is left: %v %v", any, err)
 		}
 		p.WantTold(t, disk)
+	})
+}
+
+// TestRulerOfOtherGateway checks that a gateway which has no group itself notices that another one
+// with the same store has some, so that what is due is told in time, whichever of them goes on.
+func TestRulerOfOtherGateway(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		g := newGateway(t, dir, key(p))
+		o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
+		other := ruler.New(o, heartbeat.New(o))
+		if other.Refresh(t.Context()); other.Punctual() {
+			t.Error("there is no group, but the other gateway looks each second")
+		}
+		post(t, g, alert("a", time.Hour))
+		for range 20 {
+			wait(time.Second)
+			other.Refresh(t.Context())
+		}
+		if !other.Punctual() {
+			t.Error("the other gateway does not look each second")
+		}
 	})
 }

@@ -195,9 +195,6 @@ func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 
 // Refresh stores what is kept in memory when half of the stored time has passed.
 func (r *Rulers) Refresh(ctx context.Context) {
-	if !r.groups.May() {
-		return
-	}
 	now := r.outbox.Queue.Now()
 	late := map[queue.Hash]repeated{}
 	r.mu.Lock()
