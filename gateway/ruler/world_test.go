@@ -26,10 +26,14 @@ type world struct {
 	g      *gatewaytest.Gateway // nil while none runs
 	dir    string
 
+	lasts time.Duration // until an alert ends that is not posted again
+	often bool          // the ruler posts every ten seconds, not every minute
+
 	fires    map[string]bool      // what the ruler sees
 	resolved map[string]time.Time // since when, for the alerts that it repeats as resolved
 	posted   map[string]bool      // what the gateway knows to fire
 	told     []string             // what fires, by message
+	last     string               // the last of told, unless it is forgotten
 }
 
 // resolvedRetention is how long Prometheus repeats that an alert is resolved.
@@ -42,7 +46,7 @@ func (w *world) post() {
 	}
 	var alerts []string
 	for _, name := range slices.Sorted(maps.Keys(w.fires)) {
-		alerts = append(alerts, alert(name, 4*time.Minute))
+		alerts = append(alerts, alert(name, w.lasts))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.resolved)) {
 		alerts = append(alerts, alert(name, 0))
@@ -71,14 +75,10 @@ func (w *world) step() {
 		if len(w.posted) == 0 {
 			want = "[]"
 		}
-		last := "[]"
-		if len(w.told) > 0 {
-			last = w.told[len(w.told)-1]
+		if got != want || got == w.last {
+			w.t.Fatalf("told %s after %s, want %s:\n%s", got, w.last, want, text)
 		}
-		if got != want || got == last {
-			w.t.Fatalf("told %s after %s, want %s:\n%s", got, last, want, text)
-		}
-		w.told = append(w.told, got)
+		w.told, w.last = append(w.told, got), got
 	}
 }
 
@@ -99,10 +99,40 @@ func (w *world) restart() {
 	w.step()
 }
 
+// silence lets more than a day pass in which the ruler posts nothing. What ends in years is
+// forgotten then, and nobody is told.
+func (w *world) silence() {
+	w.t.Helper()
+	for range 60 {
+		w.step()
+	}
+	time.Sleep(25 * time.Hour)
+	synctest.Wait()
+	if n := w.p.Count(); n != len(w.told) {
+		w.t.Fatalf("told %q", w.p.Told()[len(w.told):])
+	}
+	if any, err := w.g.Rooms().Rulers.Any(w.t.Context()); any || err != nil {
+		w.t.Fatalf("a group is left: %v", err)
+	}
+	clear(w.fires)
+	clear(w.resolved)
+	w.posted, w.last = nil, "[]"
+}
+
+// minute lets a minute pass, in which the ruler posts.
+func (w *world) minute() {
+	w.post()
+	for range 6 {
+		if w.step(); w.often {
+			w.post()
+		}
+	}
+}
+
 func (w *world) run() {
 	w.g = w.start()
 	names := []string{"a", "b", "c"}
-	for range 300 { // minutes
+	for minute := range 300 {
 		for _, name := range names {
 			switch n := w.random.IntN(30); {
 			case n == 0 && !w.fires[name]:
@@ -125,20 +155,20 @@ func (w *world) run() {
 		case w.g != nil && n == 1: // at once
 			w.g.Stop()
 			w.restart()
+		case w.g != nil && n == 2: // after a gap of any length
+			w.g.Stop()
+			time.Sleep(time.Duration(w.random.IntN(60)) * time.Second)
+			w.restart()
+		case w.g != nil && w.lasts > 24*time.Hour && minute == 150:
+			w.silence()
 		}
-		w.post()
-		for range 6 {
-			w.step()
-		}
+		w.minute()
 	}
 	if w.g == nil {
 		w.restart()
 	}
 	for range 30 {
-		w.post()
-		for range 6 {
-			w.step()
-		}
+		w.minute()
 	}
 	if n := len(w.told); n < 5 || w.told[n-1] != fmt.Sprint(slices.Sorted(maps.Keys(w.fires))) && len(w.fires) > 0 {
 		w.t.Errorf("told %q, and %v fire", w.told, w.fires)
@@ -146,8 +176,9 @@ func (w *world) run() {
 }
 
 // TestRulerWorlds checks, in random worlds, that each message tells what fires, that each is
-// news, that nothing which fires is told to be over because a gateway was restarted or away,
-// and that what was told last is how it is.
+// news, that nothing which fires is told to be over because a gateway was restarted or away for
+// however short or long, that what ends in years and is not posted for a day is forgotten without
+// a word, and that what was told last is how it is.
 func TestRulerWorlds(t *testing.T) {
 	t.Parallel()
 	for seed := range racetest.Amount(60, 12) {
@@ -155,7 +186,13 @@ func TestRulerWorlds(t *testing.T) {
 			t.Parallel()
 			p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				w := &world{t: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), p: p, dir: dir, fires: map[string]bool{}, resolved: map[string]time.Time{}}
+				w := &world{t: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), p: p, dir: dir, fires: map[string]bool{}, resolved: map[string]time.Time{}, last: "[]", lasts: 4 * time.Minute}
+				switch seed % 10 {
+				case 1:
+					w.lasts, w.often = 40*time.Second, true
+				case 2:
+					w.lasts = 70 * 365 * 24 * time.Hour
+				}
 				w.run()
 			})
 		})
