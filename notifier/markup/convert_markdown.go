@@ -45,6 +45,7 @@ func renderMarkdown(r goldmark.Markdown, markdown string) string {
 	}
 	source := []byte(lineEnds.Replace(markdown))
 	doc := r.Parser().Parse(text.NewReader(source))
+	joinTexts(doc, source)
 	if addressBytes(doc) > max(minAddresses, maxGrowth*len(source)) {
 		return textToHTML(markdown)
 	}
@@ -53,6 +54,18 @@ func renderMarkdown(r goldmark.Markdown, markdown string) string {
 		return textToHTML(markdown)
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// joinTexts joins the texts that follow each other. The parser divides a text at each sign
+// that might begin something else, also within &lt; and after a backslash.
+func joinTexts(n ast.Node, source []byte) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		t, ok := c.(*ast.Text)
+		for ok && c.NextSibling() != nil && !t.SoftLineBreak() && !t.HardLineBreak() && t.Merge(c.NextSibling(), source) {
+			n.RemoveChild(n, c.NextSibling())
+		}
+		joinTexts(c, source)
+	}
 }
 
 // addressBytes returns the total length of the addresses and titles of links

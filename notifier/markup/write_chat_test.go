@@ -11,6 +11,7 @@ func TestWrite(t *testing.T) {
 		{DialectSlack, "**bold** and *italic* ~~gone~~", "*bold* and _italic_ ~gone~"},
 		{DialectSlack, "***both***", "_*both*_"},
 		{DialectSlack, "2 * 3 & 4 &lt;b> 2\\*3\\*4", "2 * 3 &amp; 4 &lt;b&gt; 2*3*4"},
+		{DialectSlack, "AT&amp;\nx &lt;\n\n*&copy;* a\\:\n&#33;", "AT&amp;\nx &lt;\n\n_©_ a:\n!"},
 		{DialectSlack, "`a<b` **e**", "`a&lt;b` *e*"},
 		{DialectSlack, "```go\nx = **y**\n```", "```\nx = **y**\n```"},
 		{DialectSlack, "[a *b*](https://c.d/?e=1&f)", "<https://c.d/?e=1&amp;f|a _b_>"},
