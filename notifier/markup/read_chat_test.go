@@ -29,7 +29,7 @@ func TestReadChat(t *testing.T) {
 		{"signs within words", DialectSlack, "2*3*4 a_b_c *bold*, _it_ ~gone~ *_both_* snake_case * x * *open", "<p>2*3*4 a_b_c <strong>bold</strong>, <em>it</em> <del>gone</del> <strong><em>both</em></strong> snake_case * x * *open</p>", `2\*3\*4 a_b_c **bold**, *it* ~~gone~~ ***both*** snake_case * x * \*open`, "2*3*4 a_b_c bold, it gone both snake_case * x * *open"},
 		{"emphasis ends with the line", DialectSlack, "*a\nb*", "<p>*a<br/>b*</p>", "\\*a  \nb\\*", "*a\nb*"},
 		{"Markdown at Slack", DialectSlack, "**bold** [x](https://a.b) ## no\n## yes\n# no", "<p><strong>bold</strong> <a href=\"https://a.b\">x</a> ## no</p>\n<h2>yes</h2>\n<p># no</p>", "**bold** [x](https://a.b) ## no\n\n## yes\n\n\\# no", "bold x (https://a.b) ## no\nyes\n# no"},
-		{"emphasis of Discord", DialectDiscord, "**b** *i* _i_ __u__ ***bi*** ~~s~~ ||sp|| ~x~ a*b*c a_b_c **b *i***", "<p><strong>b</strong> <em>i</em> <em>i</em> <u>u</u> <strong><em>bi</em></strong> <del>s</del> <span>sp</span> ~x~ a<em>b</em>c a_b_c <strong>b <em>i</em></strong></p>", "**b** *i* *i* u ***bi*** ~~s~~ sp ~x~ a*b*c a_b_c **b *i***", ""},
+		{"emphasis of Discord", DialectDiscord, "**b** *i* _i_ __u__ ***bi*** ~~s~~ ||sp|| ~x~ a*b*c a_b_c **b *i***", "<p><strong>b</strong> <em>i</em> <em>i</em> <u>u</u> <strong><em>bi</em></strong> <del>s</del> <span>sp</span> ~x~ a<em>b</em>c a_b_c <strong>b <em>i</em></strong></p>", "**b** *i* *i* u ***bi*** ~~s~~ sp \\~x~ a*b*c a_b_c **b *i***", ""},
 		{"escapes", DialectDiscord, `\*no\* \_x\_ \<@1> C:\dir \\`, `<p>*no* _x_ &lt;@1&gt; C:\dir \</p>`, "\\*no\\* \\_x\\_ \\<@1> C:\\dir \\\\", `*no* _x_ <@1> C:\dir \`},
 		{"no escapes of Slack", DialectSlack, `a\*b C:\new`, `<p>a\*b C:\new</p>`, "", `a\*b C:\new`},
 
@@ -47,6 +47,9 @@ func TestReadChat(t *testing.T) {
 		{"no lists", DialectSlack, "-5 °C\n---\n1.2 x", "<p>-5 °C<br/>---<br/>1.2 x</p>", "-5 °C  \n\\---  \n1.2 x", "-5 °C\n---\n1.2 x"},
 		{"headings", DialectDiscord, "# A\n-# small\n#1 b\n#### no", "<h1>A</h1>\n<p><small>small</small></p>\n<p>#1 b<br/>#### no</p>", "# A\n\nsmall\n\n\\#1 b  \n\\#### no", ""},
 		{"a table", DialectMattermost, "| a | b |\n|:--|---|\n| **1** | x \\| y |\nend", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><strong>1</strong></td><td>x | y</td></tr></tbody></table>\n<p>end</p>", "| a | b |\n|---|---|\n| **1** | x \\| y |\n\nend", "a | b\n1 | x | y\nend"},
+		{"what looks like a table", DialectDiscord, "a | b\n--|--\n1 | 2 | 3\n|:-:|", "<p>a | b<br/>--|--<br/>1 | 2 | 3<br/>|:-:|</p>", "a | b  \n\\--|--  \n1 | 2 | 3  \n\\|:-:|", "a | b\n--|--\n1 | 2 | 3\n|:-:|"},
+		{"no picture", DialectDiscord, "look![a](https://b.c)", `<p>look!<a href="https://b.c">a</a></p>`, `look\![a](https://b.c)`, "look!a (https://b.c)"},
+		{"backticks in code", DialectDiscord, "`a``b` ``c`d``", "<p><code>a``b</code> <code>c`d</code></p>", "`a``b` ``c`d``", "a``b c`d"},
 		{"emojis", DialectSlack, ":warning: `:warning:` 12:30:45 :white_check_mark:", "<p>⚠️ <code>:warning:</code> 12:30:45 ✅</p>", "", ""},
 		{"mentions", DialectMattermost, "<!channel> @here <@U1|bob> <https://a.b|x> <https://a.b>", "<p>@channel @here @bob <a href=\"https://a.b\">x</a> https://a.b</p>", "", ""},
 		{"columns", DialectSlack, "a   b\n  c", "<p>a\u00a0\u00a0 b<br/>\u00a0 c</p>", "", "a   b\n  c"},

@@ -178,6 +178,9 @@ func (w *writer) prepare(next rune) {
 		case !s.link && (isWordCharacter(w.lastRune()) && !isWordCharacter(next) || w.isOpen(s.open)):
 			s.silent = true
 		default:
+			if s.link && w.brackets && w.lastRune() == '!' { // it would make a picture of the link
+				w.out = append(w.out[:len(w.out)-1], `\!`...)
+			}
 			w.out = append(w.out, s.open...)
 		}
 		w.open = append(w.open, s)
@@ -388,7 +391,7 @@ func (w *writer) inlineCode(s string) {
 	}
 	quote := w.code
 	if w.fences { // Markdown has longer quotes for code with the sign in it
-		for strings.Contains(s, quote) {
+		for hasRun(s, len(quote)) {
 			quote += "`"
 		}
 		if s[0] == '`' || s[len(s)-1] == '`' {
@@ -399,6 +402,18 @@ func (w *writer) inlineCode(s string) {
 		s = strings.ReplaceAll(s, "|", `\|`)
 	}
 	w.raw(quote + w.verbatim(s) + quote)
+}
+
+// hasRun reports whether s has a run of exactly n backticks.
+func hasRun(s string, n int) bool {
+	for i := strings.IndexByte(s, '`'); i >= 0; i = strings.IndexByte(s, '`') {
+		rest := strings.TrimLeft(s[i:], "`")
+		if len(s)-i-len(rest) == n {
+			return true
+		}
+		s = rest
+	}
+	return false
 }
 
 // pre writes lines of code.

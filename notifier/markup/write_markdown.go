@@ -22,6 +22,9 @@ func writeMarkdown(doc *html.Node) string { return markdownSyntax.write(doc) }
 
 // escapeMarkdownStart escapes what would be markup at the beginning of a line.
 func escapeMarkdownStart(line string) (before string, escaped int) {
+	if strings.Contains(line, "|") && chatRow.MatchString(line) {
+		return `\`, 0
+	}
 	if !strings.ContainsAny(line[:1], "#>-+=0123456789") || !markdownStart.MatchString(line) {
 		return "", 0
 	}
@@ -42,7 +45,9 @@ func escapeMarkdownRune(out []byte, last rune, rest string) []byte {
 	case ']':
 	case '<':
 		escaped = next != ' ' && next != '=' && next != '\n'
-	case '~', '|':
+	case '~':
+		escaped = next == r || last == r || isSign(last, rest) && endsEmphasis(rest)
+	case '|':
 		escaped = next == r || last == r
 	default:
 		escaped = isMarkdown(last, r, next, rest)
