@@ -70,7 +70,10 @@ func (c cutter) part(opening, s string, room int) (part, next, rest string) {
 			return part, "", rest
 		}
 		midLine := s[end-1] != '\n' && s[end-1] != '\r' && rest[0] != '\n' && rest[0] != '\r'
-		closing, next := c.openAt(part, rest, midLine)
+		closing, next := c.openAt(opening+s[:end], rest, midLine)
+		if before, ok := strings.CutSuffix(part, trimEnd(next)); ok && closing != "" { // nothing is in it yet
+			part, closing = trimPart(before), ""
+		}
 		n := c.unit.Length(closing)
 		switch {
 		case n+c.unit.Length(next) > room/2:
@@ -84,6 +87,36 @@ func (c cutter) part(opening, s string, room int) (part, next, rest string) {
 	end := c.cutPart(s, room-used)
 	return opening + trimPart(s[:end]), "", s[end:]
 }
+
+// maxJoined is the maximum number of bytes before a cut that belong to the character after
+// it.
+const maxJoined = 64
+
+// wholeCharacters returns the end of the last character before at that is not divided: of
+// accents, and of emojis that are made of several. It returns at if there is none nearby.
+func wholeCharacters(s string, at int) int {
+	for i := at; i > 0 && i > at-maxJoined; {
+		last, size := utf8.DecodeLastRuneInString(s[:i])
+		next, _ := utf8.DecodeRuneInString(s[i:])
+		flags := (i - len(strings.TrimRightFunc(s[:i], isFlagLetter))) / utf8.UTFMax
+		if last != zeroWidthJoiner && !joins(next) && !(isFlagLetter(next) && flags%2 == 1) {
+			return i
+		}
+		i -= size
+	}
+	return at
+}
+
+const zeroWidthJoiner = '\u200d'
+
+// joins reports whether r belongs to the character before it: accents, and the colors of
+// emojis.
+func joins(r rune) bool {
+	return r == zeroWidthJoiner || unicode.Is(unicode.M, r) || r >= 0x1f3fb && r <= 0x1f3ff
+}
+
+// isFlagLetter reports whether r is a letter, two of which are a flag.
+func isFlagLetter(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 // cutPart is like cut, but leaves something for another part if s would be the last
 // and has no room for the end.
@@ -104,6 +137,7 @@ func (c cutter) cut(s string, room int) int {
 	if end == len(s) {
 		return end
 	}
+	end = wholeCharacters(s, end)
 	window := s[:end]
 	first := 0
 	for _, at := range [...]int{

@@ -106,6 +106,7 @@ func openMarkdown(part, rest string, midLine bool) (closing, opening string) {
 		quote       string   // before the text of the line
 		toEnd       bool     // the quotation ends with the text
 		table, line string   // the head of a table, and the line before
+		start       int      // of the line
 	)
 	paragraph, _, _ := strings.Cut(rest, "\n\n")
 	for i := 0; i < len(part); {
@@ -126,15 +127,15 @@ func openMarkdown(part, rest string, midLine bool) (closing, opening string) {
 					table = line + "\n" + now + "\n"
 				}
 			}
-			line = now
+			line, start = now, i
 		}
 		n := 1
 		switch ch := part[i]; {
-		case ch == '`':
-			n = len(part[i:]) - len(strings.TrimLeft(part[i:], "`"))
+		case ch == '`', ch == '~' && (code != "" || strings.HasPrefix(part[i:], "~~~") && strings.Trim(part[start:i], "> \t") == ""):
+			n = len(part[i:]) - len(strings.TrimLeft(part[i:], part[i:i+1]))
 			run := part[i : i+n]
 			switch {
-			case code != "" && n >= len(code):
+			case code != "" && strings.HasPrefix(run, code):
 				code = ""
 			case code != "":
 			case n >= len(fence):
@@ -158,7 +159,7 @@ func openMarkdown(part, rest string, midLine bool) (closing, opening string) {
 			n = max(atomLength(part[i:min(len(part), i+maxAtom)]), 1)
 		case ch == 'h' || ch == 'H':
 			n = max(bareLength(part[i:min(len(part), i+maxAtom)], emphasisSigns), 1)
-		case ch == '*', ch == '_', ch == '~':
+		case ch == '*', ch == '_', ch == '~', ch == '|' && table == "":
 			n = len(part[i:]) - len(strings.TrimLeft(part[i:], part[i:i+1]))
 			signs = openSigns(signs, part, i, n)
 		}
@@ -188,10 +189,10 @@ func openSigns(signs []string, text string, i, n int) []string {
 	after, _ := utf8.DecodeRuneInString(text[i+n:])
 	opens := i+n < len(text) && !unicode.IsSpace(after)
 	closes := i > 0 && !unicode.IsSpace(before)
-	if text[i] == '_' {
+	if text[i] == '_' || text[i] == '|' { // a word may be in a spoiler, but has none in it
 		opens, closes = opens && !isWord(before), closes && !isWord(after)
 	}
-	if n > 3 || text[i] == '~' && n != 2 {
+	if n > 3 || strings.IndexByte("~|", text[i]) >= 0 && n != 2 {
 		return signs
 	}
 	sign := text[i : i+n]

@@ -26,6 +26,10 @@ func TestCutsCloseMarkup(t *testing.T) {
 		{"a link in HTML", HTML, "", `<a href="https://a.b/">` + words + "</a>", `<a href="https://a.b/">`, "</a>"},
 		{"code in Markdown", Markdown, "", "```go\n" + lines.String() + "```", "```go\n", "\n```"},
 		{"code that is read as Markdown", Text, Markdown, "```\n" + lines.String() + "```", "```\n", "\n```"},
+		{"code between tildes", Markdown, "", "~~~go\n" + lines.String() + "~~~", "~~~go\n", "\n~~~"},
+		{"code of one line", Markdown, "", "```go\n" + words + "\n```", "```go\n", "\n```"},
+		{"code of one line in HTML", HTML, "", "<pre><code>" + strings.TrimSpace(words) + "</code></pre>", "<pre><code>", "</code></pre>"},
+		{"a spoiler", Text, Markdown, "||" + words + "end||", "||", "||"},
 		{"bold in Markdown", Markdown, "", "**" + words + "end**", "**", "**"},
 		{"bold and struck out", Markdown, "", "**~~" + words + "end~~**", "**~~", "~~**"},
 		{"code in a line", Markdown, "", "`" + words + "end`", "`", "`"},
@@ -54,6 +58,17 @@ func TestCutsCloseMarkup(t *testing.T) {
 			t.Errorf("%s: cut to %q", tt.name, short)
 		}
 	}
+	for _, long := range []string{"<pre>" + strings.Repeat("x", 1000) + "</pre>", "```\n" + strings.Repeat("x", 1000) + "\n```"} {
+		format := HTML
+		if long[0] == '`' {
+			format = Markdown
+		}
+		for i, p := range (Limits{Body: 200}).Fit("", long, format, format, OverflowSplit) {
+			if !strings.Contains(p.Body, "x") {
+				t.Errorf("part %d of %.10q is %q", i, long, p.Body)
+			}
+		}
+	}
 	parts := Limits{Body: 200}.Fit("", "<ol>"+items.String()+"</ol>", HTML, HTML, OverflowSplit)
 	for i, p := range parts {
 		if i > 0 && !strings.HasPrefix(p.Body, `<ol start="`) || !strings.HasSuffix(p.Body, "</ol>") {
@@ -62,10 +77,24 @@ func TestCutsCloseMarkup(t *testing.T) {
 	}
 }
 
+// TestCutsLeaveCharacters checks that no cut is within an emoji or between a letter and its
+// accent.
+func TestCutsLeaveCharacters(t *testing.T) {
+	for _, c := range []string{"e\u0301", "👨\u200d👩\u200d👧\u200d👦", "🇩🇪", "👍🏽", "❤\ufe0f"} {
+		for room := 30; room < 60; room++ {
+			for i, p := range (Limits{Body: room}).Fit("", strings.Repeat(c, 100), Text, Text, OverflowSplit) {
+				if strings.ReplaceAll(p.Body, c, "") != "" {
+					t.Errorf("part %d of %d characters of %q is %q", i, room, c, p.Body)
+				}
+			}
+		}
+	}
+}
+
 // TestCutsLeaveText checks that what is no markup is not closed.
 func TestCutsLeaveText(t *testing.T) {
 	for _, text := range []string{
-		"2 * 3 **open " + strings.Repeat("words ", 100), strings.Repeat("a_b * c ", 60), "`open " + strings.Repeat("words ", 100), strings.Repeat("https://a.b/_c_*d ", 30),
+		"if a||b " + strings.Repeat("words ", 100) + "c||d", "2 * 3 **open " + strings.Repeat("words ", 100), strings.Repeat("a_b * c ", 60), "`open " + strings.Repeat("words ", 100), strings.Repeat("https://a.b/_c_*d ", 30),
 	} {
 		parts := Limits{Body: 100}.Fit("", text, Markdown, Markdown, OverflowSplit)
 		var all []string
