@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
@@ -50,5 +51,38 @@ func TestDeliveryAllocations(t *testing.T) {
 	t.Logf("%.2f allocations", further)
 	if further > 14 {
 		t.Errorf("a further destination costs %.2f allocations, more than 14", further)
+	}
+}
+
+// TestNoConversion checks that a message in the format of its destination is not read:
+// markup costs as much as words.
+func TestNoConversion(t *testing.T) {
+	racetest.SkipIfSlow(t)
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
+	s := notifier.NewSender(egress.NewPoolWithTransport("test", okTransport{answer}), 0)
+	words := strings.Repeat("words here, ", 60)
+	markups := map[notifier.Format]string{
+		notifier.Text:     strings.Repeat("*a* **b** ", 72),
+		notifier.Markdown: strings.Repeat("**a** *b*\n\n- c\n\n", 45),
+		notifier.HTML:     strings.Repeat("<b>a</b><br> <i>b</i> ", 33),
+	}
+	for _, address := range []string{
+		"json://192.0.2.1/hook?format=%s", "gotify://192.0.2.1/token?format=%s", "ntfy://192.0.2.1/topic?format=%s", "mmost://192.0.2.1/token?format=%s",
+	} {
+		for format, text := range markups {
+			d, err := notifier.Parse(fmt.Sprintf(address, format), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			targets := []notifier.Target{{Destination: d}}
+			allocs := func(body string) float64 {
+				m := &notifier.Message{Body: body, Format: format}
+				return testing.AllocsPerRun(100, func() { s.Send(t.Context(), m, targets, notifier.Options{}) })
+			}
+			allocs(words) // starts the workers
+			if of, without := allocs(text), allocs(words); of > without+4 {
+				t.Errorf("%s: %s with markup costs %.0f allocations, and without %.0f", address, format, of, without)
+			}
+		}
 	}
 }
