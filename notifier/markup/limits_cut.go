@@ -197,13 +197,25 @@ func (c cutter) before(s string, at, room int) int {
 			break
 		}
 		i += next
+		if c.isEscaped(s, i) {
+			i++
+			continue
+		}
 		n := atomLength(s[i:end])
 		if i+n > at {
 			return i
 		}
 		i += max(n, 1)
 	}
+	if c.isEscaped(s, at) {
+		return at - 1
+	}
 	return at
+}
+
+// isEscaped reports whether the character at i is after a backslash that makes it text.
+func (c cutter) isEscaped(s string, i int) bool {
+	return c.markup == Markdown && i < len(s) && isPunctuation(s[i]) && (i-len(strings.TrimRight(s[:i], `\`)))%2 == 1
 }
 
 // afterPunctuation returns the index after the last punctuation mark in s, or 0

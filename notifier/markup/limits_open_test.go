@@ -77,6 +77,20 @@ func TestCutsCloseMarkup(t *testing.T) {
 	}
 }
 
+// TestCutsLeaveEscapes checks that no cut is between a backslash and the sign that it
+// makes text.
+func TestCutsLeaveEscapes(t *testing.T) {
+	for _, text := range []string{strings.Repeat(`\<`, 100), strings.Repeat(`\\`, 100), strings.Repeat("> line \\<a_b\n", 30)} {
+		for room := 30; room < 60; room++ {
+			for i, p := range (Limits{Body: room}).Fit("", text, Markdown, Markdown, OverflowSplit) {
+				if n := len(p.Body) - len(strings.TrimRight(p.Body, `\`)); n%2 == 1 {
+					t.Errorf("part %d of %d characters ends with %q", i, room, p.Body)
+				}
+			}
+		}
+	}
+}
+
 // TestCutsLeaveCharacters checks that no cut is within an emoji or between a letter and its
 // accent.
 func TestCutsLeaveCharacters(t *testing.T) {
