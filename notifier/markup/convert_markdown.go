@@ -40,10 +40,11 @@ func newMarkdownRenderer(inlines ...parser.InlineParser) goldmark.Markdown {
 func markdownToHTML(markdown string) string { return renderMarkdown(markdownRenderer, markdown) }
 
 func renderMarkdown(r goldmark.Markdown, markdown string) string {
+	markdown = lineEnds.Replace(markdown)
 	if !isSimpleMarkdown(markdown) {
 		return textToHTML(markdown)
 	}
-	source := []byte(lineEnds.Replace(markdown))
+	source := []byte(markdown)
 	doc := r.Parser().Parse(text.NewReader(source))
 	joinTexts(doc, source)
 	if addressBytes(doc) > max(minAddresses, maxGrowth*len(source)) {
@@ -132,9 +133,21 @@ func isSimpleMarkdown(text string) bool {
 		return false
 	}
 	// A block ends at a blank line, a list item or a heading. Delimiters and
-	// tables do not extend beyond their block.
+	// tables do not extend beyond their block. Fenced code has none.
+	fences, code := true, ""
 	var size, delimiters, searches, lines, columns, work, found, cells int
 	for line := range strings.Lines(text) {
+		if code != "" {
+			if code = openCode(code, line); code != "" {
+				continue
+			}
+			size, delimiters, searches, lines, columns = 0, 0, 0, 0, 0
+			continue
+		}
+		fences = fences && !strings.HasPrefix(strings.TrimLeft(line, " "), "<") // in HTML, a fence is text
+		if fences {
+			code = openCode("", line)
+		}
 		if markdownNesting(line) > maxNesting {
 			return false
 		}
@@ -173,6 +186,29 @@ func isSimpleMarkdown(text string) bool {
 		}
 	}
 	return cells <= maxGrowth*len(text) && found <= maxFound*len(text)
+}
+
+// openCode returns the fence of the code that is open after a line, if code is that before
+// it. Only a fence without indentation counts, so that it cannot be within a list.
+func openCode(code, line string) string {
+	rest := line
+	if code != "" {
+		if rest = strings.TrimLeft(line, " "); len(line)-len(rest) > 3 {
+			return code
+		}
+	}
+	run := rest[:len(rest)-len(strings.TrimLeft(rest, "`"))]
+	if run == "" {
+		run = rest[:len(rest)-len(strings.TrimLeft(rest, "~"))]
+	}
+	info := rest[len(run):]
+	switch {
+	case code != "" && strings.HasPrefix(run, code) && strings.TrimSpace(info) == "":
+		return ""
+	case code == "" && len(run) >= len(fence) && !strings.Contains(info, "`"):
+		return run
+	}
+	return code
 }
 
 // beginsBlock reports whether line ends the block before it: it is blank, a

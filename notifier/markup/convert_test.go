@@ -211,3 +211,19 @@ func TestConvertKeepsLongReports(t *testing.T) {
 		t.Errorf("%d of 100 paragraphs within tables were written", n)
 	}
 }
+
+// TestLongCode checks that code stays code, however much in it looks like markup.
+func TestLongCode(t *testing.T) {
+	code := strings.Repeat("a <b> `c [d\n", 1000)
+	for _, fence := range []string{"```", "~~~~"} {
+		page := Convert("**e**\n\n"+fence+"xml\n"+code+fence+"\n\n*f*", Markdown, HTML)
+		if !strings.HasPrefix(page, "<p><strong>e</strong></p>\n<pre><code class=\"language-xml\">a &lt;b&gt;") || !strings.HasSuffix(page, "</code></pre>\n<p><em>f</em></p>") {
+			t.Errorf("it begins with %.60q and ends with %q", page, page[len(page)-60:])
+		}
+	}
+	for _, start := range []string{"<div>\n```\n\n", "- a\n\n  ```\n", "```\n```\n", "``` `\n", "    ```\n", "~~~\n```\n~~~\n"} {
+		if isSimpleMarkdown(start + code) {
+			t.Errorf("what follows %q is not code", start)
+		}
+	}
+}
