@@ -179,7 +179,7 @@ func TestUnfit(t *testing.T) {
 		{"a.png", "image/png", servicetest.Picture, "", "sendPhoto"},
 		{"a.jpg", "image/jpeg", servicetest.Picture, "Bad Request: PHOTO_INVALID_DIMENSIONS", "sendPhoto sendDocument"},
 		{"a.webp", "image/webp", servicetest.Picture, "Bad Request: IMAGE_PROCESS_FAILED", "sendPhoto sendDocument"},
-		{"a.png", "image/png", servicetest.Picture, "Bad Request: chat not found", "sendPhoto"},
+		{"a.png", "image/png", servicetest.Picture, "Bad Request: chat not found", "sendPhoto sendMessage"},
 		{"a.png", "image/png", large, "", "sendDocument"},
 		{"a.svg", "image/svg+xml", servicetest.Picture, "", "sendDocument"},
 		{"a.tiff", "image/tiff", servicetest.Picture, "", "sendDocument"},
