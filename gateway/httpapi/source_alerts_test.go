@@ -319,7 +319,7 @@ func TestLongTexts(t *testing.T) {
 	// The text is longer than its request, because each < of a plain text is escaped.
 	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxBody: 2 << 10, Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")}}})
 	got := g.Post("/notify/ops/slack/api/chat.postMessage", gatewaytest.TypeJSON, `{"blocks":[{"type":"section","text":{"type":"plain_text","text":"`+strings.Repeat("<@", 900)+`"}}]}`)
-	if a := s.One(t); got.Status != 200 || !strings.Contains(got.Body, `"[WARN] `) || !strings.Contains(a.Message, "652 bytes are left out") {
+	if a := s.One(t); got.Status != 200 || !strings.Contains(got.Body, `"[WARN] `) || !strings.Contains(a.Message, "2452 bytes are left out") {
 		t.Errorf("a text that is too long: %d %s, %q", got.Status, got.Body, a.Message)
 	}
 }

@@ -119,7 +119,7 @@ func TestNtfyAttachInMarkup(t *testing.T) {
 	const address = "http://192.168.1.20/a_b_c.jpg?x=1&y=2"
 	for target, want := range map[string]string{
 		"/notify/ops/ntfy/door?markdown=yes": "**there**\n" + address,
-		"/notify/ops/ntfy/door?format=html":  "\\*\\*there\\**\n\n" + address,
+		"/notify/ops/ntfy/door?format=html":  "\\*\\*there\\*\\*\n\n" + address,
 	} {
 		r := httptest.NewRequest("POST", target, strings.NewReader("**there**"))
 		r.Header.Set("Attach", address)

@@ -74,13 +74,13 @@ func TestDiscordClient(t *testing.T) {
 		{
 			"content", "discord://1/secret?format=text",
 			notifier.Message{Title: "Disk full", Body: "91% é 漢字"},
-			[]gatewaytest.Arrived{{Message: "Disk full\n91% é 漢字", Type: "info"}},
+			[]gatewaytest.Arrived{{Message: "Disk full  \n91% é 漢字", Type: "info"}},
 			0,
 		},
 		{
 			"an embed with a field and a footer", "discord://1/secret?format=markdown&footer=yes",
 			notifier.Message{Title: "Disk full", Body: "91% used\n# Host\ndb1", Type: notifier.Failure, Format: notifier.Markdown},
-			[]gatewaytest.Arrived{{Title: "Disk full", Message: "[Caddy](https://caddyserver.com/)\n91% used\nHost: ```md\ndb1\n```\nCaddy Notifications", Type: "failure"}},
+			[]gatewaytest.Arrived{{Title: "Disk full", Message: "[Caddy](https://caddyserver.com/)  \n91% used  \nHost:\n\n```md\ndb1\n```\n\nCaddy Notifications", Type: "failure"}},
 			0,
 		},
 		{
@@ -379,10 +379,10 @@ func TestSlackClients(t *testing.T) {
 	})
 	const text = "**91%** on [db1](https://db1.example.net)"
 	for url, want := range map[string]gatewaytest.Arrived{
-		"slack://T1JJ3T3L2/A1BRTD4JD/" + token:                    {Title: "Disk full", Message: text + "\nCaddy", Type: "failure"},
-		"slack://T1JJ3T3L2/A1BRTD4JD/" + token + "?blocks=yes":    {Title: "Disk full", Message: text + "\nCaddy", Type: "failure"},
-		"mmosts://mattermost.example.net/" + token:                {Message: "Disk full\n" + text, Type: "info"},
-		"rockets://chat.example.net/general?webhook=abc/" + token: {Message: "Disk full\n" + text, Type: "info"},
+		"slack://T1JJ3T3L2/A1BRTD4JD/" + token:                    {Title: "Disk full", Message: text + "  \nCaddy", Type: "failure"},
+		"slack://T1JJ3T3L2/A1BRTD4JD/" + token + "?blocks=yes":    {Title: "Disk full", Message: text + "  \nCaddy", Type: "failure"},
+		"mmosts://mattermost.example.net/" + token:                {Message: "Disk full  \n" + text, Type: "info"},
+		"rockets://chat.example.net/general?webhook=abc/" + token: {Message: "Disk full  \n" + text, Type: "info"},
 	} {
 		if err := slack.Destination(t, url)(&notifier.Message{Title: "Disk full", Body: text, Type: notifier.Failure, Format: notifier.Markdown}); err != nil {
 			t.Errorf("%s: %v", url, err)
