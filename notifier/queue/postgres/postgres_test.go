@@ -43,12 +43,13 @@ func open(tb testing.TB, dsn string) *Store {
 // machine: it waits until the tables are there.
 func openReady(ctx context.Context, o Options) (*Store, error) {
 	s, err := Open(ctx, o)
-	for err == nil && !s.migrated.Load() && ctx.Err() == nil {
-		if err = s.prepare(ctx); err == nil || temporary(err) {
+	for deadline := time.Now().Add(2 * time.Minute); err == nil && !s.migrated.Load(); time.Sleep(10 * time.Millisecond) {
+		if err = s.prepare(ctx); err != nil && temporary(err) && time.Now().Before(deadline) {
 			err = nil
-			continue
 		}
-		s.Close()
+		if err != nil {
+			s.Close()
+		}
 	}
 	return s, err
 }
@@ -310,7 +311,11 @@ func TestServerRestarts(t *testing.T) {
 		unavailable("get", err)
 		// A gateway that starts while the server is down works as soon as the server
 		// is up.
-		early := open(t, dsn)
+		early, err := Open(t.Context(), Options{DSN: dsn, Secret: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { early.Close() })
 		unavailable("a new gateway", early.Accept(t.Context(), 1<<40, newEntry("text", "a")))
 		if err := server.start(); err != nil {
 			t.Fatal(err)
