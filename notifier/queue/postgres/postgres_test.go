@@ -180,7 +180,7 @@ func TestWithoutAdvisoryLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{sealer: sealer}
+	s := &Store{sealer: sealer, knows: len(migrations)}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
