@@ -105,7 +105,7 @@ func TestMailClients(t *testing.T) {
 		// Scans as printers name them, up to the number of attachments that a message may
 		// have, and an invitation as calendars send it.
 		for mail, want := range map[string]string{
-			"file_names.eml":    "Scan 1 of the printer.pdf|Tür #1.pdf|しのみ (1).pdf|Report of the whole night, part 1; draft.pdf|Zażółć gęślą.pdf|Rechnung Närz. pdf",
+			"file_names.eml":    "Scan 1 of the printer.pdf|Tür #1.pdf|しのみ (1).pdf|Report of the whole night, part 1; draft.pdf|Zażółć gęślą.pdf|Rechnung Närz. pdf.pdf",
 			"invite_google.eml": "invite.ics",
 		} {
 			data, err := os.ReadFile("../../gateway/mail/testdata/" + mail)
