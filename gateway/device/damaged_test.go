@@ -24,10 +24,10 @@ func TestDevicesDamaged(t *testing.T) {
 	s := gatewaytest.NewPushService(t)
 	o := options(t.TempDir(), keyK)
 	o.Global.Push.Who, o.Site.Managers = "open", gatewaytest.Everybody()
+	core, logs := observer.New(zap.ErrorLevel)
+	o.Log = zap.New(core)
 	g := gatewaytest.New(t, o)
 	q := g.Rooms()
-	core, logs := observer.New(zap.ErrorLevel)
-	q.Outbox.Log = zap.New(core)
 	phone := s.Subscribe(t, g, "phone")
 	place := g.Devices.DevicePlace(g.Resolved.Keys["k"])
 	// store replaces the record of the devices, as another version would, and returns the
