@@ -31,6 +31,7 @@ func TestFoundByID(t *testing.T) {
 			Site: site.Options{Keys: []site.KeyOptions{k}, Managers: gatewaytest.Everybody(), Page: new(true), Stateless: new(true)},
 		})
 		phone := push.Subscribe(t, g, "phone")
+		time.Sleep(time.Minute) // until all know of the device
 		id := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 		ask := func(fields string) (link string) {
 			t.Helper()
