@@ -25,6 +25,9 @@ type meter struct {
 // errTooMuch is returned when a template exceeds a limit.
 var errTooMuch = errors.New("the template takes too long")
 
+// errTooLate is returned when the time of the templates has ended. The machine may be busy.
+var errTooLate = fmt.Errorf("%w: all templates of a source together have %s", errTooMuch, templateTimeout)
+
 // step counts one round of range or one call of a template.
 func (m *meter) step() (string, error) {
 	if m.steps--; m.steps < 0 {

@@ -284,7 +284,7 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 	if err := s.checkProgram(r, data); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, templateTimeout, fmt.Errorf("%w: all templates of a source together have %s", errTooMuch, templateTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, templateTimeout, errTooLate)
 	defer cancel()
 	m := &Message{Foreign: !s.mentions()}
 	run := func(t templatePair) (out string) {
@@ -310,8 +310,8 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 		m.Images = addresses(run(s.images))
 	}
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errTooMuch):
-		// The machine may be busy: a program sends the alert again, as it does not after 400.
+	case errors.Is(err, errTooLate):
+		// A program sends the alert again, as it does not after 400.
 		return nil, &Error{Status: http.StatusServiceUnavailable, Err: err}
 	case err != nil:
 		return nil, &Error{Status: http.StatusBadRequest, Err: err}

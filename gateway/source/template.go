@@ -83,11 +83,13 @@ func wrapError(name string, err error) error {
 			reason = m[1]
 		}
 	}
-	if rest, ok := strings.CutPrefix(reason, tooMuch); ok {
+	if rest, ok := strings.CutPrefix(reason, tooMuch); errors.Is(err, errTooLate) {
+		e.Err = errTooLate
+	} else if ok {
 		e.Err = fmt.Errorf("%w%s", errTooMuch, rest)
-		return e
+	} else {
+		e.Err = errors.New(reason)
 	}
-	e.Err = errors.New(reason)
 	return e
 }
 

@@ -66,11 +66,11 @@ const (
 {{ end -}}`
 
 	// alertsLeftOut says how many alerts a payload leaves out, and what follows from that.
-	alertsLeftOut = `{{- with .truncatedAlerts }}{{ . }} more were left out by the sender
+	alertsLeftOut = `{{- with .truncatedAlerts }}The sender left out {{ . }} more
 {{- if eq $.status "resolved" }}, so this does not say that all is well{{ end }}
 {{ end -}}`
 
-	// alertsPartial says whether a payload leaves alerts out.
+	// alertsPartial reports whether a payload leaves alerts out.
 	alertsPartial = `{{ with .truncatedAlerts }}{{ . }}{{ end }}`
 
 	// alertsType is success if all alerts are resolved, and otherwise the type of the
