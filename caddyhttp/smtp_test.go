@@ -361,11 +361,18 @@ func TestMailContent(t *testing.T) {
 		},
 		"an unknown charset": {
 			"Subject: x\nContent-Type: text/plain; charset=x-none\n\n35 \xb0C\n", "250", "x",
-			"35 \uFFFDC\n\n\uFFFD stands for text in the charset x-none, which cannot be read", "",
+			"35 °C\n\nThe charset \"x-none\" is unknown, so what is not UTF-8 is read as Windows-1252; send UTF-8", "",
 		},
 		"an unknown charset of HTML": {
 			"Subject: x\nContent-Type: text/html; charset=\"<b>\"\n\n<p>35 \xb0C</p>\n", "250", "x",
-			"35 \uFFFDC\n\uFFFD stands for text in the charset <b>, which cannot be read", "",
+			"35 °C\nThe charset \"<b>\" is unknown, so what is not UTF-8 is read as Windows-1252; send UTF-8", "",
+		},
+		"an unknown charset of a subject": {
+			"Subject: =?x-none?Q?35_=B0C?=\n\ny\n", "250", "35 °C",
+			"y\n\nThe charset \"x-none\" is unknown, so what is not UTF-8 is read as Windows-1252; send UTF-8", "",
+		},
+		"UTF-8 in an unknown charset": {
+			"Subject: x\nContent-Type: text/plain; charset=x-none\n\n35 °C\n", "250", "x", "35 °C", "",
 		},
 		"a long subject":       {"Subject: " + strings.Repeat("word ", 500) + "\n\nx\n", "250", strings.TrimSpace(strings.Repeat("word ", 500))[:1000], "x", ""},
 		"empty":                {"X: y\n\n", "554 5.6.0 the mail is empty", "", "", ""},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/mail"
+	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -69,7 +70,7 @@ func readMail(q *Request, r io.Reader) (hops int, err error) {
 		c.Title, c.Body = "", m.Subject
 	}
 	if m.UnknownCharset != "" {
-		c.Body = appendNote(c.Body, m.Format, "\uFFFD stands for text in the charset "+printable(m.UnknownCharset)+", which cannot be read")
+		c.Body = appendNote(c.Body, m.Format, charset.Doubt{Unknown: m.UnknownCharset}.String())
 	}
 	if len(m.LeftOut) > 0 {
 		c.Body = appendNote(c.Body, m.Format, leftOut(m))

@@ -41,6 +41,8 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 		{"UTF-16, declared", "utf-16le", false, func(s string) string { return encode(little.NewEncoder(), s) }},
 		{"Windows-1252", "", true, func(s string) string { return encode(charmap.Windows1252.NewEncoder(), s) }},
 		{"ISO 8859-15, declared", "iso-8859-15", false, func(s string) string { return encode(charmap.ISO8859_15.NewEncoder(), s) }},
+		{"Windows-1252, in an unknown charset", "x-none", true, func(s string) string { return encode(charmap.Windows1252.NewEncoder(), s) }},
+		{"UTF-8, in an unknown charset", "x-none", false, func(s string) string { return s }},
 		{"KOI8-R, declared, of a text in ASCII", "koi8-r", false, func(s string) string { return s }},
 	}
 	for _, door := range []struct{ name, path, media, body string }{
@@ -91,9 +93,18 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 		"the query":         gatewaytest.NewRequest(http.MethodPost, "/notify/ops?title="+url.QueryEscape(latin1), "x", "Content-Type", "text/plain"),
 		"a header":          gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain", "Title", latin1),
 		"an encoded header": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain", "Title", "=?iso-8859-15?Q?gr=F6=DFer als 5 =A4?="),
-		"a header of ntfy":  gatewaytest.NewRequest(http.MethodPost, "/notify/ops/ntfy/t", "x", "Title", latin1),
-		"ntfy's query":      gatewaytest.NewRequest(http.MethodGet, "/notify/ops/ntfy/t/publish?message="+url.QueryEscape(latin1), ""),
-		"gotify's query":    gatewaytest.NewRequest(http.MethodPost, "/notify/ops/gotify/message?title="+url.QueryEscape(latin1), `{"message":"x"}`, "Content-Type", "application/json"),
+		"an encoded header in an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain",
+			"Title", "=?x-none?Q?gr=F6=DFer als 5 =80?="),
+		"a form that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "_charset_=x-none&body=gr%F6%DFer+als+5+%80", "Content-Type",
+			"application/x-www-form-urlencoded"),
+		"a part in an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "--b\r\nContent-Disposition: form-data; name=body\r\n"+
+			"Content-Type: text/plain; charset=x-none\r\n\r\n"+latin1+"\r\n--b--\r\n", "Content-Type", "multipart/form-data; boundary=b"),
+		"XML that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<?xml version=\"1.0\" encoding=\"x-none\"?><Notification><Version>1.1</Version>"+
+			"<Subject>x</Subject><MessageType>info</MessageType><Message>"+latin1+"</Message></Notification>", "Content-Type", "text/xml"),
+		"HTML that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<meta charset=x-none><p>"+latin1+"</p>", "Content-Type", "text/html"),
+		"a header of ntfy":                   gatewaytest.NewRequest(http.MethodPost, "/notify/ops/ntfy/t", "x", "Title", latin1),
+		"ntfy's query":                       gatewaytest.NewRequest(http.MethodGet, "/notify/ops/ntfy/t/publish?message="+url.QueryEscape(latin1), ""),
+		"gotify's query":                     gatewaytest.NewRequest(http.MethodPost, "/notify/ops/gotify/message?title="+url.QueryEscape(latin1), `{"message":"x"}`, "Content-Type", "application/json"),
 		"a form with escapes": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "body="+url.QueryEscape(latin1), "Content-Type",
 			"application/x-www-form-urlencoded"),
 		"a form with its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "_charset_=iso-8859-15&body=gr%F6%DFer+als+5+%A4", "Content-Type",
@@ -111,9 +122,13 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 			"<Subject>x</Subject><MessageType>info</MessageType><Message>gr\xF6\xDFer als 5 \xA4</Message></Notification>", "Content-Type", "text/xml"),
 		"HTML that names its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<meta charset=iso-8859-15><p>gr\xF6\xDFer als 5 \xA4</p>", "Content-Type", "text/html"),
 	} {
-		if got := g.Do(r); got.Status/100 != 2 {
-			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		answer := g.Do(r)
+		if answer.Status/100 != 2 {
+			t.Errorf("%s: %d %s", name, answer.Status, answer.Body)
 			continue
+		}
+		if strings.Contains(answer.Body, "x-none") != strings.Contains(name, "unknown") {
+			t.Errorf("%s: the answer is %s", name, answer.Body)
 		}
 		got := s.One(t)
 		if !strings.Contains(got.Title+got.Message, text) {

@@ -4,12 +4,13 @@
 // Programs that alert by mail are old or small, and their mails are often
 // malformed. A mistake in a mail is no reason to refuse it, or to lose its text: a line
 // that cannot be a field begins the body, a text whose encoding is unknown is kept as it
-// is, and U+FFFD stands for what is in an unknown charset.
+// is, and a charset that is unknown is as if undeclared.
 package mail
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -44,8 +45,8 @@ type Mail struct {
 	// References or else In-Reply-To, or the mail's own, without angle brackets.
 	Thread string
 
-	// UnknownCharset is the charset in which a part of the text is that cannot be
-	// read. U+FFFD stands for it.
+	// UnknownCharset is the charset that the subject or a part of the text declares, but
+	// which is unknown, so that it was read without it. It is "" if there is none.
 	UnknownCharset string
 
 	// LeftOut are the names of attachments that [Store].File has rejected with a
@@ -109,7 +110,8 @@ func read(in *source, s Store) (*Mail, error) {
 	mail.Type = notifier.TypeOfTitle(mail.Subject)
 	mail.Thread = mail.Header.thread()
 	mail.Body, mail.Format = body.join()
-	mail.UnknownCharset = body.unknownCharset()
+	_, doubt := charset.DecodeHeader(h.Get("Subject"))
+	mail.UnknownCharset = cmp.Or(body.unknownCharset(), doubt.Unknown)
 	return mail, nil
 }
 
@@ -268,7 +270,7 @@ func (t *tolerantReader) Read(p []byte) (int, error) {
 func (m *reader) readText(p *part, format markup.Format) (texts, error) {
 	b := newBuffer(m.tolerant(p.body))
 	declared := p.params["charset"]
-	if start, _ := b.Peek(sniffLength); !charset.IsKnown(declared) || charset.IsText(start, declared) { // a later read has the error
+	if start, _ := b.Peek(sniffLength); charset.IsText(start, declared) { // a later read has the error
 		p.body = b
 		return m.readShown(p, format)
 	}

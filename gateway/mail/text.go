@@ -10,7 +10,7 @@ import (
 type text struct {
 	text    string
 	format  markup.Format
-	unknown string // charset in which a part of the text is that cannot be read; "" if there is none
+	unknown string // the charset that is declared but unknown; "" if there is none
 }
 
 // texts are the texts of a mail or of a part, in order.
@@ -64,8 +64,7 @@ func (t texts) join() (string, markup.Format) {
 	return strings.Join(all, separator), format
 }
 
-// unknownCharset returns the charset of the first text that cannot be read
-// completely, or "".
+// unknownCharset returns the charset of the first text whose charset is unknown, or "".
 func (t texts) unknownCharset() string {
 	for _, s := range t {
 		if s.unknown != "" {

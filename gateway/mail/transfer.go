@@ -62,7 +62,7 @@ func isBase64(r *bufio.Reader, isText bool, declared string) bool {
 	if bytes.ContainsAny(line, " \t") && bytes.ContainsFunc(line, isForeign) {
 		return false
 	}
-	if !isText || !charset.IsKnown(declared) {
+	if !isText {
 		return true
 	}
 	decoded := decodeLine(line)

@@ -3,7 +3,7 @@
 //
 // What a text is in is found in this order: its byte order mark, the charset that the
 // sender declares, UTF-8, and Windows-1252, which most programs send if they declare
-// nothing. No text is refused for its bytes.
+// nothing. A charset that is unknown is as if undeclared. No text is refused for its bytes.
 //
 //	text, doubt := charset.Decode(body, charset.OfType(r.Header.Get("Content-Type")))
 //	if doubt.Any() {
@@ -33,7 +33,7 @@ import (
 // Doubt says why a text may not be what its sender wrote. The zero value is no doubt.
 type Doubt struct {
 	Guessed bool   // bytes that are not UTF-8 were read as Windows-1252
-	Unknown string // the charset in which a part of the text is that cannot be read; "" if there is none
+	Unknown string // the charset that is declared but unknown, so that the text was read without it; "" if there is none
 }
 
 // Any reports whether there is a doubt.
@@ -51,7 +51,7 @@ func (d Doubt) Or(o Doubt) Doubt {
 func (d Doubt) String() string {
 	switch {
 	case d.Unknown != "":
-		return fmt.Sprintf("The charset %q is unknown, so U+FFFD stands for what cannot be read; send UTF-8", d.Unknown)
+		return fmt.Sprintf("The charset %q is unknown, so what is not UTF-8 is read as Windows-1252; send UTF-8", d.Unknown)
 	case d.Guessed:
 		return "The text is not UTF-8, so it is read as Windows-1252; send UTF-8, or name the charset in Content-Type"
 	}
@@ -67,16 +67,33 @@ func Decode(b []byte, declared string) ([]byte, Doubt) {
 	if c, size := mark(b); c != nil {
 		return decode(b[size:], c)
 	}
-	c := undeclared
+	c, known := undeclared, true
 	if declared != "" {
 		if c = findCharset(declared); c == nil {
-			return readable(b, declared)
+			c, known = undeclared, false
 		}
 	}
 	if wide := unmarked(b); wide != nil && (c == undeclared || c == charsets()["utf16"]) {
 		c = wide
 	}
-	return decode(b, c)
+	text, d := decode(b, c)
+	if !known && (d.Guessed || bytes.ContainsAny(b, shifts)) {
+		d.Unknown = cutName(declared)
+	}
+	return text, d
+}
+
+// shifts are the characters that shift to another character set (ISO 2022). A text with them is
+// not ASCII, although its bytes are.
+const shifts = "\x0e\x1b"
+
+// cutName returns the name of an unknown charset for a warning.
+func cutName(name string) string {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if len(name) > maxName {
+		name = strings.ToValidUTF8(name[:maxName], "")
+	}
+	return name
 }
 
 // DecodeString is [Decode] of a string.
@@ -149,9 +166,6 @@ func found(match []string) string {
 
 var declaration = lazyregexp.New(`^\s*<\?xml\s[^>]*encoding\s*=\s*["']([^"']+)`)
 
-// IsKnown reports whether texts in a charset can be read. "" is the charset that is not declared.
-func IsKnown(declared string) bool { return declared == "" || findCharset(declared) != nil }
-
 // IsText reports whether b, which its sender declares to be in a charset or leaves undeclared,
 // is a text and not a file.
 func IsText(b []byte, declared string) bool {
@@ -159,8 +173,8 @@ func IsText(b []byte, declared string) bool {
 		return true
 	}
 	isText := func(b []byte) bool { return strings.HasPrefix(http.DetectContentType(b), "text/") }
-	text, d := Decode(b, declared)
-	return d.Unknown == "" && (isText(b) || IsWide(b, declared)) && isText(text) && bytes.IndexByte(text, 0) < 0
+	text, _ := Decode(b, declared)
+	return (isText(b) || IsWide(b, declared)) && isText(text) && bytes.IndexByte(text, 0) < 0
 }
 
 // IsWide reports whether each character of a text in a charset has several bytes, or the text a
@@ -274,28 +288,3 @@ func count(b []byte) (valid, invalid int) {
 	}
 	return valid, invalid
 }
-
-const replacement = "\uFFFD"
-
-// readable returns what can be read of a text in an unknown charset: UTF-8, or
-// ASCII with U+FFFD in place of everything else.
-func readable(b []byte, declared string) ([]byte, Doubt) {
-	if utf8.Valid(b) && !bytes.ContainsAny(b, "\x0e\x1b") {
-		return b, Doubt{}
-	}
-	text := hidden.ReplaceAllString(designations.ReplaceAllString(string(b), ""), replacement)
-	declared = strings.ToValidUTF8(declared, replacement)
-	if len(declared) > maxName {
-		declared = strings.ToValidUTF8(declared[:maxName], "")
-	}
-	return []byte(text), Doubt{Unknown: declared}
-}
-
-var (
-	// hidden matches what is not ASCII: bytes above it, and what is between the
-	// characters that shift to another character set and back (ISO 2022).
-	hidden = lazyregexp.New(`[^\x00-\x7f]+|\x0e[^\x0f\n]*\x0f?`)
-
-	// designations matches the sequences that name the other character set.
-	designations = lazyregexp.New(`\x1b[ -/]*[0-~]?`)
-)

@@ -32,13 +32,16 @@ func TestDecode(t *testing.T) {
 		{"UTF-8 that was cut", "\xA4 größer, größer\xC3", "", "¤ größer, größerÃ", guessed},
 		{"ISO 8859-2, declared", "\xB3", "latin2", "ł", ""},
 		{"Shift JIS, declared", "\x93\xFA", "Shift_JIS", "日", ""},
-		{"an unknown charset", "a \xE4\xF6", "x-none", "a \uFFFD", "x-none"},
+		{"an unknown charset", "a \xE4\xF6", "x-none", "a äö", "x-none"},
+		{"an unknown charset of UTF-8 that was cut", "größer, größer\xC3", "x-none", "größer, größerÃ", "x-none"},
+		{"an unknown charset of UTF-16", "o\x00k\x00\xE4\x00", "x-none", "okä", ""},
+		{"an unknown charset that shifts", "a \x1b$)C\x0e0!", "x-none", "a \x1b$)C\x0e0!", "x-none"},
 		{"an unknown charset of a text in UTF-8", "größer", "x-none", "größer", ""},
-		{"a long name of a charset", "\xE4", strings.Repeat("x", 99), "\uFFFD", strings.Repeat("x", maxName)},
+		{"a long name of a charset", "\xE4", strings.Repeat("x", 99), "ä", strings.Repeat("x", maxName)},
 	} {
 		got, d := DecodeString(test.in, test.declared)
 		doubt := d.Unknown
-		if d.Guessed {
+		if d.Guessed && doubt == "" {
 			doubt = guessed
 		}
 		if got != test.want || doubt != test.doubt || d.Any() != (d.String() != "") {
@@ -68,7 +71,7 @@ func TestDecodeHeader(t *testing.T) {
 		"=?us-ascii?Q?gr=F6=DFer?=":          "größer",
 		"=?utf-8?Q?gr=F6=DFer?=":             "größer",
 		"=?koi8-r?B?xMHUwQ==?=":              "дата",
-		"=?x-none?Q?=E4a?=":                  "\uFFFDa",
+		"=?x-none?Q?=E4a?=":                  "äa",
 		"=?UTF-8?Q?not closed":               "=?UTF-8?Q?not closed",
 		"=?UTF-8?Q?a?= =?iso-8859-1?Q?=E4?=": "aä",
 	} {
