@@ -82,12 +82,18 @@ func TestIsPlain(t *testing.T) {
 func TestSplitList(t *testing.T) {
 	for in, want := range map[string][]string{
 		"a@example.com": {"a@example.com"},
-		"a@example.com,b@example.com;c@example.com":    {"a@example.com", "b@example.com", "c@example.com"},
-		"a@example.com b@example.com":                  {"a@example.com", "b@example.com"},
-		"Ops @ Acme <a@example.com>,b@example.com":     {"Ops @ Acme <a@example.com>", "b@example.com"},
-		"Acme, Inc <a@example.com>":                    {"Acme", " Inc <a@example.com>"},
-		`"Doe, Jo" <a@example.com>,Al <b@example.com>`: {`"Doe, Jo" <a@example.com>`, "Al <b@example.com>"},
-		`"a \" , b" <a@example.com>,b@example.com`:     {`"a \" , b" <a@example.com>`, "b@example.com"},
+		"a@example.com,b@example.com;c@example.com":         {"a@example.com", "b@example.com", "c@example.com"},
+		"a@example.com b@example.com":                       {"a@example.com", "b@example.com"},
+		"Ops @ Acme <a@example.com>,b@example.com":          {"Ops @ Acme <a@example.com>", "b@example.com"},
+		"Jo@Home of Ops <a@example.com>; b@example.com":     {"Jo@Home of Ops <a@example.com>", " b@example.com"},
+		"x@ y <a@example.com> ":                             {"x@ y <a@example.com> "},
+		"b@example.com Ops @ Acme <a@example.com>":          {"b@example.com", "Ops @ Acme <a@example.com>"},
+		"Jo@Home of Ops <a@example.com> Al <b@example.com>": {"Jo@Home", "of Ops <a@example.com>", "Al <b@example.com>"},
+		"a@example.com\u2003b@example.com":                  {"a@example.com", "b@example.com"},
+		`"Jo b@example.com" <a@example.com>`:                {`"Jo b@example.com" <a@example.com>`},
+		"Acme, Inc <a@example.com>":                         {"Acme", " Inc <a@example.com>"},
+		`"Doe, Jo" <a@example.com>,Al <b@example.com>`:      {`"Doe, Jo" <a@example.com>`, "Al <b@example.com>"},
+		`"a \" , b" <a@example.com>,b@example.com`:          {`"a \" , b" <a@example.com>`, "b@example.com"},
 	} {
 		if got := SplitList(in); !slices.Equal(got, want) {
 			t.Errorf("%q is split into %q", in, got)

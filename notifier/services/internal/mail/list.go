@@ -4,25 +4,51 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // SplitList splits a list of addresses at commas, semicolons and white space
-// after an address, but not within quotes.
+// after an address, but not within quotes, and not within the name of an address.
 func SplitList(s string) (items []string) {
+	for _, item := range split(s, func(_ string, r rune) bool { return r == ',' || r == ';' }) {
+		if hasOneAddress(item) {
+			items = append(items, item)
+			continue
+		}
+		items = append(items, split(item, func(before string, r rune) bool { return unicode.IsSpace(r) && endsInAddress(before) })...)
+	}
+	return items
+}
+
+// split splits s at the runes outside of quotes that are separators. before is the item that
+// would end at the rune.
+func split(s string, isSeparator func(before string, r rune) bool) (items []string) {
 	start, quoted := 0, false
 	for i, r := range s {
 		switch {
 		case r == '"' && (i == 0 || s[i-1] != '\\'):
 			quoted = !quoted
-		case quoted:
-		case r == ',' || r == ';', unicode.IsSpace(r) && endsInAddress(s[start:i]):
+		case !quoted && isSeparator(s[start:i], r):
 			items = append(items, s[start:i])
-			start = i + 1
+			start = i + utf8.RuneLen(r)
 		}
 	}
 	return append(items, s[start:])
+}
+
+// hasOneAddress reports whether s ends with an address in angle brackets that is the only address
+// in s, so that what is before it is its name, as in Ops @ Home <jo@example.com>.
+func hasOneAddress(s string) bool {
+	name, bracketed, ok := strings.Cut(strings.TrimSpace(s), "<")
+	if !ok || strings.Contains(bracketed, "<") || !strings.HasSuffix(bracketed, ">") {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Fields(name), func(word string) bool {
+		_, ok := ParseAddress(word)
+		return ok
+	})
 }
 
 // endsInAddress reports whether a text ends in what looks like an address.
