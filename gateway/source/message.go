@@ -165,6 +165,13 @@ func PublishedID(id string, n int) string {
 	return base32.StdEncoding.EncodeToString(sum[:])[:n]
 }
 
+// FillBody makes the title the body if there is none. Titles are plain texts.
+func (m *Message) FillBody() {
+	if m.Body == "" {
+		m.Title, m.Body, m.Format, m.Dialect = "", m.Title, "", ""
+	}
+}
+
 // Cut shortens a text that is longer than max bytes, and says so in the text and in a
 // warning. It returns how many bytes are left out.
 func (m *Message) Cut(max int) (left int) {

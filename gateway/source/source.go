@@ -321,9 +321,7 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 		return nil, Errorf(http.StatusBadRequest, "the template format: %w", err)
 	}
 	m.Format = format
-	if m.Body == "" {
-		m.Title, m.Body = "", m.Title
-	}
+	m.FillBody()
 	if m.Body == "" {
 		return nil, s.emptyError()
 	}

@@ -48,15 +48,12 @@ func (in *inlineReader) flush() {
 	}
 	s := in.plain.String()
 	in.plain.Reset()
-	if in.slack {
-		s = strings.ReplaceAll(s, separator, "")
+	if in.names {
+		s = strings.ReplaceAll(ReplaceEmojis(s), separator, "")
 	}
 	for i, line := range strings.Split(s, "\n") {
 		if i > 0 {
 			element(in.top(), atom.Br)
-		}
-		if in.names {
-			line = ReplaceEmojis(line)
 		}
 		if i > 0 || in.top().LastChild == nil {
 			line = keepGaps("\n" + line)[1:]
@@ -74,9 +71,13 @@ func (in *inlineReader) read() {
 		n := 0
 		switch c {
 		case '`':
-			n = in.code(rest)
+			if !strings.HasPrefix(rest[1:], separator) {
+				n = in.code(rest)
+			}
 		case '<':
-			n = in.angle(rest)
+			if !strings.HasPrefix(rest[1:], separator) {
+				n = in.angle(rest)
+			}
 		case '[', '!':
 			n = in.link(rest)
 		case '&':
@@ -88,8 +89,7 @@ func (in *inlineReader) read() {
 			}
 		case 'h', 'H':
 			if before, _ := utf8.DecodeLastRuneInString(in.text[:in.pos]); in.pos == 0 || !isWordCharacter(before) {
-				n = bareLength(rest, emphasisSigns)
-				in.plain.WriteString(rest[:n])
+				n = in.address(rest)
 			}
 		case '\n':
 			if in.slack { // emphasis ends with the line
@@ -190,6 +190,22 @@ func (in *inlineReader) entity(s string) int {
 		}
 	}
 	return 0
+}
+
+// address appends the address that s begins with, and returns its length.
+func (in *inlineReader) address(s string) int {
+	n := bareLength(s, emphasisSigns)
+	if !in.entities {
+		in.plain.WriteString(s[:n])
+		return n
+	}
+	for _, name := range [...]string{"&lt;", "&gt;"} {
+		if i := strings.Index(s[:min(len(s), n+len(name))], name); i >= 0 { // bareLength leaves out the semicolon at the end
+			n = min(n, i)
+		}
+	}
+	in.plain.WriteString(slackEntities.Replace(s[:n]))
+	return n
 }
 
 // angle appends the reference, address or link between < and > that s begins with, and

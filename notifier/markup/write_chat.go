@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -8,6 +9,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // The dialects that are only written.
@@ -73,6 +76,52 @@ var syntaxes = map[Dialect]*syntax{
 func discordSyntax() *syntax {
 	s := *markdownSyntax
 	s.tables, s.lineBreak = false, "\n"
+	s.start = func(line string) (string, int) {
+		if strings.HasPrefix(line, "-#") { // a smaller text
+			return `\`, 0
+		}
+		return escapeMarkdownStart(line)
+	}
+	return &s
+}
+
+// plainSyntaxes are how plain texts are written in dialects whose readers read more than the chat
+// shows, and where a backslash does not help. Readers leave out the separator.
+var plainSyntaxes = map[Dialect]*syntax{
+	DialectSlack:      plainSyntax(DialectSlack),
+	DialectMattermost: plainSyntax(DialectMattermost),
+	DialectRocketChat: plainSyntax(DialectRocketChat),
+}
+
+func plainSyntax(d Dialect) *syntax {
+	s := *syntaxes[d]
+	s.start = func(line string) (string, int) {
+		if before, n := syntaxes[d].start(line); before != "" {
+			return before, n
+		}
+		if chatHeading.MatchString(line) || chatItem.MatchString(line) || chatRow.MatchString(line) {
+			return separator, 0
+		}
+		return "", 0
+	}
+	s.escape = func(out []byte, last rune, rest string) []byte {
+		start := len(out)
+		out = syntaxes[d].escape(out, last, rest)
+		isMarkup := false
+		switch rest[0] {
+		case '`', '<': // of code and references
+			isMarkup = true
+		case ']': // of a link
+			isMarkup = strings.HasPrefix(rest, "](")
+		case ':': // of an emoji
+			_, size := leadingEmoji(rest)
+			isMarkup = size > 0
+		}
+		if isMarkup && len(out) == start+1 { // and not escaped yet
+			out = append(out, separator...)
+		}
+		return out
+	}
 	return &s
 }
 
@@ -94,9 +143,9 @@ func (d Dialect) Write(markdown string, references bool) string {
 	return s.write(doc)
 }
 
-// Escape returns a plain text in the dialect.
+// Escape returns a plain text in the dialect, of which [Dialect.Convert] makes that text again.
 func (d Dialect) Escape(text string) string {
-	s := syntaxes[d]
+	s := cmp.Or(plainSyntaxes[d], syntaxes[d])
 	if s == nil || strings.TrimSpace(text) == "" {
 		return text
 	}
@@ -107,11 +156,16 @@ func (d Dialect) Escape(text string) string {
 func (d Dialect) Link(text, address string) string {
 	s := syntaxes[d]
 	text = OneLine(text)
-	if d == DialectSlack {
+	switch {
+	case d == DialectSlack:
 		text = strings.ReplaceAll(text, "|", "¦")
+	case chats[d].escapes: // what looks like a link does not end the text
+		text = linkEnd.ReplaceAllString(text, `$1\](`)
 	}
 	return s.open(address) + text + s.close(address)
 }
+
+var linkEnd = lazyregexp.New(`(^|[^\\])\]\(`)
 
 // plainTree returns the tree of a plain text.
 func plainTree(text string) *html.Node {

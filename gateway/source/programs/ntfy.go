@@ -150,9 +150,7 @@ func (n ntfyMessage) showTags(m *source.Message, message string, body *compose.L
 	}
 	m.Body = body.String()
 	m.Published.Suffix = strings.TrimPrefix(m.Body, message)
-	if m.Body == "" {
-		m.Title, m.Body = "", m.Title
-	}
+	m.FillBody()
 	if len(emojis) > 0 {
 		m.Published.Prefix = strings.Join(emojis, " ") + " "
 		if m.Title != "" {

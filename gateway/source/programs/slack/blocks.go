@@ -24,7 +24,7 @@ func addBlocks(m *source.Message, blocks []map[string]any, body *text, left *int
 		switch payload.Text(b["type"]) {
 		case "header":
 			if m.Title == "" {
-				m.Title = m.Dialect.Title(payload.Text(payload.Get(b, "text", "text")))
+				m.Title = markup.OneLine(plainObject(b["text"]))
 				shown++
 			} else {
 				body.Add(body.object(b["text"]))
@@ -94,8 +94,8 @@ func addBlocks(m *source.Message, blocks []map[string]any, body *text, left *int
 			body.plain(payload.Text(b["label"]))
 			addBlocks(m, payload.Objects(b["fallback"], maxBlocks), body, left)
 		case "video":
-			body.link(body.dialect.Escape(payload.Text(payload.Get(b, "title", "text"))), payload.Text(payload.Or(b["title_url"], b["video_url"])))
-			body.plain(payload.Text(payload.Get(b, "description", "text")))
+			body.link(body.object(b["title"]), payload.Text(payload.Or(b["title_url"], b["video_url"])))
+			body.Add(body.object(b["description"]))
 			compose.AddImage(m, b["thumbnail_url"])
 		}
 		if len(body.Parts) > before {

@@ -42,7 +42,7 @@ func readMattermost(_ context.Context, r *source.Request) (*source.Message, erro
 	}
 	r.Payload = nil // the address says what it is
 	m, err := compose.CheckContent(slackMessage(map[string]any{
-		"text": payload.Get(data, "message"), "attachments": payload.Get(data, "props", "attachments"), "priority": payload.Get(data, "metadata", "priority"),
+		"text": payload.Get(data, "message"), "props": payload.Get(data, "props"), "priority": payload.Get(data, "metadata", "priority"),
 	}, markup.DialectMattermost), "Mattermost", r)
 	if files, _ := payload.Get(data, "file_ids").([]any); err != nil && len(files) > 0 {
 		m, err = &source.Message{Skip: true}, nil

@@ -79,7 +79,12 @@ func slackMessage(data any, dialect markup.Dialect) *source.Message {
 	body.More(m, len(list)-maxBlocks, "blocks")
 	if blocks == 0 { // text repeats the blocks for clients that cannot show them
 		body.markdown(payload.Text(payload.Get(data, "markdown_text")))
-		body.own(payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg")))) // msg is Rocket.Chat's
+		own := payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))) // msg is Rocket.Chat's
+		if dialect == markup.DialectSlack && payload.Text(payload.Get(data, "mrkdwn")) == "false" {
+			body.Add(unformatted(own))
+		} else {
+			body.own(own)
+		}
 	}
 	switch payload.Text(payload.Get(data, "priority", "priority")) { // Mattermost's
 	case "urgent":
@@ -87,10 +92,7 @@ func slackMessage(data any, dialect markup.Dialect) *source.Message {
 	case "important":
 		compose.RaiseType(m, notifier.Warning)
 	}
-	attachments, _ := payload.Get(data, "attachments").([]any)
-	if one, ok := payload.Get(data, "attachments").(map[string]any); ok {
-		attachments = []any{one}
-	}
+	attachments := slices.Concat(listOf(payload.Get(data, "attachments")), listOf(payload.Get(data, "props", "attachments"))) // the second ones are Mattermost's
 	all := payload.Objects(attachments, maxBlocks)
 	for _, a := range all {
 		addAttachment(m, a, &body, len(all) == 1)
@@ -103,11 +105,20 @@ func slackMessage(data any, dialect markup.Dialect) *source.Message {
 	return m
 }
 
+// listOf returns the attachments of a message, which some programs send as a single object.
+func listOf(v any) []any {
+	if one, ok := v.(map[string]any); ok {
+		return []any{one}
+	}
+	list, _ := v.([]any)
+	return list
+}
+
 // addAttachment adds an attachment, the older form of a message before blocks. The
 // only attachment of a message can have its title.
 func addAttachment(m *source.Message, a map[string]any, body *text, only bool) {
 	compose.RaiseType(m, typeOfColor(payload.Text(a["color"])))
-	title, pretext, fallback := m.Dialect.Title(payload.Text(a["title"])), payload.Text(a["pretext"]), m.Dialect.Title(payload.Text(a["fallback"]))
+	title, pretext, fallback := m.Dialect.Title(body.titled(payload.Text(a["title"]))), payload.Text(a["pretext"]), m.Dialect.Title(body.titled(payload.Text(a["fallback"])))
 	link, content := payload.Text(a["title_link"]), payload.Text(payload.Or(a["text"], a["msg"])) // msg is Rocket.Chat's
 	nested := payload.Objects(a["blocks"], maxBlocks)
 	isTitle := only && m.Title == "" && !slices.ContainsFunc(nested, isHeader)
@@ -123,14 +134,14 @@ func addAttachment(m *source.Message, a map[string]any, body *text, only bool) {
 		body.own(pretext)
 	default:
 		body.own(pretext)
-		body.link(m.Dialect.Contain(payload.Text(a["title"])), link)
+		body.link(body.titled(payload.Text(a["title"])), link)
 	}
 	if author := payload.Text(a["author_name"]); author == "" || !strings.HasPrefix(m.Title, author) {
-		body.link(m.Dialect.Escape(author), payload.Text(a["author_link"]))
+		body.link(body.labelled(author), payload.Text(a["author_link"]))
 	}
 	body.own(content)
 	for _, f := range payload.Objects(a["fields"], compose.MaxFacts) {
-		body.own(compose.Field(payload.Text(f["title"]), payload.Text(f["value"])))
+		body.Add(compose.Field(body.titled(payload.Text(f["title"])), m.Dialect.Contain(payload.Text(f["value"]))))
 	}
 	if isTitle && title != "" && source.IsAddress(link) {
 		body.Add(link)
@@ -144,7 +155,7 @@ func addAttachment(m *source.Message, a map[string]any, body *text, only bool) {
 			body.link(m.Dialect.Escape(payload.Text(action["text"])), payload.Text(action["url"]))
 		}
 	}
-	body.own(payload.Text(a["footer"]))
+	body.Add(body.labelled(payload.Text(a["footer"])))
 	compose.AddImage(m, payload.Or(a["image_url"], a["thumb_url"]))
 }
 

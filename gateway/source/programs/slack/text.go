@@ -6,6 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -21,6 +22,49 @@ func (t *text) own(s string) { t.Add(t.dialect.Contain(s)) }
 
 // plain adds a plain text.
 func (t *text) plain(s string) { t.Add(t.dialect.Escape(s)) }
+
+// labelled returns a text that the chat shows without markup, such as the footer of an attachment.
+// Slack has references, links and escapes in it all the same.
+func (t *text) labelled(s string) string {
+	if t.dialect == markup.DialectSlack {
+		return unformatted(s)
+	}
+	return t.dialect.Escape(markup.ReplaceEmojis(s))
+}
+
+// titled returns the title of an attachment or of a field. Programs for Mattermost and Rocket.Chat
+// have markup there.
+func (t *text) titled(s string) string {
+	if t.dialect == markup.DialectSlack {
+		return unformatted(s)
+	}
+	return t.dialect.Contain(s)
+}
+
+// unformatted returns a text of Slack whose signs, such as *, are no markup.
+func unformatted(s string) string {
+	references := reference.FindAllString(s, -1)
+	parts := strings.Split(markup.DialectSlack.Escape(words(reference.ReplaceAllString(strings.ReplaceAll(s, place, ""), place))), place)
+	var b strings.Builder
+	for i, part := range parts {
+		b.WriteString(part)
+		if i < len(parts)-1 {
+			b.WriteString(references[i])
+		}
+	}
+	return b.String()
+}
+
+// reference matches what is in angle brackets, and place stands for it.
+var reference = lazyregexp.New(`<[^<>\n]+>`)
+
+const place = "\uE000"
+
+// words returns a plain text of Slack, in which three characters are escaped, and emojis have
+// names.
+func words(s string) string { return markup.ReplaceEmojis(entities.Replace(s)) }
+
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
 // markdown adds a text in Markdown.
 func (t *text) markdown(s string) { t.Add(t.dialect.Write(s, true)) }
@@ -40,9 +84,17 @@ func (t *text) link(label, address string) {
 
 // object returns a text object of Slack.
 func (t *text) object(v any) string {
-	s := payload.Text(payload.Get(v, "text"))
 	if payload.Text(payload.Get(v, "type")) == "mrkdwn" {
-		return t.dialect.Contain(s)
+		return t.dialect.Contain(payload.Text(payload.Get(v, "text")))
 	}
-	return t.dialect.Escape(markup.ReplaceEmojis(s))
+	return t.dialect.Escape(plainObject(v))
+}
+
+// plainObject returns the words of a text object that is plain text.
+func plainObject(v any) string {
+	s := payload.Text(payload.Get(v, "text"))
+	if payload.Get(v, "emoji") == false {
+		return entities.Replace(s)
+	}
+	return words(s)
 }

@@ -41,9 +41,7 @@ func severity(t notifier.Type) int {
 // CheckContent returns m, or an error if m has no content. A title without a body becomes
 // the body.
 func CheckContent(m *source.Message, program string, r *source.Request) (*source.Message, error) {
-	if m.Body == "" {
-		m.Title, m.Body = "", m.Title
-	}
+	m.FillBody()
 	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && r.Files == 0 {
 		return nil, source.Errorf(http.StatusBadRequest, "the message for %s %w", program, ErrNoText)
 	}
