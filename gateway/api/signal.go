@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -49,8 +50,10 @@ func ReadSignalPayload(w http.ResponseWriter, r *http.Request, l Limits) *Reques
 	switch {
 	case !x.hasBody():
 	case media == "multipart/form-data":
-		q.payload.multipart = true
-		x.readParts(params["boundary"])
+		raw := x.readParts(params["boundary"])
+		if q.payload.multipart = raw == nil; raw != nil {
+			q.content.raw = bytes.NewBuffer(raw)
+		}
 	default:
 		q.content.raw = bytes.NewBuffer(x.keep())
 	}
@@ -120,11 +123,13 @@ func (x *signalReader) readBody() {
 		return
 	}
 	media, params := x.media()
-	if media == "multipart/form-data" {
-		x.readParts(params["boundary"])
-		return
+	isForm, isXML := media == "multipart/form-data", media == "application/xml" || media == "text/xml"
+	kept, declared := []byte(nil), x.declared()
+	if isForm {
+		kept = x.readParts(params["boundary"])
+	} else {
+		kept = x.keep()
 	}
-	kept, declared, isXML := x.keep(), x.declared(), media == "application/xml" || media == "text/xml"
 	switch {
 	case len(kept) == 0:
 		return
@@ -150,7 +155,7 @@ func (x *signalReader) readBody() {
 		x.keepText(text, markup.Markdown)
 	case media == "text/html":
 		x.keepText(text, markup.HTML)
-	case media == "text/plain" && len(x.names) == 0:
+	case isForm, media == "text/plain" && len(x.names) == 0:
 		x.keepText(text, markup.Text)
 	case beginsLikeJSON(text) && x.hasFields(text):
 		x.readJSON(text)
@@ -314,23 +319,28 @@ func (x *signalReader) keepText(text []byte, format markup.Format) {
 	x.readPlain(bytes.NewBuffer(text), format)
 }
 
-// readParts reads a multipart form up to where it is damaged. It leaves out what is too large.
-func (x *signalReader) readParts(boundary string) {
+// readParts reads a multipart form up to where it is damaged. It leaves out what is too large. If
+// there is no part at all, it returns the form as it is.
+func (x *signalReader) readParts(boundary string) []byte {
 	x.q.content.fields = map[string]field{}
-	if boundary == "" {
-		x.q.Warn("The form is left out, because the header Content-Type: multipart/form-data has no boundary")
-		return
+	start := &startKeeper{x: x}
+	body := bufio.NewReader(io.TeeReader(io.LimitReader(&endingReader{r: x.r.Body}, x.q.limits.maxMultipart()), start))
+	if boundary = x.boundary(body, boundary); boundary == "" {
+		_, _ = io.Copy(io.Discard, body) // which does not fail
+		return x.raw(start)
 	}
-	body := io.LimitReader(x.r.Body, x.q.limits.maxMultipart())
 	parts := multipart.NewReader(body, boundary)
 	f := &multipartReader{request: x.q, remaining: x.q.limits.MaxBody}
 	for range maxParts {
 		part, err := parts.NextPart()
-		if err == io.EOF {
+		if err != nil && err != io.EOF {
+			x.note(multipartError(err))
+			if !start.off {
+				return x.raw(start)
+			}
 			break
 		}
-		if err != nil {
-			x.note(multipartError(err))
+		if start.off, start.kept = true, nil; err == io.EOF {
 			break
 		}
 		x.readPart(f, part)
@@ -341,6 +351,55 @@ func (x *signalReader) readParts(boundary string) {
 		}
 	}
 	x.drop(x.r.Body)
+	return nil
+}
+
+// raw returns what is kept of a form.
+func (x *signalReader) raw(start *startKeeper) []byte {
+	x.leaveOut(start.left+x.drop(x.r.Body), "form")
+	return start.kept
+}
+
+// boundary returns the boundary of a form: the one that Content-Type names, unless the form begins
+// with another one.
+func (x *signalReader) boundary(form *bufio.Reader, declared string) string {
+	start, _ := form.Peek(maxBoundary) // a later read has the error
+	line, _, ended := bytes.Cut(bytes.TrimLeft(start, "\r\n"), []byte("\n"))
+	first, begins := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), "--")
+	switch {
+	case declared != "" && strings.HasPrefix(first, declared):
+	case begins && ended && first != "":
+		x.q.Warn("The form is read with the boundary that it begins with, because Content-Type names another one, or none")
+		return first
+	case declared == "":
+		x.q.Warn("The form is read as a text, because the header Content-Type: multipart/form-data has no boundary")
+	}
+	return declared
+}
+
+// maxBoundary bounds the first line of a form, in bytes. A boundary has at most 70 (RFC 2046,
+// section 5.1.1).
+const maxBoundary = 200
+
+// startKeeper keeps the first MaxBody bytes that are written to it, unless it is off.
+type startKeeper struct {
+	x    *signalReader
+	off  bool
+	kept []byte
+	left int64 // how many more there are
+}
+
+func (s *startKeeper) Write(p []byte) (int, error) {
+	if s.off {
+		return len(p), nil
+	}
+	more := p[:min(int64(len(p)), s.x.q.limits.MaxBody-int64(len(s.kept)))]
+	if s.x.q.texts.countText(len(more)) != nil { // no memory
+		more = nil
+	}
+	s.kept = append(s.kept, more...)
+	s.left += int64(len(p) - len(more))
+	return len(p), nil
 }
 
 // minPart is how much of a field is kept although those before it are too large.

@@ -69,6 +69,8 @@ func decorations(max int, pairs ...string) []decoration {
 		{name: "multipart that is not UTF-8", contentType: multipart, body: parts + "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n\xfc\r\n--b--\r\n"},
 		{name: "multipart with a field that is too large", contentType: multipart, body: "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n" + long + "\r\n" + parts + "--b--\r\n"},
 		{name: "multipart with a file that is too large", contentType: multipart, body: parts + file + strings.Repeat(long, 5) + "\r\n--b--\r\n", says: "Left out: big.log"},
+		{name: "multipart with another boundary", contentType: "multipart/form-data; boundary=other", body: parts + "--b--\r\n"},
+		{name: "multipart without a boundary in its header", contentType: "multipart/form-data", body: "\r\n" + parts + "--b--\r\n"},
 		{name: "multipart with a header that is broken", contentType: multipart, body: parts + "--b\r\nx\r\n\r\ny\r\n--b--\r\n"},
 	}
 }
@@ -93,7 +95,12 @@ func texts(max int) []decoration {
 		{name: "JSON that is none", contentType: "application/json", body: "disk full", says: "disk full"},
 		{name: "JSON that is no object", contentType: "application/json", body: `["disk full"]`, says: "disk full"},
 		{name: "XML that is none", contentType: "application/xml", body: "disk full", says: "disk full"},
-		{name: "multipart without a boundary", contentType: "multipart/form-data", body: "x"},
+		{name: "multipart without a boundary", contentType: "multipart/form-data", body: "disk full", says: "disk full"},
+		{name: "multipart without its boundary", contentType: "multipart/form-data; boundary=b", body: "disk full\n--c\r\n", says: "disk full"},
+		{name: "multipart without its boundary, in Latin-1", contentType: "multipart/form-data; boundary=b", body: "K\xfcche", says: "Küche"},
+		{name: "multipart without its boundary that is too large", contentType: "multipart/form-data; boundary=b", body: long, says: "0123456789"},
+		{name: "multipart without its boundary of which only a part arrives", contentType: "multipart/form-data; boundary=b", body: "half of", endless: true, says: "half of"},
+		{name: "multipart without parts", contentType: "multipart/form-data; boundary=b", body: "--b--\r\n", quiet: true},
 		{name: "compressed", contentType: "text/plain", body: "x", header: []string{"Content-Encoding", "gzip"}},
 		{name: "HTML", contentType: "text/html", body: "<b>disk full</b>", quiet: true, says: "disk full"},
 	}
@@ -124,7 +131,7 @@ func (cutReader) Read([]byte) (int, error) { return 0, errors.New("connection re
 func (d *decoration) wantWarning(t *testing.T, body string) {
 	t.Helper()
 	warns := false
-	for _, words := range []string{" left out", "is read as", "ends too early", "unknown"} {
+	for _, words := range []string{" left out", "is read as", "is read with", "ends too early", "unknown"} {
 		warns = warns || strings.Contains(body, words)
 	}
 	if warns == d.quiet {

@@ -316,10 +316,17 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 
-	// The text is longer than its request, because each < of a plain text is escaped.
+	// Written in the markup of the chat, the text is longer than max_body, because each < is escaped.
 	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxBody: 2 << 10, Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")}}})
-	got := g.Post("/notify/ops/slack/api/chat.postMessage", gatewaytest.TypeJSON, `{"blocks":[{"type":"section","text":{"type":"plain_text","text":"`+strings.Repeat("<@", 900)+`"}}]}`)
-	if a := s.One(t); got.Status != 200 || !strings.Contains(got.Body, `"[WARN] `) || !strings.Contains(a.Message, "2452 bytes are left out") {
+	post := func(text string) gatewaytest.Reply {
+		return g.Post("/notify/ops/slack/api/chat.postMessage", gatewaytest.TypeJSON, `{"blocks":[{"type":"section","text":{"type":"plain_text","text":"`+text+`"}}]}`)
+	}
+	escaped := post(strings.Repeat("<@", 900))
+	if a := s.One(t); escaped.Status != 200 || strings.Contains(escaped.Body, `"[WARN] `) || strings.Count(a.Message, "@") != 900 {
+		t.Errorf("a text with escapes: %d %s, %q", escaped.Status, escaped.Body, a.Message)
+	}
+	got := post(strings.Repeat(":us:", 450)) // a flag has twice as many bytes as its name
+	if a := s.One(t); got.Status != 200 || !strings.Contains(got.Body, `"[WARN] `) || !strings.Contains(a.Message, "1552 bytes are left out") {
 		t.Errorf("a text that is too long: %d %s, %q", got.Status, got.Body, a.Message)
 	}
 }

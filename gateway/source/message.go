@@ -172,10 +172,10 @@ func (m *Message) FillBody() {
 	}
 }
 
-// Cut shortens a text that is longer than max bytes, and says so in the text and in a
+// Cut shortens a text whose words are longer than max bytes, and says so in the text and in a
 // warning. It returns how many bytes are left out.
 func (m *Message) Cut(max int) (left int) {
-	if len(m.Body) <= max {
+	if len(m.Body) <= max || m.Dialect != "" && len(m.Dialect.Convert(m.Body, markup.Text, nil)) <= max {
 		return 0
 	}
 	body := strings.ToValidUTF8(m.Body[:max], "")
