@@ -1,6 +1,7 @@
 package services_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -84,6 +85,26 @@ func TestMailNames(t *testing.T) {
 		}
 		if _, err := notifier.Parse(mailAPIs[name]+"?reply=Ops%20<valid@>", nil); err == nil || !strings.Contains(err.Error(), "reply") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNamesInLists checks that an address in a list keeps its name, also one with @ and blanks.
+func TestNamesInLists(t *testing.T) {
+	for _, name := range []string{"brevo", "mailersend", "mailto", "ses"} {
+		for _, param := range []string{"to", "cc", "bcc"} {
+			for _, person := range []string{"Ops @ Home", "Jo@Home of Ops", "@ops team", "Alert: prod"} {
+				address := cmp.Or(mailAPIs[name], "mailtos://jo:pw@example.com")
+				d, err := notifier.Parse(address+"?"+param+"="+escaped(person+" <v@a.example>, x@b.example"), nil)
+				if err != nil {
+					t.Errorf("%s: %s=%s: %v", name, param, person, err)
+					continue
+				}
+				text, err := url.PathUnescape(d.URL())
+				if err != nil || len(d.Warnings()) > 0 || !strings.Contains(strings.ReplaceAll(text, "+", " "), person+`" <v@a.example>`) || !strings.Contains(text, "x@b.example") {
+					t.Errorf("%s: %s=%s: %s, %v", name, param, person, text, d.Warnings())
+				}
+			}
 		}
 	}
 }
