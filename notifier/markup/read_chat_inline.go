@@ -195,9 +195,12 @@ func (in *inlineReader) entity(s string) int {
 // address appends the address that s begins with, and returns its length.
 func (in *inlineReader) address(s string) int {
 	n := bareLength(s, emphasisSigns)
-	if !in.entities {
+	if !in.entities || in.escapes {
 		in.plain.WriteString(s[:n])
 		return n
+	}
+	if strings.HasSuffix(s[:n], "&amp") && strings.HasPrefix(s[n:], ";") {
+		n++
 	}
 	for _, name := range [...]string{"&lt;", "&gt;"} {
 		if i := strings.Index(s[:min(len(s), n+len(name))], name); i >= 0 { // bareLength leaves out the semicolon at the end
