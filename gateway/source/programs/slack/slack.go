@@ -92,7 +92,8 @@ func slackMessage(data any, dialect markup.Dialect) *source.Message {
 	case "important":
 		compose.RaiseType(m, notifier.Warning)
 	}
-	attachments := slices.Concat(listOf(payload.Get(data, "attachments")), listOf(payload.Get(data, "props", "attachments"))) // the second ones are Mattermost's
+	// Mattermost has them in props.
+	attachments := slices.Concat(listOf(payload.Get(data, "attachments")), listOf(payload.Get(data, "props", "attachments")))
 	all := payload.Objects(attachments, maxBlocks)
 	for _, a := range all {
 		addAttachment(m, a, &body, len(all) == 1)
@@ -118,7 +119,8 @@ func listOf(v any) []any {
 // only attachment of a message can have its title.
 func addAttachment(m *source.Message, a map[string]any, body *text, only bool) {
 	compose.RaiseType(m, typeOfColor(payload.Text(a["color"])))
-	title, pretext, fallback := m.Dialect.Title(body.titled(payload.Text(a["title"]))), payload.Text(a["pretext"]), m.Dialect.Title(body.titled(payload.Text(a["fallback"])))
+	titleOf := func(name string) string { return m.Dialect.Title(body.titled(payload.Text(a[name]))) }
+	title, pretext, fallback := titleOf("title"), payload.Text(a["pretext"]), titleOf("fallback")
 	link, content := payload.Text(a["title_link"]), payload.Text(payload.Or(a["text"], a["msg"])) // msg is Rocket.Chat's
 	nested := payload.Objects(a["blocks"], maxBlocks)
 	isTitle := only && m.Title == "" && !slices.ContainsFunc(nested, isHeader)
