@@ -268,6 +268,12 @@ func limitHTML(doc *html.Node, length int) bool {
 					n.Attr[i].Val = "1"
 				}
 			}
+		case atom.Li:
+			if i := attr(n, "value"); i >= 0 {
+				if value, err := strconv.Atoi(n.Attr[i].Val); err != nil || value < 0 || value > maxStart {
+					n.Attr = slices.Delete(n.Attr, i, i+1)
+				}
+			}
 		case atom.Table:
 			rows, columns := tableSize(n)
 			if columns > maxColumns {

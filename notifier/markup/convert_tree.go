@@ -75,7 +75,7 @@ func (t *tree) start(z *html.Tokenizer) {
 		var key, value []byte
 		key, value, more = z.TagAttr()
 		switch k := string(key); k {
-		case "href", "src", "alt", "title", "class", "role", "align", "start", "colspan", "rowspan":
+		case "href", "src", "alt", "title", "class", "role", "align", "start", "value", "colspan", "rowspan":
 			if !slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == k }) {
 				n.Attr = append(n.Attr, html.Attribute{Key: k, Val: string(value)})
 			}

@@ -157,16 +157,16 @@ func (l fitter) appendTo(parts []Part, title, body string, format, source Format
 	if body == "" || l.fits(body, room) {
 		return append(parts, Part{title, l.atEnd(body)})
 	}
-	c := newCutter(format, source, l.Reads, l.Unit)
+	c := newCutter(body, format, source, l.Reads, l.Unit, max(room, 1))
 	c.end = l.Unit.Length(l.end)
 	if mode == OverflowTruncate {
-		return append(parts, Part{title, l.atEnd(c.head("", body, room-c.end, ""))})
+		return append(parts, Part{title, l.atEnd(c.head(room-c.end, ""))})
 	}
 	first := len(parts)
 	if l.titleOnce(room) {
-		parts = append(parts, l.splitAfterTitle(c, title, body, room)...)
+		parts = append(parts, l.splitAfterTitle(c, title, room)...)
 	} else {
-		parts = append(parts, l.splitWithTitle(c, title, body, titleRoom, room)...)
+		parts = append(parts, l.splitWithTitle(c, title, titleRoom, room)...)
 	}
 	if last := len(parts) - 1; last >= first {
 		parts[last].Body = l.atEnd(parts[last].Body)
@@ -275,9 +275,9 @@ func (l fitter) counted(title string, titleRoom, room int) bool {
 }
 
 // splitWithTitle returns parts that all have the title.
-func (l fitter) splitWithTitle(c cutter, title, body string, titleRoom, room int) []Part {
+func (l fitter) splitWithTitle(c *cutter, title string, titleRoom, room int) []Part {
 	counted := l.counted(title, titleRoom, room)
-	bodies := c.split("", body, room, MaxParts)
+	bodies := c.split(room, MaxParts)
 	parts := make([]Part, len(bodies))
 	if counted && len(bodies) > 1 {
 		digits := len(fmt.Sprint(len(bodies)))
@@ -295,13 +295,13 @@ func (l fitter) splitWithTitle(c cutter, title, body string, titleRoom, room int
 
 // splitAfterTitle returns parts of which only the first has the title. It has
 // as much of the body as fits together with the title, possibly nothing.
-func (l fitter) splitAfterTitle(c cutter, title, body string, room int) []Part {
-	first, opening := Part{Title: title}, ""
+func (l fitter) splitAfterTitle(c *cutter, title string, room int) []Part {
+	first := Part{Title: title}
 	if room > c.end {
-		first.Body, opening, body = c.part("", body, room)
+		first.Body, _ = c.part(room)
 	}
 	parts := []Part{first}
-	for _, b := range c.split(opening, body, max(l.Body-l.Reserve, 1), MaxParts-1) {
+	for _, b := range c.split(max(l.Body-l.Reserve, 1), MaxParts-1) {
 		parts = append(parts, Part{Body: b})
 	}
 	return parts

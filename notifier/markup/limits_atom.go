@@ -2,31 +2,38 @@ package markup
 
 import "strings"
 
-// atomLength returns the length of the tag, character reference or link that s
-// begins with, or 0 if there is none. It knows the forms that people write, not
-// the whole grammars of HTML and Markdown. It reads each character only a few
-// times, also if many atoms are opened and not closed.
-func atomLength(s string) int {
-	switch s[0] {
-	case '<':
-		return tagLength(s)
-	case '&':
-		return referenceLength(s)
-	case '!':
-		if n := linkLength(s[1:]); n > 0 {
-			return 1 + n
-		}
+// tagLength returns the length of the tag <…> that s begins with, or 0. References of chats,
+// such as <@1>, are like tags.
+func tagLength(s string) int {
+	if len(s) < 2 || !isLetter(s[1]) && strings.IndexByte("/!?@#", s[1]) < 0 {
 		return 0
 	}
-	return linkLength(s)
+	var quote, last byte // last is the character before, without white space
+	for i := 1; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case last == '=' && (c == '"' || c == '\''):
+			quote = c
+		case c == '<':
+			return 0
+		case c == '>':
+			return i + 1
+		}
+		if strings.IndexByte(blanks, c) < 0 {
+			last = c
+		}
+	}
+	return 0
 }
 
-// tagLength returns the length of the tag <…> that s begins with, or 0.
-func tagLength(s string) int {
-	if len(s) < 2 || !isLetter(s[1]) && strings.IndexByte("/!?", s[1]) < 0 {
-		return 0
-	}
-	return closed(s, 2, "<>", '>')
+// tagName returns the name in a tag.
+func tagName(tag string) string {
+	tag = strings.TrimPrefix(tag[1:], "/")
+	return tag[:len(tag)-len(strings.TrimLeft(tag, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"))]
 }
 
 // referenceLength returns the length of the &name; or &#number; that s begins
@@ -47,36 +54,19 @@ func referenceLength(s string) int {
 	return i + 1
 }
 
-// linkLength returns the length of the [label](url "title") that s begins with,
-// or 0. The label may contain images, and the url pairs of parentheses.
-func linkLength(s string) int {
-	if s == "" || s[0] != '[' {
+// targetLength returns the length of the (url "title") that s begins with, or 0. The url
+// may contain pairs of parentheses.
+func targetLength(s string) int {
+	if !strings.HasPrefix(s, "(") {
 		return 0
 	}
+	s = s[:min(len(s), maxAddress)]
 	i := 1
-	for {
-		n := strings.IndexAny(s[i:], "[]")
-		if n < 0 {
-			return 0
-		}
-		i += n
-		if s[i] == ']' {
-			break
-		}
-		// In an image, the first closing bracket or parenthesis ends the label
-		// or the address.
-		label := closed(s, i+1, "[]", ']')
-		if s[i-1] != '!' || label == 0 || !strings.HasPrefix(s[label:], "(") {
-			return 0
-		}
-		if i = closed(s, label+1, noAddress, ')'); i == 0 {
+	if strings.HasPrefix(s[i:], "<") {
+		if i = closed(s, 2, "<>\n", '>'); i == 0 {
 			return 0
 		}
 	}
-	if !strings.HasPrefix(s[i:], "](") {
-		return 0
-	}
-	i += 2
 	for {
 		n := strings.IndexAny(s[i:], noAddress)
 		if n < 0 {

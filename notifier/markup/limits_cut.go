@@ -6,233 +6,267 @@ import (
 	"unicode/utf8"
 )
 
-// maxAtom is the number of bytes before and after a cut that are searched for
-// an atom. It keeps the time linear.
-const maxAtom = 2 << 10
-
-// cutter finds where a text can be cut. An atom is a piece of text that should
-// not be divided, for example a tag or a link.
+// cutter divides a text into parts. Each part closes the markup that is open at its end, and
+// the next one opens it again.
 type cutter struct {
-	atoms  string // first characters of atoms; "" if the text has no atoms
-	markup Format // whose open elements a cut closes, and opens again; "" for none
-	unit   Unit
-	end    int // the length that the last part leaves free
+	outline
+	end   int     // the length that the last part leaves free
+	saved outline // where a part begins
 }
 
 // newCutter returns the cutter for a text in format that was converted from
-// source. Plain text that was written as Markdown has the atoms of Markdown. reads is the
-// format that the destination reads the text as.
-func newCutter(format, source, reads Format, unit Unit) cutter {
-	c := cutter{unit: unit}
+// source. Links are not divided in plain text that was written as Markdown. reads is the
+// format that the destination reads the text as. No part is longer than room.
+func newCutter(text string, format, source, reads Format, unit Unit, room int) *cutter {
+	c := &cutter{outline: outline{text: text, unit: unit, room: room}}
 	switch {
 	case format == HTML:
-		c.atoms, c.markup = "<&", HTML
+		c.format, c.text = HTML, withoutLong(text, room, unit)
 	case format == Markdown, reads == Markdown:
-		c.atoms, c.markup = "<&[!", Markdown
+		c.format = Markdown
 	case source == Markdown:
-		c.atoms = "<&[!"
+		c.format, c.keep = Markdown, true
 	}
 	return c
 }
 
-// split returns up to max parts of s that fit into room. Blank parts are left
-// out. The first begins with opening, which opens markup again.
-func (c cutter) split(opening, s string, room, max int) []string {
+// split returns the rest of the text in up to max parts that fit into room. Parts that show
+// nothing are left out.
+func (c *cutter) split(room, max int) []string {
 	var parts []string
+	first := "" // if no part shows anything
 	for {
-		s = trimPart(s)
-		if s == "" {
+		c.skip()
+		if c.pos == len(c.text) {
+			if len(parts) == 0 && first != "" {
+				parts = append(parts, first)
+			}
 			return parts
 		}
-		if len(parts) == max-1 && c.unit.index(opening+s, room-c.end) < len(opening)+len(s) {
-			return append(parts, c.head(opening, s, room-c.end, ellipsis))
+		if len(parts) == max-1 && !c.restFits(room-c.end) {
+			return append(parts, c.head(room-c.end, ellipsis))
 		}
-		part, next, rest := c.part(opening, s, room)
-		if part != "" && (opening == "" || !c.isBlank(part)) {
+		if part, shown := c.part(room); shown {
 			parts = append(parts, part)
+		} else if first == "" {
+			first = part
 		}
-		opening, s = next, rest
 	}
 }
 
-// part returns the first part of s, in which the markup that opening opens and that is open
-// at its end is closed, what opens it again, and the rest of s.
-func (c cutter) part(opening, s string, room int) (part, next, rest string) {
-	used := c.unit.Length(opening)
-	if used > room/2 {
-		opening, used = "", 0
-	}
-	free := 0 // for what closes the markup
-	for c.markup != "" && free <= room/2-used {
-		end := c.cutPart(s, room-used-free)
-		part, rest = opening+trimPart(s[:end]), s[end:]
-		if trimPart(rest) == "" {
-			return part, "", rest
-		}
-		midLine := s[end-1] != '\n' && s[end-1] != '\r' && rest[0] != '\n' && rest[0] != '\r'
-		closing, next := c.openAt(opening+s[:end], rest, midLine)
-		if before, ok := strings.CutSuffix(part, trimEnd(next)); ok && closing != "" { // nothing is in it yet
-			part, closing = trimPart(before), ""
-		}
-		n := c.unit.Length(closing)
-		switch {
-		case n+c.unit.Length(next) > room/2:
-			free = room
-		case c.unit.Length(part)+n <= room:
-			return part + closing, next, rest
-		default:
-			free = max(free+1, n)
-		}
-	}
-	end := c.cutPart(s, room-used)
-	return opening + trimPart(s[:end]), "", s[end:]
+// restFits reports whether the rest of the text fits into room.
+func (c *cutter) restFits(room int) bool {
+	rest := c.text[c.pos:]
+	return c.unit.index(rest, room-c.unit.Length(c.reopen(false))) == len(rest)
 }
 
-// maxJoined is the maximum number of bytes before a cut that belong to the character after
-// it.
-const maxJoined = 64
-
-// wholeCharacters returns the end of the last character before at that is not divided: of
-// accents, and of emojis that are made of several. It returns at if there is none nearby.
-func wholeCharacters(s string, at int) int {
-	for i := at; i > 0 && i > at-maxJoined; {
-		last, size := utf8.DecodeLastRuneInString(s[:i])
-		next, _ := utf8.DecodeRuneInString(s[i:])
-		flags := (i - len(strings.TrimRightFunc(s[:i], isFlagLetter))) / utf8.UTFMax
-		if last != zeroWidthJoiner && !joins(next) && !(isFlagLetter(next) && flags%2 == 1) {
-			return i
-		}
-		i -= size
-	}
-	return at
-}
-
-const zeroWidthJoiner = '\u200d'
-
-// joins reports whether r belongs to the character before it: accents, and the colors of
-// emojis.
-func joins(r rune) bool {
-	return r == zeroWidthJoiner || unicode.Is(unicode.M, r) || r >= 0x1f3fb && r <= 0x1f3ff
-}
-
-// isFlagLetter reports whether r is a letter, two of which are a flag.
-func isFlagLetter(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
-
-// cutPart is like cut, but leaves something for another part if s would be the last
-// and has no room for the end.
-func (c cutter) cutPart(s string, room int) int {
-	end := c.cut(s, room)
-	if end < len(s) || c.unit.index(s, room-c.end) == len(s) {
-		return end
-	}
-	return c.cut(s, max(room-c.end, c.unit.Length(s)/2))
-}
-
-// cut returns the length of the first part of s in bytes. It is never 0.
-func (c cutter) cut(s string, room int) int {
-	end := c.unit.index(s, room)
-	if end == 0 { // the first character is longer than room
-		_, end = utf8.DecodeRuneInString(s)
-	}
-	if end == len(s) {
-		return end
-	}
-	end = wholeCharacters(s, end)
-	window := s[:end]
-	first := 0
-	for _, at := range [...]int{
-		strings.LastIndexAny(window, "\r\n") + 1,
-		strings.LastIndexAny(window, " \t") + 1,
-		afterPunctuation(window),
-		end,
-	} {
-		if first == 0 {
-			first = at
-		}
-		if at = c.before(s, at, room); at > 0 {
-			return at
-		}
-	}
-	return first
-}
-
-// head returns opening and as much of s as fits, without a partial atom at the end, with
-// mark after it and the markup closed.
-func (c cutter) head(opening, s string, room int, mark string) string {
-	room -= c.unit.Length(mark) + c.unit.Length(opening)
-	closing := ""
-	for range 3 {
-		end := c.unit.index(s, room-c.unit.Length(closing))
-		if end < len(s) {
-			if at := c.before(s, end, room); at > 0 {
-				end = at
+// skip reads what is left out at the beginning of a part: line breaks, spaces that have no
+// meaning, and what closes markup that the part before has closed.
+func (c *cutter) skip() {
+	for c.pos < len(c.text) {
+		if c.format == Markdown && c.pos > 0 && c.text[c.pos-1] == '\n' && len(c.open) > 0 && !c.top().code {
+			c.pos += len(quotePrefix(c.text[c.pos:])) // reopen writes it
+			if c.pos == len(c.text) {
+				return
 			}
 		}
-		part := opening + s[:end]
-		if mark == "" {
-			part = trimPart(part)
+		p := c.next()
+		switch {
+		case p.kind == closing:
+		case p.kind == space && p.after != afterSpace:
+		case p.kind == space && c.format == HTML && !c.keepsSpace():
+		case p.kind == space && c.format == Markdown && !c.top().code && (c.isMidLine() || len(c.open) > 0):
+		default:
+			if p.kind == opening && c.format == HTML {
+				c.shutBefore(p.node.name)
+			}
+			return
 		}
-		needed, _ := c.openAt(part, s[end:], true)
-		if c.unit.Length(needed) <= c.unit.Length(closing) {
-			return part + mark + needed
-		}
-		if closing = needed; c.unit.Length(closing) > room/2 {
-			break
-		}
+		c.advance(p)
 	}
-	return opening + s[:c.unit.index(s, room)] + mark
 }
 
-// before returns at, or the start of the atom that a cut at would divide. It
-// does not look for atoms longer than room, because they fit into no part.
-func (c cutter) before(s string, at, room int) int {
-	if c.atoms == "" {
-		return at
+// part returns the next part, and reports whether it shows something.
+func (c *cutter) part(room int) (part string, shown bool) {
+	c.save()
+	opening := c.begin(room)
+	start, used := c.pos, c.unit.Length(opening)
+	length, shown := c.take(used, room, false)
+	if c.pos == len(c.text) && length > room-c.end {
+		c.restore() // the last part has no room for the end
+		length, shown = c.take(used, max(room-c.end, length/2), false)
 	}
-	reach := min(maxAtom, utf8.UTFMax*room)
-	i, end := max(0, at-reach), min(len(s), at+reach)
-	for i < at {
-		next := strings.IndexAny(s[i:at], c.atoms)
-		if next < 0 {
-			break
-		}
-		i += next
-		if c.isEscaped(s, i) {
-			i++
-			continue
-		}
-		n := atomLength(s[i:end])
-		if i+n > at {
-			return i
-		}
-		i += max(n, 1)
+	if c.pos == start { // no markup fits
+		c.takeAny(room)
+		return trimEnd(c.text[start:c.pos]), true
 	}
-	if c.isEscaped(s, at) {
-		return at - 1
-	}
-	return at
+	return opening + c.trim(c.text[start:c.pos]) + c.close(), shown
 }
 
-// isEscaped reports whether the character at i is after a backslash that makes it text.
-func (c cutter) isEscaped(s string, i int) bool {
-	return c.markup == Markdown && i < len(s) && isPunctuation(s[i]) && (i-len(strings.TrimRight(s[:i], `\`)))%2 == 1
-}
-
-// afterPunctuation returns the index after the last punctuation mark in s, or 0
-// if that is in the first half of s.
-func afterPunctuation(s string) int {
-	i := strings.LastIndexAny(s, ".!?:;。！？：；")
-	if i < len(s)/2 {
-		return 0
+// head returns as much of the rest as fits, with mark after it.
+func (c *cutter) head(room int, mark string) string {
+	room -= c.unit.Length(mark)
+	c.save()
+	opening := c.begin(room)
+	start := c.pos
+	c.take(c.unit.Length(opening), room, true)
+	if c.pos == start {
+		rest := c.text[start:]
+		return rest[:c.unit.index(rest, room)] + mark
 	}
-	_, size := utf8.DecodeRuneInString(s[i:])
-	return i + size
+	part := c.text[start:c.pos]
+	if mark == "" {
+		part = c.trim(part)
+	}
+	return opening + part + mark + c.close()
 }
 
-// trimPart removes line breaks at the start and white space at the end. It keeps
-// the indentation of the first line.
-func trimPart(s string) string {
-	return trimEnd(strings.TrimLeft(s, "\r\n\v\f"))
+// begin returns what opens the markup again that is open, or "" if that needs too much room.
+func (c *cutter) begin(room int) string {
+	opening := c.reopen(false)
+	if c.unit.Length(opening)+c.closing > room/2 {
+		opening = c.reopen(true)
+	}
+	if c.unit.Length(opening)+c.closing > room/2 {
+		opening = ""
+		c.shut(0)
+		c.saved.open, c.saved.closing = c.saved.open[:0], 0
+	}
+	c.room = max(room-c.unit.Length(opening)-c.closing, 1)
+	c.saved.room = c.room
+	return opening
+}
+
+// take reads up to the best place for a cut, or up to the last one. used is the length of
+// what is in the part already. It returns the length of the part, and reports whether it
+// shows something. It reads nothing if there is no place.
+func (c *cutter) take(used, room int, last bool) (length int, shown bool) {
+	var best [afterBlock + 1]int
+	length = used
+	fresh, heading := true, false // whether nothing is in the innermost node, and nothing is after a heading
+	after := anywhere
+	for c.pos < len(c.text) {
+		p := c.next()
+		if p.kind != closing && !fresh && length+c.closing <= room && !c.isMisread() {
+			rank := max(after, p.before)
+			switch {
+			case last:
+				rank = anywhere
+			case heading:
+				rank = min(rank, afterSpace)
+			case rank == afterBlock && length < room/4:
+				rank = afterLine
+			case rank == afterMark && length < room/2:
+				rank = anywhere
+			}
+			best[rank] = c.pos
+		}
+		length += c.unit.Length(c.text[c.pos:p.end])
+		c.advance(p)
+		switch p.kind {
+		case letter:
+			fresh, heading, after, shown = false, false, p.after, true
+		case opening:
+			fresh, after = true, anywhere
+		case space:
+			if p.after == afterSpace && c.keepsSpace() {
+				after = anywhere
+			}
+			after = max(after, p.after)
+		default:
+			after = max(after, p.after)
+		}
+		heading = heading || p.after == beforeMore
+		if length+c.closing > room {
+			c.restore()
+			for rank := afterBlock; rank >= anywhere; rank-- {
+				if best[rank] > 0 {
+					c.advanceTo(best[rank])
+					break
+				}
+			}
+			return length, true
+		}
+	}
+	return length, shown
+}
+
+// takeAny reads what fits into room without regard to markup, at least a character.
+func (c *cutter) takeAny(room int) {
+	start := c.pos
+	for c.pos < len(c.text) {
+		p := c.next()
+		n := c.unit.Length(c.text[c.pos:p.end])
+		if n > room && c.pos == start { // it is divided, whatever it is
+			_, size := utf8.DecodeRuneInString(c.text[c.pos:])
+			p.end = c.pos + max(c.unit.index(c.text[c.pos:], room), size)
+			room = n
+		}
+		if room -= n; room < 0 {
+			return
+		}
+		c.advance(p)
+	}
+}
+
+func (c *cutter) advanceTo(pos int) {
+	for c.pos < pos {
+		c.advance(c.next())
+	}
+}
+
+// save remembers the place that is read.
+func (c *cutter) save() {
+	open := append(c.saved.open[:0], c.open...)
+	c.saved = c.outline
+	c.saved.open = open
+}
+
+// restore goes back to the place that was saved.
+func (c *cutter) restore() {
+	open, p := append(c.open[:0], c.saved.open...), c.paragraph
+	c.outline = c.saved
+	c.open = open
+	if p.start == c.paragraph.start && p.end == c.paragraph.end {
+		c.paragraph.marks = p.marks
+		return
+	}
+	read := c.paragraph
+	c.paragraph = p
+	c.paragraph.end = 0
+	if c.pos < read.end {
+		c.readParagraph(read.start)
+	}
+}
+
+// isMidLine reports whether the place is within a line.
+func (o *outline) isMidLine() bool {
+	return o.pos > 0 && o.text[o.pos-1] != '\n' && o.text[o.pos-1] != '\r'
+}
+
+// isMisread reports whether what follows would be other markup at the beginning of a part.
+func (o *outline) isMisread() bool {
+	if o.format != Markdown || o.pos == 0 || strings.IndexByte("#>-+=*_~`|0123456789", o.text[o.pos]) < 0 || !o.isMidLine() {
+		return false
+	}
+	rest := o.text[o.pos:]
+	if rest[0] == '`' {
+		return o.top().code || strings.HasPrefix(rest, fence)
+	}
+	if o.top().code {
+		return false
+	}
+	line, _, _ := strings.Cut(rest[:min(len(rest), maxPrefix)], "\n")
+	return chatItem.MatchString(line) || markdownStart.MatchString(line) || strings.HasPrefix(rest, "~~~")
+}
+
+// trim removes white space at the end of a part.
+func (o *outline) trim(s string) string {
+	s = trimEnd(s)
+	if o.format == Markdown && !o.top().code && (len(s)-len(strings.TrimRight(s, `\`)))%2 == 1 {
+		s = trimEnd(s[:len(s)-1]) // it would escape what closes the part
+	}
+	return s
 }
 
 func trimEnd(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }

@@ -124,6 +124,7 @@ func TestFitLongTitleCounted(t *testing.T) {
 }
 
 func TestFitCuts(t *testing.T) {
+	long := strings.Repeat("0123456789", 3)
 	for _, test := range []struct {
 		name   string
 		format Format
@@ -142,13 +143,13 @@ func TestFitCuts(t *testing.T) {
 		{"indentation stays", Text, 4, "abc\n  d", []string{"abc", "  d"}},
 		{"blank parts are left out", Text, 2, "a\n\n\n\n\n\nb", []string{"a", "b"}},
 
-		{"not in a reference", HTML, 6, "abcd&amp;efg", []string{"abcd", "&amp;", "efg"}},
+		{"not in a reference", HTML, 6, "abcd&amp;efg", []string{"abcd", "&amp;e", "fg"}},
 		{"not in a tag", HTML, 12, `ab <a href="x">cd</a>`, []string{"ab", `<a href="x">`, "cd</a>"}},
-		{"in a tag that is too long", HTML, 5, `<a href="x">`, []string{"<a", "href=", `"x">`}},
+		{"in a tag that is too long", HTML, 14, `<a href="` + long + `">bcdefghijk</a>`, []string{"<a>bcdefgh</a>", "<a>ijk</a>"}},
 		{"text has no tags", Text, 6, "a <b c>", []string{"a <b", "c>"}},
 		{"text has no references", Text, 6, "abcd&amp;", []string{"abcd&a", "mp;"}},
 
-		{"not in a link", Markdown, 20, "see the [log file](https://a.b) x", []string{"see the", "[log", "file](https://a.b) x"}},
+		{"not in a link", Markdown, 20, "see the [log file](https://a.b) x", []string{"see the [log", "file](https://a.b) x"}},
 		{"not in a link that fits", Markdown, 24, "see the [log file](https://a.b) x", []string{"see the", "[log file](https://a.b)", "x"}},
 		{"not in a picture", Markdown, 12, "abcdefgh ![i](b)", []string{"abcdefgh", "![i](b)"}},
 		{"not in a linked picture", Markdown, 14, "abc [![i j](b)](c)d", []string{"abc", "[![i j](b)](c)", "d"}},
@@ -181,29 +182,42 @@ func TestFitKeepsMarkdownLinksInText(t *testing.T) {
 	}
 }
 
-// Parts share the memory of the text, and cutting allocates little.
+// Cutting allocates about as much as it returns.
 func TestFitCost(t *testing.T) {
 	const mega = 1 << 20
 	for _, unit := range []string{"&a;", "[a](b)", "<a>", "[", "<a", "![a](b", "[![a](b)", "a "} {
 		body := strings.Repeat(unit, mega/len(unit))
 		for _, format := range []Format{Text, Markdown, HTML} {
-			if n := allocated(func() { Limits{Body: 2000}.Fit("", body, format, format, OverflowSplit) }); n > mega/8 {
+			if n := allocated(func() { Limits{Body: 2000}.Fit("", body, format, format, OverflowSplit) }); n > 4*mega {
 				t.Errorf("%s of %q: %d bytes are allocated for %d", format, unit, n, mega)
 			}
 		}
 	}
 }
 
-func TestAtomLength(t *testing.T) {
+// TestWholePieces checks what is not divided.
+func TestWholePieces(t *testing.T) {
+	first := func(s string, format Format) string {
+		o := outline{format: format, text: s, room: 100}
+		return s[:o.next().end]
+	}
 	for s, want := range map[string]string{
-		"<a b=c>d>": "<a b=c>", "</a>": "</a>", "<!-- a -->": "<!-- a -->", "<": "", "<a": "", "<a <b>": "", "<1>": "",
-		"&amp;;": "&amp;", "&#10;": "&#10;", "&#;": "", "&a": "", "& a;": "", "&" + strings.Repeat("a", 32) + ";": "",
-		"[a](b)c)": "[a](b)", "![a](b)": "![a](b)", "[a b](c \"d)e\")": "[a b](c \"d)e\")", "[a](b(c)d)": "[a](b(c)d)", "[](": "", "[]()": "[]()",
-		"[![a](b) ![c](d)](e)": "[![a](b) ![c](d)](e)", "[[a](b)](c)": "", "[a] (b)": "", "[a](b c)": "", "[a](b((c)))": "", "[a](b": "", "[a](b \"c": "",
-		"[a](b\"c\")": "[a](b\"c\")", "[![a](b c)](d)": "", "[!a](b)": "[!a](b)", "!a": "", "[a](b \"c\nd\")": "",
+		"<a b=c>d>": "<a b=c>", "</a>": "</a>", "<!-- a > b -->c": "<!-- a > b -->", "<": "<", "<a": "<", "<a <b>": "<", "<1>": "<", `<a b="c>d">e`: `<a b="c>d">`,
+		"<style>a<b></style>c": "<style>a<b></style>", "<!-- a": "<", "a\u0301b": "a\u0301", "\r\n": "\r\n",
+		"&amp;;": "&amp;", "&#10;": "&#10;", "&#;": "&", "&a": "&", "& a;": "&", "&" + strings.Repeat("a", 32) + ";": "&",
 	} {
-		if got := s[:atomLength(s)]; got != want {
-			t.Errorf("%q begins with the atom %q, want %q", s, got, want)
+		if got := first(s, HTML); got != want {
+			t.Errorf("%q begins with %q, want %q", s, got, want)
+		}
+	}
+	for s, want := range map[string]string{
+		"[a](b)c)": "[a](b)", "![a](b)": "![a](b)", "[a b](c \"d)e\")": "[a b](c \"d)e\")", "[a](b(c)d)": "[a](b(c)d)", "[](": "[", "[]()": "[]()",
+		"[![a](b) ![c](d)](e)": "[![a](b) ![c](d)](e)", "[[a](b)](c)": "[", "[a] (b)": "[", "[a](b c)": "[", "[a](b((c)))": "[", "[a](b": "[", "[a](b \"c": "[",
+		"[a](b\"c\")": "[a](b\"c\")", "[!a](b)": "[!a](b)", "!a": "!", "[a](b \"c\nd\")": "[", "[a [b] c](d)e": "[a [b] c](d)", "[a](<b c>)d": "[a](<b c>)",
+		"`a``b`c": "`a``b`", "``a`b``c": "``a`b``", "`a": "`", "`[`](a)": "`[`", "[a`](b)`](c)d": "[a`](b)`](c)", "\\*a*": "\\*", "\\a": "\\", "<@1>a": "<@1>",
+	} {
+		if got := first(s, Markdown); got != want {
+			t.Errorf("%q begins with %q, want %q", s, got, want)
 		}
 	}
 }
