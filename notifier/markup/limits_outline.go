@@ -137,10 +137,11 @@ func (o *outline) character() piece {
 			p.after = afterSpace
 		}
 		if o.format == Markdown && !code {
-			if o.isBlankLine() {
-				p.after = afterBlock
-			} else if o.paragraph.heading {
+			switch {
+			case o.paragraph.heading && strings.HasPrefix(s[p.end-o.pos:], "\n"):
 				p.after = beforeMore
+			case o.isBlankLine():
+				p.after = afterBlock
 			}
 		}
 		return p
