@@ -47,3 +47,17 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestListNumbers checks that the items of a list have the numbers in Markdown that HTML gives
+// them.
+func TestListNumbers(t *testing.T) {
+	for page, want := range map[string]string{
+		"<ol><li>a<li value=5>b<li>c</ol>":           "1. a\n5. b\n6. c",
+		"<ol start=3><li>a<li value='7'>b</ol>":      "3. a\n7. b",
+		"<ol><li>a<li value=99999999999>b<li>c</ol>": "1. a\n2. b\n3. c",
+	} {
+		if got := Convert(page, HTML, Markdown); got != want {
+			t.Errorf("%s becomes %q, want %q", page, got, want)
+		}
+	}
+}
