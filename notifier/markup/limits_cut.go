@@ -90,7 +90,7 @@ func (c *cutter) skip() {
 func (c *cutter) part(room int) (part string, shown bool) {
 	c.save()
 	opening := c.begin(room)
-	start, used := c.pos, c.unit.Length(opening)
+	start, used, code := c.pos, c.unit.Length(opening), c.top().code
 	length, shown := c.take(used, room, false)
 	if c.pos == len(c.text) && length > room-c.end {
 		c.restore() // the last part has no room for the end
@@ -100,7 +100,11 @@ func (c *cutter) part(room int) (part string, shown bool) {
 		c.takeAny(room)
 		return trimEnd(c.text[start:c.pos]), true
 	}
-	return opening + c.trim(c.text[start:c.pos]) + c.close(), shown
+	part = c.trim(c.text[start:c.pos])
+	if c.format == Markdown && !code {
+		part = outdentList(part)
+	}
+	return opening + part + c.close(), shown
 }
 
 // head returns as much of the rest as fits, with mark after it.
@@ -267,6 +271,25 @@ func (o *outline) trim(s string) string {
 		s = trimEnd(s[:len(s)-1]) // it would escape what closes the part
 	}
 	return s
+}
+
+// outdentList returns a part without the indentation of the list that it begins with, which
+// would be code where the list around it is missing.
+func outdentList(s string) string {
+	indent := width(s[:len(s)-len(strings.TrimLeft(s, " \t"))])
+	first, _, _ := strings.Cut(s, "\n")
+	if indent < codeIndent || !chatItem.MatchString(first) {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		rest := strings.TrimLeft(line, " \t")
+		if rest != "" && width(line[:len(line)-len(rest)]) < indent {
+			break
+		}
+		lines[i] = outdent(line, indent)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func trimEnd(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }

@@ -164,6 +164,8 @@ func TestCutsAtBlocks(t *testing.T) {
 		{"code with backticks", Markdown, 30, "``one two ` three four five six``", []string{"``one two ` three four five``", "``six``"}},
 		{"emphasis in a quotation", Markdown, 22, "> **one two three\n> four five six**", []string{"> **one two three**", "> **four five six**"}},
 		{"a heading that is too long", Markdown, 22, "# one two three four five six", []string{"# one two three four", "# five six"}},
+		{"a list within a list", Markdown, 40, "- one two three four five six\n    - seven eight\n        - nine\n- ten", []string{"- one two three four five six", "- seven eight\n    - nine\n- ten"}},
+		{"code by indentation", Markdown, 30, "one two three four\n\n    five six\n    seven", []string{"one two three four", "    five six\n    seven"}},
 		{"a hard line break", Markdown, 20, "**one two three\\\nfour five**", []string{"**one two three**", "**four five**"}},
 		{"after code between fences", Markdown, 36, "```go\none\n```\ntwo three four\nfive six seven", []string{"```go\none\n```", "two three four\nfive six seven"}},
 		{"code that begins within a line", Markdown, 40, "one ```two three\n\nfour five six seven eight``` nine", []string{"one ```two three\n```", "```\nfour five six seven eight``` nine"}},
