@@ -1,17 +1,21 @@
 package gateway_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -20,6 +24,7 @@ import (
 type kindTest struct {
 	*gatewaytest.Gateway
 	ok, refuses, fails *gatewaytest.Pager
+	phones             *gatewaytest.PushService
 }
 
 // post posts JSON to the key k until it is refused or n times. It returns the refusal.
@@ -31,6 +36,29 @@ func (x *kindTest) post(path string, n int, body func(i int) string) (last gatew
 		}
 	}
 	return last
+}
+
+// subscribe subscribes devices to the key k until that is refused or n times. It returns the
+// refusal.
+func (x *kindTest) subscribe(t *testing.T, n int, path func(i int) string) (last gatewaytest.Reply) {
+	for i := range n {
+		x.Rooms().Devices.Registrations = device.Limiter{}
+		last = x.Ask(http.MethodPost, "/notify/k/devices", map[string]any{
+			"name": fmt.Sprint(strings.Repeat("ü", 60), i), "subscription": x.phones.Subscription(path(i)), "invite": x.Invite("k"),
+		})
+		if last.Status >= http.StatusBadRequest {
+			break
+		}
+	}
+	return last
+}
+
+// alerts posts alerts with long labels as a ruler does, of groups of some size.
+func (x *kindTest) alerts(group int) gatewaytest.Reply {
+	return x.post("/prometheus/api/v2/alerts", 300, func(i int) string {
+		return fmt.Sprintf(`[{"labels":{"alertname":"a%d","instance":"%d%s"},"startsAt":"2000-01-01T00:00:00Z","endsAt":"2099-01-01T00:00:00Z"}]`,
+			i/group, i, strings.Repeat("x", 8<<10))
+	})
 }
 
 // fillers add as many records of a kind as one key can. Those of a kind that refuses return the
@@ -55,8 +83,29 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		}
 		return r
 	},
+	outbox.KindAlertGroup: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(1) },
+	outbox.KindAlertPiece: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(100) },
+	outbox.KindDevices: func(t *testing.T, x *kindTest) gatewaytest.Reply {
+		return x.subscribe(t, 1000, func(i int) string { return fmt.Sprint("/", i, strings.Repeat("x", 1000)) })
+	},
+	// Each device has a state as soon as it gets a message. One that subscribes again is another
+	// device.
+	outbox.KindDeviceState: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
+		for range 120 {
+			last = x.subscribe(t, 1, func(int) string { return "/again" })
+			x.PostForm("/notify/k", "body=x&type=failure")
+		}
+		return last
+	},
+	outbox.KindReceipt: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
+		x.subscribe(t, 5, func(i int) string { return fmt.Sprint("/", i) })
+		for i := range 60 {
+			x.PostForm("/notify/k", fmt.Sprint("type=failure&body=x", i))
+		}
+		return last
+	},
 	outbox.KindIncident: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		for i := range 800 {
+		for i := range 300 {
 			x.PostForm("/notify/k", gatewaytest.AlertForm("warning", "x", fmt.Sprintf("incident %04d", i)))
 			if i%10 == 0 {
 				time.Sleep(time.Second)
@@ -70,12 +119,15 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		}
 		return gatewaytest.Reply{}
 	},
-	outbox.KindSilences: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+	outbox.KindSilences: func(_ *testing.T, x *kindTest) (last gatewaytest.Reply) {
 		text := strings.Repeat("x", 190)
 		for i := range 2 * rules.MaxSilences {
-			x.PostForm("/notify/k/silences", fmt.Sprintf("for=2h&title=%s%03d&reason=%s", text, i, text))
+			last = x.PostForm("/notify/k/silences", fmt.Sprintf("for=2h&title=%s%03d&reason=%s", text, i, text))
+			if last.Status >= http.StatusBadRequest {
+				break
+			}
 		}
-		return gatewaytest.Reply{}
+		return last
 	},
 	outbox.KindBeat: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		for i := range 100 {
@@ -84,8 +136,20 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		return gatewaytest.Reply{}
 	},
 	outbox.KindGivenUp: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+		for i := range 300 { // many texts to one destination, and many destinations
+			x.PostForm("/notify/saved", fmt.Sprintf("body=%d&template[room]=%d", i, max(0, i-150)))
+		}
+		return gatewaytest.Reply{}
+	},
+	outbox.KindIncidentID: func(_ *testing.T, x *kindTest) gatewaytest.Reply { // of one incident
+		for i := range 400 {
+			x.PostForm("/notify/k", gatewaytest.AlertForm([]string{"failure", "success"}[i%2], "x", "again"))
+		}
+		return gatewaytest.Reply{}
+	},
+	outbox.KindLane: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		for i := range 300 {
-			x.PostForm("/notify/refused", fmt.Sprintf("body=%d%s", i, strings.Repeat("x", 4<<10)))
+			x.PostForm("/notify/rated", fmt.Sprintf("body=x&template[room]=%d", i))
 		}
 		return gatewaytest.Reply{}
 	},
@@ -98,17 +162,10 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 	},
 }
 
-// elsewhere says what fills the queue with the other kinds.
-var elsewhere = map[*outbox.Kind]string{
-	outbox.KindIncidentID:  "here, with the incidents",
-	outbox.KindSubject:     "here, with the incidents",
-	outbox.KindLane:        "here, with the incidents",
-	outbox.KindInbox:       "here, with its messages",
-	outbox.KindAlertGroup:  "package ruler",
-	outbox.KindAlertPiece:  "package ruler, with the groups",
-	outbox.KindDevices:     "package device, whose devices are few and have addresses of bounded length",
-	outbox.KindDeviceState: "package device: one for each device",
-	outbox.KindReceipt:     "package device: one for each message that was pushed",
+// filledWith are the kinds that are filled with another one.
+var filledWith = map[*outbox.Kind]*outbox.Kind{
+	outbox.KindSubject: outbox.KindIncident,
+	outbox.KindInbox:   outbox.KindInboxMessage,
 }
 
 // TestKinds checks that one key cannot take the room of others with any kind of records: that
@@ -118,7 +175,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range outbox.Kinds() {
 		fill := fillers[kind]
-		if fill == nil && kind.OfKeys() && elsewhere[kind] == "" {
+		if fill == nil && kind.OfKeys() && fillers[filledWith[kind]] == nil {
 			t.Errorf("no test fills the queue with %s", kind)
 		}
 		if fill == nil {
@@ -126,39 +183,116 @@ func TestKinds(t *testing.T) {
 		}
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			x := &kindTest{ok: gatewaytest.NewPager(t, http.StatusOK), refuses: gatewaytest.NewPager(t, http.StatusBadRequest), fails: gatewaytest.NewPager(t, http.StatusServiceUnavailable)}
+			x := &kindTest{
+				ok: gatewaytest.NewPager(t, http.StatusOK), refuses: gatewaytest.NewPager(t, http.StatusBadRequest), fails: gatewaytest.NewPager(t, http.StatusServiceUnavailable),
+				phones: gatewaytest.NewPushService(t),
+			}
 			dir := t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) { testKind(t, kind, x, dir, fill) })
 		})
 	}
 }
 
-func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill func(*testing.T, *kindTest) gatewaytest.Reply) {
+// options returns the options of the gateway for the test of a kind.
+func (x *kindTest) options(kind *outbox.Kind, dir string) gatewaytest.Options {
 	k := gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, x.ok.NotifyURL())
-	k.Inbox, k.Readers = 7*24*time.Hour, []string{"0123456789abcdef"}
 	k.Expects = []site.BeatOptions{{Expect: rules.Expect{Name: "nightly", Every: time.Hour, Grace: time.Hour}}}
-	if kind != outbox.KindInboxMessage {
-		k.Inbox, k.Readers = 0, nil
+	if kind == outbox.KindInboxMessage {
+		k.Inbox, k.Readers = 7*24*time.Hour, []string{"0123456789abcdef"}
 	}
-	x.Gateway = gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{Keys: []site.KeyOptions{k, gatewaytest.Key("refused", x.refuses.NotifyURL()), gatewaytest.Key("other", x.fails.NotifyURL())}, PublicURL: gatewaytest.PublicURL},
+	o := gatewaytest.Options{
+		Global: gatewaytest.PushOptions(k, gatewaytest.Key("other", x.fails.NotifyURL())),
 		Site:   site.Options{Managers: gatewaytest.Everybody()},
+		Saved:  &saved.Options{Manage: true, Trusted: true},
 		Queue:  &outbox.Settings{Path: dir, MaxSize: 1 << 20},
-	})
+	}
+	o.Global.Push.Max = 500
+	switch kind {
+	case outbox.KindAlertPiece: // they are of groups of more than 64 KiB
+		o.Queue.MaxSize = 4 << 20
+	case outbox.KindIncident, outbox.KindIncidentID, outbox.KindLane: // a share is reached with fewer messages
+		o.Queue.MaxSize = 256 << 10
+	}
+	if kind == outbox.KindLane {
+		o.Saved.Rules = &rules.Rules{Rate: []rules.Rate{{Count: 5, Per: 24 * time.Hour}}}
+	}
+	return o
+}
+
+func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill func(*testing.T, *kindTest) gatewaytest.Reply) {
+	x.Gateway = gatewaytest.New(t, x.options(kind, dir))
+	for name, p := range map[string]*gatewaytest.Pager{"saved": x.refuses, "rated": x.ok} {
+		yaml := "version: 2\ntemplate: [room]\nurls:\n- " + p.NotifyURL() + "${room}"
+		if r := x.PostForm("/add/"+name, url.Values{"format": {"yaml"}, "config": {yaml}}.Encode()); r.Status != http.StatusOK {
+			t.Fatal(r.Status, r.Body)
+		}
+	}
 	refusal := fill(t, x)
-	if kind.Refuses() && (refusal.Status != http.StatusTooManyRequests || refusal.Header.Get("Retry-After") == "" || !strings.Contains(refusal.Body, "; ")) {
+	refuses := kind.Refuses() || kind == outbox.KindAlertPiece
+	if refuses && (refusal.Status != http.StatusTooManyRequests || refusal.Header.Get("Retry-After") == "" || !strings.Contains(refusal.Body, "; ")) {
 		t.Errorf("the refusal: status %d, Retry-After %q: %s", refusal.Status, refusal.Header.Get("Retry-After"), refusal.Body)
 	}
-	if !kind.Refuses() {
+	const alarm = "type=failure&body="
+	if got := x.PostForm("/notify/other", alarm+strings.Repeat("y", 64<<10)); got.Status >= http.StatusBadRequest {
+		t.Errorf("a failure of another key: status %d: %s", got.Status, got.Body)
+	}
+	if !refuses {
 		time.Sleep(15 * time.Second) // until the oldest are forgotten
 	}
 	synctest.Wait()
-	if got := x.PostForm("/notify/other", "type=failure&body="+strings.Repeat("y", 64<<10)); got.Status >= http.StatusBadRequest {
-		t.Errorf("a failure of another key: status %d: %s", got.Status, got.Body)
+	id := x.PostForm("/notify/other", alarm+strings.Repeat("z", 64<<10)).JSON(t).ID
+	time.Sleep(15 * time.Second)
+	if state, _ := x.State(id); state != string(api.StateQueued) {
+		t.Errorf("a failure of another key is %s", state)
 	}
 	s, err := x.Rooms().Outbox.Queue.Stats(t.Context())
-	if err != nil || s.Bytes > 3<<18 {
+	if err != nil || s.Bytes > x.maxSize()/4*3 {
 		t.Errorf("%d bytes are taken, %v", s.Bytes, err)
+	}
+	x.checkShares(t, kind)
+}
+
+// maxSize is that of the queue.
+func (x *kindTest) maxSize() int64 { return x.Rooms().Outbox.Engine.Load().QueueSettings.MaxSize }
+
+// countsWith are the kinds whose records count for the share of another one.
+var countsWith = map[*outbox.Kind]*outbox.Kind{
+	outbox.KindAlertPiece:  outbox.KindAlertGroup,
+	outbox.KindDeviceState: outbox.KindDevices,
+	outbox.KindIncidentID:  outbox.KindIncident,
+	outbox.KindSubject:     outbox.KindIncident,
+	outbox.KindLane:        outbox.KindIncident,
+	outbox.KindInbox:       outbox.KindInboxMessage,
+	outbox.KindCancelled:   outbox.KindPlanned,
+}
+
+// checkShares reports kinds that take more than the share of one key, and a test that has not
+// filled the queue with a kind.
+func (x *kindTest) checkShares(t *testing.T, filled *outbox.Kind) {
+	t.Helper()
+	names, err := x.Rooms().Outbox.Store.SurplusRecords(t.Context(), 0, 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has, of := map[*outbox.Kind]int64{}, map[*outbox.Kind]int64{}
+	for _, name := range names {
+		record, err := x.Rooms().Outbox.Queue.CallersRecord(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind := outbox.KindOf(record); kind != nil {
+			n := outbox.Weigh(record).Bytes
+			has[kind] += n
+			of[cmp.Or(countsWith[kind], kind)] += n
+		}
+	}
+	for kind, n := range of {
+		if kind.Limits() && n > kind.KeyShare(x.maxSize()) {
+			t.Errorf("%s take %d bytes of %d: %v", kind, n, kind.KeyShare(x.maxSize()), has)
+		}
+	}
+	if has[filled] == 0 && filled != outbox.KindCancelled {
+		t.Errorf("there are no %s", filled)
 	}
 }
 

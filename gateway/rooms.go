@@ -69,6 +69,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
+	base.RememberGivenUp()
 	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
 	q.Rulers = ruler.New(base, q.Beats)
 	q.Planned = planned.New(base)
@@ -97,7 +98,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	q.Outbox.Policy = outbox.Policy{
 		Plan: q.Alerts.Plan, Before: q.Alerts.Before, Ask: q.Questions.Links, Callback: q.Questions.Callback,
 		Later: q.Planned.Attempt, Hurry: q.Planned.Hurry, Cancelled: q.Planned.Cancelled,
-		MakeRoom: q.Alerts.MakeRoom, Keep: q.Inboxes.KeepDraft,
+		MakeRoom: q.Alerts.MakeRoom, Trim: q.Inboxes.Trim, Keep: q.Inboxes.KeepDraft,
 	}
 	return q, nil
 }

@@ -341,6 +341,9 @@ func (d *decision) dropUnreached(x *decidedTarget) {
 func (d *decision) storeLane(x *decidedTarget) {
 	if x.at.lane >= 0 {
 		d.changed.Records[x.at.lane] = laneRecord(x.lane, d.now)
+		if lane := &d.changed.Records[x.at.lane]; x.lane.OnlySpent() && len(lane.Data) > 0 {
+			lane.Group = d.subjects // it may be forgotten
+		}
 	}
 }
 

@@ -49,6 +49,11 @@ type Receipts struct {
 func New(o *outbox.Outbox, receipts Receipts) *Engine {
 	r := records{o}
 	s := &Silences{outbox: o, records: r}
+	s.usage = o.NewUsage(outbox.KindSilences, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
+		b, err := o.Queue.CallersRecord(ctx, r.silencesName(place))
+		f(b)
+		return err
+	})
 	l := &lanes{outbox: o, silences: s}
 	s.lanes = l
 	m := &memory{outbox: o, records: r, silences: s}

@@ -68,7 +68,7 @@ func (i *entryIncident) update(d *decision) error {
 		if x = i.open(); !i.own {
 			x.Open(now, m.Type, before, d.hold)
 		}
-		d.changed.Records[i.id] = incidentIDRecord(d.names[i.name], now.Add(i.keep))
+		d.changed.Records[i.id] = incidentIDRecord(d.names[i.name], d.subjects, now.Add(i.keep))
 		i.events = append(i.events, event.IncidentOpened)
 	case x == nil:
 		return nil // it is resolved, or was never told

@@ -130,6 +130,8 @@ func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembe
 			if r.id != "" {
 				c.Records[i], c.Records[id] = m.keepIncident(r, old[i])
 				id++
+			} else if outbox.KindOf(old[i]) == outbox.KindLane {
+				c.Records[i] = m.keepLane(r, old[i])
 			} else if c.Records[i], err = keepKnown(r, old[i], status); err != nil {
 				return nil, err
 			}
@@ -149,7 +151,17 @@ func (m *memory) keepIncident(r remembered, old []byte) (record, id queue.Record
 	if x == nil || x.ID == r.id && IsQuiet(x) && !x.Changed.After(r.at) {
 		return record, id
 	}
-	return m.records.incident(x), incidentIDRecord(r.name, x.Forget)
+	return m.records.incident(x), incidentIDRecord(r.name, m.records.subjectGroup(PlaceOfIncident(x)), x.Forget)
+}
+
+// keepLane returns the record of a lane, if something was held or sent since it was read;
+// otherwise it is empty.
+func (m *memory) keepLane(r remembered, old []byte) queue.Record {
+	lane := decodeLane(old)
+	if lane.OnlySpent() && !lane.LastSpent().After(r.at) {
+		return queue.Record{}
+	}
+	return laneRecord(lane, m.outbox.Queue.Now())
 }
 
 // keepKnown returns the record of what a destination knows, if it cannot be forgotten;

@@ -115,7 +115,7 @@ func keepSubject(old []byte) queue.Record {
 }
 
 // subjectGroup returns the group of the records of what destinations of the key with a place
-// know.
+// know, and of what else may be forgotten that is no incident.
 func (r records) subjectGroup(place string) queue.Hash {
 	return r.outbox.Queue.Hash("subjects\x00" + place)
 }
@@ -168,9 +168,10 @@ func (r records) incident(x *rules.Incident) queue.Record {
 }
 
 // incidentIDRecord returns the record that maps the public ID of an incident to the name of
-// its record. It is looked at when the incident may be forgotten.
-func incidentIDRecord(name queue.Hash, due time.Time) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncidentID, name[:]), Due: due}
+// its record. It is looked at when the incident may be forgotten. That of an earlier opening may be
+// forgotten before, so it has the group of what destinations of the key know.
+func incidentIDRecord(name, group queue.Hash, due time.Time) queue.Record {
+	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncidentID, name[:]), Due: due, Group: group}
 }
 
 // decodeSilences returns the silences in a record. A damaged one has none: then what they

@@ -15,7 +15,8 @@ import (
 
 // What rules remember of a key has a share of max_size, so that one key cannot take the
 // room of all. Beyond it, what was heard of least recently is forgotten: incidents about
-// which nothing is under way, and what destinations know of incidents and texts.
+// which nothing is under way, what destinations know of incidents and texts, and what was sent to
+// them in the time of a rate.
 
 // The bounds of what is remembered of a key.
 const (
@@ -133,33 +134,40 @@ func (s *shares) size(ctx context.Context, place string, sizes map[queue.Hash]in
 	return size, nil
 }
 
-// remembersSize returns the size of a record with these data in the store, with that of the
-// record of its public ID if it is one of an incident.
-func remembersSize(data []byte) int64 {
-	n := int64(recordOverhead + len(data))
-	if outbox.KindOf(data) == outbox.KindIncident {
-		n += recordOverhead + 1 + int64(len(queue.Hash{}))
+// remembersSize returns the size of a record with these data in the store.
+func remembersSize(data []byte) int64 { return int64(recordOverhead + len(data)) }
+
+// lastTime returns when something was heard of last that a destination knows, or that counts for
+// a rate.
+func lastTime(record []byte) time.Time {
+	if outbox.KindOf(record) == outbox.KindLane {
+		return decodeLane(record).LastSpent()
 	}
-	return n
+	return decodeSubject(record).LastTime()
 }
 
 // forgetOldest forgets what a key remembers until a tenth of its share is free, the oldest
 // first and about most records at most, and returns how many they were.
 func (s *shares) forgetOldest(ctx context.Context, place string, share int64, most int) (n int, err error) {
-	var all []remembered
+	var all, ids []remembered
 	var total int64
 	var w *waiting
+	current := map[queue.Hash]bool{} // the names of the records of public IDs
 	key := ""
 	for _, g := range s.records.rememberedGroups(place) {
 		err := s.memory.each(ctx, g, func(r queue.NamedRecord) (err error) {
 			size := remembersSize(r.Data)
 			total += size
 			x := decodeIncident(r.Data)
-			if x == nil {
-				all = append(all, remembered{r.Name, "", decodeSubject(r.Data).LastTime(), size})
+			if outbox.KindOf(r.Data) == outbox.KindIncidentID {
+				ids = append(ids, remembered{r.Name, "", time.Time{}, size})
 				return nil
 			}
-			key = x.Key
+			if x == nil {
+				all = append(all, remembered{r.Name, "", lastTime(r.Data), size})
+				return nil
+			}
+			key, current[s.records.incidentIDName(x.ID)] = x.Key, true
 			if w == nil {
 				if w, err = s.memory.whatWaits(ctx, x); err != nil {
 					return err
@@ -172,6 +180,11 @@ func (s *shares) forgetOldest(ctx context.Context, place string, share int64, mo
 		})
 		if err != nil {
 			return 0, err
+		}
+	}
+	for _, id := range ids {
+		if !current[id.name] { // it is that of an earlier opening
+			all = append(all, id)
 		}
 	}
 	slices.SortFunc(all, func(a, b remembered) int { return a.at.Compare(b.at) })

@@ -26,6 +26,7 @@ type Silences struct {
 	records records
 	lanes   *lanes
 	cache   silenceCache
+	usage   *outbox.Usage
 }
 
 // Has reports whether the key with a place has silences, or may have some. It reads no
@@ -64,7 +65,7 @@ func (s *Silences) newChange(at silencedKey, f func(now time.Time, of *rules.Key
 func (c *silenceChange) ruled(adds bool) *queue.Ruled {
 	s := c.silences
 	names := []queue.Hash{s.records.silencesName(c.at.String()), s.records.silencesVersion()}
-	return &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
+	return s.usage.Ruled(c.at.String(), adds, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
 		now, id := s.outbox.Queue.Now(), uuid.New()
 		c.of = decodeSilences(old[0])
 		c.of.Home, c.of.Key, c.of.Site = c.at.Home, c.at.Key, c.at.site
@@ -73,7 +74,7 @@ func (c *silenceChange) ruled(adds bool) *queue.Ruled {
 		}
 		c.before, c.version = slices.Clone(old[1]), outbox.EncodeRecord(outbox.KindSilencesVersion, id[:])
 		return &queue.RuledChange{Records: []queue.Record{s.records.silences(c.of, now), {Data: c.version, Due: now.AddDate(1, 0, 0)}}}, nil
-	}}
+	}})
 }
 
 // done takes over the change, which is stored.
@@ -91,7 +92,7 @@ func (c *silenceChange) done(ctx context.Context) {
 // the queue. f may be called several times.
 func (s *Silences) change(ctx context.Context, at silencedKey, adds bool, f func(now time.Time, of *rules.KeySilences) error) error {
 	c := s.newChange(at, f)
-	if err := s.outbox.Queue.Apply(ctx, c.ruled(adds)); err != nil {
+	if err := s.outbox.Apply(ctx, c.ruled(adds)); err != nil {
 		return err
 	}
 	c.done(ctx)

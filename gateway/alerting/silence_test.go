@@ -204,7 +204,7 @@ func TestRecordsFillQueue(t *testing.T) {
 		}
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Keys: keys, Managers: gatewaytest.Everybody()},
-			Queue: &outbox.Settings{Path: dir, MaxSize: 8 << 10},
+			Queue: &outbox.Settings{Path: dir, MaxSize: 128 << 10},
 		})
 		id := g.AddSilence("k", "title=other&for=2h")
 		var refused gatewaytest.Reply
@@ -219,11 +219,11 @@ func TestRecordsFillQueue(t *testing.T) {
 		if n == 0 || refused.Status != 503 || refused.Header.Get("Retry-After") == "" || !strings.Contains(refused.Body, reason) {
 			t.Fatalf("after %d: status %d, %s", n, refused.Status, refused.Body)
 		}
-		if st, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || st.Queued+st.Sending > 0 || st.Bytes != st.Records || st.Records < 6<<10 || st.Records > 8<<10 {
+		if st, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || st.Queued+st.Sending > 0 || st.Bytes != st.Records || st.Records < 126<<10 || st.Records > 128<<10 {
 			t.Errorf("%+v, %v", st, err)
 		}
 		for n < 2000 { // a silence is smaller than a message
-			if refused = g.PostForm("/notify/k/silences", "for=2h&title=disk&reason="+strings.Repeat("x", 200)); refused.Status != 201 {
+			if refused = g.PostForm("/notify/k"+strconv.Itoa(n%16)+"/silences", "for=2h&title=disk"); refused.Status != 201 {
 				break
 			}
 			n++

@@ -37,6 +37,19 @@ func (l *List) Find(id string) *Device {
 	return nil
 }
 
+// at returns the devices with the address of a subscription. l may be nil.
+func (l *List) at(endpoint string) (found []Device) {
+	if l == nil {
+		return nil
+	}
+	for _, d := range l.All {
+		if d.Subscription.Endpoint == endpoint {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
 // add adds d with what its client has chosen. A browser has one subscription: a device that
 // subscribes again replaces itself. The error is [ErrTooMany] if there are limit others, or
 // a [*NumberedError]. urls has the tags of the key's URLs.

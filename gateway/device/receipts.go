@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -25,6 +24,23 @@ import (
 type Receipts struct {
 	records   Records
 	incidents *alerting.Incidents
+	memory    *outbox.Memory
+}
+
+// newReceipts returns the receipts, of which the oldest of a key are forgotten if it has too many.
+func newReceipts(records Records, incidents *alerting.Incidents) *Receipts {
+	rank := func(record []byte) time.Time {
+		x := decodeReceipt(record)
+		switch {
+		case x == nil:
+			return time.Time{}
+		case !x.Checked: // somebody may wait for it
+			return x.Sent.Add(records.outbox.Engine.Load().QueueSettings.Keep)
+		}
+		return x.Sent
+	}
+	forget := func([]byte) queue.Record { return queue.Record{} }
+	return &Receipts{records, incidents, records.outbox.NewMemory(outbox.KindReceipt, records.receipts, rank, forget)}
 }
 
 // ReceiptFuncs returns what alerts need of the receipts in an outbox.
@@ -60,7 +76,7 @@ func (q *Receipts) pushed(ctx context.Context, key site.Place, d *Device, m *not
 	if err != nil {
 		return err
 	}
-	_, err = q.change(ctx, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
+	_, err = q.change(ctx, key, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
 		s.pushed(d, key, now)
 		return d.pushed(key, id, before, began, now)
 	})
@@ -73,7 +89,7 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 	if err != nil {
 		return err
 	}
-	x, err := q.change(ctx, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
+	x, err := q.change(ctx, key, d, id, func(now time.Time, before *Receipt, s *State) *Receipt {
 		s.confirmed(d, key, now)
 		return d.confirmed(key, id, before, now)
 	})
@@ -83,16 +99,16 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 	return q.confirmStep(ctx, x)
 }
 
-// change changes the receipt for a message to a device and the state of the device.
+// change changes the receipt for a message to a device of a key and the state of the device.
 // f gets the receipt until now, or nil, and returns the new one. It may be called several
 // times.
-func (q *Receipts) change(ctx context.Context, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
+func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
 	names := []queue.Hash{q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)}
-	err = q.records.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
 		x = f(now, decodeReceipt(old[0]), s)
 		return &queue.RuledChange{Records: []queue.Record{q.records.ofReceipt(x), q.records.ofState(s, now)}}, nil
-	}})
+	}}))
 	return x, err
 }
 
@@ -108,7 +124,7 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 		}
 	}
 	names := []queue.Hash{name, q.records.state(before.Device)}
-	return q.records.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		if x := decodeReceipt(old[0]); x != nil && x.expire(s, q.records.outbox.Engine.Load().QueueSettings.Keep, now) {
@@ -118,7 +134,7 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 			c.Records[1] = q.records.ofState(s, now)
 		}
 		return c, nil
-	}})
+	}}))
 }
 
 // confirmStep tells the incident of a message, if it escalates, whether the device has
@@ -137,27 +153,4 @@ func (q *Receipts) confirmStep(ctx context.Context, x *Receipt) error {
 		return nil //nolint:nilerr // the record of the message is damaged; the steps go on by time
 	}
 	return q.incidents.NoteReceipt(ctx, alerting.StepReceipt{Job: r, Message: x.Message, Target: x.Target, Shown: x.answered()})
-}
-
-// Set sets when devices have confirmed a message.
-func (q *Receipts) Set(ctx context.Context, m *api.QueuedMessage) {
-	if !slices.ContainsFunc(m.Results, func(r api.QueuedResult) bool { return site.IsDevice(r.Destination) }) {
-		return
-	}
-	records, err := q.records.outbox.Queue.CallersGroup(ctx, q.records.receipts(m.ID), queue.Hash{}, MaxMaxDevices)
-	if err != nil {
-		return // the message can be shown without them
-	}
-	for _, r := range records {
-		x := decodeReceipt(r.Data)
-		if x == nil || x.Received.IsZero() {
-			continue
-		}
-		at := x.Received.UTC()
-		for i := range m.Results {
-			if m.Results[i].Destination == site.DeviceScheme+x.Name && m.Results[i].Status == notifier.Delivered {
-				m.Results[i].Received = &at
-			}
-		}
-	}
 }

@@ -82,9 +82,9 @@ func (q Records) Receipt(target, message string) queue.Hash {
 	return q.outbox.Queue.Hash("receipt\x00" + target + "\x00" + message)
 }
 
-// receipts returns the group of the receipts for a message.
-func (q Records) receipts(message string) queue.Hash {
-	return q.outbox.Queue.Hash("receipts\x00" + message)
+// receipts returns the group of the receipts of the key with a place.
+func (q Records) receipts(place string) queue.Hash {
+	return q.outbox.Queue.Hash("receipts of\x00" + place)
 }
 
 func (q Records) state(id string) queue.Hash {
@@ -108,18 +108,20 @@ func (q Records) ofDevices(l *List, now time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevices, l.encode()), Due: outbox.FarAway(now), Group: q.Group()}
 }
 
+// ofState returns the record of a state. It is looked at each day, in case the device is gone.
 func (Records) ofState(s *State, now time.Time) queue.Record {
 	due := s.due(now)
 	if due.IsZero() {
 		due = outbox.FarAway(now)
 	}
+	due = outbox.KindDeviceState.Due(due, now)
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDeviceState, s.encode()), Due: due}
 }
 
 // ofReceipt returns the record of a receipt, which is kept as long as results are.
 func (q Records) ofReceipt(x *Receipt) queue.Record {
 	return queue.Record{
-		Data: outbox.EncodeRecord(outbox.KindReceipt, x.encode()), Due: x.due(q.outbox.Engine.Load().QueueSettings.Keep), Group: q.receipts(x.Message.String()),
+		Data: outbox.EncodeRecord(outbox.KindReceipt, x.encode()), Due: x.due(q.outbox.Engine.Load().QueueSettings.Keep), Group: q.receipts(x.Place.String()),
 	}
 }
 

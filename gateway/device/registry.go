@@ -8,8 +8,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -35,7 +38,7 @@ type Registry struct {
 func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
 	records := Records{o}
 	return &Registry{
-		Invitations: newInvitations(records), Receipts: &Receipts{records, incidents}, Records: records,
+		Invitations: newInvitations(records), Receipts: newReceipts(records, incidents), Records: records,
 		outbox: o, incidents: incidents,
 		usage: o.NewUsage(outbox.KindDevices, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 			b, err := o.Queue.CallersRecord(ctx, records.devices(place))
@@ -45,11 +48,17 @@ func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
 	}
 }
 
-// weigh returns what the devices of a key count for.
+// weigh returns what the devices of a key count for, with their states.
 func weigh(record []byte) outbox.Used {
 	w := outbox.Weigh(record)
-	if l, err := decodeDevices(record); err == nil {
-		w.Count = len(l.All)
+	l, err := decodeDevices(record)
+	if err != nil {
+		return w
+	}
+	w.Count = len(l.All)
+	for i := range l.All {
+		s := State{Name: l.All[i].Name, ID: l.All[i].ID, Place: l.Place}
+		w.Bytes += outbox.Weigh(s.encode()).Bytes + maxStateRest
 	}
 	return w
 }
@@ -151,9 +160,16 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 	}
 	secret = NewSecret()
 	place := s.Key.Place(s.Site.Site)
-	var others []queue.Hash
+	var others []queue.Hash // that are removed
 	if s.Invite != "" {
 		others = append(others, q.Records.invitation(s.Invite))
+	}
+	before, err := q.Of(ctx, place)
+	if err != nil && !errors.Is(err, ErrDamaged) {
+		return nil, "", err
+	}
+	for _, o := range before.at(s.Subscription.Endpoint) { // which it replaces
+		others = append(others, q.Records.state(o.ID))
 	}
 	err = q.Update(ctx, place, true, others, func(now time.Time, l *List, old [][]byte) ([]queue.Record, error) {
 		d = newDevice(secret)
@@ -201,6 +217,35 @@ func (q *Registry) Confirm(ctx context.Context, key site.Place, id, token string
 		return nil, ErrNone
 	}
 	return d, q.Receipts.received(context.WithoutCancel(ctx), key, d, message)
+}
+
+// SetReceived sets when devices have confirmed the message of e, which m shows. It is not known
+// of a device that is gone.
+func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *api.QueuedMessage) {
+	var s queued.Summary
+	if s.Decode(e.Message.Summary) != nil || s.At == (site.Place{}) {
+		return
+	}
+	devices, err := q.Of(ctx, s.At)
+	if err != nil || devices == nil {
+		return // the message can be shown without them
+	}
+	for i := range devices.All {
+		b, err := q.outbox.Queue.CallersRecord(ctx, q.Records.Receipt(Hash(devices.All[i].ID), m.ID))
+		if err != nil {
+			return
+		}
+		x := decodeReceipt(b)
+		if x == nil || x.Received.IsZero() {
+			continue
+		}
+		at := x.Received.UTC()
+		for i := range m.Results {
+			if m.Results[i].Destination == site.DeviceScheme+x.Name && m.Results[i].Status == notifier.Delivered {
+				m.Results[i].Received = &at
+			}
+		}
+	}
 }
 
 // Remove removes a device of a key, and returns it. by is who does so; "" if nobody is
@@ -289,7 +334,8 @@ func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others 
 		return &queue.RuledChange{Records: append([]queue.Record{q.Records.NewVersion(now), q.Records.ofDevices(l, now)}, more...)}, nil
 	}}
 	place := key.String()
-	if err := q.outbox.Apply(ctx, q.Invitations.usage.Ruled(place, false, q.usage.Ruled(place, adds, change))); err != nil {
+	// A client can make its device larger, too.
+	if err := q.outbox.Apply(ctx, q.Invitations.usage.Ruled(place, false, q.usage.Ruled(place, true, change))); err != nil {
 		return err
 	}
 	if err := q.Read(ctx); err != nil {

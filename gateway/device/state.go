@@ -15,6 +15,9 @@ const (
 	unseenTime = 14 * 24 * time.Hour // in which something was sent
 )
 
+// maxStateRest is about how many bytes a stored state has at most besides its names.
+const maxStateRest = 250
+
 // State is what is known of a device. It changes with each message. Without an ID, nothing
 // is known.
 type State struct {

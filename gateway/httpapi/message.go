@@ -107,7 +107,7 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 		return nil, Answer(err)
 	}
 	m := queued.Message(e)
-	q.Devices.Receipts.Set(ctx, m)
+	q.Devices.SetReceived(ctx, e, m)
 	if x := q.Alerts.Incidents.OfMessage(ctx, e.Message); x != nil && h.mayActOn(r, h.NameOfIncident(r)(x)) {
 		m.IncidentID = x.ID
 	}

@@ -25,20 +25,16 @@ type Box struct {
 	Slow loglimit.Limiter // readers
 }
 
-// inboxShare is the share of the queue that all inboxes may take: at most max_size /
-// inboxShare.
-const inboxShare = 4
-
 // NewBox returns the inboxes of the keys in the queue.
 func NewBox(q *outbox.Outbox) *Box {
 	b := &Box{}
 	b.Store = &Store{
 		Queue: q.Queue, Shared: q.Shared,
-		MaxSize: func() int64 { return q.Engine.Load().QueueSettings.MaxSize / inboxShare },
+		MaxSize: func() int64 { return q.Engine.Load().QueueSettings.MaxSize },
 		Used:    func() bool { return slices.ContainsFunc(q.Engine.Load().All(), (*site.Site).HasInboxes) },
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {
-				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter",
+				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter, and one of them an eighth",
 					zap.Int("messages", n), zap.String("key", keyOfPlace(place)))
 			})
 		},

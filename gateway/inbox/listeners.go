@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -16,7 +17,6 @@ import (
 const (
 	MaxListeners = 100 // of an inbox at a gateway
 
-	maxCount    = 10_000  // messages of an inbox
 	maxAllCount = 100_000 // messages of all inboxes
 )
 
@@ -95,23 +95,26 @@ func (k *known) followed() []string {
 }
 
 // crowded returns the inbox whose oldest messages have to go, or "" if there is room for
-// all: one with too many messages, or the largest one if all together take too much.
-func (k *known) crowded(maxSize int64) (place string) {
+// all, and how much of it: one with too many messages, or the largest one if it or all together
+// take too much of a queue with a maximum size.
+func (k *known) crowded(maxSize int64) (place string, more surplus) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	kind := outbox.KindInboxMessage
 	var largest, all Head
 	for _, h := range k.heads {
-		if h.Count > maxCount {
-			return h.Place
+		if h.Count > kind.Most() {
+			return h.Place, surplus{count: h.Count - kind.Most()}
 		}
 		if all.Count, all.Size = all.Count+h.Count, all.Size+h.Size; h.Size > largest.Size {
 			largest = h
 		}
 	}
-	if all.Size > maxSize || all.Count > maxAllCount {
-		return largest.Place
+	more = surplus{all.Count - maxAllCount, max(largest.Size-kind.KeyShare(maxSize), all.Size-kind.Share(maxSize))}
+	if more.count <= 0 && more.size <= 0 {
+		return "", more
 	}
-	return ""
+	return largest.Place, more
 }
 
 // Listen returns the feed of an inbox. The caller calls leave when it does not listen any
@@ -158,7 +161,7 @@ func (s *Store) Refresh(ctx context.Context) {
 			return
 		}
 	}
-	s.trim(ctx)
+	s.Trim(ctx)
 }
 
 // readHeads reads the heads of all inboxes.
@@ -186,21 +189,23 @@ func (s *Store) readHeads(ctx context.Context) error {
 // maxTrims is the maximum number of pages of messages that are removed at once.
 const maxTrims = 20
 
-// trim removes the oldest messages where there are too many.
-func (s *Store) trim(ctx context.Context) {
+// Trim removes the oldest messages where there are too many, and reports whether there were some.
+func (s *Store) Trim(ctx context.Context) (removed bool) {
 	for range maxTrims {
-		place := s.known.crowded(s.MaxSize())
+		place, more := s.known.crowded(s.MaxSize())
 		if place == "" {
-			return
+			break
 		}
-		n, err := s.remove(ctx, place, math.MaxUint64)
+		n, err := s.remove(ctx, place, math.MaxUint64, more)
 		if err != nil {
-			return
+			break
 		}
 		if n == 0 { // what is known of it is wrong
 			s.known.forget(place)
 			continue
 		}
+		removed = true
 		s.Removed(place, n)
 	}
+	return removed
 }

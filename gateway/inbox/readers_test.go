@@ -138,7 +138,7 @@ func TestInboxIsFull(t *testing.T) {
 	}
 	g.Rooms().Inboxes.Refresh(t.Context())
 	list := inboxOf(t, g, "/notify/loud/messages").Messages
-	if len(list) == 0 || len(list) > 70 || list[len(list)-1].Title != "99" {
+	if len(list) == 0 || len(list) > 33 || list[len(list)-1].Title != "99" {
 		t.Errorf("%d messages, the last is %q", len(list), list[len(list)-1].Title)
 	}
 	if got := bodies(inboxOf(t, g, "/notify/quiet/messages").Messages); got != "quiet" {

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -20,8 +21,8 @@ type Store struct {
 	Queue  *queue.Queue
 	Shared bool // other gateways use the queue, too
 
-	// MaxSize returns how many bytes all inboxes may take, and Used reports whether a key has
-	// one.
+	// MaxSize returns the maximum size of the queue, of which inboxes have a share, and Used
+	// reports whether a key has one.
 	MaxSize func() int64
 	Used    func() bool
 
@@ -118,16 +119,22 @@ func (s *Store) due(ctx context.Context, name queue.Hash, record []byte) (bool, 
 		return false, nil
 	}
 	for {
-		n, err := s.remove(ctx, place, m.Cursor)
+		n, err := s.remove(ctx, place, m.Cursor, surplus{page, math.MaxInt64})
 		if err != nil || n < page {
 			return true, err
 		}
 	}
 }
 
-// remove removes the oldest messages of an inbox: a page of those with a cursor of at most
-// upTo. It returns how many there were.
-func (s *Store) remove(ctx context.Context, place string, upTo Cursor) (n int, err error) {
+// surplus is how much of an inbox is too much.
+type surplus struct {
+	count int
+	size  int64
+}
+
+// remove removes the oldest messages of an inbox, if their cursors are at most upTo, until there is
+// no surplus: a page of them at most. It returns how many there were.
+func (s *Store) remove(ctx context.Context, place string, upTo Cursor, more surplus) (n int, err error) {
 	group := s.group(place)
 	records, err := s.Queue.CallersGroup(ctx, group, queue.Hash{}, page)
 	if err != nil || len(records) == 0 {
@@ -136,6 +143,9 @@ func (s *Store) remove(ctx context.Context, place string, upTo Cursor) (n int, e
 	var oldest []*Message
 	size := 0
 	for _, r := range records {
+		if len(oldest) >= more.count && int64(size) >= more.size {
+			break
+		}
 		if _, m, ok := decodeMessage(r.Data); ok && m.Cursor <= upTo {
 			oldest, size = append(oldest, m), size+m.Size()
 		}
@@ -166,7 +176,7 @@ func (s *Store) remove(ctx context.Context, place string, upTo Cursor) (n int, e
 func (s *Store) Clear(ctx context.Context, place string) error {
 	head, err := s.Head(ctx, place)
 	for n := page; err == nil && n == page; {
-		n, err = s.remove(ctx, place, head.Last)
+		n, err = s.remove(ctx, place, head.Last, surplus{page, math.MaxInt64})
 	}
 	return err
 }

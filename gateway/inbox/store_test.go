@@ -164,15 +164,16 @@ func TestCrowded(t *testing.T) {
 		want  string
 	}{
 		{[]Head{{Place: "a", Count: 3, Size: 50}, {Place: "b", Count: 3, Size: 50}}, ""},
-		{[]Head{{Place: "a", Count: 3, Size: 50}, {Place: "b", Count: 3, Size: 51}}, "b"},
-		{[]Head{{Place: "a", Count: maxCount, Size: 50}, {Place: "b", Count: maxCount + 1, Size: 1}}, "b"},
+		{[]Head{{Place: "a", Count: 3, Size: 49}, {Place: "b", Count: 3, Size: 51}}, "b"}, // more than its share
+		{[]Head{{Place: "a", Count: 3, Size: 33}, {Place: "b", Count: 3, Size: 33}, {Place: "c", Count: 3, Size: 35}}, "c"},
+		{[]Head{{Place: "a", Count: outbox.KindInboxMessage.Most(), Size: 50}, {Place: "b", Count: outbox.KindInboxMessage.Most() + 1, Size: 1}}, "b"},
 	} {
 		var k known
 		for _, h := range c.heads {
 			k.note(h)
 		}
-		if got := k.crowded(100); got != c.want {
-			t.Errorf("%+v: %q", c.heads, got)
+		if got, more := k.crowded(400); got != c.want || got != "" && more.count != 1 && more.size != 1 {
+			t.Errorf("%+v: %q, %+v", c.heads, got, more)
 		}
 	}
 }

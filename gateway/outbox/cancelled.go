@@ -56,9 +56,6 @@ func (q *Outbox) dueCancelled(ctx context.Context, name queue.Hash, data []byte)
 	return q.RemoveRecord(ctx, name)
 }
 
-// Refresh looks for what other gateways have stored. The queue calls it each second.
-func (q *Outbox) Refresh(ctx context.Context) { q.cancelling.Look(ctx, q, q.cancelledGroup()) }
-
 // Arm looks for what is due when the queue is opened.
 func (q *Outbox) Arm(ctx context.Context) error {
 	return q.cancelling.Begin(ctx, q.Queue, q.cancelledGroup())

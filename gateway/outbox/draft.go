@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"slices"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
@@ -145,7 +146,11 @@ func summaryOf(d *dispatch.Delivery) []byte {
 // finalSummaryOf returns the summary of a message that needs no chains, because it is
 // final.
 func finalSummaryOf(d *dispatch.Delivery) queued.Summary {
-	return queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type, Asks: d.Question != nil}
+	s := queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type, Asks: d.Question != nil}
+	if slices.ContainsFunc(d.To.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) {
+		s.At = d.At
+	}
+	return s
 }
 
 // deliveryState returns the state of a delivery to t before its first attempt. text is the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -11,6 +12,46 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
+
+// Refresh looks for what other gateways have stored, and keeps keys within their shares. The queue
+// calls it each second.
+func (q *Outbox) Refresh(ctx context.Context) {
+	q.cancelling.Look(ctx, q, q.cancelledGroup())
+	for _, u := range q.usages {
+		u.refresh(ctx)
+	}
+	q.forgetOldest(ctx)
+}
+
+// forgetOldest forgets the oldest of what keys remember beyond their shares, and reports whether
+// there was some.
+func (q *Outbox) forgetOldest(ctx context.Context) (made bool) {
+	for _, u := range q.usages {
+		if u.memory != nil && u.memory.forgetOldest(ctx) {
+			made = true
+		}
+	}
+	return made
+}
+
+// room is when room was made last in a queue that was full.
+type room struct {
+	mu   sync.Mutex // one caller makes room at a time
+	made time.Time
+}
+
+// makeRoom removes what is dispensable, because the queue was full at a time. It reports whether
+// there may be room since then.
+func (q *Outbox) makeRoom(ctx context.Context, full time.Time) bool {
+	q.room.mu.Lock()
+	made := q.forgetOldest(ctx)
+	if q.Policy.Trim(ctx) || made {
+		q.room.made = time.Now()
+	}
+	made = q.room.made.After(full)
+	q.room.mu.Unlock()
+	return q.Policy.MakeRoom(ctx, full) || made
+}
 
 // Accept stores an entry of the queue. If the queue is full, keys that remember more than their
 // share make room first.
@@ -21,7 +62,7 @@ func (q *Outbox) Accept(ctx context.Context, e *queue.Entry) error {
 		return q.Queue.Accept(ctx, e)
 	}
 	err := counted(ctx, accept)
-	if errors.Is(err, queue.ErrFull) && q.Policy.MakeRoom(ctx, tried) {
+	if errors.Is(err, queue.ErrFull) && q.makeRoom(ctx, tried) {
 		err = counted(ctx, accept)
 	}
 	return err

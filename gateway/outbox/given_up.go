@@ -27,6 +27,9 @@ import (
 //   - It knows the texts that are kept, so that an unchanged repeat replaces the one before.
 //   - It counts what the fallback of the key has not been told of, so that the fallback gets
 //     one message at once and then at most one an hour.
+//
+// A client can make destinations, with the values of a template or as URLs of a saved key. So
+// records are forgotten beyond the share of the key: first the texts, then the others.
 
 // The bounds of a record.
 const (
@@ -38,6 +41,7 @@ const (
 
 // givenUp is what a destination of a key has given up.
 type givenUp struct {
+	home            string    // where the key is defined; "" in a record of an early version
 	key, site, hash string    // of the last delivery; they find the fallback
 	service         string    // of the last delivery
 	reason, id      string    // of the last delivery
@@ -64,6 +68,7 @@ func (g *givenUp) fields(c *wire.Codec) {
 	wire.Time(c, 8, &g.told)
 	wire.Number(c, 9, &g.count)
 	wire.Records(c, 10, &g.kept, (*keptText).fields)
+	wire.Text(c, 11, &g.home)
 }
 
 func (k *keptText) fields(c *wire.Codec) {
@@ -88,7 +93,38 @@ func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
 	if g.count > 0 {
 		due = g.told.Add(tellEvery)
 	}
-	return queue.Record{Data: EncodeRecord(KindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
+	r := queue.Record{Data: EncodeRecord(KindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
+	if g.home != "" {
+		r.Group = q.givenUpGroup(g.place())
+	}
+	return r
+}
+
+// place is that of the key.
+func (g *givenUp) place() string { return g.home + "\x00" + g.key }
+
+// givenUpGroup is the group of the records of the key with a place.
+func (q *Outbox) givenUpGroup(place string) queue.Hash {
+	return q.Queue.Hash("given up of\x00" + place)
+}
+
+// RememberGivenUp begins to keep what destinations have given up within the share of each key.
+func (q *Outbox) RememberGivenUp() {
+	rank := func(record []byte) time.Time {
+		g := decodeGivenUp(record)
+		if len(g.kept) == 0 || g.count > 0 { // what the fallback was told, and is to be told
+			return g.last.Add(q.Engine.Load().QueueSettings.Keep)
+		}
+		return g.last
+	}
+	q.givenUp = q.NewMemory(KindGivenUp, q.givenUpGroup, rank, func(record []byte) queue.Record {
+		g := decodeGivenUp(record)
+		if len(g.kept) == 0 {
+			return queue.Record{}
+		}
+		g.kept = nil
+		return q.givenUpRecord(g)
+	})
 }
 
 // keepsRefused reports whether a delivery of the message is kept that its destination
@@ -178,6 +214,7 @@ func (q *Outbox) GaveUp(j *queue.Job) *queue.Ruled {
 		return nil
 	}
 	u := &queue.Ruled{Names: []queue.Hash{q.givenUpName(home, d.State.Key, j.Destination)}, Size: 2 * givenUpSize}
+	place := (&givenUp{home: home, key: d.State.Key}).place()
 	u.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Queue.Now()
 		g := decodeGivenUp(old[0])
@@ -203,7 +240,7 @@ func (q *Outbox) GaveUp(j *queue.Job) *queue.Ruled {
 				}})
 			}
 		}
-		g.key, g.site, g.hash, g.service, g.last = d.State.Key, d.State.Site, d.State.Hash, d.Result.Service, now
+		g.home, g.key, g.site, g.hash, g.service, g.last = home, d.State.Key, d.State.Site, d.State.Hash, d.Result.Service, now
 		switch {
 		case !tells:
 		case g.count == 0 && !now.Before(g.told.Add(tellEvery)):
@@ -216,7 +253,7 @@ func (q *Outbox) GaveUp(j *queue.Job) *queue.Ruled {
 		c.Records[0] = q.givenUpRecord(g)
 		return c, nil
 	}
-	return u
+	return q.givenUp.Ruled(place, true, u)
 }
 
 // keep notes that a job with a text is kept. It returns those of other messages that it
@@ -316,6 +353,9 @@ func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 		c.Records[0] = q.givenUpRecord(&next)
 		return c, nil
 	}}
+	if g.home != "" {
+		u = q.givenUp.Ruled(g.place(), true, u)
+	}
 	var err error
 	if fallback == "" {
 		err = q.Queue.Apply(ctx, u)

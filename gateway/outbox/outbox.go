@@ -32,6 +32,8 @@ type Outbox struct {
 	Engine  atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
 	slow    slowDestinations
 	usages  map[*Kind]*Usage // how much keys have of the kinds that are counted
+	givenUp *Memory          // of what destinations have given up
+	room    room
 
 	cancelling Presence // of messages that were cancelled during an attempt
 
@@ -74,8 +76,9 @@ type Policy struct {
 	Callback func(ctx context.Context, id string, policy *egress.Policy) (*notifier.Destination, error)
 
 	// MakeRoom removes what is dispensable from a queue that was full at a time, and reports
-	// whether it has removed something.
+	// whether it has removed something. Trim does so with what does not take long.
 	MakeRoom func(ctx context.Context, full time.Time) bool
+	Trim     func(ctx context.Context) bool
 
 	// Keep adds the message to the inbox of its key, when the entry is stored. stored is
 	// called after that; it is nil if the key has none.

@@ -25,6 +25,7 @@ type Usage struct {
 	kind    *Kind
 	weigh   func(record []byte) Used
 	records func(ctx context.Context, place string, f func(record []byte)) error
+	memory  *Memory // nil if what is too much is refused
 
 	counting sync.Mutex // one caller counts at a time
 
@@ -53,11 +54,15 @@ const recordOverhead = 180
 // a function with each record of the key with a place; others may be among them, which weigh
 // as nothing.
 func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used, records func(ctx context.Context, place string, f func(record []byte)) error) *Usage {
-	u := &Usage{outbox: q, kind: kind, weigh: weigh, records: records, recounted: map[string]time.Time{}}
+	return q.addUsage(&Usage{kind: kind, weigh: weigh, records: records})
+}
+
+func (q *Outbox) addUsage(u *Usage) *Usage {
+	u.outbox, u.recounted = q, map[string]time.Time{}
 	if q.usages == nil {
 		q.usages = map[*Kind]*Usage{}
 	}
-	q.usages[kind] = u
+	q.usages[u.kind] = u
 	return u
 }
 
@@ -116,8 +121,8 @@ func (u *Usage) group() queue.Hash {
 }
 
 // Ruled returns r with the change of what the key with a place has: of those of its records
-// that are of the kind. It fails if the key has too much then, unless adds is false. The
-// change is made with [Outbox.Apply] or [Outbox.Accept].
+// that are of the kind. It fails if the key has too much then, unless adds is false or the oldest
+// are forgotten. The change is made with [Outbox.Apply] or [Outbox.Accept].
 func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
 	n, out := len(r.Names), *r
 	out.Names = append(slices.Clip(r.Names), u.name(place))
@@ -132,6 +137,10 @@ func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
 			grown = grown.plus(u.weightOf(r.Data)).minus(u.weightOf(old[i]))
 		}
 		x := decodeUsage(old[n])
+		if x == nil && u.memory != nil && grown.Bytes > 0 { // what is not of the group is not counted
+			x = &usage{Kind: u.kind.letter, Place: place, Counted: true}
+		}
+		adds := adds && u.memory == nil
 		switch {
 		case x == nil && !adds: // it is counted when it is needed
 			c.Records = append(c.Records, queue.Record{})
@@ -144,6 +153,12 @@ func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
 			if err := u.check(place, x.Used, grown); err != nil {
 				return nil, err
 			}
+		}
+		u.mu.Lock()
+		u.all = u.all.plus(grown)
+		u.mu.Unlock()
+		if u.memory != nil {
+			u.memory.note(place, x.Used)
 		}
 		c.Records = append(c.Records, u.record(*x))
 		return &c, nil
@@ -173,7 +188,6 @@ func (u *Usage) check(place string, has, grown Used) error {
 	if grown.Bytes > 0 && u.all.Bytes+grown.Bytes > k.Share(size) {
 		return &fullError{u, place, tooMuch(http.StatusServiceUnavailable, "the %s of all keys take as much as they may, which is %s of max_size; try again later, or raise max_size", k, humanize.IBytes(uint64(max(k.Share(size), 0))))}
 	}
-	u.all = u.all.plus(grown)
 	return nil
 }
 
@@ -340,9 +354,8 @@ func (u *Usage) Of(ctx context.Context, place string) (has Used, counted bool, e
 	return x.Used, x.Counted, nil
 }
 
-// Refresh reads what all keys have, every few seconds. The room of the kind calls it each
-// second.
-func (u *Usage) Refresh(ctx context.Context) {
+// refresh reads what all keys have, every few seconds.
+func (u *Usage) refresh(ctx context.Context) {
 	now := u.outbox.Queue.Now()
 	u.mu.Lock()
 	early := now.Sub(u.looked).Abs() < readUsage
@@ -358,17 +371,25 @@ const readUsage = 10 * time.Second
 // readAll reads what all keys have.
 func (u *Usage) readAll(ctx context.Context) error {
 	var all Used
+	has := map[string]Used{}
 	now := u.outbox.Queue.Now()
 	err := EachOfGroup(ctx, u.outbox.Queue, u.group(), func(r queue.NamedRecord) bool {
 		if x := decodeUsage(r.Data); x != nil {
 			all = all.plus(x.Used)
+			if u.memory != nil {
+				has[x.Place] = x.Used
+			}
 		}
 		return true
 	})
-	if err == nil {
-		u.mu.Lock()
-		u.all, u.looked = all, now
-		u.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	return err
+	u.mu.Lock()
+	u.all, u.looked = all, now
+	u.mu.Unlock()
+	if u.memory != nil {
+		u.memory.share(has)
+	}
+	return nil
 }

@@ -151,3 +151,76 @@ func TestUsage(t *testing.T) {
 		}
 	})
 }
+
+// TestMemory checks that the oldest of what a key has are forgotten, that two gateways agree
+// on that, and that many keys have less each. The gateway itself has no usage of the kind.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{Path: dir, MaxSize: 1 << 20}})
+		newMemory := func() (*outbox.Outbox, *outbox.Memory) {
+			o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
+			o.Engine.Store(g.Rooms().Outbox.Engine.Load())
+			rank := func(record []byte) time.Time { return time.Unix(int64(record[1]), 0) }
+			return o, o.NewMemory(outbox.KindSubject, func(place string) queue.Hash { return o.Queue.Hash(place) }, rank, func([]byte) queue.Record { return queue.Record{} })
+		}
+		a, inA := newMemory()
+		b, inB := newMemory()
+		add := func(o *outbox.Outbox, m *outbox.Memory, place string, i, size int) {
+			r := &queue.Ruled{Names: []queue.Hash{o.Queue.Hash(place + fmt.Sprint(i))}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+				data := make([]byte, size)
+				data[0] = byte(i)
+				return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindSubject, data), Due: o.Queue.Now().Add(time.Hour), Group: o.Queue.Hash(place)}}}, nil
+			}}
+			if err := o.Apply(t.Context(), m.Ruled(place, true, r)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		has := func(place string) (n int, bytes int64, first byte) {
+			first = 255
+			err := outbox.EachOfGroup(t.Context(), a.Queue, a.Queue.Hash(place), func(r queue.NamedRecord) bool {
+				n, bytes, first = n+1, bytes+outbox.Weigh(r.Data).Bytes, min(first, r.Data[1])
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n, bytes, first
+		}
+		share := outbox.KindSubject.KeyShare(1 << 20)
+		for i := range 100 {
+			add(a, inA, "one", i, 1500)
+			add(b, inB, "one", 100+i, 1500)
+		}
+		a.Refresh(t.Context())
+		b.Refresh(t.Context())
+		n, bytes, first := has("one")
+		if bytes > share || bytes < share/2 || int(first) != 200-n {
+			t.Errorf("%d records with %d bytes from %d on, of %d bytes", n, bytes, first, share)
+		}
+		if got, counted, err := inB.Of(t.Context(), "one"); err != nil || !counted || got != (outbox.Used{Count: n, Bytes: bytes}) {
+			t.Errorf("counted are %+v, %v", got, err)
+		}
+		for place := range 10 { // what they have together is too much
+			for i := range 30 {
+				add(a, inA, fmt.Sprint("place", place), i, 1500)
+			}
+		}
+		for range 3 {
+			time.Sleep(11 * time.Second)
+			a.Refresh(t.Context())
+		}
+		var all int64
+		for place := range 10 {
+			n, bytes, _ := has(fmt.Sprint("place", place))
+			if n == 0 || n == 30 {
+				t.Errorf("place %d has %d records", place, n)
+			}
+			all += bytes
+		}
+		if _, bytes, _ = has("one"); all+bytes > outbox.KindSubject.Share(1<<20) {
+			t.Errorf("all have %d bytes", all+bytes)
+		}
+	})
+}

@@ -263,7 +263,6 @@ func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 // Refresh looks for planned messages of other gateways. The queue calls it each second.
 func (p *Messages) Refresh(ctx context.Context) {
 	p.some.Look(ctx, p.outbox, p.group())
-	p.usage.Refresh(ctx)
 }
 
 // Arm looks for planned messages when the queue is opened.

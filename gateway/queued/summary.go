@@ -1,6 +1,7 @@
 package queued
 
 import (
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -21,6 +22,9 @@ type Summary struct {
 
 	Asks bool // the message is a question
 
+	// At is the place of the key, which finds the receipts of its devices; zero without devices.
+	At site.Place
+
 	Chains Chains // none for a message that is final
 }
 
@@ -34,6 +38,8 @@ func (s *Summary) fields(c *wire.Codec) {
 	wire.Text(c, 7, &s.Type)
 	wire.Text(c, 8, &s.Known)
 	wire.True(c, 20, &s.Asks)
+	wire.Text(c, 21, &s.At.Home)
+	wire.Text(c, 22, &s.At.Key)
 }
 
 func chainFields(chain *[][]int, c *wire.Codec) { wire.Records(c, 1, chain, numberFields) }

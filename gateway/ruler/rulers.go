@@ -212,7 +212,6 @@ func (r *Rulers) Refresh(ctx context.Context) {
 	if err := all.Wait(); err != nil {
 		r.outbox.Log.Debug("repeated alerts cannot be stored now, and are stored later") // the queue has logged why
 	}
-	r.usage.Refresh(ctx)
 	r.groups.Look(ctx, r.outbox, r.groupsName())
 }
 

@@ -324,7 +324,22 @@ func (l *Lane) Empty(now time.Time) bool {
 			return false
 		}
 	}
+	return l.OnlySpent()
+}
+
+// OnlySpent reports whether nothing is held or counted, and all that is known is what was sent.
+func (l *Lane) OnlySpent() bool {
 	return len(l.Items)+len(l.Over) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
+}
+
+// LastSpent returns when the latest time of a rate began.
+func (l *Lane) LastSpent() (last time.Time) {
+	for _, s := range l.Spent {
+		if s.Since.After(last) {
+			last = s.Since
+		}
+	}
+	return last
 }
 
 // afterCheck is when a lane is looked at again whose items wait for a digest.
