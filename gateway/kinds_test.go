@@ -153,6 +153,22 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		}
 		return gatewaytest.Reply{}
 	},
+	outbox.KindOpenAlert: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
+		open := func(i int) string {
+			return x.Post("/notify/plain/opsgenie/v2/alerts", gatewaytest.TypeJSON, fmt.Sprintf(`{"alias":"a%d","message":"x"}`, i)).Body
+		}
+		for i := range 200 {
+			open(i)
+			if i%20 == 0 {
+				time.Sleep(time.Second)
+			}
+		}
+		time.Sleep(5 * time.Second) // until the oldest are forgotten
+		if last, first := open(199), open(0); !strings.Contains(last, "Nothing was sent") || strings.Contains(first, "Nothing was sent") {
+			t.Errorf("again, the latest alert: %s, and one that is forgotten: %s", last, first)
+		}
+		return r
+	},
 	outbox.KindCancelled: func(t *testing.T, x *kindTest) gatewaytest.Reply {
 		for range 100 {
 			id := x.PostForm("/notify/k", "body=x&send_at=1h").JSON(t).ID
@@ -201,7 +217,7 @@ func (x *kindTest) options(kind *outbox.Kind, dir string) gatewaytest.Options {
 		k.Inbox, k.Readers = 7*24*time.Hour, []string{"0123456789abcdef"}
 	}
 	o := gatewaytest.Options{
-		Global: gatewaytest.PushOptions(k, gatewaytest.Key("other", x.fails.NotifyURL())),
+		Global: gatewaytest.PushOptions(k, gatewaytest.Key("plain", x.ok.NotifyURL()), gatewaytest.Key("other", x.fails.NotifyURL())),
 		Site:   site.Options{Managers: gatewaytest.Everybody()},
 		Saved:  &saved.Options{Manage: true, Trusted: true},
 		Queue:  &outbox.Settings{Path: dir, MaxSize: 1 << 20},

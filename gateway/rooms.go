@@ -94,6 +94,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	}
 	q.Outbox.Engine.Store(a)
 	q.Outbox.Queue = queue.New(store, q.Options(s))
+	base.OpenAlerts = base.NewOpenAlerts()
 	q.Inboxes = inbox.NewBox(base)
 	q.Outbox.Policy = outbox.Policy{
 		Plan: q.Alerts.Plan, Before: q.Alerts.Before, Ask: q.Questions.Links, Callback: q.Questions.Callback,

@@ -39,6 +39,9 @@ type Delivery struct {
 	By         string            // who resolves the incident on its page; "" for a program
 	Steps      []int             // of an escalation, by the targets; nil for none
 
+	// OpenAlerts has the alert that the message opens; nil for a message that opens none.
+	OpenAlerts *OpenAlerts
+
 	// Question is what the message asks; nil for a message that asks nothing.
 	Question *api.Ask
 
@@ -180,7 +183,9 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 	// This is before d.Done, after which the client may send the next message.
 	if incident := d.IncidentOf(); incident != "" {
 		observers = append(observers, s.Incidents.observer(incident, d.Message, d.To.Targets))
-		observers = s.OpenAlerts.observe(observers, incident, d.Message, d.To.Targets)
+		if d.OpenAlerts != nil && StateOf(d.Message) == notifier.Open {
+			observers = append(observers, d.OpenAlerts.observer(d.alert(), d.Message, d.To.Targets))
+		}
 	}
 	if d.Key != "" {
 		observers = append(observers, s.count(&d))

@@ -22,7 +22,7 @@ type Dispatcher struct {
 	Background Background
 	Incidents  Incidents
 	Alerts     AlertTitles
-	OpenAlerts OpenAlerts
+	OpenAlerts OpenAlerts // of keys that do not use the queue
 	Tickets    source.Tickets
 	Tally      tally.Counter
 

@@ -9,139 +9,257 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // OpenAlerts is what destinations were told of the open alerts of clients of incident tools,
-// so that an alert that is opened again, with nothing new, is only counted. It is only of this
-// process and of alerts that were passed to Repeats. What is forgotten is told again. The zero
-// value is ready for use.
+// so that an alert that is opened again, with nothing new, is only counted. What is forgotten
+// is told again. The zero value is ready for use, and keeps the alerts in memory. See
+// [NewStoredAlerts].
 type OpenAlerts struct {
+	store AlertStore
+
 	mu     sync.Mutex
-	alerts map[string]*openAlert // by their incidents
+	alerts map[string]*openAlert // by their incidents; without a store
+	missed map[AlertID]struct{}  // alerts that were closed, which the store could not be told
 }
+
+// AlertID identifies an alert.
+type AlertID struct {
+	Place    string // of the key; see [Delivery.Place]
+	Incident string // see [Delivery.IncidentOf]
+}
+
+// AlertStore keeps alerts as records, for all gateways that share it.
+type AlertStore struct {
+	// Change changes the record of an alert. change gets nil if there is none, and returns
+	// nil for none. It may be called several times. The record is forgotten at the time that
+	// change returns.
+	Change func(ctx context.Context, id AlertID, change func(record []byte) ([]byte, time.Time)) error
+
+	// At returns a time of this machine by the clock of the store.
+	At func(time.Time) time.Time
+}
+
+// NewStoredAlerts returns open alerts that a store keeps.
+func NewStoredAlerts(s AlertStore) *OpenAlerts { return &OpenAlerts{store: s} }
 
 // openAlert is an alert that is open.
 type openAlert struct {
-	told    map[string]toldAlert // by the hash of the destination
-	repeats int                  // that nobody was told of
-	since   time.Time            // of the first of them
-	heard   time.Time            // when the last message about it came
-	key     string               // the idempotency key of the last message that was not a repetition
+	opened  time.Time // when its first message came
+	told    []toldAlert
+	repeats int       // that nobody was told of
+	since   time.Time // of the first of them
+	heard   time.Time // when the last message about it came
+	key     string    // the idempotency key of the last message that was not a repetition
 
 	acknowledged bool // a client says so
 
 	// noted is the text of the last message that opened the alert, as it is sent, and text is
-	// what its client has sent: without the line that Note adds, and with the priority.
-	noted, text [sha256.Size]byte
+	// what its client has sent: without the line about repetitions, and with the priority.
+	noted, text alertText
 }
 
 // toldAlert is what a destination has.
 type toldAlert struct {
-	text [sha256.Size]byte
-	at   time.Time
+	target string // the hash of the destination
+	text   alertText
+	at     time.Time
+}
+
+// alertText is the hash of a text.
+type alertText [sha256.Size]byte
+
+func (t *toldAlert) fields(c *wire.Codec) {
+	wire.Text(c, 1, &t.target)
+	wire.Array(c, 2, t.text[:])
+	wire.Time(c, 3, &t.at)
+}
+
+func (a *openAlert) fields(c *wire.Codec) {
+	wire.Time(c, 1, &a.opened)
+	wire.Records(c, 2, &a.told, (*toldAlert).fields)
+	wire.Number(c, 3, &a.repeats)
+	wire.Time(c, 4, &a.since)
+	wire.Time(c, 5, &a.heard)
+	wire.Text(c, 6, &a.key)
+	wire.True(c, 7, &a.acknowledged)
+	wire.Array(c, 8, a.noted[:])
+	wire.Array(c, 9, a.text[:])
 }
 
 // textOf returns what makes two messages about an alert with a priority the same.
-func textOf(m *notifier.Message, priority string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(string(m.Type) + "\x00" + m.Title + "\x00" + m.Body + "\x00" + priority))
+func textOf(m *notifier.Message, body, priority string) alertText {
+	return sha256.Sum256([]byte(string(m.Type) + "\x00" + m.Title + "\x00" + body + "\x00" + priority))
 }
 
-// lastsFor is for how long an alert goes on of which nothing is heard. One that is opened
-// again later is a new one: its client does not close alerts. A client that repeats what lasts
-// does so more often.
-const lastsFor = 4 * time.Hour
+const (
+	// lastsFor is for how long an alert goes on of which nothing is heard. One that is opened
+	// again later is a new one: its client does not close alerts. A client that repeats what
+	// lasts does so more often.
+	lastsFor = 4 * time.Hour
 
-// Repeats reports whether all targets of d have its message already, which opens an alert
-// again. Then it counts it, and n is how many there were since the last message that was
-// told; 0 for a request that is sent again with its idempotency key. Of targets that form a
-// chain, one is enough. Those that lack the message are the new targets of d. A target that is
-// quiet, because somebody takes care of the alert or has silenced it, has the message however
-// long ago that was.
-func (x *OpenAlerts) Repeats(d *Delivery, quiet func(notifier.Target) bool) (n int, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	a, text := x.open(d.IncidentOf()), textOf(d.Message, d.Priority)
-	now := d.Message.Time
-	lasts := now.Sub(a.heard) < lastsFor
-	a.heard = now
-	has := func(t notifier.Target) bool {
-		told, ok := a.told[t.Hash()]
-		return ok && told.text == text && (lasts && now.Sub(told.at) < OpenedTime || a.acknowledged || quiet(t))
+	// How long a store keeps an alert of which nothing is heard. What is opened again within
+	// that time says how often it was repeated before.
+	keptFor         = 48 * time.Hour
+	keptIfTakenCare = 31 * 24 * time.Hour
+)
+
+// forget returns when a store forgets the alert.
+func (a *openAlert) forget() time.Time {
+	if a.acknowledged {
+		return a.heard.Add(keptIfTakenCare)
 	}
-	defer func() {
-		if !ok {
-			a.key = d.Idempotency.Key
-			for _, t := range d.To.Targets { // until they have it
-				delete(a.told, t.Hash())
+	return a.heard.Add(keptFor)
+}
+
+// Opens notes that d opens its alert, and reports whether all targets of d have its message
+// already. Then n is how many such messages there were since the last one that was told; 0
+// for a request that is sent again with its idempotency key. Of targets that form a chain,
+// one is enough. Those that lack the message are the new targets of d, and the message says
+// how many were not told.
+//
+// A target that is quiet, because somebody takes care of the alert or has silenced it, has the
+// message however long ago that was. resolved means that somebody has resolved what was open.
+//
+// After an error, the message is told.
+func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quiet func(notifier.Target) bool) (n int, repeats bool, err error) {
+	now, text := x.at(d.Message.Time), textOf(d.Message, d.Message.Body, d.Priority)
+	resolved = resolved || x.isMissed(d.alert())
+	var lacking []notifier.Target
+	var body string
+	err = x.change(ctx, d.alert(), func(a *openAlert) *openAlert {
+		n, repeats, lacking, body = 0, false, d.To.Targets, d.Message.Body
+		if a == nil || resolved || queue.WrittenAhead(a.heard, now) {
+			a = &openAlert{opened: now, heard: now}
+		}
+		lasts := now.Sub(a.heard) < lastsFor
+		a.heard = now
+		has := func(t notifier.Target) bool {
+			i := a.index(t)
+			return i >= 0 && a.told[i].text == text && (lasts && now.Sub(a.told[i].at) < OpenedTime || a.acknowledged || quiet(t))
+		}
+		if slices.ContainsFunc(lacking, has) {
+			if !notifier.Chained(lacking) {
+				lacking = slices.DeleteFunc(slices.Clone(lacking), has)
+			} else {
+				lacking = nil
+			}
+			if repeats = len(lacking) == 0; repeats {
+				n = a.repeat(d.Idempotency.Key, now)
+				return a
 			}
 		}
-	}()
-	if !slices.ContainsFunc(d.To.Targets, has) {
-		return 0, false
+		a.key = d.Idempotency.Key
+		for _, t := range lacking { // until they have it
+			if i := a.index(t); i >= 0 {
+				a.told = slices.Delete(a.told, i, i+1)
+			}
+		}
+		body = a.withRepetitions(body)
+		a.noted, a.text = textOf(d.Message, body, ""), text
+		return a
+	})
+	if err != nil {
+		return 0, false, err
 	}
-	if !notifier.Chained(d.To.Targets) && slices.ContainsFunc(d.To.Targets, func(t notifier.Target) bool { return !has(t) }) {
+	x.setMissed(d.alert(), false)
+	if !repeats {
 		to := *d.To
-		to.Targets = slices.DeleteFunc(slices.Clone(to.Targets), has)
-		d.To = &to
-		return 0, false
+		to.Targets = lacking
+		d.To, d.Message.Body, d.OpenAlerts = &to, body, x
 	}
-	if a.key != "" && a.key == d.Idempotency.Key {
-		return 0, true
+	return n, repeats, nil
+}
+
+// index returns the position of what a target has, or -1.
+func (a *openAlert) index(t notifier.Target) int {
+	return slices.IndexFunc(a.told, func(told toldAlert) bool { return told.target == t.Hash() })
+}
+
+// repeat counts a message that nobody is told of, with its idempotency key, and returns how
+// many there are.
+func (a *openAlert) repeat(key string, now time.Time) int {
+	if key != "" && key == a.key {
+		return 0
 	}
 	if a.repeats++; a.repeats == 1 {
 		a.since = now
 	}
-	return a.repeats, true
+	return a.repeats
 }
 
-// Acknowledge notes that a client says that somebody takes care of an alert, or nobody any
-// more.
-func (x *OpenAlerts) Acknowledge(incident string, acknowledged bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if a := x.alerts[incident]; a != nil {
-		a.acknowledged = acknowledged
+// withRepetitions adds to a text how often the alert was opened again since the last message
+// that was told, and forgets that.
+func (a *openAlert) withRepetitions(body string) string {
+	n, since := a.repeats, a.since.In(time.Local).Format(time.DateTime)
+	a.repeats, a.since = 0, time.Time{}
+	line := fmt.Sprintf("%d repetitions since %s were not sent.", n, since)
+	switch n {
+	case 0:
+		return body
+	case 1:
+		line = "1 repetition at " + since + " was not sent."
 	}
+	return strings.TrimRight(body, "\n") + "\n" + line
 }
 
-// Note adds to a message, before it is sent, how often its alert was opened again since the
-// last message that was told.
-func (x *OpenAlerts) Note(d *Delivery) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	a, m := x.alerts[d.IncidentOf()], d.Message
-	if a == nil {
-		return
-	}
-	a.heard = m.Time
-	text := textOf(m, d.Priority)
-	if a.repeats > 0 {
-		m.Body = strings.TrimRight(m.Body, "\n") + "\n" + a.repetitions()
-		a.repeats = 0
-	}
-	if StateOf(m) == notifier.Open {
-		a.noted, a.text = textOf(m, ""), text
-	}
-}
-
-// repetitions returns the line about how often the alert was opened again.
-func (a *openAlert) repetitions() string {
-	since := a.since.In(time.Local).Format(time.DateTime)
-	if a.repeats == 1 {
-		return "1 repetition at " + since + " was not sent."
-	}
-	return fmt.Sprintf("%d repetitions since %s were not sent.", a.repeats, since)
-}
-
-// open returns the alert of an incident, which it adds if there is none. If there are too
-// many, it forgets any other one. The caller holds the lock.
-func (x *OpenAlerts) open(incident string) *openAlert {
-	if a := x.alerts[incident]; a != nil {
+// Note notes another message about an alert: it may be closed, and somebody may take care of
+// it, or nobody any more. The message says how often the alert was opened again since the last
+// one that was told.
+func (x *OpenAlerts) Note(ctx context.Context, d *Delivery, unacknowledged bool) error {
+	state, body := StateOf(d.Message), d.Message.Body
+	err := x.change(ctx, d.alert(), func(a *openAlert) *openAlert {
+		if body = d.Message.Body; a == nil {
+			return nil
+		}
+		a.heard, body = x.at(d.Message.Time), a.withRepetitions(body)
+		switch {
+		case state == notifier.Resolved:
+			return nil
+		case state == notifier.Acknowledged, unacknowledged:
+			a.acknowledged = !unacknowledged
+		}
 		return a
+	})
+	d.Message.Body = body
+	if state == notifier.Resolved || unacknowledged {
+		x.setMissed(d.alert(), err != nil)
 	}
-	if x.alerts == nil {
-		x.alerts = map[string]*openAlert{}
+	return err
+}
+
+// at returns a time by the clock of the store.
+func (x *OpenAlerts) at(t time.Time) time.Time {
+	if x.store.At == nil {
+		return t
+	}
+	return x.store.At(t)
+}
+
+// change changes an alert. f gets nil for none, and returns nil for none. A store may call it
+// several times.
+func (x *OpenAlerts) change(ctx context.Context, id AlertID, f func(*openAlert) *openAlert) error {
+	if x.store.Change != nil {
+		return x.store.Change(ctx, id, func(record []byte) ([]byte, time.Time) {
+			a := new(openAlert)
+			if len(record) == 0 || wire.Decode(record, a, (*openAlert).fields) != nil {
+				a = nil
+			}
+			if a = f(a); a == nil {
+				return nil, time.Time{}
+			}
+			return wire.Append(nil, a, (*openAlert).fields), a.forget()
+		})
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := f(x.alerts[id.Incident])
+	delete(x.alerts, id.Incident)
+	if a == nil {
+		return nil
 	}
 	for other := range x.alerts {
 		if len(x.alerts) < MaxAlertTitles {
@@ -149,44 +267,86 @@ func (x *OpenAlerts) open(incident string) *openAlert {
 		}
 		delete(x.alerts, other)
 	}
-	a := &openAlert{told: map[string]toldAlert{}}
-	x.alerts[incident] = a
-	return a
+	if x.alerts == nil {
+		x.alerts = map[string]*openAlert{}
+	}
+	x.alerts[id.Incident] = a
+	return nil
 }
 
-// Close forgets an alert: what opens it next is told.
-func (x *OpenAlerts) Close(incident string) {
+// setMissed notes whether the store has to be told yet that an alert is closed.
+func (x *OpenAlerts) setMissed(id AlertID, missed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.alerts, incident)
+	switch {
+	case !missed:
+		delete(x.missed, id)
+	case x.missed == nil:
+		x.missed = map[AlertID]struct{}{id: {}}
+	case len(x.missed) < MaxAlertTitles:
+		x.missed[id] = struct{}{}
+	}
 }
 
-// observe notes which targets get a message that opens an alert, and forgets an alert that
-// is told to be over. It returns observers with one for that, if it is needed.
-func (x *OpenAlerts) observe(observers []notifier.Observer, incident string, m *notifier.Message, targets []notifier.Target) []notifier.Observer {
-	switch StateOf(m) {
-	case notifier.Resolved:
-		x.Close(incident)
-	case notifier.Open:
-		x.mu.Lock()
-		known := x.alerts[incident]
-		x.mu.Unlock()
-		if known == nil {
-			return observers
-		}
-		told := toldAlert{textOf(m, ""), m.Time}
-		return append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			// An alert that was closed meanwhile, and perhaps opened again, is another one.
-			if a := x.alerts[incident]; a != nil && a == known && r.Status == notifier.Delivered {
-				has := told
-				if has.text == a.noted {
-					has.text = a.text
-				}
-				a.told[targets[i].Hash()] = has
-			}
-		}})
-	}
-	return observers
+// isMissed reports whether an alert is closed although the store does not know that.
+func (x *OpenAlerts) isMissed(id AlertID) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, missed := x.missed[id]
+	return missed
 }
+
+// Refresh tells the store which alerts are closed that it could not be told before. What opens
+// one of them next is told.
+func (x *OpenAlerts) Refresh(ctx context.Context) {
+	x.mu.Lock()
+	ids := make([]AlertID, 0, len(x.missed))
+	for id := range x.missed {
+		ids = append(ids, id)
+	}
+	x.mu.Unlock()
+	for _, id := range ids {
+		if x.change(ctx, id, func(*openAlert) *openAlert { return nil }) != nil {
+			return // it is told later
+		}
+		x.setMissed(id, false)
+	}
+}
+
+// noteTimeout bounds how long the result of a delivery waits until it is noted. A message that
+// was not noted is told again.
+const noteTimeout = 5 * time.Second
+
+// openedTolerance is by how much the times of one message by the clock of a store can differ.
+const openedTolerance = time.Second
+
+// observer returns an observer that notes which targets get a message that opens an alert. A
+// message that is older than the alert is about an earlier one, which was closed.
+func (x *OpenAlerts) observer(id AlertID, m *notifier.Message, targets []notifier.Target) notifier.Observer {
+	text, at := textOf(m, m.Body, ""), m.Time
+	return notifier.Observer{End: func(ctx context.Context, i int, r notifier.Result) {
+		if r.Status != notifier.Delivered {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+		defer cancel()
+		_ = x.change(ctx, id, func(a *openAlert) *openAlert {
+			if a == nil || at.Before(a.opened.Add(-openedTolerance)) {
+				return a
+			}
+			has := toldAlert{targets[i].Hash(), text, at}
+			if text == a.noted {
+				has.text = a.text
+			}
+			if old := a.index(targets[i]); old >= 0 {
+				a.told[old] = has
+			} else {
+				a.told = append(a.told, has)
+			}
+			return a
+		})
+	}}
+}
+
+// alert identifies the alert that the message is about.
+func (d *Delivery) alert() AlertID { return AlertID{d.Place(), d.IncidentOf()} }

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
@@ -391,51 +392,45 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 
 // countRepeat reports whether d opens an alert that is open, and changes nothing, so that
 // nobody has to be told. n is how often that was so since the last message that was told. The
-// rules dedupe and escalate decide themselves, and gateways that share a queue know of each
-// other's alerts only where rules keep them.
+// rules dedupe and escalate decide themselves.
 func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Delivery, m *source.Message) (n int, repeats bool) {
-	incident := d.IncidentOf()
-	if rules := d.Rules; incident == "" || !rules.Empty() && (rules.Dedupe != nil || rules.Escalate != nil) {
+	if rules := d.Rules; d.IncidentOf() == "" || !rules.Empty() && (rules.Dedupe != nil || rules.Escalate != nil) {
 		return 0, false
 	}
-	q := h.App.Engine.QueueSettings
-	if d.Rules.Empty() && q != nil && q.Path == "" {
-		return 0, false
-	}
-	state, alerts := dispatch.StateOf(d.Message), &h.Shared.OpenAlerts
-	if state == notifier.Open {
-		if n, repeats = alerts.Repeats(d, h.quiet(ctx, k, d)); repeats {
-			return n, true
-		}
-	}
-	switch alerts.Note(d); {
-	case state == notifier.Resolved:
-		alerts.Close(incident)
-	case state == notifier.Acknowledged, m.Unacknowledged:
-		alerts.Acknowledge(incident, !m.Unacknowledged)
-	}
-	return 0, false
-}
-
-// quiet returns a function that reports whether a target of d, which opens an alert again, is
-// told nothing that it knows: a silence holds, or somebody takes care of the incident. Where
-// rules keep incidents, quiet forgets the alert if somebody has resolved it in the meantime.
-func (h *sources) quiet(ctx context.Context, k *site.Key, d *dispatch.Delivery) func(notifier.Target) bool {
 	rooms, err := h.App.Open(k)
 	if err != nil {
-		rooms = nil
+		return 0, false // it cannot be sent
+	}
+	alerts := &h.Shared.OpenAlerts
+	if rooms != nil {
+		alerts = rooms.Outbox.OpenAlerts
+	}
+	if dispatch.StateOf(d.Message) == notifier.Open {
+		resolved, quiet := stateForRepeat(ctx, rooms, d)
+		n, repeats, err = alerts.Opens(ctx, d, resolved, quiet)
+	} else {
+		err = alerts.Note(ctx, d, m.Unacknowledged)
+	}
+	if err != nil {
+		h.Log.Warn("what is known of an alert cannot be stored now; repetitions of it may be told", zap.String("key", d.Key), zap.Error(err))
+	}
+	return n, repeats
+}
+
+// stateForRepeat reports whether somebody has resolved the incident of d, which opens it again,
+// where rules keep incidents. quiet reports whether a target is told nothing that it knows: a
+// silence holds, or somebody takes care of the incident.
+func stateForRepeat(ctx context.Context, rooms *gateway.Rooms, d *dispatch.Delivery) (resolved bool, quiet func(notifier.Target) bool) {
+	if rooms == nil {
+		return false, func(notifier.Target) bool { return false }
 	}
 	acknowledged := false
 	if !d.Rules.Empty() {
-		open := false
-		if rooms != nil {
-			open, acknowledged = rooms.Alerts.Incidents.State(ctx, d)
-		}
-		if !open {
-			h.Shared.OpenAlerts.Close(d.IncidentOf())
-		}
+		var open bool
+		open, acknowledged = rooms.Alerts.Incidents.State(ctx, d)
+		resolved = !open
 	}
-	return func(t notifier.Target) bool { return acknowledged || rooms != nil && rooms.Alerts.Silences.Keeps(d, t) }
+	return resolved, func(t notifier.Target) bool { return acknowledged || rooms.Alerts.Silences.Keeps(d, t) }
 }
 
 // asPost returns r as a POST for the check of its origin, because some clients send

@@ -234,6 +234,9 @@ func (a *attempt) delivery() dispatch.Delivery {
 	}
 	d.At.Home, d.At.Key, _ = strings.Cut(j.Incident, "\x00")
 	d.At.Key, _, _ = strings.Cut(d.At.Key, "\x00")
+	if a.text.OpensAlert {
+		d.OpenAlerts = a.q.OpenAlerts
+	}
 	d.Attempt = &dispatch.Attempt{Before: j.Attempts, Resumed: a.app.resumeTrace(a.text.Trace)}
 	if tries := queued.Tries(j.Result); len(tries) > 0 {
 		d.Attempt.Last = tries[len(tries)-1].At

@@ -111,7 +111,7 @@ func MessageOf(d *dispatch.Delivery) *queue.Message {
 	m := d.Message
 	text := queued.Text{
 		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect, Thread: m.Thread,
-		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace, Asks: d.Question != nil,
+		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace, Asks: d.Question != nil, OpensAlert: d.OpenAlerts != nil,
 	}
 	for _, t := range d.To.Targets { // all devices have the same policy, and so have all others
 		if site.IsDevice(t.String()) {

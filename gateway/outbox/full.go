@@ -13,13 +13,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Refresh looks for what other gateways have stored, and keeps keys within their shares. The queue
-// calls it each second.
+// Refresh looks for what other gateways have stored, stores what could not be stored before, and
+// keeps keys within their shares. The queue calls it each second.
 func (q *Outbox) Refresh(ctx context.Context) {
 	q.cancelling.Look(ctx, q, q.cancelledGroup())
 	for _, u := range q.usages {
 		u.refresh(ctx)
 	}
+	q.OpenAlerts.Refresh(ctx)
 	q.forgetOldest(ctx)
 }
 

@@ -316,6 +316,8 @@ func (q *Outbox) Due(ctx context.Context, name queue.Hash, data []byte, crowded 
 		return true, q.dueGivenUp(ctx, name, data, crowded)
 	case KindCancelled:
 		return true, q.dueCancelled(ctx, name, data)
+	case KindOpenAlert:
+		return true, q.dueOpenAlert(ctx, name, data)
 	case KindUsage:
 		return true, q.dueUsage(ctx, name, data)
 	}

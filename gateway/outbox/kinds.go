@@ -111,6 +111,9 @@ var (
 	// What a destination of a key has given up. See given_up.go.
 	KindGivenUp = rememberedKind('g', "records of what was given up", 16, 10_000)
 
+	// An open alert of an incident tool, of which repetitions are not told.
+	KindOpenAlert = rememberedKind('o', "open alerts", 32, 10_000)
+
 	// A message that was cancelled while it was sent. See cancelled.go.
 	KindCancelled = ownedKind('x', "messages cancelled during an attempt", lasting, "the message that is being sent is larger")
 

@@ -37,6 +37,8 @@ type Outbox struct {
 
 	cancelling Presence // of messages that were cancelled during an attempt
 
+	OpenAlerts *dispatch.OpenAlerts // of keys that use the queue; see [Outbox.NewOpenAlerts]
+
 	Undecided undecidedSends
 	Policy    Policy
 	unstored  loglimit.Limiter // messages that were sent without the queue, because it was full

@@ -30,7 +30,7 @@ func exampleText() *Text {
 		Title: "Disk full", Body: "Volume /data is at 91%\n", Type: notifier.Warning, Format: notifier.Markdown,
 		Time: time.Date(2026, 11, 22, 10, 11, 12, 13, time.FixedZone("", 5400)), Hops: 300,
 		Files:  []File{{Name: "a.txt", ContentType: "text/plain"}, {Name: "b", ContentType: ""}},
-		Source: "http", Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Asks: true, Thread: "question", Policy: "policy", DevicePolicy: "another", Foreign: true, Dialect: markup.DialectSlack,
+		Source: "http", Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Asks: true, OpensAlert: true, Thread: "question", Policy: "policy", DevicePolicy: "another", Foreign: true, Dialect: markup.DialectSlack,
 		Trace:    Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=value"},
 		Incident: notifier.Incident{Name: "disk db1", State: notifier.Acknowledged, Alerts: "aaaabbbb ccccdddd", Ended: at}.For("ops", ""),
 		Later: Later{
@@ -88,7 +88,7 @@ func forms() map[string]form {
 			text, text.Encode, func(b []byte) (any, error) { v := new(Text); return v, v.Decode(b) },
 			"\n\tDisk full\x12\x17Volume /data is at 91%\n\x1a\awarning\"\bmarkdown*\x0f\x01\x00\x00\x00\x0e┡\xa8\x00\x00\x00\r\x00Z0\xac\x02:\x13\n\x05a.txt\x12\ntext/plain:\x03\n\x01b" +
 				"B\x04httpJ\x03opsP\x01X\a`\x01j\x06policy\xc2\x01\aanotherr\x04sitez\bdisk db1\x82\x01 ksth6pnaez2h3ytgjq24mbc536vthitt\x8a\x01\facknowledged\x90\x01\x01\x9a\x01\x05slack" +
-				"\xa0\x01\x80\x89\xbe\xa2\xdb\xff\xad\x06\xaa\x01\x11aaaabbbb ccccdddd\xb2\x01700-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\xba\x01\fvendor=value\xf0\x01\x01\xfa\x01\bquestion\x82\x02T\b\x80\x89\xbe\xa2\xdb\xff\xad\x06\x12\x03ops\x1a\x01a\"\x04room\"\x03dev*\x04ntfy2\x03t/18\x01B\x1c\n\x01b\x10\x04\x1a\thttps://c\"\x02[]*\x02p 2\x02 sJ\x06site xR\x03old",
+				"\xa0\x01\x80\x89\xbe\xa2\xdb\xff\xad\x06\xaa\x01\x11aaaabbbb ccccdddd\xb2\x01700-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\xba\x01\fvendor=value\xf0\x01\x01\xfa\x01\bquestion\x82\x02T\b\x80\x89\xbe\xa2\xdb\xff\xad\x06\x12\x03ops\x1a\x01a\"\x04room\"\x03dev*\x04ntfy2\x03t/18\x01B\x1c\n\x01b\x10\x04\x1a\thttps://c\"\x02[]*\x02p 2\x02 sJ\x06site xR\x03old\x98\x02\x01",
 		},
 		"state": {
 			state, state.Encode, func(b []byte) (any, error) { v := new(State); return v, v.Decode(b) },

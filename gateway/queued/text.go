@@ -54,6 +54,9 @@ type Text struct {
 	Thread string // see [notifier.Message]
 
 	Later Later // of a message that is planned
+
+	// OpensAlert means that the message opens an alert of an incident tool.
+	OpensAlert bool
 }
 
 // File is a file of a message, without its content.
@@ -95,6 +98,7 @@ func (t *Text) fields(c *wire.Codec) {
 	wire.Text(c, 31, &t.Thread)
 	wire.Record(c, 32, &t.Later, (*Later).fields)
 	wire.Number(c, 34, &t.Incident.OpenFor) // of what is not known by rules
+	wire.True(c, 35, &t.OpensAlert)
 }
 
 func (f *File) fields(c *wire.Codec) {
