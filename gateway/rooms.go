@@ -203,7 +203,7 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded b
 // ahead reports whether a record was written when the clock was ahead. The room does then what
 // is due in it by the clock of now: what was to take at most a minute is over in a minute.
 func (q *Rooms) ahead(record []byte, now time.Time) bool {
-	for _, ahead := range []func([]byte, time.Time) bool{q.Planned.Ahead, q.Questions.Ahead, q.Alerts.Ahead, q.Beats.Ahead, q.Devices.Ahead, q.Outbox.Ahead} {
+	for _, ahead := range []func([]byte, time.Time) bool{q.Planned.Ahead, q.Questions.Ahead, q.Alerts.Ahead, q.Beats.Ahead, q.Rulers.Ahead, q.Devices.Ahead, q.Outbox.Ahead} {
 		if ahead(record, now) {
 			return true
 		}

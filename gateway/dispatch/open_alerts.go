@@ -53,7 +53,7 @@ type openAlert struct {
 	repeats int       // that nobody was told of
 	since   time.Time // of the first of them
 	heard   time.Time // when the last message about it came
-	key     string    // the idempotency key of the last message that was not a repetition
+	key     alertText // the idempotency key of the last message that was not a repetition; zero for none
 
 	acknowledged bool // a client says so
 
@@ -69,7 +69,7 @@ type toldAlert struct {
 	at     time.Time
 }
 
-// alertText is the hash of a text.
+// alertText is the hash of a text, or of an idempotency key.
 type alertText [sha256.Size]byte
 
 func (t *toldAlert) fields(c *wire.Codec) {
@@ -84,7 +84,7 @@ func (a *openAlert) fields(c *wire.Codec) {
 	wire.Number(c, 3, &a.repeats)
 	wire.Time(c, 4, &a.since)
 	wire.Time(c, 5, &a.heard)
-	wire.Text(c, 6, &a.key)
+	wire.Array(c, 6, a.key[:])
 	wire.True(c, 7, &a.acknowledged)
 	wire.Array(c, 8, a.noted[:])
 	wire.Array(c, 9, a.text[:])
@@ -128,6 +128,10 @@ func (a *openAlert) forget() time.Time {
 func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quiet func(notifier.Target) bool) (n int, repeats bool, err error) {
 	now, text := x.at(d.Message.Time), textOf(d.Message, d.Message.Body, d.Priority)
 	resolved = resolved || x.isMissed(d.alert())
+	var key alertText
+	if d.Idempotency.Key != "" {
+		key = sha256.Sum256([]byte(d.Idempotency.Key))
+	}
 	var lacking []notifier.Target
 	var body string
 	err = x.change(ctx, d.alert(), func(a *openAlert) *openAlert {
@@ -148,11 +152,11 @@ func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quie
 				lacking = nil
 			}
 			if repeats = len(lacking) == 0; repeats {
-				n = a.repeat(d.Idempotency.Key, now)
+				n = a.repeat(key, now)
 				return a
 			}
 		}
-		a.key = d.Idempotency.Key
+		a.key = key
 		for _, t := range lacking { // until they have it
 			if i := a.index(t); i >= 0 {
 				a.told = slices.Delete(a.told, i, i+1)
@@ -181,8 +185,8 @@ func (a *openAlert) index(t notifier.Target) int {
 
 // repeat counts a message that nobody is told of, with its idempotency key, and returns how
 // many there are.
-func (a *openAlert) repeat(key string, now time.Time) int {
-	if key != "" && key == a.key {
+func (a *openAlert) repeat(key alertText, now time.Time) int {
+	if key != (alertText{}) && key == a.key {
 		return 0
 	}
 	if a.repeats++; a.repeats == 1 {

@@ -1,6 +1,7 @@
 package heartbeat_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -183,4 +184,58 @@ func TestBeatAndRules(t *testing.T) {
 			t.Errorf("%d messages", n)
 		}
 	})
+}
+
+// TestPartialBeat checks that a payload that leaves alerts out is a sign of life, and that all is
+// well again only with the next whole one, or with an exit code.
+func TestPartialBeat(t *testing.T) {
+	t.Parallel()
+	const failure, late, back = "failure", "late", "back"
+	payload := func(status string, leftOut int) string {
+		return fmt.Sprintf(`{"version": "4", "status": %q, "groupKey": "{}", "externalURL": "http://am", "truncatedAlerts": %d,
+			"alerts": [{"status": %[1]q, "labels": {"alertname": "Disk"}, "annotations": {}, "startsAt": "2000-01-01T00:00:00Z", "fingerprint": "a"}]}`, status, leftOut)
+	}
+	type step struct {
+		after      time.Duration
+		query      string
+		status     string
+		leftOut    int
+		told, says string
+	}
+	whole, broken, partial := step{0, "", "resolved", 0, "", "has come. The"}, step{0, "", "firing", 0, failure, "has failed"}, step{0, "", "resolved", 3, "", "has come, and leaves out"}
+	with := func(s step, f func(*step)) step { f(&s); return s }
+	wait := func(d time.Duration, s step) step { return with(s, func(s *step) { s.after = d }) }
+	told := func(what, says string, s step) step { return with(s, func(s *step) { s.told, s.says = what, says }) }
+	for name, steps := range map[string][]step{
+		"well":                  {whole, told("", "has come. The", partial), whole},
+		"failed":                {broken, partial, partial, told(back, "has come. The", whole)},
+		"failed twice":          {broken, partial, broken, partial},
+		"a sign of life":        {broken, wait(50*time.Minute, partial), wait(50*time.Minute, partial), wait(50*time.Minute, told(back, "has come. The", whole))},
+		"late":                  {whole, wait(2*time.Hour, told(late+" "+back, "has come. The", partial))},
+		"failed, with its exit": {broken, told(back, "has come. The", with(partial, func(s *step) { s.query = "&exit=0" }))},
+		"a failure is left out": {whole, told(failure, "has failed", with(broken, func(s *step) { s.leftOut = 3 }))},
+	} {
+		for _, source := range []string{"alertmanager", "grafana"} {
+			p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
+			gatewaytest.InBubble(t, func(t *testing.T) {
+				k := gatewaytest.Key("k", p.NotifyURL())
+				k.Expects = []site.BeatOptions{{Expect: rules.Expect{Name: "nightly", Every: time.Hour, Grace: time.Minute}}}
+				g := newGateway(t, dir, k)
+				for i, s := range steps {
+					before := p.Count()
+					time.Sleep(s.after)
+					got := g.Post("/notify/k/"+source+"?beat=nightly"+s.query, gatewaytest.TypeJSON, payload(s.status, s.leftOut))
+					time.Sleep(time.Second)
+					told := p.Told()[before:]
+					ok := len(told) == len(strings.Fields(s.told))
+					for n, what := range strings.Fields(s.told) {
+						ok = ok && strings.Contains(told[n], map[string]string{failure: "failure: ", late: "is late", back: "is back"}[what])
+					}
+					if !ok || got.Status != http.StatusOK || !strings.Contains(got.Body, s.says) {
+						t.Errorf("%s, %s, step %d: %d %s, told %q", name, source, i, got.Status, got.Body, told)
+					}
+				}
+			})
+		}
+	}
 }

@@ -53,6 +53,14 @@ func (m *Monitor) Came(x *ExpectedBeat, failed bool, exit string, withMessage bo
 	}}
 }
 
+// Lives returns the change for a beat that has come after a failure, and does not say whether all is
+// well again. It returns [ErrBeatUnchanged] if no failure was told.
+func (m *Monitor) Lives(x *ExpectedBeat) *BeatChange {
+	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		return false, b.Lives(now, u, &x.Expect)
+	}}
+}
+
 // Emit emits an event about a beat.
 func Emit(a *outbox.Engine, name string, x *ExpectedBeat, b *rules.Beat) {
 	a.Emit(name, func() map[string]any {

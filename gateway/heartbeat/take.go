@@ -19,6 +19,10 @@ import (
 type Signal struct {
 	Start bool   // the run begins; otherwise it has ended
 	Exit  string // the exit code; "" for 0 or none
+
+	// Partial means that the payload leaves out what may have failed: the beat says neither that
+	// all is well nor that it has failed.
+	Partial bool
 }
 
 // The query parameters of a signal, and the values of the first one.
@@ -40,8 +44,9 @@ var (
 )
 
 // ReadSignal reads the query of a beat with the message m. An exit code other than 0 makes m a
-// failure.
-func ReadSignal(query url.Values, m *notifier.Message) (s Signal, err error) {
+// failure. partial means that the payload leaves out what may have failed; an exit code says it all.
+func ReadSignal(query url.Values, m *notifier.Message, partial bool) (s Signal, err error) {
+	s.Partial = partial && !query.Has(exitParameter)
 	switch state := query.Get(stateParameter); {
 	case state == stateStart:
 		s.Start = true
@@ -78,7 +83,7 @@ func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, request *
 		return m.start(ctx, x)
 	}
 	for range takeTries {
-		resp, err := m.come(ctx, x)
+		resp, err := m.come(ctx, x, s.Partial)
 		if !errors.Is(err, ErrBeatUnchanged) {
 			return resp, err
 		}
@@ -99,10 +104,19 @@ func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*api.Response, er
 	return response(x, text, nil), nil
 }
 
-// come notes a beat that has not failed. The first one after a problem is told.
-func (m *Monitor) come(ctx context.Context, x *ExpectedBeat) (*api.Response, error) {
+// come notes a beat that has not failed. The first one after a problem is told, but not a partial
+// one after a failure.
+func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*api.Response, error) {
 	if err := m.storeFailure(ctx, x); err != nil {
 		return nil, outbox.QueueError(err)
+	}
+	if partial {
+		c := m.Lives(x)
+		if err := c.Apply(ctx); err == nil {
+			return response(x, "Beat "+x.Name+" has come, and leaves out whether what has failed is well. The next one is due by "+BeatTime(c.Beat.Due(&c.Uptime))+".", nil), nil
+		} else if !errors.Is(err, ErrBeatUnchanged) {
+			return nil, outbox.QueueError(err)
+		}
 	}
 	var before rules.Beat
 	quiet := m.Came(x, false, "", false, &before)

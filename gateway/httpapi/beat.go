@@ -91,11 +91,12 @@ func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, at *Route, be
 	if k.Expect(beat) == nil {
 		return nil, errNoBeat(at.Key)
 	}
-	return h.takeBeat(r, api.ReadSignal(w, r, h.sender.Limits(false)), at, beat, hops)
+	return h.takeBeat(r, api.ReadSignal(w, r, h.sender.Limits(false)), at, beat, hops, false)
 }
 
-// takeBeat takes a beat that has been read and may be sent to the key. It closes q.
-func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string, hops int) (*api.Response, error) {
+// takeBeat takes a beat that has been read and may be sent to the key. partial means that its
+// payload leaves out what may have failed. It closes q.
+func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string, hops int, partial bool) (*api.Response, error) {
 	k, err := at.Lookup().Key(r.Context())
 	if err != nil {
 		q.Close()
@@ -109,7 +110,7 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string
 	m, err := q.Signal()
 	var signal heartbeat.Signal
 	if err == nil {
-		signal, err = heartbeat.ReadSignal(r.URL.Query(), m)
+		signal, err = heartbeat.ReadSignal(r.URL.Query(), m, partial)
 	}
 	if err == nil && m.Type == notifier.Failure {
 		m.Hops = hops

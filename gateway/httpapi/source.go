@@ -233,7 +233,7 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 			p.q.SetText(o.Request.Body)
 			o.Message = &source.Message{Beat: beat}
 		}
-		return h.beats.takeBeat(r, p.q, a, beat, p.hops)
+		return h.beats.takeBeat(r, p.q, a, beat, p.hops, o.Message.Partial)
 	}
 	if err != nil {
 		p.q.Close()

@@ -37,6 +37,7 @@ type repeated struct {
 	place string                      // of their key
 	posts map[string]rules.RulerAlert // the latest, by fingerprints
 	times rules.GroupTimes
+	last  time.Time // when the latest of them came
 	until time.Time // when they are stored
 }
 
@@ -56,6 +57,12 @@ func New(o *outbox.Outbox, beats *heartbeat.Monitor) *Rulers {
 
 // placeOf names the key of a group among those of all sites and spaces.
 func placeOf(g *rules.AlertGroup) string { return site.Place{Home: g.Home, Key: g.Key}.String() }
+
+// Ahead reports whether a record is that of a group which was stored when the clock was ahead.
+func (r *Rulers) Ahead(record []byte, now time.Time) bool {
+	g := decodeGroup(record)
+	return g != nil && g.IsAhead(now)
+}
 
 // KeyOf returns the place of the key of a group, or "" for other records.
 func (r *Rulers) KeyOf(record []byte) string {
@@ -156,6 +163,7 @@ func (r *Rulers) keep(name queue.Hash, place string, g *rules.AlertGroup, u *rul
 		x.until = until
 	}
 	x.times = times
+	x.last = posts[0].At
 	for _, p := range posts {
 		x.posts[p.Fingerprint] = p
 	}
@@ -175,7 +183,7 @@ func (r *Rulers) kept(name queue.Hash) (posts []rules.RulerAlert) {
 }
 
 // forget forgets what is kept of alerts of a group of which these posts, or later ones, are
-// stored.
+// stored. A post that is much later by the clock came when that was ahead.
 func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +192,7 @@ func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 		return
 	}
 	for i := range posts {
-		if p, ok := x.posts[posts[i].Fingerprint]; ok && !p.At.After(posts[i].At) {
+		if p, ok := x.posts[posts[i].Fingerprint]; ok && (!p.At.After(posts[i].At) || queue.WrittenAhead(p.At, posts[i].At)) {
 			delete(x.posts, posts[i].Fingerprint)
 		}
 	}
@@ -199,7 +207,7 @@ func (r *Rulers) Refresh(ctx context.Context) {
 	late := map[queue.Hash]repeated{}
 	r.mu.Lock()
 	for name, x := range r.repeats {
-		if !x.until.After(now) {
+		if !x.until.After(now) || queue.WrittenAhead(x.last, now) {
 			late[name] = repeated{place: x.place, times: x.times}
 		}
 	}

@@ -177,12 +177,12 @@ func message(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, r
 // dueGone removes a group whose key is gone.
 func (r *Rulers) dueGone(ctx context.Context, name queue.Hash, place string) error {
 	var gone *rules.AlertGroup
-	err := r.change(ctx, name, place, false, func(g *rules.AlertGroup, _ *rules.Uptime, now time.Time) *rules.AlertGroup {
+	err := r.change(ctx, name, place, false, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
 		gone = nil
 		if g == nil {
 			return nil
 		}
-		if g.Gone.IsZero() || g.Gone.After(now) {
+		if g.Begin(now, u); g.Gone.IsZero() {
 			g.Gone = now
 		}
 		if now.Sub(g.Gone) < goneTime {

@@ -101,6 +101,9 @@ type Message struct {
 	// nobody does any more.
 	Acknowledged, Unacknowledged bool
 
+	// Partial means that all is well with what the payload lists, and that it leaves alerts out.
+	Partial bool
+
 	// Priority is the priority of the alert of an incident tool, as its client calls it; "" for
 	// none. Another one is news, also if the message has the same type.
 	Priority string

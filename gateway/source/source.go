@@ -299,7 +299,7 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 	}
 	m.Type, m.Incident = s.typeOf(run(s.typ), m), run(s.incident)
 	if m.Type == string(notifier.Success) && run(s.partial) != "" {
-		m.Type = string(notifier.Info)
+		m.Type, m.Partial = string(notifier.Info), true
 	}
 	if fields, ok := data.(map[string]any); ok && s.readsOpenFor && r.OpenFor != nil && m.Incident != "" && m.Type == string(notifier.Success) && fields[openForField] == nil {
 		fields[openForField] = r.OpenFor(m.Incident)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // RulerAlert is an alert as a ruler, such as Prometheus, posts it again and again while it
@@ -53,9 +54,37 @@ type AlertGroup struct {
 	since  time.Time // when it was; zero in a record of an early version
 	next   time.Time // when changes are told; zero for no changes
 
+	changed time.Time // the last time; zero in a record of an early version
+
 	pieces     int   // of the stored group; 0 if it is one record
 	pieceBytes int64 // of all pieces
 	numbers    int   // the last one of an alert
+}
+
+// IsAhead reports whether the group was stored when the clock was ahead.
+func (g *AlertGroup) IsAhead(now time.Time) bool {
+	return queue.WrittenAhead(g.changed, now) || slices.ContainsFunc(g.Alerts, func(a RulerAlert) bool { return queue.WrittenAhead(a.At, now) })
+}
+
+// Begin begins a change of the group, as Post does. What was posted when the clock was ahead takes as long from
+// now on.
+func (g *AlertGroup) Begin(now time.Time, u *Uptime) {
+	g.changed = now
+	for _, at := range []*time.Time{&g.since, &g.Gone} {
+		if at.After(now) {
+			*at = now
+		}
+	}
+	for i := range g.Alerts {
+		g.Alerts[i].correct(now, u)
+	}
+}
+
+// correct makes an alert that was posted when the clock was ahead one that was posted now.
+func (a *RulerAlert) correct(now time.Time, u *Uptime) {
+	if queue.WrittenAhead(a.At, now) {
+		a.Ends, a.At, a.down = a.Ends.Add(now.Sub(a.At)), now, downOfAlerts(u)
+	}
 }
 
 // postAgain is how long a ruler has to post an alert again after a time in which no gateway
@@ -168,8 +197,10 @@ func (g *AlertGroup) size() (n int) {
 // them stays as it is. What does not fit in [MaxGroup] is left out: further alerts, whose
 // number is left, and new texts of alerts that the group has.
 func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times GroupTimes) (left int) {
+	g.Begin(now, u)
 	at, size := g.index(), g.size()
 	for _, p := range posts {
+		p.correct(now, u)
 		p.told, p.lost, p.down, p.number, p.piece = false, false, downOfAlerts(u), 0, 0
 		i, known := at[p.Fingerprint]
 		switch {
@@ -195,15 +226,13 @@ func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times Gr
 	return left
 }
 
-// Look begins to wait if there is something to tell.
+// Look begins to wait if there is something to tell. It never waits longer than the times say.
 func (g *AlertGroup) Look(now time.Time, u *Uptime, times GroupTimes) {
 	longest := times.Wait
 	if g.opened {
 		longest = times.Interval
 	}
-	switch {
-	case !g.hasNews(now, u):
-	case g.next.IsZero() || g.next.Sub(now) > longest:
+	if g.next.IsZero() && g.hasNews(now, u) || g.next.Sub(now) > longest {
 		g.next = now.Add(longest)
 	}
 }
@@ -328,4 +357,5 @@ func (g *AlertGroup) fields(c *wire.Codec) {
 	wire.Number(c, 11, &g.pieces)
 	wire.Number(c, 12, &g.pieceBytes)
 	wire.Number(c, 13, &g.numbers)
+	wire.Time(c, 14, &g.changed)
 }

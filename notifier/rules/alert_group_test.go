@@ -203,3 +203,29 @@ func TestFullAlertGroup(t *testing.T) {
 		t.Errorf("the alert is %+v", g.Alerts[1])
 	}
 }
+
+// TestGroupWrittenAhead checks that an alert that was posted when the clock was ahead is due when
+// it would be if it was posted now, however far away its end is, and that nothing is due later than
+// the times of the group say.
+func TestGroupWrittenAhead(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	ahead := now.Add(25 * time.Hour)
+	for lasts, want := range map[time.Duration]time.Duration{4 * time.Minute: 4 * time.Minute, 70 * 365 * 24 * time.Hour: maxKept} {
+		var g AlertGroup
+		u := &Uptime{Seen: ahead}
+		g.Post(ahead, u, []RulerAlert{{Fingerprint: "a", At: ahead, Ends: ahead.Add(lasts)}}, groupTimes)
+		if g.IsAhead(ahead) || !g.IsAhead(now) {
+			t.Errorf("%s: it is ahead: %v, %v", lasts, g.IsAhead(ahead), g.IsAhead(now))
+		}
+		u.See(now, true)
+		g.Post(now, u, nil, groupTimes)
+		if got := g.Due(u).Sub(now); g.IsAhead(now) || got != groupTimes.Wait {
+			t.Errorf("%s: a new group is due in %s", lasts, got)
+		}
+		at := now.Add(groupTimes.Wait)
+		if _, ok := g.Tell(at, u); !ok || g.Due(u).Sub(now) != want {
+			t.Errorf("%s: it is told %v, and due in %s", lasts, ok, g.Due(u).Sub(now))
+		}
+	}
+}

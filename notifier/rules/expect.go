@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // Expect says that a beat has to come again and again: at the latest Every after the last
@@ -148,6 +149,9 @@ func SeeEvery(grace time.Duration) time.Duration { return min(grace/seesInGrace,
 func (u *Uptime) See(now time.Time, started bool) {
 	gap := now.Sub(u.Seen)
 	first := u.Seen.IsZero()
+	if queue.WrittenAhead(u.Seen, now) && u.Back.After(now) { // the last gap was also a jump of the clock
+		u.Down, u.Back = max(u.Down+gap, 0), now
+	}
 	u.Seen = now
 	switch {
 	case first || gap <= 0 || gap <= maxUnseen && !started:
@@ -370,6 +374,18 @@ func (b *Beat) Came(now time.Time, u *Uptime, e *Expect, failed bool, exit strin
 		b.State = BeatFailed
 	}
 	return told
+}
+
+// Lives notes that a beat came after a failure, which stays: the beat does not say whether all is
+// well again. It reports whether a failure was told; otherwise it changes nothing.
+func (b *Beat) Lives(now time.Time, u *Uptime, e *Expect) bool {
+	failure := *b
+	if failure.State != BeatFailed {
+		return false
+	}
+	b.Came(now, u, e, false, "")
+	b.State, b.Since, b.Exit = failure.State, failure.Since, failure.Exit
+	return true
 }
 
 // Running returns for how long the present run has taken; 0 for none.

@@ -252,6 +252,28 @@ func TestUptime(t *testing.T) {
 	}
 }
 
+// TestUptimeClockSetBack checks that a time that only the clock has passed does not count as one without
+// a gateway when the clock is set back, and that a time before and after it does.
+func TestUptimeClockSetBack(t *testing.T) {
+	t.Parallel()
+	now := berlin(t, "2026-05-04")
+	u := Uptime{Seen: now}
+	const jump = 25 * time.Hour
+	see := func(after, clock, want time.Duration) {
+		t.Helper()
+		now = now.Add(after)
+		if u.See(now.Add(clock), true); u.down(time.Second) != want {
+			t.Errorf("after %s, with a clock that is %s ahead, %s count; want %s", after, clock, u.down(time.Second), want)
+		}
+	}
+	see(10*time.Minute, 0, 10*time.Minute)
+	see(20*time.Minute, jump, 30*time.Minute+jump)
+	see(5*time.Second, jump, 30*time.Minute+jump+5*time.Second)
+	see(10*time.Second, 0, 30*time.Minute+10*time.Second+5*time.Second)
+	see(10*time.Minute, 0, 40*time.Minute+10*time.Second+5*time.Second)
+	see(0, -time.Second, 40*time.Minute+10*time.Second+5*time.Second)
+}
+
 // TestRestarts checks that a missed beat is told by gateways that are killed every few
 // seconds, and that what they were away moves the deadline.
 func TestRestarts(t *testing.T) {

@@ -71,7 +71,7 @@ func records() []record {
 			{Fingerprint: "cd"},
 		},
 	}
-	head := &AlertGroup{Key: "ops", Name: "Disk", pieces: 2, pieceBytes: 1 << 20, numbers: 7}
+	head := &AlertGroup{Key: "ops", Name: "Disk", changed: at(1), pieces: 2, pieceBytes: 1 << 20, numbers: 7}
 	piece := &alertPiece{2, []RulerAlert{{Fingerprint: "ab", number: 6}, {Fingerprint: "cd", number: 7}}}
 	beat := &Beat{
 		Site: "s", Key: "ops", Name: "nightly", Gone: at(1), Last: at(2), State: BeatLate, Since: at(3), Missed: true,
