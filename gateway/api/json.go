@@ -44,6 +44,13 @@ func readJSON(text []byte) (map[string]field, error) {
 	return fields, nil
 }
 
+// ListError is returned for a JSON array, or another value, where an object is expected.
+type ListError struct {
+	Labels bool // the first element of the array has labels, as an alert of Prometheus has
+}
+
+func (*ListError) Error() string { return `it must be an object, as in {"body": "hello"}` }
+
 // newDecoder returns a decoder that reads text in place. The caller has
 // checked that text is UTF-8; AllowInvalidUTF8 then only accepts an escape of
 // half a surrogate pair, which becomes U+FFFD, so that the alert still arrives.
@@ -59,7 +66,14 @@ func eachMember(text []byte, f func(name string, value json.RawMessage) error) (
 		if _, err := d.ReadToken(); err != nil {
 			return nil, syntaxError(err)
 		}
-		return nil, errors.New("it must be an object, as in {\"body\": \"hello\"}")
+		list := new(ListError)
+		if d.PeekKind() == '{' { // in an array
+			_, _ = eachMember(text[d.InputOffset():], func(name string, _ json.RawMessage) error {
+				list.Labels = list.Labels || name == "labels"
+				return nil
+			})
+		}
+		return nil, list
 	}
 	for _, err = d.ReadToken(); err == nil && d.PeekKind() != '}'; {
 		var token jsontext.Token

@@ -95,6 +95,9 @@ func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) 
 		}
 	}
 	q, hops, err := h.sender.readRequest(w, r, at.Key == "")
+	if list, ok := errors.AsType[*api.ListError](err); ok && list.Labels {
+		err = api.Errorf(http.StatusBadRequest, "%w; %s", err, source.RulerHint(keyAddress(r, at)))
+	}
 	if err != nil {
 		return dispatch.Delivery{}, err
 	}

@@ -126,6 +126,8 @@ func TestRulerAstray(t *testing.T) {
 		"/notify/api/v2/alerts":                   {404, "{KEY}"},
 		"/notify/ops/alertmanager":                {400, "ops"},
 		"/notify/ops/grafana":                     {400, "ops"},
+		"/notify/ops":                             {400, "ops"},
+		"/notify":                                 {400, "{KEY}"},
 		"/notify/ops/alertmanager/api/v2/silence": {404, ""},
 		"/notify/ops/prometheus/api/v1/alerts":    {404, ""},
 	} {
@@ -135,8 +137,10 @@ func TestRulerAstray(t *testing.T) {
 			t.Errorf("%s: %d %s", path, got.Status, got.Body)
 		}
 	}
-	if got := g.Post("/notify/ops/alertmanager", gatewaytest.TypeJSON, `[{"name":"x"}]`); got.Status != 400 || strings.Contains(got.Body, "/prometheus") {
-		t.Errorf("another list: %d %s", got.Status, got.Body)
+	for _, path := range []string{"/notify/ops/alertmanager", "/notify/ops"} {
+		if got := g.Post(path, gatewaytest.TypeJSON, `[{"name":"x"}]`); got.Status != 400 || strings.Contains(got.Body, "/prometheus") {
+			t.Errorf("%s, another list: %d %s", path, got.Status, got.Body)
+		}
 	}
 	if got := s.Take(); len(got) > 0 {
 		t.Errorf("arrived %+v", got)
