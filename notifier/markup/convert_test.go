@@ -31,6 +31,7 @@ func TestConvert(t *testing.T) {
 		{"Markdown line breaks", Markdown, HTML, "a\nb", "<p>a<br />\nb</p>"},
 		{"Markdown tables", Markdown, HTML, "|a|\n|-|\n|b|", "<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>b</td>\n</tr>\n</tbody>\n</table>"},
 		{"addresses in Markdown", Markdown, HTML, "https://a.b/?x=_y_&z=*1*<b> **https://a.b** ~~x~~ ~1~", "<p>https://a.b/?x=_y_&amp;z=*1*<b> <strong>https://a.b</strong> <del>x</del> ~1~</p>"},
+		{"other addresses in Markdown", Markdown, HTML, "www.e.com/?x=_y_ **rtsp://u@cam/_s_** (ftp://h/*a*)", "<p>www.e.com/?x=_y_ <strong>rtsp://u@cam/_s_</strong> (ftp://h/*a*)</p>"},
 		{"HTML within Markdown", Markdown, HTML, "a <u>b</u>", "<p>a <u>b</u></p>"},
 
 		{"HTML to text", HTML, Text, "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>", "Nightly\nAll 12 volumes & 3 sites\nsaved"},

@@ -51,10 +51,10 @@ func (plainAddress) Trigger() []byte { return []byte(" (\"':=,;>-./|{#+@") }
 func (plainAddress) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	before := 0
-	if len(line) > 0 && line[0] != 'h' && line[0] != 'H' {
+	if len(line) > 0 && !isLetter(line[0]) {
 		before = 1
 	}
-	if rest := line[before:]; len(rest) < len("http://") || !strings.EqualFold(string(rest[:4]), "http") {
+	if schemeLength(string(line[before:min(len(line), before+maxScheme+len("://"))])) == 0 {
 		return nil
 	}
 	if before == 0 && isWordCharacter(block.PrecendingCharacter()) {

@@ -55,6 +55,7 @@ func (in *inlineReader) flush() {
 		if i > 0 {
 			element(in.top(), atom.Br)
 		}
+		line = strings.ReplaceAll(line, "\t", "    ")
 		if i > 0 || in.top().LastChild == nil {
 			line = keepGaps("\n" + line)[1:]
 		} else {
@@ -87,16 +88,16 @@ func (in *inlineReader) read() {
 				in.plain.WriteByte(rest[1])
 				n = 2
 			}
-		case 'h', 'H':
-			if before, _ := utf8.DecodeLastRuneInString(in.text[:in.pos]); in.pos == 0 || !isWordCharacter(before) {
-				n = in.address(rest)
-			}
 		case '\n':
 			if in.slack { // emphasis ends with the line
 				in.endAll()
 			}
 		case '*', '_', '~', '|':
 			n = in.marks(rest)
+		default:
+			if isLetter(c) && (in.pos == 0 || !isWordCharacter(rune(in.text[in.pos-1]))) {
+				n = in.address(rest)
+			}
 		}
 		if n == 0 {
 			in.plain.WriteByte(c)
@@ -396,6 +397,11 @@ func (in *inlineReader) marks(s string) int {
 		for len(in.open)-1 > i {
 			in.abandon()
 		}
+		if outer := in.open[i-1]; left == 2 && len(outer.sign) == 2 && outer.sign[0] == s[0] && outer.node.FirstChild == nil { // ***a** b*
+			inner := in.open[i]
+			in.open[i-1].sign, in.open[i].sign = inner.sign, outer.sign
+			outer.node.Data, outer.node.DataAtom, inner.node.Data, inner.node.DataAtom = inner.node.Data, inner.node.DataAtom, outer.node.Data, outer.node.DataAtom
+		}
 		if in.open[i].node.FirstChild == nil {
 			break
 		}
@@ -456,17 +462,12 @@ func (in *inlineReader) tag(sign byte, size int) atom.Atom {
 // emphasisSigns may follow an address in a text that is markup.
 const emphasisSigns = "*_~"
 
-// bareLength returns the length of the HTTP or HTTPS address that s begins with, or 0. It
-// ends where people end it: before white space, a sign that encloses it, or the
-// punctuation after it. signs may follow it, too.
+// bareLength returns the length of the address that s begins with, or 0: one with a scheme
+// and a host, or one of www. It ends where people end it: before white space, a sign that
+// encloses it, or the punctuation after it. signs may follow it, too.
 func bareLength(s, signs string) int {
-	n := 0
-	for _, scheme := range [...]string{"https://", "http://"} {
-		if len(s) > len(scheme) && strings.EqualFold(s[:len(scheme)], scheme) {
-			n = len(scheme)
-		}
-	}
-	if n == 0 {
+	n := schemeLength(s)
+	if n == 0 || n == len(s) {
 		return 0
 	}
 	start := n
@@ -504,4 +505,27 @@ func bareLength(s, signs string) int {
 		return 0
 	}
 	return n
+}
+
+// maxScheme is the maximum length of the scheme of an address in a text.
+const maxScheme = 20
+
+// schemeLength returns the length of https://, of such a word before another address, or of
+// www. that s begins with, or 0.
+func schemeLength(s string) int {
+	if len(s) >= len("www.") && strings.EqualFold(s[:len("www.")], "www.") {
+		return len("www.")
+	}
+	n := 0
+	for n < min(len(s), maxScheme) && (isLetter(s[n]) || n > 0 && !isNotInScheme(rune(s[n]))) {
+		n++
+	}
+	if n < 2 || !strings.HasPrefix(s[n:], "://") {
+		return 0
+	}
+	return n + len("://")
+}
+
+func startsWithHTTP(s string) bool {
+	return len(s) >= len("http") && strings.EqualFold(s[:len("http")], "http")
 }

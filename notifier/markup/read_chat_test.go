@@ -53,6 +53,9 @@ func TestReadChat(t *testing.T) {
 		{"backticks in code", DialectDiscord, "`a``b` ``c`d``", "<p><code>a``b</code> <code>c`d</code></p>", "`a``b` ``c`d``", "a``b c`d"},
 		{"emojis", DialectSlack, ":warning: `:warning:` 12:30:45 :white_check_mark:", "<p>⚠️ <code>:warning:</code> 12:30:45 ✅</p>", "", ""},
 		{"mentions", DialectMattermost, "<!channel> @here <@U1|bob> <https://a.b|x> <https://a.b>", "<p>@channel @here @bob <a href=\"https://a.b\">x</a> https://a.b</p>", "", ""},
+		{"other addresses", DialectSlack, "www.e.com/?x=_y_ rtsp://u@cam/_s_ ftp://h/*a* (smb://n/~b~), a://", "<p>www.e.com/?x=_y_ rtsp://u@cam/_s_ ftp://h/*a* (smb://n/~b~), a://</p>", "", "www.e.com/?x=_y_ rtsp://u@cam/_s_ ftp://h/*a* (smb://n/~b~), a://"},
+		{"emphasis within emphasis", DialectMattermost, "***a** b* ***c* d**", "<p><em><strong>a</strong> b</em> <strong><em>c</em> d</strong></p>", "***a** b* ***c* d**", "a b c d"},
+		{"tabs", DialectMattermost, "a\tb\n\tc", "<p>a\u00a0\u00a0\u00a0 b<br/>\u00a0\u00a0\u00a0 c</p>", "", "a    b\n    c"},
 		{"columns", DialectSlack, "a   b\n  c", "<p>a\u00a0\u00a0 b<br/>\u00a0 c</p>", "", "a   b\n  c"},
 	} {
 		for format, want := range map[Format]string{HTML: tt.html, Markdown: tt.md, Text: tt.tx} {

@@ -47,6 +47,14 @@ type syntax struct {
 	// escapesAddresses means that addresses in a text are escaped as all text is.
 	escapesAddresses bool
 
+	// relative means that a link may lead to an address without a scheme. In a chat, one to
+	// !channel would be a mention.
+	relative bool
+
+	// edges means that signs of emphasis have an effect only at the edges of words. What is
+	// not a letter and has no width makes an edge.
+	edges bool
+
 	// open and close are before and after the text of a link. They get the address.
 	open, close func(address string) string
 }
@@ -172,13 +180,17 @@ func (w *writer) prepare(next rune) {
 	}
 	w.space = false
 	for _, s := range w.due {
+		last := w.lastRune()
+		if w.edges && s.open != "" && !s.link && isWord(last) && !w.isOpen(s.open) {
+			w.out, last = append(w.out, separator...), ' '
+		}
 		switch {
 		case s.open != "" && len(w.out) == w.ended && w.closed == *s && !s.link: // two of the same after each other are one
 			w.out = w.out[:len(w.out)-len(s.close)]
-		case !s.link && (isWordCharacter(w.lastRune()) && !isWordCharacter(next) || w.isOpen(s.open)):
+		case !s.link && (isWordCharacter(last) && !isWordCharacter(next) || w.isOpen(s.open)):
 			s.silent = true
 		default:
-			if s.link && w.brackets && w.lastRune() == '!' { // it would make a picture of the link
+			if s.link && w.brackets && last == '!' { // it would make a picture of the link
 				w.out = append(w.out[:len(w.out)-1], `\!`...)
 			}
 			w.out = append(w.out, s.open...)
@@ -186,6 +198,9 @@ func (w *writer) prepare(next rune) {
 		w.open = append(w.open, s)
 	}
 	w.due = nil
+	if w.edges && w.closed.open != "" && !w.closed.link && len(w.out) == w.ended && isWord(next) {
+		w.out = append(w.out, separator...)
+	}
 }
 
 // isOpen reports whether a sign is open.
@@ -328,7 +343,7 @@ func (w *writer) word(word, rest string) {
 	w.fresh = false
 	for i < len(word) {
 		last := w.lastRune()
-		if (word[i] == 'h' || word[i] == 'H') && !w.escapesAddresses && !isWordCharacter(last) {
+		if startsWithHTTP(word[i:]) && !w.escapesAddresses && !isWordCharacter(last) { // programs make links of these
 			if n := bareLength(word[i:], ""); n > 0 {
 				address := word[i : i+n]
 				if w.cell {
@@ -397,6 +412,8 @@ func (w *writer) inlineCode(s string) {
 		if s[0] == '`' || s[len(s)-1] == '`' {
 			s = " " + s + " "
 		}
+	} else if w.verbatim("`") == "`" { // two or three of them would be another sign
+		s = strings.ReplaceAll(s, "`", separator+"`"+separator)
 	}
 	if w.cell {
 		s = strings.ReplaceAll(s, "|", `\|`)
@@ -458,7 +475,7 @@ func (w *writer) pre(n *html.Node) {
 // link writes a link. One without a text is its address.
 func (w *writer) link(n *html.Node, address string) {
 	address = addressOf(address)
-	if address == "" || isUnsafeURL(address) || n.FirstChild == nil && !isWebAddress(address) {
+	if address == "" || isUnsafeURL(address) || n.FirstChild == nil && !isWebAddress(address) || !w.relative && linkAddress(address) == "" {
 		w.children(n)
 		return
 	}

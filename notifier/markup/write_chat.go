@@ -43,7 +43,7 @@ var syntaxes = map[Dialect]*syntax{
 	DialectMattermost: markdownSyntax,
 	DialectDiscord:    discordSyntax(),
 	DialectSlack: {
-		bold: "*", italic: "_", strike: "~", code: "`", lineBreak: "\n", escape: escapeSlack, start: startSlack,
+		bold: "*", italic: "_", strike: "~", code: "`", lineBreak: "\n", edges: true, escape: escapeSlack, start: startSlack,
 		verbatim: angleEscaper.Replace, open: angleOpen, close: angleClose,
 	},
 	DialectRocketChat: {
@@ -52,11 +52,11 @@ var syntaxes = map[Dialect]*syntax{
 		verbatim: asIs, open: bracket, close: markdownSyntax.close,
 	},
 	DialectGoogleChat: {
-		bold: "*", italic: "_", strike: "~", code: "`", lineBreak: "\n", nesting: 2, escape: escapeGoogleChat,
+		bold: "*", italic: "_", strike: "~", code: "`", lineBreak: "\n", edges: true, nesting: 2, escape: escapeGoogleChat,
 		verbatim: angleEscaper.Replace, open: angleOpen, close: angleClose,
 	},
 	DialectWhatsApp: {
-		bold: "*", italic: "_", strike: "~", code: fence, lineBreak: "\n",
+		bold: "*", italic: "_", strike: "~", code: fence, lineBreak: "\n", edges: true,
 		escape:   func(out []byte, _ rune, rest string) []byte { return appendRune(out, rest) },
 		verbatim: asIs, open: func(string) string { return "" }, close: func(address string) string { return " (" + address + ")" },
 	},
@@ -75,7 +75,7 @@ var syntaxes = map[Dialect]*syntax{
 // discordSyntax is that of Markdown without tables and with line breaks that are just that.
 func discordSyntax() *syntax {
 	s := *markdownSyntax
-	s.tables, s.lineBreak = false, "\n"
+	s.tables, s.relative, s.lineBreak = false, false, "\n"
 	s.start = func(line string) (string, int) {
 		if strings.HasPrefix(line, "-#") { // a smaller text
 			return `\`, 0

@@ -9,7 +9,7 @@ import (
 
 // markdownSyntax is that of CommonMark, with tables and struck out text.
 var markdownSyntax = &syntax{
-	bold: "**", italic: "*", strike: "~~", code: "`", headings: true, tables: true, fences: true, lineBreak: "  \n", acrossLines: true, brackets: true,
+	bold: "**", italic: "*", strike: "~~", code: "`", headings: true, tables: true, fences: true, lineBreak: "  \n", acrossLines: true, brackets: true, relative: true,
 	escape:   escapeMarkdownRune,
 	start:    escapeMarkdownStart,
 	verbatim: func(s string) string { return s },
