@@ -251,7 +251,8 @@ func isBlock(tag atom.Atom) bool {
 	case atom.P, atom.Div, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
 		atom.Ul, atom.Ol, atom.Dl, atom.Dt, atom.Dd, atom.Pre, atom.Form,
 		atom.Table, atom.Caption, atom.Tr, atom.Td, atom.Th, atom.Section, atom.Article, atom.Aside,
-		atom.Header, atom.Footer, atom.Main, atom.Nav, atom.Figure, atom.Figcaption, atom.Address:
+		atom.Header, atom.Footer, atom.Main, atom.Nav, atom.Figure, atom.Figcaption, atom.Address,
+		atom.Center, atom.Details, atom.Summary, atom.Fieldset, atom.Legend, atom.Hgroup, atom.Menu, atom.Dialog, atom.Option:
 		return true
 	}
 	return false

@@ -251,7 +251,7 @@ func isHeading(tag atom.Atom) bool {
 // paragraph.
 func endsParagraph(tag atom.Atom) bool {
 	switch tag {
-	case atom.Blockquote, atom.Ul, atom.Li, atom.Hr, atom.Center, atom.Details, atom.Summary, atom.Fieldset, atom.Hgroup, atom.Menu, atom.Dialog:
+	case atom.Blockquote, atom.Ul, atom.Li, atom.Hr:
 		return true
 	}
 	return isBlock(tag)

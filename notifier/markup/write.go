@@ -244,12 +244,8 @@ func (w *writer) node(n *html.Node) {
 		return
 	}
 	switch tag := n.DataAtom; tag {
-	case atom.B, atom.Strong:
-		w.with(sign{open: w.bold, close: w.bold}, n)
-	case atom.I, atom.Em:
-		w.with(sign{open: w.italic, close: w.italic}, n)
-	case atom.S, atom.Strike, atom.Del:
-		w.with(sign{open: w.strike, close: w.strike}, n)
+	case atom.B, atom.Strong, atom.I, atom.Em, atom.S, atom.Strike, atom.Del:
+		w.with(sign{open: w.signOf(n), close: w.signOf(n)}, n)
 	case atom.Code, atom.Kbd, atom.Samp, atom.Tt:
 		w.inlineCode(nodeText(n))
 	case atom.A:
@@ -292,6 +288,19 @@ func (w *writer) node(n *html.Node) {
 		w.children(n)
 		w.block(2)
 	}
+}
+
+// signOf returns the sign around the text of an element, or "".
+func (s *syntax) signOf(n *html.Node) string {
+	switch n.DataAtom {
+	case atom.B, atom.Strong:
+		return s.bold
+	case atom.I, atom.Em:
+		return s.italic
+	case atom.S, atom.Strike, atom.Del:
+		return s.strike
+	}
+	return ""
 }
 
 // raw writes a text that is not escaped.
@@ -417,6 +426,10 @@ func (w *writer) inlineCode(s string) {
 	}
 	if w.cell {
 		s = strings.ReplaceAll(s, "|", `\|`)
+	}
+	w.prepare('`')
+	if w.lastRune() == '`' { // the sign of this code and that of the code before it would be another
+		w.out = append(w.out, separator...)
 	}
 	w.raw(quote + w.verbatim(s) + quote)
 }
@@ -554,7 +567,7 @@ func (w *writer) list(n *html.Node) {
 		}
 		mark := "- "
 		if n.DataAtom == atom.Ol {
-			if value, err := strconv.Atoi(attrOf(c, "value")); err == nil && value >= 0 {
+			if value, err := strconv.Atoi(attrOf(c, "value")); err == nil && value >= 0 && value <= maxNumber {
 				number = value
 			}
 			text := strconv.Itoa(number)
@@ -587,11 +600,14 @@ func (w *writer) list(n *html.Node) {
 	w.block(gap)
 }
 
+// maxNumber is the greatest number of an item of a list in Markdown.
+const maxNumber = 999999999
+
 // listStart returns the number of the first item of a list and the digits of that of its
 // last.
 func listStart(n *html.Node) (start, digits int) {
 	start = 1
-	if s, err := strconv.Atoi(attrOf(n, "start")); err == nil && s >= 0 && s <= 999999999 {
+	if s, err := strconv.Atoi(attrOf(n, "start")); err == nil && s >= 0 && s <= maxNumber {
 		start = s
 	}
 	items := 0

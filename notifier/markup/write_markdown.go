@@ -2,9 +2,11 @@ package markup
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // markdownSyntax is that of CommonMark, with tables and struck out text.
@@ -18,7 +20,51 @@ var markdownSyntax = &syntax{
 }
 
 // writeMarkdown returns a tree as Markdown.
-func writeMarkdown(doc *html.Node) string { return markdownSyntax.write(doc) }
+func writeMarkdown(doc *html.Node) string {
+	for n := range doc.Descendants() {
+		if markdownSyntax.signOf(n) != "" && isWord(runeAfter(n)) {
+			moveEndOut(n)
+		}
+	}
+	return markdownSyntax.write(doc)
+}
+
+// moveEndOut moves the punctuation at the end of an element behind it. In Markdown, a sign
+// between punctuation and a word is not the end of emphasis.
+func moveEndOut(n *html.Node) {
+	last := n
+	for last.LastChild != nil {
+		last = last.LastChild
+	}
+	if r, _ := utf8.DecodeLastRuneInString(last.Data); last.Type != html.TextNode || !unicode.IsPunct(r) && !unicode.IsSymbol(r) {
+		return
+	}
+	for p := last.Parent; p != n; p = p.Parent {
+		if markdownSyntax.signOf(p) == "" { // the end is that of a link or of code
+			return
+		}
+	}
+	text := strings.TrimRightFunc(last.Data, func(r rune) bool { return !isWord(r) && !unicode.IsSpace(r) })
+	n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: last.Data[len(text):]}, n.NextSibling)
+	last.Data = text
+}
+
+// runeAfter returns the first character of the text after an element, or 0 if something else
+// comes before it.
+func runeAfter(n *html.Node) rune {
+	for n.NextSibling == nil && n.Parent != nil && markdownSyntax.signOf(n.Parent) != "" {
+		n = n.Parent
+	}
+	n = n.NextSibling
+	for n != nil && n.Type != html.TextNode && n.FirstChild != nil && !endsParagraph(n.DataAtom) && n.DataAtom != atom.A && n.DataAtom != atom.Code {
+		n = n.FirstChild
+	}
+	if n == nil || n.Type != html.TextNode {
+		return 0
+	}
+	r, _ := utf8.DecodeRuneInString(n.Data)
+	return r
+}
 
 // escapeMarkdownStart escapes what would be markup at the beginning of a line.
 func escapeMarkdownStart(line string) (before string, escaped int) {

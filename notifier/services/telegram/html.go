@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ var allowedTags = map[string]string{
 }
 
 // blockElements matches the elements that begin a new line.
-var blockElements = lazyregexp.New(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|figure)$`)
+var blockElements = lazyregexp.New(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|figure|figcaption|main|nav|aside|address|center|details|summary|fieldset|legend|option)$`)
 
 // reduceHTML reduces HTML to what Telegram supports. Elements that Telegram does
 // not support are replaced by their content. Tags that are not HTML stay as they
@@ -34,6 +35,7 @@ func reduceHTML(text string) string {
 		token := z.Token()
 		switch {
 		case kind == nethtml.ErrorToken:
+			b.close(0)
 			return strings.TrimSpace(b.String())
 		case kind == nethtml.CommentToken, kind == nethtml.DoctypeToken:
 		case skip != "":
@@ -57,9 +59,22 @@ func reduceHTML(text string) string {
 // htmlWriter writes Telegram's HTML, in which white space is significant.
 type htmlWriter struct {
 	strings.Builder
-	pre   int   // depth of preformatted text
-	line  bool  // the current line has text
-	lists []int // the next number of each open list, or 0 for one without numbers
+	pre   int      // depth of preformatted text
+	line  bool     // the current line has text
+	lists []int    // the next number of each open list, or 0 for one without numbers
+	open  []string // elements of Telegram, the innermost last
+}
+
+// close ends the elements that are open, but the first n. Telegram refuses a text in which
+// elements are not closed, or in another order.
+func (w *htmlWriter) close(n int) {
+	for _, name := range slices.Backward(w.open[n:]) {
+		if name == "pre" {
+			w.pre--
+		}
+		w.WriteString("</" + name + ">")
+	}
+	w.open = w.open[:n]
 }
 
 var newlinePattern = lazyregexp.New(`[ \t]*[\r\n]\s*`)
@@ -119,6 +134,7 @@ func (w *htmlWriter) start(t nethtml.Token) {
 	case t.Data == "img":
 		w.text(attribute("alt"))
 	case name == "" || name == "a" && attribute("href") == "":
+		return
 	case name == "a":
 		w.WriteString(`<a href="` + html.EscapeString(attribute("href")) + `">`)
 	case name == "code" && strings.HasPrefix(attribute("class"), "language-"):
@@ -128,6 +144,9 @@ func (w *htmlWriter) start(t nethtml.Token) {
 			w.pre++
 		}
 		w.WriteString("<" + name + ">")
+	}
+	if name := allowedTags[t.Data]; name != "" {
+		w.open = append(w.open, name)
 	}
 }
 
@@ -149,11 +168,11 @@ func (w *htmlWriter) end(element string) {
 	if n := len(w.lists); n > 0 && (element == "ul" || element == "ol") {
 		w.lists = w.lists[:n-1]
 	}
-	if name := allowedTags[element]; name != "" {
-		if name == "pre" && w.pre > 0 {
-			w.pre--
+	for i, name := range slices.Backward(w.open) {
+		if name == allowedTags[element] {
+			w.close(i)
+			break
 		}
-		w.WriteString("</" + name + ">")
 	}
 	if blockElements.MatchString(element) {
 		w.newline(false)

@@ -252,8 +252,11 @@ func TestHTML(t *testing.T) {
 		"<pre>  x\n  y</pre>z":                                                 "<pre>  x\n  y</pre>\nz",
 		"<tg-spoiler>a</tg-spoiler> <unknown>b":                                "<tg-spoiler>a</tg-spoiler> <unknown>b",
 		`<img src="x" alt="a picture">`:                                        "a picture",
-		"a\n  b":                                                               "a b",
-		"":                                                                     "",
+		"<p><b>a <i>b</b> c</i> d</p></u>e <a name=f>f</a> <b>g":               "<b>a <i>b</i></b> c d\ne f <b>g</b>",
+		"<pre>a\n b": "<pre>a\n b</pre>",
+		"<details><summary>a</summary>b</details><legend>c</legend>d": "a\nb\nc\nd",
+		"a\n  b": "a b",
+		"":       "",
 	} {
 		if got := reduceHTML(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
