@@ -15,6 +15,7 @@ package charset
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"mime"
@@ -118,6 +119,7 @@ func DecodeHeader(s string) (string, Doubt) {
 		doubt = doubt.Or(d)
 		return bytes.NewReader(b), nil
 	}}
+	s = encodedWord.ReplaceAllStringFunc(s, repairWord)
 	// Package mime decodes words of these charsets itself, and loses bytes that they do not have.
 	s = strict.ReplaceAllString(s, "=?unknown-8bit?")
 	if decoded, err := words.DecodeHeader(latin1.ReplaceAllString(s, "=?cp1252?")); err == nil {
@@ -130,6 +132,44 @@ func DecodeHeader(s string) (string, Doubt) {
 var (
 	strict = lazyregexp.New(`(?i)=\?us-ascii(\*[a-z-]*)?\?`)
 	latin1 = lazyregexp.New(`(?i)=\?iso-8859-1(\*[a-z-]*)?\?`)
+)
+
+// encodedWord matches an encoded word: the charset, the encoding and the text.
+var encodedWord = lazyregexp.New(`=\?([^?\s]+)\?([BbQq])\?([^?]*)\?=`)
+
+// repairWord returns an encoded word as RFC 2047 has it: base64 with its padding and without
+// what is not of the alphabet, and quoted-printable without bare signs.
+func repairWord(word string) string {
+	m := encodedWord.FindStringSubmatch(word)
+	text := ""
+	if strings.EqualFold(m[2], "b") {
+		if _, err := base64.StdEncoding.DecodeString(m[3]); err == nil {
+			return word
+		}
+		var b []byte
+		for piece := range strings.SplitSeq(m[3], "=") {
+			piece = notBase64.ReplaceAllString(piece, "")
+			if len(piece)%4 == 1 {
+				piece = piece[:len(piece)-1]
+			}
+			decoded, _ := base64.RawStdEncoding.DecodeString(piece) // it has nothing else
+			b = append(b, decoded...)
+		}
+		text = base64.StdEncoding.EncodeToString(b)
+	} else {
+		text = bareSign.ReplaceAllStringFunc(m[3], func(s string) string {
+			if s[0] == '=' && len(s) > 1 {
+				return s
+			}
+			return strings.ReplaceAll(fmt.Sprintf("% X", "="+s), " ", "=")[len("3D"):]
+		})
+	}
+	return "=?" + m[1] + "?" + m[2] + "?" + text + "?="
+}
+
+var (
+	notBase64 = lazyregexp.New(`[^A-Za-z0-9+/]+`)
+	bareSign  = lazyregexp.New(`=[0-9A-Fa-f]{2}|=|[^ -~\t]`)
 )
 
 // OfType returns the charset that a header Content-Type declares, or "". It reads headers with

@@ -61,19 +61,23 @@ func TestDecodeCopiesNothing(t *testing.T) {
 // TestDecodeHeader reads headers and names of files.
 func TestDecodeHeader(t *testing.T) {
 	for in, want := range map[string]string{
-		"größer":                             "größer",
-		"gr\xF6\xDFer":                       "größer",
-		"=?UTF-8?Q?gr=C3=B6=C3=9Fer?=":       "größer",
-		"=?utf-8?b?Z3LDtsOfZXI=?= x":         "größer x",
-		"=?iso-8859-1?Q?5_=80?=":             "5 €",
-		"=?ISO-8859-1*de?Q?gr=F6=DFer?=":     "größer",
-		"=?us-ascii?Q?gr=C3=B6=C3=9Fer?=":    "größer",
-		"=?us-ascii?Q?gr=F6=DFer?=":          "größer",
-		"=?utf-8?Q?gr=F6=DFer?=":             "größer",
-		"=?koi8-r?B?xMHUwQ==?=":              "дата",
-		"=?x-none?Q?=E4a?=":                  "äa",
-		"=?UTF-8?Q?not closed":               "=?UTF-8?Q?not closed",
-		"=?UTF-8?Q?a?= =?iso-8859-1?Q?=E4?=": "aä",
+		"größer":                                             "größer",
+		"gr\xF6\xDFer":                                       "größer",
+		"=?UTF-8?Q?gr=C3=B6=C3=9Fer?=":                       "größer",
+		"=?utf-8?b?Z3LDtsOfZXI=?= x":                         "größer x",
+		"=?iso-8859-1?Q?5_=80?=":                             "5 €",
+		"=?ISO-8859-1*de?Q?gr=F6=DFer?=":                     "größer",
+		"=?us-ascii?Q?gr=C3=B6=C3=9Fer?=":                    "größer",
+		"=?us-ascii?Q?gr=F6=DFer?=":                          "größer",
+		"=?utf-8?Q?gr=F6=DFer?=":                             "größer",
+		"=?koi8-r?B?xMHUwQ==?=":                              "дата",
+		"=?x-none?Q?=E4a?=":                                  "äa",
+		"=?utf-8?B?Z3LDtsOfZXI?= =?utf-8?B?Z3LD tsOf*ZXI=?=": "größergrößer",
+		"=?utf-8?B?Z3LDtg==w59lcg==?=":                       "größer",
+		"=?iso-8859-1?Q?gr\xF6=ZZ_=3D=?=":                    "grö=ZZ ==",
+		"=?utf-8?Q?größer?=":                                 "größer",
+		"=?UTF-8?Q?not closed":                               "=?UTF-8?Q?not closed",
+		"=?UTF-8?Q?a?= =?iso-8859-1?Q?=E4?=":                 "aä",
 	} {
 		if got, _ := DecodeHeader(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
