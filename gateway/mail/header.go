@@ -78,8 +78,9 @@ func readHeader(r *bufio.Reader) (h message.Header, stray, start []byte, err err
 		if len(trimLine(line)) == 0 {
 			break
 		}
-		switch isMore := line[0] == ' ' || line[0] == '\t'; {
-		case isMore && !inStray && len(fields) > 0:
+		isMore := line[0] == ' ' || line[0] == '\t'
+		switch {
+		case (isMore || isParameter(fields, line)) && !inStray && len(fields) > 0:
 			fields[len(fields)-1] = append(fields[len(fields)-1], line...)
 			continue
 		case !isMore && isField(line):
@@ -104,6 +105,14 @@ func readHeader(r *bufio.Reader) (h message.Header, stray, start []byte, err err
 	}
 	return h, stray, start, nil
 }
+
+// isParameter reports whether a line without an indentation continues the field before it: it
+// is name=value after a semicolon.
+func isParameter(fields [][]byte, line []byte) bool {
+	return len(fields) > 0 && bytes.HasSuffix(bytes.TrimRight(fields[len(fields)-1], " \t\r\n"), []byte(";")) && parameterLine.Match(line)
+}
+
+var parameterLine = lazyregexp.New(`(?i)^(boundary|charset|name|filename|format|type)[*0-9]*[ \t]*=`)
 
 // saysHow reports whether a field that says how to read the body comes before the next empty
 // line, so that r is still within the header.
@@ -151,8 +160,8 @@ func readLine(r *bufio.Reader, max int) ([]byte, error) {
 	}
 }
 
-// trimLine returns a line without its end.
-func trimLine(line []byte) []byte { return bytes.TrimSuffix(bytes.TrimSuffix(line, lf), cr) }
+// trimLine returns a line without its end. Some programs of Windows write two carriage returns.
+func trimLine(line []byte) []byte { return bytes.TrimRight(bytes.TrimSuffix(line, lf), "\r") }
 
 // The characters that end a line.
 var cr, lf = []byte("\r"), []byte("\n")

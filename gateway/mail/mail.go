@@ -98,6 +98,9 @@ func read(in *source, s Store) (*Mail, error) {
 	if start, _ := b.Peek(len(byteOrderMark)); string(start) == byteOrderMark { // a later read has the error
 		_, _ = b.Discard(len(byteOrderMark))
 	}
+	if start, _ := b.Peek(bufferSize); bytes.Contains(start, cr) && !bytes.Contains(bytes.TrimRight(start, "\r\n"), lf) {
+		b = newBuffer(carriageReturns{b})
+	}
 	h, body, err := m.readEntity(b, 0)
 	if err != nil {
 		return nil, err
@@ -113,6 +116,19 @@ func read(in *source, s Store) (*Mail, error) {
 	_, doubt := charset.DecodeHeader(h.Get("Subject"))
 	mail.UnknownCharset = cmp.Or(body.unknownCharset(), doubt.Unknown)
 	return mail, nil
+}
+
+// carriageReturns reads lines that end with carriage returns alone.
+type carriageReturns struct{ r io.Reader }
+
+func (c carriageReturns) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for i := range p[:n] {
+		if p[i] == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // byteOrderMark begins the files in UTF-8 that some scripts send as mails.
@@ -289,7 +305,7 @@ func (m *reader) readShown(p *part, format markup.Format) (texts, error) {
 		declared = charset.OfHTML(s)
 	}
 	s, doubt := charset.DecodeString(s, declared)
-	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = lineBreaks.ReplaceAllString(s, "\n")
 	if format == markup.Text && strings.EqualFold(p.params["format"], "flowed") {
 		s = unflow(s, strings.EqualFold(p.params["delsp"], "yes"))
 	}
@@ -301,8 +317,10 @@ func (m *reader) readShown(p *part, format markup.Format) (texts, error) {
 
 // clean returns a text without NUL and without space at its ends, with bare line feeds.
 func clean(s string) string {
-	return strings.TrimSpace(strings.NewReplacer("\x00", "", "\r\n", "\n").Replace(s))
+	return strings.TrimSpace(lineBreaks.ReplaceAllString(strings.ReplaceAll(s, "\x00", ""), "\n"))
 }
+
+var lineBreaks = lazyregexp.New(`\r+\n`)
 
 // source is the reader that a mail is read from. It keeps the error that ended the reading.
 type source struct {

@@ -148,8 +148,9 @@ func fileName(disposition, contentType map[string]string) string {
 	return name
 }
 
-// oneLine returns a text of a header as one line of UTF-8, decoded (RFC 2047).
+// oneLine returns a text of a header as one line of UTF-8 without NUL, decoded (RFC 2047).
 func oneLine(s string) string {
 	s, _ = charset.DecodeHeader(s)
+	s = strings.ReplaceAll(s, "\x00", "")
 	return strings.TrimSpace(markup.OneLine(s))
 }

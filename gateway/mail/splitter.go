@@ -86,15 +86,17 @@ func (s *splitter) readLine() error {
 	return nil
 }
 
-// lineEnd returns the end of a line as a string, without a copy.
+// lineEnd returns the end of a line as a string, mostly without a copy.
 func lineEnd(end []byte) string {
 	switch len(end) {
 	case 0:
 		return ""
 	case 1:
 		return "\n"
+	case 2:
+		return "\r\n"
 	}
-	return "\r\n"
+	return string(end)
 }
 
 // isBoundary reports whether a line that begins with two hyphens is a boundary, and notes whether it
