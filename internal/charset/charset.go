@@ -76,6 +76,8 @@ func Decode(b []byte, declared string) ([]byte, Doubt) {
 	}
 	if wide := unmarked(b); wide != nil && (c == undeclared || c == charsets()["utf16"]) {
 		c = wide
+	} else if c != undeclared && isWide(c) && isPlain(b) { // only the declaration is in UTF-16
+		c = undeclared
 	}
 	text, d := decode(b, c)
 	if !known && (d.Guessed || bytes.ContainsAny(b, shifts)) {
@@ -223,11 +225,27 @@ func IsWide(b []byte, declared string) bool {
 	if c, _ := mark(b); c != nil {
 		return true
 	}
-	switch findCharset(declared) {
+	return isWide(findCharset(declared)) && !isPlain(b) || unmarked(b) != nil
+}
+
+// isWide reports whether each character of a charset has several bytes.
+func isWide(c charset) bool {
+	switch c {
 	case charsets()["utf16"], charsets()["utf16be"], charsets()["utf16le"], charsets()["utf32"], charsets()["utf32be"], charsets()["utf32le"]:
 		return true
 	}
-	return unmarked(b) != nil
+	return false
+}
+
+// minPlain is the length in bytes from which a text in UTF-16 is hardly UTF-8 without control
+// characters by chance.
+const minPlain = 12
+
+// isPlain reports whether b is UTF-8 whatever its sender declares: it has no control characters,
+// which UTF-16 and UTF-32 have as halves of the characters of ASCII.
+func isPlain(b []byte) bool {
+	return (len(b) >= minPlain || len(b)%2 == 1) && utf8.Valid(b) &&
+		!bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' })
 }
 
 // mark returns the charset that the byte order mark of b names, and the size of the mark, or nil.
