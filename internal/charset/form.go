@@ -16,8 +16,12 @@ type Pair struct{ Name, Value string }
 // "body=91% full; act now" sends that text. The names and values are in the charset that the
 // field _charset_ names or that is declared. ok is false if there are more than max pairs.
 func ReadForm(text []byte, declared string, max int) (pairs []Pair, d Doubt, ok bool) {
+	wide := isWide(findCharset(declared))
 	if IsWide(text, declared) {
 		text, d = Decode(text, declared)
+		wide = true
+	}
+	if wide { // the text was, or only its declaration is
 		declared = ""
 	}
 	for part := range strings.SplitSeq(string(text), "&") {

@@ -29,6 +29,7 @@ func TestReadForm(t *testing.T) {
 		{"\xEF\xBB\xBFa=1", "", []Pair{{"a", "1"}}},
 		{"\xFF\xFEa\x00=\x00\xE9\x00", "", []Pair{{"a", "é"}}},
 		{"a\x00=\x00\xE9\x00", "utf-16le", []Pair{{"a", "é"}}},
+		{"body=%C3%A9&title=a", "utf-16", []Pair{{"body", "é"}, {"title", "a"}}},
 		{"a=%EF%BB%BFb", "", []Pair{{"a", "b"}}},
 	} {
 		if got, _, ok := ReadForm([]byte(test.text), test.declared, 3); !ok || !slices.Equal(got, test.want) {
