@@ -74,7 +74,7 @@ func TestConvert(t *testing.T) {
 		{"no-break spaces", HTML, Markdown, "Disk&nbsp;almost&nbsp;full<br/>&nbsp;on&nbsp;<b>h&nbsp;7</b>", "Disk almost full  \n\u00a0on **h 7**"},
 		{"columns in Markdown", HTML, Markdown, "a&nbsp;&nbsp;&nbsp;b c<br/>&nbsp;&nbsp;d&nbsp; e", "a\u00a0\u00a0 b c  \n\u00a0 d\u00a0 e"},
 		{"Markdown lists", HTML, Markdown, "<ul><li>a</li><li><i>b</i></li></ul><ol><li>c</li></ol>", "- a\n- *b*\n\n1. c"},
-		{"punctuation before a word", HTML, Markdown, "<b>Disk:</b>full <b><i>Host?</i></b>a <i>(x)</i><b>y</b> <b>!</b>z <b>✅</b>ok <b>a:</b> b <b><code>c</code></b>d <b>e.</b>", "**Disk**:full ***Host***?a *(x*)**y** !z ✅ok **a:** b **`c`**d **e.**"},
+		{"punctuation before a word", HTML, Markdown, "<b>Disk:</b>full <b><i>Host?</i></b>a <i>(x)</i><b>y</b> <b>!</b>z <u><b>c:</b></u><span>d</span> <b>✅</b>ok <b>a:</b> b <b><code>c</code></b>d <b>e.</b>", "**Disk**:full ***Host***?a *(x*)**y** !z **c**:d ✅ok **a:** b **`c`**d **e.**"},
 		{"code after code", HTML, Markdown, "<code>a</code><code>b</code> <code>c</code>", "`a`\u200b`b` `c`"},
 		{"numbers of items", HTML, Markdown, "<ol><li value=10>a<li>b</ol>", "10. a\n11. b"},
 		{"Markdown links", HTML, Markdown, `<a href="https://example.com/?a=1&amp;b=2">x</a> <a name="n">y</a>`, "[x](https://example.com/?a=1&b=2) y"},

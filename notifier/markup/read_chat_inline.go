@@ -397,10 +397,11 @@ func (in *inlineReader) marks(s string) int {
 		for len(in.open)-1 > i {
 			in.abandon()
 		}
-		if outer := in.open[i-1]; left == 2 && len(outer.sign) == 2 && outer.sign[0] == s[0] && outer.node.FirstChild == nil { // ***a** b*
-			inner := in.open[i]
-			in.open[i-1].sign, in.open[i].sign = inner.sign, outer.sign
-			outer.node.Data, outer.node.DataAtom, inner.node.Data, inner.node.DataAtom = inner.node.Data, inner.node.DataAtom, outer.node.Data, outer.node.DataAtom
+		outer, inner := &in.open[i-1], &in.open[i]
+		if left == 2 && len(outer.sign) == 2 && outer.sign[0] == s[0] && outer.node.FirstChild == nil { // ***a** b*
+			outer.sign, inner.sign = inner.sign, outer.sign
+			outer.node.Data, inner.node.Data = inner.node.Data, outer.node.Data
+			outer.node.DataAtom, inner.node.DataAtom = inner.node.DataAtom, outer.node.DataAtom
 		}
 		if in.open[i].node.FirstChild == nil {
 			break

@@ -11,7 +11,8 @@ import (
 
 // markdownSyntax is that of CommonMark, with tables and struck out text.
 var markdownSyntax = &syntax{
-	bold: "**", italic: "*", strike: "~~", code: "`", headings: true, tables: true, fences: true, lineBreak: "  \n", acrossLines: true, brackets: true, relative: true,
+	bold: "**", italic: "*", strike: "~~", code: "`", headings: true, tables: true, fences: true, lineBreak: "  \n",
+	acrossLines: true, brackets: true, relative: true,
 	escape:   escapeMarkdownRune,
 	start:    escapeMarkdownStart,
 	verbatim: func(s string) string { return s },
@@ -52,11 +53,14 @@ func moveEndOut(n *html.Node) {
 // runeAfter returns the first character of the text after an element, or 0 if something else
 // comes before it.
 func runeAfter(n *html.Node) rune {
-	for n.NextSibling == nil && n.Parent != nil && markdownSyntax.signOf(n.Parent) != "" {
+	inLine := func(n *html.Node) bool {
+		return n.DataAtom != 0 && n.DataAtom != atom.A && n.DataAtom != atom.Code && !endsParagraph(n.DataAtom)
+	}
+	for n.NextSibling == nil && n.Parent != nil && inLine(n.Parent) {
 		n = n.Parent
 	}
 	n = n.NextSibling
-	for n != nil && n.Type != html.TextNode && n.FirstChild != nil && !endsParagraph(n.DataAtom) && n.DataAtom != atom.A && n.DataAtom != atom.Code {
+	for n != nil && n.FirstChild != nil && inLine(n) {
 		n = n.FirstChild
 	}
 	if n == nil || n.Type != html.TextNode {

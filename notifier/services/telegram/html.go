@@ -20,7 +20,8 @@ var allowedTags = map[string]string{
 }
 
 // blockElements matches the elements that begin a new line.
-var blockElements = lazyregexp.New(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|figure|figcaption|main|nav|aside|address|center|details|summary|fieldset|legend|option)$`)
+var blockElements = lazyregexp.New(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|` +
+	`figure|figcaption|main|nav|aside|address|center|details|summary|fieldset|legend|option)$`)
 
 // reduceHTML reduces HTML to what Telegram supports. Elements that Telegram does
 // not support are replaced by their content. Tags that are not HTML stay as they
