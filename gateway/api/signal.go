@@ -194,7 +194,7 @@ func (x *signalReader) keep() []byte {
 		x.note(err)
 		return nil
 	}
-	x.tail = slices.Clone(b.Bytes()[max(0, b.Len()-maxTail):])
+	x.keepTail(b.Bytes())
 	x.leaveOut(x.drop(body), "body")
 	if body.err != nil {
 		x.q.Warn("The body ends too early, so only what has arrived of it counts")
@@ -212,6 +212,9 @@ func (x *signalReader) leaveOut(n int64, what string) {
 
 // maxTail bounds how much of the end of a body is looked at for the type.
 const maxTail = 4 << 10
+
+// keepTail makes the end of what was read the tail.
+func (x *signalReader) keepTail(b []byte) { x.tail = slices.Clone(b[max(0, len(b)-maxTail):]) }
 
 // drop reads the rest of a body, keeps its end as the tail, and returns how long it is.
 func (x *signalReader) drop(body io.Reader) (n int64) {
@@ -264,9 +267,14 @@ func (x *signalReader) knows(name string) bool {
 // backslash.
 var typeAtEnd = lazyregexp.New(`"type"\s*:\s*"([^"\\]*)"`)
 
-// readJSON reads the fields of a JSON object up to where it is damaged. Without a body in them, a
-// damaged object is the text of a message.
+// readJSON reads the fields of a JSON object up to where it is damaged.
 func (x *signalReader) readJSON(text []byte) {
+	x.q.content.raw, x.q.content.fields = bytes.NewBuffer(text), x.members(text)
+}
+
+// members returns the fields of a JSON object up to where it is damaged. Without a body in them,
+// a damaged object is the text of a message.
+func (x *signalReader) members(text []byte) map[string]field {
 	fields := map[string]field{}
 	_, err := eachMember(text, func(name string, value json.RawMessage) error {
 		if len(fields) == maxFields {
@@ -275,9 +283,8 @@ func (x *signalReader) readJSON(text []byte) {
 		fields[name] = field{json: value}
 		return nil
 	})
-	x.q.content.raw, x.q.content.fields = bytes.NewBuffer(text), fields
 	if err == nil {
-		return
+		return fields
 	}
 	if x.q.leftOut == "" {
 		x.note(badRequest("the JSON is invalid: %w", err))
@@ -288,6 +295,7 @@ func (x *signalReader) readJSON(text []byte) {
 	if fields[fieldBody].absent() && len(x.names) == 0 {
 		fields[fieldBody] = field{texts: []string{string(text)}}
 	}
+	return fields
 }
 
 // readForm reads an encoded form, which has been decoded as text. Without a field that is known, it
@@ -429,12 +437,11 @@ func (x *signalReader) readPart(f *multipartReader, part *multipart.Part) {
 	}
 	defer putBuffer(b)
 	f.remaining -= int64(b.Len())
-	rest, _ := io.Copy(io.Discard, part)
-	x.leaveOut(rest, "form")
+	x.keepTail(b.Bytes())
+	x.leaveOut(x.drop(part), "form")
 	text := x.decode(b.Bytes(), charset.OfType(part.Header.Get("Content-Type")))
 	if isPayload {
-		f.payload, err = readJSON(slices.Clone(text))
-		x.note(err)
+		f.payload = x.members(slices.Clone(text))
 		return
 	}
 	fields := x.q.content.fields

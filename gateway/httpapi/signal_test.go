@@ -47,7 +47,7 @@ func decorations(max int, pairs ...string) []decoration {
 	}
 	long := strings.Repeat("0123456789", max/10+1000)
 	file := "--b\r\nContent-Disposition: form-data; name=\"log\"; filename=\"big.log\"\r\n\r\n"
-	const multipart = "multipart/form-data; boundary=b"
+	const multipart, payload = "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"payload\"\r\nContent-Type: application/json\r\n\r\n"
 	return []decoration{
 		{name: "JSON", contentType: "application/json", body: "{" + object + "}", quiet: true},
 		{name: "JSON with a byte order mark", contentType: "application/json", body: "\xEF\xBB\xBF{" + object + "}", quiet: true},
@@ -71,6 +71,9 @@ func decorations(max int, pairs ...string) []decoration {
 		{name: "multipart with a file that is too large", contentType: multipart, body: parts + file + strings.Repeat(long, 5) + "\r\n--b--\r\n", says: "Left out: big.log"},
 		{name: "multipart with another boundary", contentType: "multipart/form-data; boundary=other", body: parts + "--b--\r\n"},
 		{name: "multipart without a boundary in its header", contentType: "multipart/form-data", body: "\r\n" + parts + "--b--\r\n"},
+		{name: "payload that ends early", contentType: multipart, body: payload + "{" + object + `,"x":{` + "\r\n--b--\r\n"},
+		{name: "payload that is too large", contentType: multipart, body: payload + "{" + object + `,"x":"` + long + "\"}\r\n--b--\r\n"},
+		{name: "payload of which only a part arrives", contentType: multipart, body: payload + "{" + object + `,"x":"`},
 		{name: "multipart with a header that is broken", contentType: multipart, body: parts + "--b\r\nx\r\n\r\ny\r\n--b--\r\n"},
 	}
 }
